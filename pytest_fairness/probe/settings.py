@@ -1,0 +1,30 @@
+"""The settings that every audit takes; an audit adds its own by deriving from `AuditSettings`."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class ProbeModel(BaseModel):
+    """Base of everything that a probe file holds: unknown keys are faults, nothing changes after loading."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class AuditSettings(ProbeModel):
+    """What every audit can be told in a probe's `audits:`."""
+
+    limit: float | None = Field(default=None, description="Worst acceptable value. Without it only the baseline counts.")
+    tolerance: float | None = Field(
+        default=None, ge=0, description="Worst acceptable change from the baseline. Without it the audit's own default."
+    )
+    gate: Literal["bound", "strict", "point"] = Field(
+        default="bound",
+        description="bound: fail beyond doubt only. strict: passing must be shown too. point: compare bare estimates.",
+    )
+    skip: str | None = Field(default=None, min_length=1, description="Do not run this audit, for the reason given here.")
+    xfail: str | None = Field(
+        default=None, min_length=1, description="A known failure, accepted for now, for the reason given here."
+    )

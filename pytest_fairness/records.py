@@ -1,0 +1,276 @@
+"""The frozen things that walk through a run, from the question asked to the verdict: plain data, to and from JSON.
+
+Nothing here knows pytest, a network or a file.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from enum import StrEnum
+from typing import Any, Literal, Self
+
+Json = Any
+"""Any value that `json.dumps` takes as it stands."""
+
+AnswerFormat = Literal["text", "list", "json"]
+Interval = tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """How the system under test draws an answer. What is `None` is not sent at all."""
+
+    temperature: float | None = None
+    top_p: float | None = None
+    max_tokens: int | None = None
+    seed: int | None = None
+
+    def for_trial(self, trial: int) -> Self:
+        """The sampling of one trial: trial t of a seeded probe is asked with seed + t."""
+        return self if self.seed is None else replace(self, seed=self.seed + trial)
+
+    def to_json(self) -> dict[str, float | int]:
+        """Only what is set, by its name."""
+        return {name: value for name, value in asdict(self).items() if value is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One question, exactly as it is asked: the unit of sending, of paying and of recording.
+
+    Two requests that are equal are asked once. `sampling.seed` is already that of the trial.
+    """
+
+    prompt: str
+    system: str | None = None
+    sampling: Sampling = field(default_factory=Sampling)
+    trial: int = 0
+    answer_format: AnswerFormat = "text"
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """What came back for one request, as it was recorded.
+
+    Attributes:
+        text: the answer as the system under test wrote it; possibly empty.
+        finish_reason: `stop`, `length` (cut off by `max_tokens`), `refusal` or `content_filter`, where the target says.
+        prompt_tokens, completion_tokens: as the target counts them; `None` where it does not say.
+        created: seconds since the epoch, when the answer arrived.
+    """
+
+    text: str
+    finish_reason: str | None = None
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    created: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """A request together with what it stands for in its probe.
+
+    `labels` are the probe's own names for the cell: the axes' values, and `prompt` (its number, from `"1"`) where a
+    probe holds several prompts.
+    """
+
+    request: Request
+    labels: Mapping[str, str]
+    trial: int
+
+
+class Status(StrEnum):
+    """What became of one answer. Only `OK` is measured; everything else is missing, and counted by group."""
+
+    OK = "ok"
+    REFUSED = "refused"
+    UNREADABLE = "unreadable"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One response, read: the unit of every text audit.
+
+    Attributes:
+        labels: as in `Prompt`.
+        trial: number of the draw within its cell, from 0.
+        text: what was written, or `None` where nothing came back.
+        status: whether it can be measured.
+        content: what was read from the text: a string for `text` and `json` (keys and values joined), a list of strings
+            for `list`; `None` unless `status` is `OK`.
+    """
+
+    labels: Mapping[str, str]
+    trial: int
+    text: str | None
+    status: Status
+    content: Json = None
+
+    @property
+    def usable(self) -> bool:
+        """Whether the answer can be measured."""
+        return self.status is Status.OK
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """What an audit item measured in one run.
+
+    Attributes:
+        value: in the audit's unit (see the audit's own page).
+        interval: two-sided 95 % interval of `value`, or `None` where the audit's value has none.
+        standard_error: of `value`, same unit.
+        p_value: of the hypothesis that the groups are alike, one-sided where the audit has a direction.
+        n: usable answers, by group.
+        missing: answers that are refused, unreadable or failed, by group.
+        details: everything else the report shows, plain JSON.
+    """
+
+    value: float
+    interval: Interval | None
+    standard_error: float | None
+    p_value: float | None
+    n: Mapping[str, int]
+    missing: Mapping[str, int]
+    details: Mapping[str, Json] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Json]:
+        """Plain JSON, from which `from_json` makes an equal measurement."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Json]) -> Self:
+        """The measurement that `to_json` wrote."""
+        return cls(**{**data, "interval": _interval(data["interval"])})
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """How far an audit item moved from its baseline, in the direction in which the audit gets worse.
+
+    Attributes:
+        value: change of badness since the baseline; positive is worse.
+        interval: two-sided 95 %.
+        standard_error: of `value`.
+        p_value: one-sided, of the hypothesis that nothing changed.
+        paired: whether the baseline's own answers were at hand; if not, only its stored value and standard error were.
+        details: what the report shows of the change, plain JSON.
+    """
+
+    value: float
+    interval: Interval | None
+    standard_error: float | None
+    p_value: float | None
+    paired: bool = True
+    details: Mapping[str, Json] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Json]:
+        """Plain JSON, from which `from_json` makes an equal comparison."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Json]) -> Self:
+        """The comparison that `to_json` wrote."""
+        return cls(**{**data, "interval": _interval(data["interval"])})
+
+
+def _interval(pair: Json) -> Interval | None:
+    return None if pair is None else (float(pair[0]), float(pair[1]))
+
+
+class VerdictName(StrEnum):
+    """The eight verdicts of an item."""
+
+    PASS = "pass"  # noqa: S105 - a verdict, not a password
+    REGRESSION = "regression"
+    OVER_LIMIT = "over-limit"
+    INCONCLUSIVE = "inconclusive"
+    NO_BASELINE = "no-baseline"
+    STALE_BASELINE = "stale-baseline"
+    NOT_MEASURABLE = "not-measurable"
+    ERROR = "error"
+
+    @property
+    def outcome(self) -> Literal["passed", "failed", "inconclusive", "error"]:
+        """How pytest counts it."""
+        match self:
+            case VerdictName.PASS:
+                return "passed"
+            case VerdictName.INCONCLUSIVE:
+                return "inconclusive"
+            case VerdictName.NOT_MEASURABLE | VerdictName.ERROR:
+                return "error"
+            case _:
+                return "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The decision on one item: its name, the one-line reason with the numbers, and the smallest change it could see."""
+
+    name: VerdictName
+    reason: str
+    minimum_detectable: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ItemResult:
+    """Everything that is known of one audit item at its end; `baseline` is `{"value", "target", "date"}` or `None`."""
+
+    nodeid: str
+    probe: str
+    id: str
+    audit: str
+    labels: Mapping[str, str]
+    verdict: Verdict
+    measurement: Measurement | None = None
+    comparison: Comparison | None = None
+    limit: float | None = None
+    tolerance: float | None = None
+    baseline: Mapping[str, Json] | None = None
+    category: str | None = None
+
+    def to_json(self) -> dict[str, Json]:
+        """The item as the JSON report's schema 1 has it; plain JSON, non-finite numbers as `null`."""
+        measurement, comparison = self.measurement, self.comparison
+        return without_nonfinite(
+            {
+                "nodeid": self.nodeid,
+                "probe": self.probe,
+                "id": self.id,
+                "audit": self.audit,
+                "labels": dict(self.labels),
+                "verdict": self.verdict.name.value,
+                "reason": self.verdict.reason,
+                "value": measurement and measurement.value,
+                "interval": measurement and measurement.interval and list(measurement.interval),
+                "standard_error": measurement and measurement.standard_error,
+                "p_value": measurement and measurement.p_value,
+                "n": dict(measurement.n) if measurement else {},
+                "missing": dict(measurement.missing) if measurement else {},
+                "minimum_detectable": self.verdict.minimum_detectable,
+                "limit": self.limit,
+                "tolerance": self.tolerance,
+                "baseline": dict(self.baseline) if self.baseline else None,
+                "change": comparison
+                and {"value": comparison.value, "interval": comparison.interval and list(comparison.interval)},
+                "details": {
+                    **(measurement.details if measurement else {}),
+                    **(comparison.details if comparison else {}),
+                },
+            }
+        )
+
+
+def without_nonfinite(value: Json) -> Json:
+    """The same JSON with NaN and infinities as `None`, which JSON can hold."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {str(key): without_nonfinite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [without_nonfinite(item) for item in value]
+    return value

@@ -1,0 +1,50 @@
+"""The settings of one run, from whichever place they were read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+DEFAULT_TARGET = "local"
+
+
+@dataclass(frozen=True, slots=True)
+class RunSettings:
+    """One run's settings, resolved: options before environment before ini file before defaults; paths are absolute.
+
+    Attributes:
+        root: pytest's rootdir, or the current folder outside pytest.
+        target: who is audited, as the user named it.
+        base_url: endpoint of an `openai:` target, or `None` for OpenAI's own.
+        target_version: names the version of a `python:` or `http` target, so that its answers are reused.
+        concurrency: most requests in flight, all processes together.
+        trials: overrides every probe's `trials`.
+        fresh: ask again, even where an answer is recorded.
+        replay: answer from recorded responses only.
+        probes: files and folders to collect.
+        baselines: folder of baseline files.
+        baseline_responses: whether baselines keep the answers they were measured from.
+        store: file of recorded responses.
+        max_age_hours: age past which a recorded response is asked again.
+        inconclusive: what an inconclusive item counts as.
+        timeout: seconds one request may take.
+        give_up: seconds without one successful answer after which the rest is given up.
+    """
+
+    root: Path
+    target: str = DEFAULT_TARGET
+    base_url: str | None = None
+    target_version: str | None = None
+    concurrency: int = 16
+    trials: int | None = None
+    fresh: bool = False
+    replay: bool = False
+    probes: tuple[Path, ...] = ()
+    baselines: Path = Path("baselines")
+    baseline_responses: bool = True
+    store: Path = Path(".fairness/responses.sqlite")
+    max_age_hours: float = 24.0
+    inconclusive: Literal["warn", "fail"] = "warn"
+    timeout: float = 120.0
+    give_up: float = 120.0
