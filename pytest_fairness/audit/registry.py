@@ -1,0 +1,40 @@
+"""The table of audit methods: a new method is one file and one line here.
+
+It holds import paths, so that naming every method loads none.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+from pytest_fairness.audit.base import Audit
+from pytest_fairness.probe.settings import AuditSettings
+
+AUDITS: dict[str, dict[str, str]] = {
+    "generation": {
+        "marked_words": "pytest_fairness.audit.marked_words:MarkedWords",
+        "svm": "pytest_fairness.audit.svm:Svm",
+        "jsd": "pytest_fairness.audit.jsd:Jsd",
+        "refusals": "pytest_fairness.audit.refusals:Refusals",
+    },
+}
+"""Kind of probe, then name of the audit, to `module:class`."""
+
+
+@cache
+def get(kind: str, name: str) -> Audit[Any]:
+    """The audit of this kind and name; there is one object of each.
+
+    Raises:
+        KeyError: no such audit.
+    """
+    module, _, attribute = AUDITS[kind][name].partition(":")
+    audit: Audit[Any] = getattr(import_module(module), attribute)()
+    return audit
+
+
+def settings_models() -> dict[str, dict[str, type[AuditSettings]]]:
+    """What each audit takes in a probe file: kind, then name, to its settings model."""
+    return {kind: {name: get(kind, name).settings_model for name in names} for kind, names in AUDITS.items()}

@@ -1,0 +1,41 @@
+"""Weighted log-odds ratio with an informative Dirichlet prior.
+
+Monroe, Colaresi and Quinn 2008, "Fightin' Words", equations 16 to 22.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+
+def log_odds(first: Floats, second: Floats, prior: Floats) -> tuple[Floats, Floats]:
+    """Log-odds ratio of every word between two samples, natural logarithm, and its approximate variance.
+
+    Args:
+        first, second: (..., words) counts.
+        prior: (words,) the prior's counts, each above 0.
+
+    Returns:
+        (..., words) log-odds ratio, positive where `first` uses the word more; and its variance.
+        Both are NaN where the vocabulary has one word only: no contrast is possible.
+    """
+    mass = prior.sum()
+
+    def logit(counts: Floats) -> Floats:
+        return np.log(counts + prior) - np.log(counts.sum(axis=-1, keepdims=True) + mass - counts - prior)
+
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = logit(first) - logit(second)
+    if prior.shape[-1] < 2:
+        ratio = np.full_like(ratio, np.nan)
+    return ratio, 1 / (first + prior) + 1 / (second + prior)
+
+
+def z_scores(first: Floats, second: Floats, prior: Floats) -> Floats:
+    """Log-odds ratios in units of their standard deviation; shapes as in `log_odds`."""
+    ratio, variance = log_odds(first, second, prior)
+    scores: Floats = ratio / np.sqrt(variance)
+    return scores
