@@ -113,7 +113,7 @@ def test_bytes_do_not_depend_on_the_process(tmp_path: Path) -> None:
     )
     for seed in ("1", "2"):
         environment = {**os.environ, "PYTHONHASHSEED": seed}
-        subprocess.run([sys.executable, "-c", code, str(tmp_path / seed)], check=True, env=environment, cwd=ROOT)  # noqa: S603 - this very interpreter
+        subprocess.run([sys.executable, "-c", code, str(tmp_path / seed)], check=True, env=environment, cwd=ROOT)
     assert content(tmp_path / "1") == content(tmp_path / "2")
 
 
@@ -466,7 +466,7 @@ def test_a_full_disk_leaves_the_old_baseline(tmp_path: Path) -> None:
     )
     run = subprocess.run(
         [sys.executable, "-c", code, str(tmp_path)], check=True, capture_output=True, text=True, cwd=ROOT
-    )  # noqa: S603 - this very interpreter
+    )
     assert "cannot be written" in run.stdout
     assert content(tmp_path) == before
 

@@ -1,0 +1,76 @@
+"""The report as one JSON document, schema 1: the structure that every other report is made from.
+
+`docs/report.schema.json` describes it field by field.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+
+from pytest_fairness.records import ItemResult, Json, without_nonfinite
+
+SCHEMA_VERSION = 1
+REQUEST_COUNTS = ("planned", "sent", "reused", "failed", "prompt_tokens", "completion_tokens")
+
+
+def document(
+    results: Iterable[ItemResult],
+    *,
+    tool_version: str,
+    target: str,
+    started: float | str,
+    seconds: float,
+    requests: Mapping[str, int],
+) -> dict[str, Json]:
+    """The report of one run; equal results give an equal report, whatever their order.
+
+    Args:
+        results: every audit item that was selected, once.
+        tool_version: of pytest-fairness.
+        target: who was audited, as the user named it.
+        started: when the run began, in seconds since the epoch or as ISO 8601 in UTC.
+        seconds: how long the run took.
+        requests: counts by the names in `REQUEST_COUNTS`; a name that is missing counts as 0.
+    """
+    ordered = sorted(results, key=lambda result: (result.nodeid, result.probe, result.id))
+    if not isinstance(started, str):
+        started = datetime.fromtimestamp(started, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    counts: dict[str, Json] = {name: int(requests.get(name, 0)) for name in REQUEST_COUNTS}
+    return {
+        "schema": SCHEMA_VERSION,
+        "tool": f"pytest-fairness {tool_version}",
+        "target": target,
+        "started": started,
+        "seconds": round(seconds, 3),
+        "requests": {**counts, "cost": without_nonfinite(requests.get("cost"))},
+        "summary": {
+            **_counts(ordered),
+            "by_probe": _counts_by(ordered, lambda result: result.probe),
+            "by_audit": _counts_by(ordered, lambda result: result.audit),
+            "by_category": _counts_by(ordered, lambda result: result.category),
+        },
+        "items": [result.to_json() for result in ordered],
+    }
+
+
+def _counts(results: Sequence[ItemResult]) -> dict[str, Json]:
+    outcomes = [result.verdict.name.outcome for result in results]
+    return {
+        "total": len(results),
+        "passed": outcomes.count("passed"),
+        "failed": outcomes.count("failed"),
+        "inconclusive": outcomes.count("inconclusive"),
+        "errors": outcomes.count("error"),
+        "pass_rate": outcomes.count("passed") / len(results) if results else None,
+    }
+
+
+def _counts_by(results: Sequence[ItemResult], name_of: Callable[[ItemResult], str | None]) -> dict[str, Json]:
+    groups: dict[str, list[ItemResult]] = defaultdict(list)
+    for result in results:
+        name = name_of(result)
+        if name is not None:
+            groups[name].append(result)
+    return {name: _counts(groups[name]) for name in sorted(groups)}

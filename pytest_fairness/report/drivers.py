@@ -1,0 +1,110 @@
+"""What drove an item's value, in words: its strongest words, its groups, an example; out of the report document.
+
+Details are read as they are found: an item may lack any of them, and an unknown audit has none that are read here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from pytest_fairness.records import Json
+from pytest_fairness.report.text import number, printable, wrap
+
+SHOWN_WORDS = 8
+SHOWN_EXAMPLES = 2
+EXAMPLE_LINES = 3
+
+Item = Mapping[str, Json]
+
+
+def failure_text(item: Item, width: int = 80) -> str:
+    """The few lines shown under a failed item: the reason, what drove the value, example responses.
+
+    Args:
+        item: an item of the report document.
+        width: columns.
+    """
+    return "\n".join([*wrap(printable(item["reason"]), width, hanging="  "), *evidence(item, width)])
+
+
+def evidence(item: Item, width: int) -> list[str]:
+    """Lines of what drove the value and of example responses, indented, at most `width` columns wide."""
+    lines = [line for text in driven_by(item) for line in wrap(printable(text), width, indent="  ", hanging="    ")]
+    for example in _mappings(item["details"].get("examples"))[:SHOWN_EXAMPLES]:
+        text = printable(f"{example.get('group', 'example')}: “{example.get('text', '')}”")
+        lines += wrap(text, width, indent="  ", hanging="    ", lines=EXAMPLE_LINES)
+    return lines
+
+
+def driven_by(item: Item) -> list[str]:
+    """One sentence fragment for each thing that drove the item's value; the strongest words first."""
+    details: Mapping[str, Json] = item["details"]
+    top = details.get("top_words")
+    return [
+        *_marked_words(details, *_sides(item)),
+        *_contributions(_mappings(details.get("contributions")), *_sides(item)),
+        *(_top_words(top, *_sides(item)) if isinstance(top, Mapping) else []),
+        *_missing(item),
+    ]
+
+
+def _marked_words(details: Mapping[str, Json], marked: str, unmarked: str) -> list[str]:
+    if grown := _mappings(details.get("grown")):
+        return [f"grown since the baseline: {_listed(map(_marked_word, grown))}"]
+    words = [word for word in _mappings(details.get("words")) if word.get("significant")]
+    over = [_marked_word(word) for word in words if (word.get("z") or 0) > 0]
+    under = [_marked_word(word) for word in words if (word.get("z") or 0) < 0]
+    return [f"more in {group}: {_listed(side)}" for group, side in ((marked, over), (unmarked, under)) if side]
+
+
+def _contributions(words: Sequence[Mapping[str, Json]], marked: str, unmarked: str) -> list[str]:
+    sides = {
+        group: [f"{word.get('word')} {number(word.get('bits'))}" for word in words if word.get("side") == side]
+        for side, group in (("marked", marked), ("unmarked", unmarked))
+    }
+    return [f"more in {group}, bits: {_listed(side)}" for group, side in sides.items() if side]
+
+
+def _top_words(top: Mapping[str, Json], marked: str, unmarked: str) -> list[str]:
+    sides = {
+        group: [str(word.get("word")) for word in _mappings(top.get(side))]
+        for side, group in (("marked", marked), ("unmarked", unmarked))
+    }
+    return [f"typical of {group}: {_listed(side)}" for group, side in sides.items() if side]
+
+
+def _missing(item: Item) -> list[str]:
+    """Refused and unusable answers by group, where there are any."""
+    missing: Mapping[str, int] = item["missing"]
+    if not any(missing.values()):
+        return []
+    usable: Mapping[str, int] = item["n"]
+    groups = dict.fromkeys([*missing, *usable])
+    shares = (f"{group} {missing.get(group, 0)} of {missing.get(group, 0) + usable.get(group, 0)}" for group in groups)
+    return [f"no usable answer: {_listed(shares)}"]
+
+
+def _marked_word(word: Mapping[str, Json]) -> str:
+    z, marked, unmarked = word.get("z"), word.get("marked"), word.get("unmarked")
+    known = [] if z is None else [f"z {number(z)}"]
+    if marked is not None and unmarked is not None:
+        known.append(f"{number(marked)} against {number(unmarked)}")
+    return f"{word.get('word')} ({', '.join(known)})" if known else str(word.get("word"))
+
+
+def _sides(item: Item) -> tuple[str, str]:
+    """Names of the marked and the unmarked group, as far as the item tells."""
+    groups: Sequence[str] = list(item["n"]) or list(item["missing"])
+    marked = next((value for value in item["labels"].values() if value in groups), None)
+    others = [group for group in groups if group != marked]
+    return marked or "the marked group", others[0] if marked and len(others) == 1 else "the unmarked group"
+
+
+def _listed(parts: Iterable[str]) -> str:
+    shown = list(parts)
+    more = f", and {len(shown) - SHOWN_WORDS} more" if len(shown) > SHOWN_WORDS else ""
+    return ", ".join(shown[:SHOWN_WORDS]) + more
+
+
+def _mappings(value: Json) -> list[Mapping[str, Json]]:
+    return [part for part in value if isinstance(part, Mapping)] if isinstance(value, list | tuple) else []

@@ -1,0 +1,223 @@
+"""The summary at the end of a run: the report document in, lines for a terminal out.
+
+Knows no pytest: a line carries the names of pytest's markup, which the plugin hands to its terminal writer.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from pytest_fairness.records import Json, VerdictName
+from pytest_fairness.report.drivers import Item, evidence, failure_text
+from pytest_fairness.report.text import cut, escaped, number, pad, printable, width_of, wrap
+
+__all__ = ["Line", "accept_command", "failure_text", "summary"]
+
+NARROWEST = 50
+SHOWN_FAILURES = 20
+WHOLE_FILE_FROM = 9
+"""So many items of one file to accept are named by their file."""
+
+_WORST_FIRST = [
+    VerdictName.REGRESSION,
+    VerdictName.OVER_LIMIT,
+    VerdictName.STALE_BASELINE,
+    VerdictName.NO_BASELINE,
+    VerdictName.ERROR,
+    VerdictName.NOT_MEASURABLE,
+    VerdictName.INCONCLUSIVE,
+    VerdictName.PASS,
+]
+_ACCEPTABLE = {VerdictName.REGRESSION, VerdictName.STALE_BASELINE, VerdictName.NO_BASELINE}
+_HEADER = ("", "value", "baseline", "worse by [95 %]", "verdict")
+_GAP = "  "
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of text and how to show it, by pytest's names (`red`, `yellow`, `green`, `bold`)."""
+
+    text: str
+    markup: Mapping[str, bool] = field(default_factory=dict)
+
+
+def summary(document: Mapping[str, Json], width: int = 80, *, options: Sequence[str] = ()) -> list[Line]:
+    """The summary of one run: a table a probe, what drove the failures, what was sent, and how to accept it all.
+
+    Args:
+        document: the report document.
+        width: columns of the terminal; only the command at the end may be wider, where a single name is.
+        options: of the command that accepts the changes, those that chose what was asked of whom
+            (`["--fairness-target", "openai:gpt-5"]`).
+    """
+    width = max(width, NARROWEST)
+    items: list[Item] = sorted(document["items"], key=_rank)
+    if not items:
+        return []
+    lines: list[Line] = []
+    for probe in sorted({item["probe"] for item in items}):
+        lines += _table([item for item in items if item["probe"] == probe], document["target"], width)
+    lines += _explanations(items, width)
+    lines += _counts(document, width)
+    lines += _acceptance(items, options, width)
+    return lines
+
+
+def accept_command(items: Iterable[Item], options: Sequence[str] = ()) -> list[str] | None:
+    """The command that makes what was measured the new baseline of the items that need one, word by word.
+
+    Items that are over their limit are not among them: limits hold for new baselines too. A file with many items to
+    accept is named as a whole, and so is one whose items no terminal can show.
+
+    Returns:
+        The words, not quoted; `None` where nothing is to be accepted.
+    """
+    by_file: dict[str, list[str]] = defaultdict(list)
+    for nodeid, file in sorted({(item["nodeid"], _file(item)) for item in items if item["verdict"] in _ACCEPTABLE}):
+        by_file[file].append(nodeid)
+    named = [
+        name
+        for file, nodeids in sorted(by_file.items())
+        for name in ([file] if len(nodeids) >= WHOLE_FILE_FROM or not all(map(str.isprintable, nodeids)) else nodeids)
+    ]
+    return ["pytest", "--fairness-rebaseline", *options, *named] if named else None
+
+
+def _rank(item: Item) -> tuple[int, float, str]:
+    """Sorts the worst verdict first, within it the change that most exceeds its tolerance."""
+    change, tolerance = item["change"], item["tolerance"]
+    worse = (change["value"] or 0.0) / (tolerance or 1.0) if change else 0.0
+    return _WORST_FIRST.index(VerdictName(item["verdict"])), -worse, item["nodeid"]
+
+
+def _file(item: Item) -> str:
+    nodeid: str = item["nodeid"]
+    return nodeid.partition("::")[0]
+
+
+def _markup(item: Item) -> dict[str, bool]:
+    match VerdictName(item["verdict"]).outcome:
+        case "passed":
+            return {"green": True}
+        case "inconclusive":
+            return {"yellow": True}
+        case _:
+            return {"red": True}
+
+
+# The table
+
+
+def _table(items: Sequence[Item], target: str, width: int) -> list[Line]:
+    rows = [_row(item) for item in items]
+    columns = [max(width_of(row[column]) for row in [_HEADER, *rows]) for column in range(len(_HEADER))]
+    numbers = sum(columns[1:]) + len(_GAP) * (len(columns) - 1)
+    # A name that leaves no room for its numbers gets a line of its own.
+    columns[0] = min(columns[0], max(0, width - numbers))
+    title = printable(items[0]["probe"])
+    file = printable(_file(items[0]))
+    lines = [Line(cut(f"{title} ({file})", width), {"bold": True}), Line(_joined(_HEADER, columns, width))]
+    for item, row in zip(items, rows, strict=True):
+        markup = _markup(item)
+        if width_of(row[0]) > columns[0]:
+            lines.append(Line(cut(row[0], width), markup))
+            row = ("", *row[1:])
+        lines.append(Line(_joined(row, columns, width), markup))
+    lines += [Line(line) for text in _other_targets(items, target) for line in wrap(text, width, hanging="  ")]
+    return [*lines, Line("")]
+
+
+def _row(item: Item) -> tuple[str, ...]:
+    change, worse = item["change"], ""
+    if change:
+        worse = f"{'+' if (change['value'] or 0) > 0 else ''}{number(change['value'])}"
+        if change["interval"]:
+            worse += f" [{number(change['interval'][0])}, {number(change['interval'][1])}]"
+    baseline = item["baseline"] or {}
+    return (printable(item["id"]), number(item["value"]), number(baseline.get("value")), worse, item["verdict"])
+
+
+def _joined(row: Sequence[str], columns: Sequence[int], width: int) -> str:
+    cells = [pad(cell, columns[i], right=i in (1, 2)) for i, cell in enumerate(row)]
+    return cut(_GAP.join(cells).rstrip(), width)
+
+
+def _other_targets(items: Sequence[Item], target: str) -> list[str]:
+    """A baseline of another target is no mistake, but nobody should overlook it."""
+    others = {(item["baseline"]["target"], item["baseline"]["date"]) for item in items if item["baseline"]}
+    return [
+        printable(f"baseline: {name}, measured {str(date)[:10]}")
+        for name, date in sorted(others, key=str)
+        if name != target
+    ]
+
+
+# What drove it
+
+
+def _explanations(items: Sequence[Item], width: int) -> list[Line]:
+    """Failures in full, inconclusive items with their reasons, errors by reason."""
+    failed = [item for item in items if VerdictName(item["verdict"]).outcome == "failed"]
+    lines: list[Line] = []
+    for item in failed[:SHOWN_FAILURES]:
+        lines += [Line(line, {"red": True}) for line in wrap(_reason(item), width, hanging="  ")]
+        if item["verdict"] in (VerdictName.REGRESSION, VerdictName.OVER_LIMIT):
+            lines += [Line(line) for line in evidence(item, width)]
+    if len(failed) > SHOWN_FAILURES:
+        lines.append(Line(f"… and {len(failed) - SHOWN_FAILURES} more failures"))
+    for item in items:
+        if item["verdict"] == VerdictName.INCONCLUSIVE:
+            lines += [Line(line, {"yellow": True}) for line in wrap(_reason(item), width, hanging="  ")]
+    errors: dict[str, list[str]] = defaultdict(list)
+    for item in items:
+        if VerdictName(item["verdict"]).outcome == "error":
+            errors[_reason(item).removeprefix(f"{printable(item['id'])}: ")].append(printable(item["id"]))
+    for reason, ids in errors.items():
+        named = ids[0] if len(ids) == 1 else f"{ids[0]} and {len(ids) - 1} more"
+        lines += [Line(line, {"red": True}) for line in wrap(f"{named}: {reason}", width, hanging="  ")]
+    return [*lines, Line("")] if lines else []
+
+
+def _reason(item: Item) -> str:
+    """The reason, which names the item where it stands alone."""
+    reason = printable(item["reason"])
+    name = printable(item["id"])
+    return reason if reason.startswith(name) else f"{name}: {reason}"
+
+
+# What was sent, and what to do
+
+
+def _counts(document: Mapping[str, Json], width: int) -> list[Line]:
+    requests, counts = document["requests"], document["summary"]
+    failed = f", {requests['failed']:,} failed" if requests["failed"] else ""
+    tokens = f"{requests['prompt_tokens']:,} prompt and {requests['completion_tokens']:,} completion tokens"
+    sent = f"requests: {requests['sent']:,} sent, {requests['reused']:,} reused{failed}; {tokens}"
+    audits = f"audits: {counts['passed']} passed, {counts['failed']} failed, {counts['inconclusive']} inconclusive"
+    if counts["errors"]:
+        audits += f", {counts['errors']} errors"
+    return [Line(line) for text in (sent, audits) for line in wrap(text, width, hanging="  ")]
+
+
+def _acceptance(items: Sequence[Item], options: Sequence[str], width: int) -> list[Line]:
+    lines: list[Line] = []
+    if any(item["verdict"] == VerdictName.OVER_LIMIT for item in items):
+        text = (
+            "Over a limit: a new baseline does not help; mend the target, or change the audit's `limit` in the probe."
+        )
+        lines += [Line(line) for line in wrap(text, width, hanging="  ")]
+    command = accept_command(items, options)
+    if command is None:
+        return lines
+    lines.append(Line("To accept what was measured as the new baseline:"))
+    words = [escaped(shlex.quote(word)) for word in command]
+    on_one_line = " ".join(words)
+    if width_of(on_one_line) <= width:
+        return [*lines, Line(on_one_line, {"bold": True})]
+    first = " ".join(words[: 2 + len(options)])
+    rest = words[2 + len(options) :]
+    continued = [first, *(f"  {word}" for word in rest)]
+    return lines + [Line(line, {"bold": True}) for line in [*(f"{line} \\" for line in continued[:-1]), continued[-1]]]

@@ -1,0 +1,96 @@
+"""Text for a terminal: numbers, widths, and other people's words made harmless."""
+
+from __future__ import annotations
+
+import unicodedata
+
+_JOINERS = "\u200c\u200d"  # wanted in Persian and Indic words and in emoji, and harmless
+
+
+def number(value: float | None) -> str:
+    """A number at 3 significant digits, whole numbers whole; `-` where there is none."""
+    if value is None:
+        return "-"
+    return f"{value:.0f}" if value == int(value) or abs(value) >= 999.5 else f"{value:.3g}"
+
+
+def printable(text: str) -> str:
+    """Text on one line, its white space single spaces, that no terminal takes for a command."""
+    return escaped(" ".join(text.split()))
+
+
+def escaped(text: str) -> str:
+    r"""Text with control and direction characters shown (`\x1b`), so that they are not sent to a terminal."""
+    return "".join(_shown(character) for character in text)
+
+
+def _shown(character: str) -> str:
+    if character.isprintable() or character in _JOINERS:
+        return character
+    return " " if character.isspace() else character.encode("unicode_escape").decode("ascii")
+
+
+def width_of(text: str) -> int:
+    """Columns that printable text takes up on a terminal."""
+    return sum(_columns(character) for character in text)
+
+
+def _columns(character: str) -> int:
+    if unicodedata.combining(character) or character in _JOINERS:
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
+
+
+def pad(text: str, width: int, *, right: bool = False) -> str:
+    """Text filled up with spaces to a width in columns, on its left where `right` is set."""
+    spaces = " " * max(0, width - width_of(text))
+    return spaces + text if right else text + spaces
+
+
+def cut(text: str, width: int) -> str:
+    """Text of at most `width` columns, an ellipsis in place of what was cut off."""
+    if width_of(text) <= width:
+        return text
+    used, kept = 1, []
+    for character in text:
+        used += _columns(character)
+        if used > width:
+            break
+        kept.append(character)
+    return "".join(kept).rstrip() + "…"
+
+
+def wrap(text: str, width: int, *, indent: str = "", hanging: str | None = None, lines: int | None = None) -> list[str]:
+    """Printable text in lines of at most `width` columns, broken between words where possible.
+
+    Args:
+        text: words divided by spaces.
+        width: columns, the indent included.
+        indent: put before the first line.
+        hanging: put before the others; the indent where not given.
+        lines: most lines; the last one then ends in an ellipsis if there would be more.
+    """
+    hanging = indent if hanging is None else hanging
+    result: list[str] = []
+    line, words = indent, text.split(" ")
+    empty = True
+    while words:
+        word = words.pop(0)
+        joined = line + word if empty else f"{line} {word}"
+        if width_of(joined) <= width:
+            line, empty = joined, False
+        elif empty:
+            # A word that is longer than a whole line.
+            fitting = cut(word, width - width_of(line) + 1)[:-1] or word[:1]
+            result.append(line + fitting)
+            line = hanging
+            words.insert(0, word[len(fitting) :])
+        else:
+            result.append(line)
+            line, empty = hanging, True
+            words.insert(0, word)
+    if not empty:
+        result.append(line)
+    if lines is not None and len(result) > lines:
+        result = [*result[: lines - 1], cut(f"{result[lines - 1]} {result[lines].strip()}", width)]
+    return result
