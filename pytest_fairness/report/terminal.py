@@ -9,6 +9,7 @@ import shlex
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from pytest_fairness.records import Json, VerdictName
 from pytest_fairness.report.drivers import Item, evidence, failure_text
@@ -126,7 +127,8 @@ def _table(items: Sequence[Item], target: str, width: int) -> list[Line]:
             lines.append(Line(cut(row[0], width), markup))
             row = ("", *row[1:])
         lines.append(Line(_joined(row, columns, width), markup))
-    lines += [Line(line) for text in _other_targets(items, target) for line in wrap(text, width, hanging="  ")]
+    for text in _other_targets(items, target):
+        lines += _paragraph(text, width)
     return [*lines, Line("")]
 
 
@@ -160,32 +162,41 @@ def _other_targets(items: Sequence[Item], target: str) -> list[str]:
 
 def _explanations(items: Sequence[Item], width: int) -> list[Line]:
     """Failures in full, inconclusive items with their reasons, errors by reason."""
+    several_probes = len({item["probe"] for item in items}) > 1
+    name = partial(_named, several_probes=several_probes)
     failed = [item for item in items if VerdictName(item["verdict"]).outcome == "failed"]
     lines: list[Line] = []
     for item in failed[:SHOWN_FAILURES]:
-        lines += [Line(line, {"red": True}) for line in wrap(_reason(item), width, hanging="  ")]
+        lines += _paragraph(f"{name(item)}: {_reason(item)}", width, {"red": True})
         if item["verdict"] in (VerdictName.REGRESSION, VerdictName.OVER_LIMIT):
             lines += [Line(line) for line in evidence(item, width)]
     if len(failed) > SHOWN_FAILURES:
         lines.append(Line(f"… and {len(failed) - SHOWN_FAILURES} more failures"))
     for item in items:
         if item["verdict"] == VerdictName.INCONCLUSIVE:
-            lines += [Line(line, {"yellow": True}) for line in wrap(_reason(item), width, hanging="  ")]
+            lines += _paragraph(f"{name(item)}: {_reason(item)}", width, {"yellow": True})
     errors: dict[str, list[str]] = defaultdict(list)
     for item in items:
         if VerdictName(item["verdict"]).outcome == "error":
-            errors[_reason(item).removeprefix(f"{printable(item['id'])}: ")].append(printable(item["id"]))
-    for reason, ids in errors.items():
-        named = ids[0] if len(ids) == 1 else f"{ids[0]} and {len(ids) - 1} more"
-        lines += [Line(line, {"red": True}) for line in wrap(f"{named}: {reason}", width, hanging="  ")]
+            errors[_reason(item)].append(name(item))
+    for reason, names in errors.items():
+        more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+        lines += _paragraph(f"{names[0]}{more}: {reason}", width, {"red": True})
     return [*lines, Line("")] if lines else []
 
 
+def _paragraph(text: str, width: int, markup: Mapping[str, bool] | None = None) -> list[Line]:
+    return [Line(line, markup or {}) for line in wrap(text, width, hanging="  ")]
+
+
+def _named(item: Item, *, several_probes: bool) -> str:
+    """The item's id, and its probe's name where the run has several."""
+    return printable(f"{item['probe']} {item['id']}" if several_probes else item["id"])
+
+
 def _reason(item: Item) -> str:
-    """The reason, which names the item where it stands alone."""
-    reason = printable(item["reason"])
-    name = printable(item["id"])
-    return reason if reason.startswith(name) else f"{name}: {reason}"
+    """The reason without the item's id at its head, which not every reason has."""
+    return printable(item["reason"]).removeprefix(f"{printable(item['id'])}: ")
 
 
 # What was sent, and what to do
@@ -198,8 +209,8 @@ def _counts(document: Mapping[str, Json], width: int) -> list[Line]:
     sent = f"requests: {requests['sent']:,} sent, {requests['reused']:,} reused{failed}; {tokens}"
     audits = f"audits: {counts['passed']} passed, {counts['failed']} failed, {counts['inconclusive']} inconclusive"
     if counts["errors"]:
-        audits += f", {counts['errors']} errors"
-    return [Line(line) for text in (sent, audits) for line in wrap(text, width, hanging="  ")]
+        audits += f", {counts['errors']} error{'s' if counts['errors'] > 1 else ''}"
+    return _paragraph(sent, width) + _paragraph(audits, width)
 
 
 def _acceptance(items: Sequence[Item], options: Sequence[str], width: int) -> list[Line]:
@@ -208,7 +219,7 @@ def _acceptance(items: Sequence[Item], options: Sequence[str], width: int) -> li
         text = (
             "Over a limit: a new baseline does not help; mend the target, or change the audit's `limit` in the probe."
         )
-        lines += [Line(line) for line in wrap(text, width, hanging="  ")]
+        lines += _paragraph(text, width)
     command = accept_command(items, options)
     if command is None:
         return lines

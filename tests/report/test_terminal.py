@@ -156,6 +156,12 @@ def test_errors_of_one_reason_are_told_once() -> None:
     assert "jsd[race=few]: only 3 answers" in text
 
 
+def test_equal_items_of_several_probes_are_told_apart() -> None:
+    text = text_of(result(VerdictName.REGRESSION), result(VerdictName.INCONCLUSIVE, probe="letters"))
+    assert "products jsd[race=Black]: the reason" in text
+    assert "letters jsd[race=Black]: the reason" in text
+
+
 def test_requests_and_tokens() -> None:
     text = text_of(result())
     assert "requests: 200 sent, 25 reused; 12,000 prompt and 51,234 completion tokens" in text
