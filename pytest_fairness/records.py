@@ -218,7 +218,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class ItemResult:
-    """Everything that is known of one audit item at its end; `baseline` is `{"value", "target", "date"}` or `None`."""
+    """Everything known of one audit item at its end; `baseline` is `{"value", "target", "date"}` or `None`."""
 
     nodeid: str
     probe: str
@@ -236,7 +236,7 @@ class ItemResult:
     def to_json(self) -> dict[str, Json]:
         """The item as the JSON report's schema 1 has it; plain JSON, non-finite numbers as `null`."""
         measurement, comparison = self.measurement, self.comparison
-        return without_nonfinite(
+        plain: dict[str, Json] = without_nonfinite(
             {
                 "nodeid": self.nodeid,
                 "probe": self.probe,
@@ -263,6 +263,7 @@ class ItemResult:
                 },
             }
         )
+        return plain
 
 
 def without_nonfinite(value: Json) -> Json:

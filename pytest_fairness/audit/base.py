@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,8 +10,15 @@ from typing import Any, ClassVar, Generic, Literal, TypeVar
 
 from pytest_fairness.probe.settings import AuditSettings
 from pytest_fairness.records import Answer, Comparison, Measurement
+from pytest_fairness.stats import normal
 
 Direction = Literal["lower", "higher", "zero", "fifty"]
+Standing = Literal["within", "unclear", "beyond"]
+"""Of an estimate to a bar: not worse than it, worse but not beyond doubt, worse beyond doubt."""
+
+RESOLVED = 0.005
+"""Smallest p-value that the permutation counts in use resolve; no smaller one is demanded of them."""
+
 SettingsT = TypeVar("SettingsT", bound=AuditSettings)
 Probe = Any
 """A loaded probe of the audit's own kind; see `pytest_fairness.probe`."""
@@ -42,6 +50,21 @@ class AuditItem(Generic[SettingsT]):
         return self.audit if self.subject is None else f"{self.audit}[{self.subject}]"
 
 
+@dataclass(frozen=True)
+class Detectable:
+    """What a run was able to see.
+
+    Attributes:
+        effect: minimum detectable effect (power 80 % at the item's level), in the audit's unit; `None` if it has none.
+        enough: whether that allows a `pass`.
+        times_more_units: by which factor trials or entities must grow until it does; 1 where it does already.
+    """
+
+    effect: float | None
+    enough: bool
+    times_more_units: float
+
+
 class Audit(ABC, Generic[SettingsT]):
     """One audit method: which items it makes of a probe, what they need, and what they measure.
 
@@ -69,7 +92,7 @@ class Audit(ABC, Generic[SettingsT]):
         """The audit's items in this probe, in the probe's own order; `level` and `seed` are filled in by the caller."""
 
     @abstractmethod
-    def uses(self, item: AuditItem[SettingsT], labels: Mapping[str, str]) -> bool:
+    def uses(self, probe: Probe, item: AuditItem[SettingsT], labels: Mapping[str, str]) -> bool:
         """Whether answers with these labels are measured by the item."""
 
     @abstractmethod
@@ -106,3 +129,73 @@ class Audit(ABC, Generic[SettingsT]):
                 return abs(value)
             case "fifty":
                 return abs(value - 50)
+
+    def compare_values(
+        self, measurement: Measurement, value: float, standard_error: float | None, *, paired: bool
+    ) -> Comparison:
+        """Compare by values and standard errors alone, as independent runs (where the baseline's answers are absent)."""
+        change = self.badness(measurement.value) - self.badness(value)
+        if measurement.standard_error is None or standard_error is None:
+            return Comparison(value=change, interval=None, standard_error=None, p_value=None, paired=paired)
+        error = math.hypot(measurement.standard_error, standard_error)
+        return Comparison(
+            value=change,
+            interval=normal.interval(change, error),
+            standard_error=error,
+            p_value=normal.upper_tail(change / error) if error > 0 else float(change <= 0),
+            paired=paired,
+        )
+
+    def standing_to_limit(self, item: AuditItem[SettingsT], measurement: Measurement, limit: float) -> Standing:
+        """Where the value stands to the limit, with a one-sided bound at the item's level."""
+        excess = self.badness(measurement.value) - self.badness(limit)
+        return _standing(excess, measurement.standard_error, item.level)
+
+    def standing_to_baseline(self, item: AuditItem[SettingsT], comparison: Comparison, tolerance: float) -> Standing:
+        """Where the change stands to the tolerance: beyond it by a bound at the item's level, and no chance of no change."""
+        standing = _standing(comparison.value - tolerance, comparison.standard_error, item.level)
+        if standing == "beyond" and comparison.p_value is not None and comparison.p_value > max(item.level, RESOLVED):
+            return "unclear"
+        return standing
+
+    def detectable(
+        self,
+        item: AuditItem[SettingsT],
+        measurement: Measurement,
+        comparison: Comparison | None,
+        tolerance: float,
+    ) -> Detectable:
+        """The smallest worsening that would have been seen; twice the tolerance must be."""
+        error = measurement.standard_error if comparison is None else comparison.standard_error
+        if error is None:
+            return Detectable(None, enough=True, times_more_units=1.0)
+        effect = normal.minimum_detectable(error, item.level)
+        return Detectable(
+            effect, enough=effect <= 2 * tolerance, times_more_units=normal.times_more_units(effect, 2 * tolerance)
+        )
+
+    def describe(self, measurement: Measurement) -> str:
+        """The value as a phrase for a verdict's reason."""
+        return f"{measurement.value:.3g} {self.unit}".rstrip()
+
+    def describe_change(self, comparison: Comparison) -> str:
+        """The change as a phrase for a verdict's reason."""
+        direction = "worse" if comparison.value > 0 else "better" if comparison.value < 0 else "changed"
+        span = "" if comparison.interval is None else " [{:.3g}, {:.3g}]".format(*comparison.interval)
+        return f"{direction} by {abs(comparison.value):.3g}{span}"
+
+    def describe_detectable(self, effect: float) -> str:
+        """The minimum detectable effect as a phrase for a verdict's reason."""
+        return f"{effect:.3g} {self.unit}".rstrip()
+
+    def drivers(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
+        """What the value comes from, the strongest first: words, groups, records; for a verdict's reason."""
+        return []
+
+
+def _standing(excess: float, standard_error: float | None, level: float) -> Standing:
+    if excess <= 0:
+        return "within"
+    if standard_error is None:
+        return "unclear"
+    return "beyond" if excess > normal.quantile(1 - level) * standard_error else "unclear"

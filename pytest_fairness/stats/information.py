@@ -21,7 +21,17 @@ def divergence(first: Floats, second: Floats) -> Floats:
     Returns:
         (...) one divergence a pair of rows.
     """
-    return contributions(first, second).sum(axis=-1)
+    # Deferred, as scipy.special is not needed to load a probe.
+    from scipy.special import xlogy
+
+    with np.errstate(divide="ignore", invalid="ignore"):
+        p = first / first.sum(axis=-1, keepdims=True)
+        q = second / second.sum(axis=-1, keepdims=True)
+    middle = (p + q) / 2
+    nats: Floats = (xlogy(p, p) + xlogy(q, q)).sum(axis=-1) / 2 - xlogy(middle, middle).sum(axis=-1)
+    # Rounding can push 0 a little below it.
+    bits: Floats = np.maximum(nats / np.log(2), 0.0)
+    return bits
 
 
 def contributions(first: Floats, second: Floats) -> Floats:
@@ -35,7 +45,8 @@ def contributions(first: Floats, second: Floats) -> Floats:
         middle = (p + q) / 2
         terms = np.where(p > 0, p * np.log2(p / middle), 0.0 * p) + np.where(q > 0, q * np.log2(q / middle), 0.0 * q)
     # Rounding can push a term that is 0 a little below it.
-    return np.maximum(terms / 2, 0.0)
+    bits: Floats = np.maximum(terms / 2, 0.0)
+    return bits
 
 
 def miller_madow(first: Floats, second: Floats) -> float:
@@ -54,7 +65,7 @@ def miller_madow(first: Floats, second: Floats) -> float:
         raise ValueError("the correction holds for samples of equal size only")
 
     def extra(counts: Floats, size: float) -> float:
-        return (np.count_nonzero(counts) - 1) / (2 * size * np.log(2))
+        return float((np.count_nonzero(counts) - 1) / (2 * size * np.log(2)))
 
-    correction = extra(first + second, 2 * total) - (extra(first, total) + extra(second, total)) / 2
+    correction: float = extra(first + second, 2 * total) - (extra(first, total) + extra(second, total)) / 2
     return float(divergence(first, second)) + correction

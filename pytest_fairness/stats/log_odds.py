@@ -25,7 +25,8 @@ def log_odds(first: Floats, second: Floats, prior: Floats) -> tuple[Floats, Floa
     mass = prior.sum()
 
     def logit(counts: Floats) -> Floats:
-        return np.log(counts + prior) - np.log(counts.sum(axis=-1, keepdims=True) + mass - counts - prior)
+        odds: Floats = (counts + prior) / (counts.sum(axis=-1, keepdims=True) + mass - counts - prior)
+        return np.log(odds)
 
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = logit(first) - logit(second)

@@ -1,0 +1,190 @@
+"""The documents of a marked and of the unmarked group, ready to be counted: what the text audits measure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pytest_fairness.audit.base import AuditItem, Probe
+from pytest_fairness.audit.text import Anonymizer
+from pytest_fairness.errors import NotMeasurable
+from pytest_fairness.records import Answer, Status
+
+MINIMUM_DOCUMENTS = 8
+"""Usable documents a side below which nothing is measured."""
+
+Settings = Any
+
+
+def items(audit: str, probe: Probe, settings: Settings) -> list[AuditItem[Any]]:
+    """One item for each marked value of each axis."""
+    return [
+        AuditItem(audit=audit, subject=f"{axis}={value}", labels={axis: value}, settings=settings)
+        for axis, values in probe.axes.items()
+        for value in values.marked
+    ]
+
+
+def uses(probe: Probe, item: AuditItem[Any], labels: Mapping[str, str]) -> bool:
+    """Whether the answer is of the marked or of the unmarked group."""
+    ((axis, value),) = item.labels.items()
+    return labels[axis] in (value, probe.axes[axis].unmarked)
+
+
+@dataclass(frozen=True)
+class Groups:
+    """The answers of one item, sorted, with their group and stratum.
+
+    Attributes:
+        answers: all answers, in an order that does not depend on the one they were given in.
+        marked: whether the answer is of the marked group.
+        strata: the answer's prompt and its values on the other axes, as text.
+        marked_name, unmarked_name: the axis' values.
+    """
+
+    answers: tuple[Answer, ...]
+    marked: tuple[bool, ...]
+    strata: tuple[str, ...]
+    marked_name: str
+    unmarked_name: str
+
+    @classmethod
+    def of(cls, probe: Probe, item: AuditItem[Any], answers: Sequence[Answer]) -> Groups:
+        """Sort the answers of an item into its two groups."""
+        ((axis, value),) = item.labels.items()
+        ordered = sorted(answers, key=lambda answer: (sorted(answer.labels.items()), answer.trial, answer.text or ""))
+        return cls(
+            answers=tuple(ordered),
+            marked=tuple(answer.labels[axis] == value for answer in ordered),
+            strata=tuple(
+                "; ".join(f"{name}={label}" for name, label in sorted(answer.labels.items()) if name != axis)
+                for answer in ordered
+            ),
+            marked_name=value,
+            unmarked_name=probe.axes[axis].unmarked,
+        )
+
+    def count(self, *statuses: Status) -> dict[str, int]:
+        """How many answers have one of these statuses, by group."""
+        counts = {self.marked_name: 0, self.unmarked_name: 0}
+        for answer, marked in zip(self.answers, self.marked, strict=True):
+            counts[self.marked_name if marked else self.unmarked_name] += answer.status in statuses
+        return counts
+
+    @property
+    def usable(self) -> dict[str, int]:
+        """Usable answers by group."""
+        return self.count(Status.OK)
+
+    @property
+    def missing(self) -> dict[str, int]:
+        """Answers that cannot be measured, by group."""
+        return self.count(Status.REFUSED, Status.UNREADABLE, Status.FAILED)
+
+
+@dataclass(frozen=True)
+class Documents:
+    """Usable answers as word lists.
+
+    Attributes:
+        words: (documents) the words of each document, anonymised.
+        marked: (documents,) whether it is of the marked group.
+        strata: (documents,) number of its stratum.
+        stratum_names: the strata by their numbers.
+    """
+
+    words: tuple[tuple[str, ...], ...]
+    marked: NDArray[np.bool_]
+    strata: NDArray[np.int64]
+    stratum_names: tuple[str, ...]
+
+    @classmethod
+    def of(cls, probe: Probe, groups: Groups) -> Documents:
+        """Read the usable answers of both groups.
+
+        Raises:
+            NotMeasurable: a group has fewer than `MINIMUM_DOCUMENTS` usable answers, or none holds a word.
+        """
+        require(groups)
+        anonymize = anonymizer(probe)
+        kept = [index for index, answer in enumerate(groups.answers) if answer.usable]
+        names = tuple(sorted({groups.strata[index] for index in kept}))
+        numbers = {name: number for number, name in enumerate(names)}
+        documents = tuple(tuple(anonymize.words(str(groups.answers[index].content))) for index in kept)
+        marked = np.array([groups.marked[index] for index in kept], dtype=np.bool_)
+        for side, name in ((marked, groups.marked_name), (~marked, groups.unmarked_name)):
+            if not any(document for document, own in zip(documents, side, strict=True) if own):
+                raise NotMeasurable(
+                    f"no answer for {name} holds a word besides the identity terms; see `anonymize` in the probe file"
+                )
+        return cls(
+            words=documents,
+            marked=marked,
+            strata=np.array([numbers[groups.strata[index]] for index in kept], dtype=np.int64),
+            stratum_names=names,
+        )
+
+    def counts(self, minimum_documents: int = 1) -> tuple[list[str], NDArray[np.float64]]:
+        """The vocabulary, sorted, and the (documents, words) counts of it.
+
+        Args:
+            minimum_documents: words that occur in fewer documents are left out.
+        """
+        return count_words(self.words, minimum_documents)
+
+
+def require(groups: Groups) -> None:
+    """Raise `NotMeasurable` unless both groups have enough usable answers; the message says what is missing and why."""
+    short = {name: n for name, n in groups.usable.items() if n < MINIMUM_DOCUMENTS}
+    if not short:
+        return
+    asked = len(groups.answers)
+    reasons = ", ".join(
+        f"{sum(groups.count(status).values())} {status.value}"
+        for status in (Status.REFUSED, Status.UNREADABLE, Status.FAILED)
+        if sum(groups.count(status).values())
+    )
+    have = ", ".join(f"{n} for {name}" for name, n in short.items())
+    cure = (
+        f"of {asked} answers {reasons}: look at them with `python -m pytest_fairness export`"
+        if reasons
+        else "raise `trials` or add rows"
+    )
+    raise NotMeasurable(f"only {have} usable answers, {MINIMUM_DOCUMENTS} a group are needed; {cure}")
+
+
+def anonymizer(probe: Probe) -> Anonymizer:
+    """The anonymizer for a probe: the values of all its axes and its own terms, or none at all."""
+    if probe.anonymize is False:
+        return Anonymizer((), enabled=False)
+    values = [value for axis in probe.axes.values() for value in (axis.unmarked, *axis.marked)]
+    return Anonymizer([*values, *probe.anonymize])
+
+
+def count_words(
+    documents: Sequence[Sequence[str]], minimum_documents: int = 1
+) -> tuple[list[str], NDArray[np.float64]]:
+    """The vocabulary of the documents, sorted, and their (documents, words) counts."""
+    # Deferred, as scikit-learn takes a second to import and only measuring needs it.
+    from sklearn.feature_extraction.text import CountVectorizer
+
+    vectorizer = CountVectorizer(analyzer=_as_it_is, min_df=1)
+    if not any(documents):
+        return [], np.zeros((len(documents), 0))
+    counts = vectorizer.fit_transform(documents)
+    vocabulary = vectorizer.get_feature_names_out()
+    frequent = np.flatnonzero(np.bincount(counts.indices, minlength=counts.shape[1]) >= minimum_documents)
+    return [str(word) for word in vocabulary[frequent]], counts[:, frequent].toarray().astype(np.float64)
+
+
+def _as_it_is(document: Sequence[str]) -> Sequence[str]:
+    return document
+
+
+def tie_order(words: Sequence[str], strength: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Indices by falling strength; equal ones in the order of their words, so that reports never flicker."""
+    return np.lexsort((np.asarray(words), -np.round(strength, 12))).astype(np.int64)

@@ -1,0 +1,99 @@
+"""Two runs of the same documents laid side by side, for audits that compare them document by document."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pytest_fairness.audit.base import AuditItem, Probe
+from pytest_fairness.audit.contrast import Documents, Groups, count_words
+from pytest_fairness.records import Answer
+from pytest_fairness.stats import resampling
+
+Bools = NDArray[np.bool_]
+Floats = NDArray[np.float64]
+
+SUBSAMPLES = 20
+"""Cuts to equal size that are averaged where the runs hold different numbers of documents."""
+
+
+@dataclass(frozen=True)
+class TwoRuns:
+    """The documents of the present and of the earlier run.
+
+    Attributes:
+        vocabulary: the words of the columns.
+        counts: (documents, words).
+        marked: (documents,) whether of the marked group.
+        strata: (documents,) number of the stratum, common to both runs.
+        now: (documents,) whether of the present run.
+    """
+
+    vocabulary: list[str]
+    counts: Floats
+    marked: Bools
+    strata: NDArray[np.int64]
+    now: Bools
+
+    @classmethod
+    def of(cls, now: Documents, then: Documents, minimum_documents: int = 1) -> TwoRuns:
+        """Put the runs together; strata are matched by their names."""
+        vocabulary, counts = count_words([*now.words, *then.words], minimum_documents)
+        names = sorted({*now.stratum_names, *then.stratum_names})
+        numbers = {name: number for number, name in enumerate(names)}
+        strata = [numbers[run.stratum_names[stratum]] for run in (now, then) for stratum in run.strata]
+        return cls(
+            vocabulary=vocabulary,
+            counts=counts,
+            marked=np.concatenate([now.marked, then.marked]),
+            strata=np.array(strata, dtype=np.int64),
+            now=np.repeat([True, False], [len(now.words), len(then.words)]),
+        )
+
+    @classmethod
+    def of_answers(
+        cls,
+        probe: Probe,
+        item: AuditItem[Any],
+        now: Sequence[Answer],
+        then: Sequence[Answer],
+        minimum_documents: int = 1,
+    ) -> TwoRuns:
+        """The documents of an item's answers in both runs.
+
+        Raises:
+            NotMeasurable: either run has too few usable answers.
+        """
+        present, earlier = (Documents.of(probe, Groups.of(probe, item, answers)) for answers in (now, then))
+        return cls.of(present, earlier, minimum_documents)
+
+    @classmethod
+    def single(cls, now: Documents) -> TwoRuns:
+        """One run alone, with nothing before it."""
+        return cls.of(now, Documents((), np.zeros(0, dtype=np.bool_), np.zeros(0, dtype=np.int64), ()))
+
+    @property
+    def cells(self) -> NDArray[np.int64]:
+        """(documents,) number of the document's group within its stratum."""
+        return self.strata * 2 + self.marked
+
+    def as_observed(self, random: np.random.Generator) -> tuple[Bools, Bools]:
+        """Selections of the present and of the earlier run at equal size; see `resampling.equal_size`."""
+        return resampling.equal_size(self.now, self.cells, SUBSAMPLES, random)
+
+    def swapped(self, count: int, random: np.random.Generator) -> tuple[Bools, Bools]:
+        """Selections of two runs that differ by chance only; see `resampling.run_swaps`."""
+        return resampling.run_swaps(self.now, self.cells, count, random)
+
+
+def totals(selections: Bools, counts: Floats) -> Floats:
+    """(selections, words) summed counts of the selected documents."""
+    from scipy.sparse import csr_array
+
+    # Documents hold few of all words: a sparse product saves most of the work.
+    summed: Floats = (csr_array(counts).T @ selections.T.astype(np.float64)).T
+    return summed

@@ -1,0 +1,181 @@
+"""From measurements to a verdict: what is a real regression, what is noise, and what cannot be told.
+
+Pure: the same measurement, comparison and settings give the same verdict, whatever the order, the worker or the clock.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pytest_fairness.audit.base import Audit, AuditItem, Standing
+from pytest_fairness.records import Comparison, Measurement, Verdict, VerdictName
+
+MISSING_SHARE = 0.10
+MISSING_GAP = 0.05
+MISSING_P = 0.05
+NAMED_DRIVERS = 5
+
+
+@dataclass(frozen=True)
+class Earlier:
+    """What the baseline says of an item.
+
+    Attributes:
+        value: as it was recorded.
+        stale_parts: what it was made from that is different now (`prompt`, `axis race`); empty if it still holds.
+    """
+
+    value: float
+    stale_parts: Sequence[str] = ()
+
+
+def decide(
+    audit: Audit[Any],
+    item: AuditItem[Any],
+    measurement: Measurement,
+    *,
+    earlier: Earlier | None,
+    comparison: Comparison | None,
+    trials: int | None,
+    accept: str,
+) -> Verdict:
+    """Judge one item.
+
+    Args:
+        audit: the method.
+        item: the item, with its limit, tolerance, gate and level.
+        measurement: of this run.
+        earlier: the baseline's entry, or `None` where there is none.
+        comparison: of this run with the baseline; `None` without a baseline, or with a stale one.
+        trials: how many trials the probe asked for, for the advice on how many would do; `None` for recorded files.
+        accept: the command that makes or accepts a baseline, for the reason.
+    """
+    limit, tolerance = item.settings.limit, tolerance_of(audit, item)
+    what = f"{item.id}: {audit.describe(measurement)}"
+    seen = audit.detectable(item, measurement, comparison, tolerance)
+
+    def verdict(name: VerdictName, reason: str) -> Verdict:
+        return Verdict(name, reason, seen.effect)
+
+    if earlier is not None and earlier.stale_parts:
+        parts = ", ".join(earlier.stale_parts)
+        return verdict(
+            VerdictName.STALE_BASELINE,
+            f"{what}, but the baseline was made from another {parts}. Look at the answers, then accept: {accept}",
+        )
+    if comparison is None and limit is None:
+        return verdict(VerdictName.NO_BASELINE, f"{what}, with no baseline and no limit. Make a baseline: {accept}")
+    if earlier is not None and comparison is not None:
+        what += f", was {earlier.value:.3g}: {audit.describe_change(comparison)}, tolerance {tolerance:.3g}"
+        if not comparison.paired:
+            what += " (compared by stored value and error, the baseline's answers are absent)"
+    if limit is not None:
+        what += f", limit {limit:.3g}"
+    driven = audit.drivers(measurement, comparison)[:NAMED_DRIVERS]
+    because = f". Driven by {', '.join(driven)}." if driven else "."
+
+    to_baseline, to_limit = _standings(audit, item, measurement, earlier, comparison, tolerance)
+    if to_baseline == "beyond":
+        return verdict(VerdictName.REGRESSION, what + because)
+    if to_limit == "beyond":
+        return verdict(VerdictName.OVER_LIMIT, what + because)
+    if item.settings.gate == "point":
+        return verdict(VerdictName.PASS, what + ".")
+    if "unclear" in (to_baseline, to_limit):
+        # Telling twice the tolerance from the tolerance takes an effect of one tolerance to be visible.
+        more = _advice(trials, 4 * max(1.0, _times(seen.effect, tolerance)))
+        return verdict(VerdictName.INCONCLUSIVE, f"{what}; worse, but not beyond doubt. {more}{because[1:]}")
+    if not seen.enough:
+        effect = math.inf if seen.effect is None else seen.effect
+        more = _advice(trials, seen.times_more_units)
+        return verdict(
+            VerdictName.INCONCLUSIVE,
+            f"{what}; the run is too small: the least it would see is {audit.describe_detectable(effect)}. {more}",
+        )
+    if (absent := missing_reason(measurement)) is not None:
+        return verdict(VerdictName.INCONCLUSIVE, f"{what}; {absent}.")
+    if item.settings.gate == "strict" and (unshown := _unshown(audit, measurement, comparison, limit, tolerance)):
+        return verdict(VerdictName.INCONCLUSIVE, f"{what}; gate strict: {unshown}.")
+    return verdict(VerdictName.PASS, what + ".")
+
+
+def tolerance_of(audit: Audit[Any], item: AuditItem[Any]) -> float:
+    """The item's tolerance: the probe's, or the audit's default."""
+    tolerance = item.settings.tolerance
+    return float(audit.default_tolerance if tolerance is None else tolerance)
+
+
+def _standings(
+    audit: Audit[Any],
+    item: AuditItem[Any],
+    measurement: Measurement,
+    earlier: Earlier | None,
+    comparison: Comparison | None,
+    tolerance: float,
+) -> tuple[Standing, Standing]:
+    limit = item.settings.limit
+    if item.settings.gate == "point":
+        bad = audit.badness(measurement.value)
+        worse = earlier is not None and comparison is not None and bad > audit.badness(earlier.value) + tolerance
+        over = limit is not None and bad > audit.badness(limit)
+        return ("beyond" if worse else "within"), ("beyond" if over else "within")
+    return (
+        "within" if comparison is None else audit.standing_to_baseline(item, comparison, tolerance),
+        "within" if limit is None else audit.standing_to_limit(item, measurement, limit),
+    )
+
+
+def _unshown(
+    audit: Audit[Any], measurement: Measurement, comparison: Comparison | None, limit: float | None, tolerance: float
+) -> str | None:
+    """What a 95 % upper bound does not show to be within bounds, for `gate: strict`."""
+    if comparison is not None and comparison.interval is not None and comparison.interval[1] > tolerance:
+        return f"a change of up to {comparison.interval[1]:.3g} cannot be excluded"
+    if limit is not None and measurement.interval is not None:
+        worst = max(audit.badness(bound) for bound in measurement.interval)
+        if worst > audit.badness(limit):
+            return "a value beyond the limit cannot be excluded"
+    return None
+
+
+def _times(effect: float | None, wanted: float) -> float:
+    return (effect / (2 * wanted)) ** 2 if effect is not None and wanted > 0 and math.isfinite(effect) else 1.0
+
+
+def _advice(trials: int | None, factor: float) -> str:
+    if not math.isfinite(factor):
+        return "More answers are needed."
+    if trials is None:
+        return f"About {factor:.1f} times as many answers would do."
+    return f"About {math.ceil(trials * factor)} trials would do (now {trials})."
+
+
+def missing_reason(measurement: Measurement) -> str | None:
+    """Why so many answers are missing that a pass cannot be given, or `None`.
+
+    More than 10 % are missing, or the groups' shares differ by more than 5 points with a Fisher p below 0.05.
+    """
+    absent = sum(measurement.missing.values())
+    asked = absent + sum(measurement.n.values())
+    if asked == 0 or absent == 0:
+        return None
+    by_group = ", ".join(
+        f"{count} of {count + measurement.n.get(name, 0)} for {name}" for name, count in measurement.missing.items()
+    )
+    if absent > MISSING_SHARE * asked:
+        return f"{absent / asked:.0%} of the answers are missing ({by_group})"
+    tables = [(count, measurement.n.get(name, 0)) for name, count in measurement.missing.items()]
+    shares = [count / (count + n) if count + n else 0.0 for count, n in tables]
+    if len(tables) >= 2 and max(shares) - min(shares) > MISSING_GAP:
+        # Deferred, as scipy.stats takes half a second to import and few runs come this far.
+        from scipy.stats import fisher_exact
+
+        most, least = tables[shares.index(max(shares))], tables[shares.index(min(shares))]
+        if float(fisher_exact(np.array([most, least])).pvalue) < MISSING_P:
+            return f"answers are missing unevenly ({by_group})"
+    return None
