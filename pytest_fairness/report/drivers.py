@@ -44,13 +44,17 @@ def driven_by(item: Item) -> list[str]:
         *_marked_words(details, *_sides(item)),
         *_contributions(_mappings(details.get("contributions")), *_sides(item)),
         *(_top_words(top, *_sides(item)) if isinstance(top, Mapping) else []),
-        *_missing(item),
+        *_answers(item),
     ]
 
 
 def _marked_words(details: Mapping[str, Json], marked: str, unmarked: str) -> list[str]:
     if grown := _mappings(details.get("grown")):
-        return [f"grown since the baseline: {_listed(map(_marked_word, grown))}"]
+        sides = {
+            group: [_grown_word(word) for word in grown if word.get("side", "marked") == side]
+            for side, group in (("marked", marked), ("unmarked", unmarked))
+        }
+        return [f"grown in {group} since the baseline: {_listed(side)}" for group, side in sides.items() if side]
     words = [word for word in _mappings(details.get("words")) if word.get("significant")]
     over = [_marked_word(word) for word in words if (word.get("z") or 0) > 0]
     under = [_marked_word(word) for word in words if (word.get("z") or 0) < 0]
@@ -73,15 +77,27 @@ def _top_words(top: Mapping[str, Json], marked: str, unmarked: str) -> list[str]
     return [f"typical of {group}: {_listed(side)}" for group, side in sides.items() if side]
 
 
-def _missing(item: Item) -> list[str]:
-    """Refused and unusable answers by group, where there are any."""
-    missing: Mapping[str, int] = item["missing"]
-    if not any(missing.values()):
-        return []
-    usable: Mapping[str, int] = item["n"]
-    groups = dict.fromkeys([*missing, *usable])
-    shares = (f"{group} {missing.get(group, 0)} of {missing.get(group, 0) + usable.get(group, 0)}" for group in groups)
-    return [f"no usable answer: {_listed(shares)}"]
+def _answers(item: Item) -> list[str]:
+    """Refused and unusable answers by group, where there are any; told apart as far as the details do."""
+    kinds = {kind: item["details"].get(kind) for kind in ("refused", "unreadable")}
+    kinds["no usable answer"] = item["missing"]
+    return [
+        f"{kind}: {_listed(_shares(counts, item))}"
+        for kind, counts in kinds.items()
+        if isinstance(counts, Mapping) and any(counts.values())
+    ]
+
+
+def _shares(counts: Mapping[str, int], item: Item) -> list[str]:
+    missing, n = item["missing"], item["n"]
+    groups = dict.fromkeys([*n, *missing, *counts])
+    return [f"{group} {counts.get(group, 0)} of {missing.get(group, 0) + n.get(group, 0)}" for group in groups]
+
+
+def _grown_word(word: Mapping[str, Json]) -> str:
+    before, now = word.get("log_odds_before"), word.get("log_odds")
+    known = "" if before is None or now is None else f" (log-odds {number(before)} to {number(now)})"
+    return f"{word.get('word')}{known}"
 
 
 def _marked_word(word: Mapping[str, Json]) -> str:

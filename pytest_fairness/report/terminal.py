@@ -161,10 +161,11 @@ def _other_targets(items: Sequence[Item], target: str) -> list[str]:
 
 
 def _explanations(items: Sequence[Item], width: int) -> list[Line]:
-    """Failures in full, inconclusive items with their reasons, errors by reason."""
+    """Failures in full, inconclusive items with their reasons, errors by reason; missing baselines need none."""
     several_probes = len({item["probe"] for item in items}) > 1
     name = partial(_named, several_probes=several_probes)
-    failed = [item for item in items if VerdictName(item["verdict"]).outcome == "failed"]
+    without = [item for item in items if item["verdict"] == VerdictName.NO_BASELINE]
+    failed = [item for item in items if VerdictName(item["verdict"]).outcome == "failed" and item not in without]
     lines: list[Line] = []
     for item in failed[:SHOWN_FAILURES]:
         lines += _paragraph(f"{name(item)}: {_reason(item)}", width, {"red": True})
@@ -172,6 +173,9 @@ def _explanations(items: Sequence[Item], width: int) -> list[Line]:
             lines += [Line(line) for line in evidence(item, width)]
     if len(failed) > SHOWN_FAILURES:
         lines.append(Line(f"… and {len(failed) - SHOWN_FAILURES} more failures"))
+    if without:
+        more = f" and {len(without) - 1} more have" if len(without) > 1 else " has"
+        lines += _paragraph(f"{name(without[0])}{more} no baseline and no limit to be held to.", width, {"red": True})
     for item in items:
         if item["verdict"] == VerdictName.INCONCLUSIVE:
             lines += _paragraph(f"{name(item)}: {_reason(item)}", width, {"yellow": True})

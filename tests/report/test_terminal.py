@@ -101,7 +101,7 @@ def test_what_drove_a_failure() -> None:
     assert "more in Black, bits: hair 0.0123, oil 0.0081" in text
     assert "more in White, bits: tie 0.0101" in text
     assert f"Black: “{EXAMPLE}”" in " ".join(text.split())
-    assert "no usable answer: White 1 of 45, Black 0 of 45" in text
+    assert "no usable answer: Black 0 of 45, White 1 of 45" in text
     assert "typical of Black: hair, oil" in text_of(result(VerdictName.OVER_LIMIT, audit="svm"))
     words = text_of(result(VerdictName.REGRESSION, audit="marked_words"))
     assert "more in Black: hair (z 6.12, 41 against 3)" in words
@@ -110,17 +110,40 @@ def test_what_drove_a_failure() -> None:
 
 
 def test_words_that_grew_go_before_words_that_are_there() -> None:
-    details = {**DETAILS["marked_words"], "grown": [{"word": "braid", "z": 5.01}, {"word": "oil"}]}
+    grown = [
+        {"word": "braid", "growth": 3.1, "log_odds": 2.125, "log_odds_before": 0.25, "side": "marked"},
+        {"word": "oil"},
+        {"word": "suit", "growth": 2.0, "log_odds": -1.5, "log_odds_before": -0.5, "side": "unmarked"},
+    ]
+    details = {**DETAILS["marked_words"], "grown": grown}
     measurement = Measurement(2.0, None, None, None, {"Black": 45, "White": 45}, {}, details)
     text = text_of(result(VerdictName.REGRESSION, audit="marked_words", measurement=measurement))
-    assert "grown since the baseline: braid (z 5.01), oil" in text
+    assert "grown in Black since the baseline: braid (log-odds 0.25 to 2.12), oil" in text
+    assert "grown in White since the baseline: suit (log-odds -0.5 to -1.5)" in text
     assert "hair" not in text
+
+
+def test_refusals_are_counted_by_group() -> None:
+    details = {"refused": {"Black": 12, "White": 1}, "unreadable": {"Black": 0, "White": 0}}
+    measurement = Measurement(0.25, None, None, None, {"Black": 45, "White": 44}, {"Black": 0, "White": 1}, details)
+    text = text_of(result(VerdictName.REGRESSION, audit="refusals", measurement=measurement))
+    assert "  refused: Black 12 of 45, White 1 of 45\n" in text
+    assert "  no usable answer: Black 0 of 45, White 1 of 45\n" in text
+    assert "unreadable" not in text
+
+
+def test_missing_baselines_are_told_once() -> None:
+    accept = "Make a baseline: pytest --fairness-rebaseline probes/products.yaml"
+    text = text_of(*(result(VerdictName.NO_BASELINE, value=f"v{i}", reason=accept) for i in range(12)))
+    assert "jsd[race=v0] and 11 more have no baseline" in text
+    assert text.count("pytest --fairness-rebaseline") == 1
 
 
 @pytest.mark.parametrize(
     "details",
     [
         {},
+        {"refused": 3, "unreadable": {}, "grown": [{}]},
         {"words": None, "contributions": [], "top_words": None, "examples": "none", "grown": [1, "x"]},
         {"words": [{"significant": True}], "contributions": [{}], "top_words": {"marked": [{}]}, "examples": [{}]},
         {"words": [{"word": "x", "z": None, "significant": True}], "contributions": [{"side": "marked"}]},
