@@ -45,7 +45,9 @@ class Line:
     markup: Mapping[str, bool] = field(default_factory=dict)
 
 
-def summary(document: Mapping[str, Json], width: int = 80, *, options: Sequence[str] = ()) -> list[Line]:
+def summary(
+    document: Mapping[str, Json], width: int = 80, *, options: Sequence[str] = (), root: str = ""
+) -> list[Line]:
     """The summary of one run: a table a probe, what drove the failures, what was sent, and how to accept it all.
 
     Args:
@@ -53,6 +55,7 @@ def summary(document: Mapping[str, Json], width: int = 80, *, options: Sequence[
         width: columns of the terminal; only the command at the end may be wider, where a single name is.
         options: of the command that accepts the changes, those that chose what was asked of whom
             (`["--fairness-target", "openai:gpt-5"]`).
+        root: path from where the user typed the command to the folder that node ids begin in; empty if it is the same.
     """
     width = max(width, NARROWEST)
     items: list[Item] = sorted(document["items"], key=_rank)
@@ -63,15 +66,19 @@ def summary(document: Mapping[str, Json], width: int = 80, *, options: Sequence[
         lines += _table([item for item in items if item["probe"] == probe], document["target"], width)
     lines += _explanations(items, width)
     lines += _counts(document, width)
-    lines += _acceptance(items, options, width)
+    lines += _acceptance(items, accept_command(items, options, root), width)
     return lines
 
 
-def accept_command(items: Iterable[Item], options: Sequence[str] = ()) -> list[str] | None:
+def accept_command(items: Iterable[Item], options: Sequence[str] = (), root: str = "") -> list[str] | None:
     """The command that makes what was measured the new baseline of the items that need one, word by word.
 
     Items that are over their limit are not among them: limits hold for new baselines too. A file with many items to
     accept is named as a whole, and so is one whose items no terminal can show.
+
+    Args:
+        items: of the report document.
+        options, root: as in `summary`.
 
     Returns:
         The words, not quoted; `None` where nothing is to be accepted.
@@ -84,7 +91,8 @@ def accept_command(items: Iterable[Item], options: Sequence[str] = ()) -> list[s
         for file, nodeids in sorted(by_file.items())
         for name in ([file] if len(nodeids) >= WHOLE_FILE_FROM or not all(map(str.isprintable, nodeids)) else nodeids)
     ]
-    return ["pytest", "--fairness-rebaseline", *options, *named] if named else None
+    folder = f"{root.rstrip('/')}/" if root not in ("", ".") else ""
+    return ["pytest", "--fairness-rebaseline", *options, *(folder + name for name in named)] if named else None
 
 
 def _rank(item: Item) -> tuple[int, float, str]:
@@ -217,22 +225,27 @@ def _counts(document: Mapping[str, Json], width: int) -> list[Line]:
     return _paragraph(sent, width) + _paragraph(audits, width)
 
 
-def _acceptance(items: Sequence[Item], options: Sequence[str], width: int) -> list[Line]:
+def _acceptance(items: Sequence[Item], command: Sequence[str] | None, width: int) -> list[Line]:
     lines: list[Line] = []
     if any(item["verdict"] == VerdictName.OVER_LIMIT for item in items):
         text = (
             "Over a limit: a new baseline does not help; mend the target, or change the audit's `limit` in the probe."
         )
         lines += _paragraph(text, width)
-    command = accept_command(items, options)
     if command is None:
         return lines
     lines.append(Line("To accept what was measured as the new baseline:"))
-    words = [escaped(shlex.quote(word)) for word in command]
-    on_one_line = " ".join(words)
-    if width_of(on_one_line) <= width:
-        return [*lines, Line(on_one_line, {"bold": True})]
-    first = " ".join(words[: 2 + len(options)])
-    rest = words[2 + len(options) :]
-    continued = [first, *(f"  {word}" for word in rest)]
-    return lines + [Line(line, {"bold": True}) for line in [*(f"{line} \\" for line in continued[:-1]), continued[-1]]]
+    return lines + [Line(line, {"bold": True}) for line in _shell_lines(command, width)]
+
+
+def _shell_lines(command: Sequence[str], width: int) -> list[str]:
+    """A command to paste, broken where the shell joins it again."""
+    lines: list[str] = []
+    for word in (escaped(shlex.quote(word)) for word in command):
+        longer = f"{lines[-1]} {word}" if lines else word
+        # Room for the backslash.
+        if not lines or width_of(longer) <= width - 2:
+            lines[-1:] = [longer]
+        else:
+            lines.append(f"  {word}")
+    return [*(f"{line} \\" for line in lines[:-1]), lines[-1]]

@@ -198,8 +198,8 @@ def test_a_baseline_of_another_target_is_pointed_out() -> None:
     assert "measured" not in text_of(result())
 
 
-def commands(*results: ItemResult, options: tuple[str, ...] = (), width: int = 80) -> list[str]:
-    lines = [line.text for line in summary(report(*results), width, options=options)]
+def commands(*results: ItemResult, options: tuple[str, ...] = (), root: str = "") -> list[str]:
+    lines = [line.text for line in summary(report(*results), 80, options=options, root=root)]
     title = "To accept what was measured as the new baseline:"
     if title not in lines:
         return []
@@ -224,6 +224,12 @@ def test_command_names_what_was_asked_of_whom() -> None:
     assert command == ["pytest", "--fairness-rebaseline", *options, "probes/products.yaml::jsd[race=Black]"]
 
 
+@pytest.mark.parametrize(("root", "named"), [("", ""), (".", ""), ("..", "../"), ("team/model", "team/model/")])
+def test_command_names_files_from_where_it_is_typed(root: str, named: str) -> None:
+    command = commands(result(VerdictName.REGRESSION), root=root)
+    assert command[-1] == f"{named}probes/products.yaml::jsd[race=Black]"
+
+
 def test_a_long_command_goes_over_lines_that_a_shell_joins() -> None:
     results = [result(VerdictName.NO_BASELINE, value=f"it's group {number}") for number in range(5)]
     names = [item.nodeid for item in results]
@@ -231,6 +237,7 @@ def test_a_long_command_goes_over_lines_that_a_shell_joins() -> None:
     lines = text_of(*results).splitlines()
     assert [line.endswith(" \\") for line in lines[-6:]] == [True] * 5 + [False]
     assert lines[-7] == "To accept what was measured as the new baseline:"
+    assert max(map(width_of, lines[-6:])) <= 80
 
 
 def test_many_items_are_named_by_their_file() -> None:
