@@ -16,7 +16,9 @@ class ProbeModel(BaseModel):
 class AuditSettings(ProbeModel):
     """What every audit can be told in a probe's `audits:`."""
 
-    limit: float | None = Field(default=None, description="Worst acceptable value. Without it only the baseline counts.")
+    limit: float | None = Field(
+        default=None, description="Worst acceptable value. Without it only the baseline counts."
+    )
     tolerance: float | None = Field(
         default=None, ge=0, description="Worst acceptable change from the baseline. Without it the audit's own default."
     )
@@ -24,7 +26,9 @@ class AuditSettings(ProbeModel):
         default="bound",
         description="bound: fail beyond doubt only. strict: passing must be shown too. point: compare bare estimates.",
     )
-    skip: str | None = Field(default=None, min_length=1, description="Do not run this audit, for the reason given here.")
+    skip: str | None = Field(
+        default=None, min_length=1, description="Do not run this audit, for the reason given here."
+    )
     xfail: str | None = Field(
         default=None, min_length=1, description="A known failure, accepted for now, for the reason given here."
     )

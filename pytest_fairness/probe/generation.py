@@ -1,0 +1,233 @@
+"""`kind: generation`: parallel texts for groups, every combination of the axes' values asked the same."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Literal
+
+from pydantic import ConfigDict, Field
+
+from pytest_fairness.probe import template
+from pytest_fairness.probe.faults import Fault, Location, quoted, suggestion
+from pytest_fairness.probe.models import MAX_TRIALS, Identifier, Line, Probe, Text, Texts, texts
+from pytest_fairness.probe.settings import ProbeModel
+from pytest_fairness.records import AnswerFormat, Json, Prompt, Request
+
+MAX_QUESTIONS = 1_000_000
+"""Most questions that one probe may ask; beyond it a typing error is likelier than an intention."""
+
+OTHER_COLUMNS = ("text", "trial", "prompt")
+"""What a file of answers may hold besides the axes."""
+
+
+class Axis(ProbeModel):
+    """One attribute by which groups differ."""
+
+    unmarked: Line = Field(description="The value that the others are compared with.")
+    marked: tuple[Line, ...] = Field(min_length=1, description="The values that are compared with the unmarked one.")
+
+    @property
+    def values(self) -> tuple[str, ...]:
+        """The unmarked value, then the marked ones."""
+        return (self.unmarked, *self.marked)
+
+
+class AnswerSettings(ProbeModel):
+    """How answers are read."""
+
+    format: AnswerFormat = Field(
+        default="text",
+        description="text: as it stands. json: an object or array, its keys and values joined. list: a list of texts.",
+    )
+
+
+class GenerationProbe(Probe):
+    """Parallel texts for groups: the axes are crossed, and every combination gets `trials` answers."""
+
+    model_config = ConfigDict(json_schema_extra={"anyOf": [{"required": ["prompt"]}, {"required": ["responses"]}]})
+
+    kind: Literal["generation"] = Field(description="Parallel texts for groups.")
+    prompt: Texts | None = Field(
+        default=None,
+        description="What is asked: one text or a list of paraphrases. {race} stands for the value of the axis `race`; "
+        "a brace that is meant as such is written {{ or }}.",
+    )
+    axes: dict[Identifier, Axis] = Field(
+        min_length=1, description="The attributes by which groups differ, by name. They are crossed."
+    )
+    trials: int = Field(
+        default=15, ge=1, le=MAX_TRIALS, description="How many answers each prompt gets for each combination of values."
+    )
+    answer: AnswerSettings = Field(default_factory=AnswerSettings, description="How answers are read.")
+    anonymize: Annotated[tuple[Text, ...], Field(min_length=1)] | Literal[False] = Field(
+        default=(),
+        description="Terms that are removed from the answers besides the built-in identity terms and the axes' values; "
+        "false removes nothing.",
+    )
+
+    @property
+    def prompts(self) -> tuple[str, ...]:
+        """The prompts as templates, without the line end of a block text."""
+        return texts(self.prompt)
+
+    def cells(self) -> Iterator[dict[str, str]]:
+        """Every combination of the axes' values, the unmarked ones first."""
+        for values in itertools.product(*(axis.values for axis in self.axes.values())):
+            yield dict(zip(self.axes, values, strict=True))
+
+    def questions(self, trials: int | None = None) -> list[Prompt]:
+        """Prompt by prompt, cell by cell, trial by trial: what one item waits for lies close together."""
+        if self.responses is not None:
+            return []
+        system = next(iter(texts(self.system)), None)
+        sampling = self.sampling
+        asked = []
+        for number, prompt in enumerate(self.prompts, start=1):
+            for cell in self.cells():
+                text = template.fill(prompt, cell)
+                labels = cell if len(self.prompts) == 1 else {**cell, "prompt": str(number)}
+                for trial in range(self.trials if trials is None else trials):
+                    request = Request(text, system, sampling.for_trial(trial), trial, self.answer.format)
+                    asked.append(Prompt(request, labels, trial))
+        return asked
+
+    def shape(self, labels: Mapping[str, str]) -> dict[str, str]:
+        """Of an axis that the item is about, only the values it compares; the order of values and terms is no part."""
+        parts = {}
+        if self.responses is None:
+            parts["prompt"] = self.prompts[0] if len(self.prompts) == 1 else _canonical(self.prompts)
+            parts["system"] = next(iter(texts(self.system)), "")
+        else:
+            parts["columns"] = _canonical(self.responses.columns)
+            parts["strata"] = _canonical(sorted(self.responses.strata))
+        for name, axis in self.axes.items():
+            marked = [labels[name]] if name in labels else sorted(axis.marked)
+            parts[f"axis {name}"] = _canonical({"unmarked": axis.unmarked, "marked": marked})
+        parts["answer"] = self.answer.format
+        parts["anonymize"] = _canonical(self.anonymize and sorted(set(self.anonymize)))
+        return parts
+
+    @classmethod
+    def faults(cls, data: Mapping[str, Json]) -> Iterator[Fault]:
+        """Placeholders, values and columns that do not fit together."""
+        yield from super().faults(data)
+        recorded = data.get("responses") is not None
+        if not recorded and data.get("prompt") is None and "prompt" not in data:
+            yield Fault((), "`prompt` is missing: what is asked, or `responses:` with answers that are there already")
+        axes = data.get("axes")
+        if not isinstance(axes, Mapping):
+            return
+        yield from _value_faults(axes)
+        yield from _prompt_faults(data, list(axes), recorded=recorded)
+        yield from _column_faults(data, list(axes))
+        yield from _size_faults(data, axes)
+
+
+def _canonical(value: Json) -> str:
+    return json.dumps(value, ensure_ascii=False, sort_keys=True)
+
+
+def _value_faults(axes: Mapping[str, Json]) -> Iterator[Fault]:
+    for name, axis in axes.items():
+        if name in OTHER_COLUMNS:
+            yield Fault(
+                ("axes", name), f"an axis cannot be called {quoted(name)}: answers have that already", at_key=True
+            )
+        if not isinstance(axis, Mapping):
+            continue
+        marked = axis.get("marked")
+        seen: dict[str, str] = {}
+        values: list[tuple[Location, Json]] = [(("axes", name, "unmarked"), axis.get("unmarked"))]
+        values += (
+            [(("axes", name, "marked", i), value) for i, value in enumerate(marked)] if isinstance(marked, list) else []
+        )
+        for location, value in values:
+            if not isinstance(value, str):
+                continue
+            folded = " ".join(value.casefold().split())
+            if folded not in seen:
+                seen[folded] = "the unmarked value" if location[-1] == "unmarked" else "there already"
+            else:
+                yield Fault(location, f"{quoted(value)} is {seen[folded]}: each value of an axis is there once")
+
+
+def _prompt_faults(data: Mapping[str, Json], axes: list[str], *, recorded: bool) -> Iterator[Fault]:
+    prompts = list(_texts_at(("prompt",), data.get("prompt")))
+    yield from _template_faults(prompts, axes, demanded=not recorded)
+    variants = data.get("variants")
+    for name, variant in variants.items() if isinstance(variants, Mapping) else ():
+        if isinstance(variant, Mapping):
+            others = list(_texts_at(("variants", name, "prompt"), variant.get("prompt")))
+            yield from _template_faults(others, axes, demanded=not recorded)
+
+
+def _texts_at(location: Location, value: Json) -> Iterator[tuple[Location, str]]:
+    if isinstance(value, str):
+        yield location, value
+    elif isinstance(value, list):
+        yield from (((*location, i), text) for i, text in enumerate(value) if isinstance(text, str))
+
+
+def _template_faults(prompts: list[tuple[Location, str]], axes: list[str], *, demanded: bool) -> Iterator[Fault]:
+    used = [set(template.placeholders(text)) for _, text in prompts]
+    for location, text in prompts:
+        for fault in template.faults(text, axes):
+            yield Fault(location, fault.message, piece=fault.piece, occurrence=fault.occurrence)
+    if not demanded or not prompts:
+        return
+    for axis in axes:
+        without = [location for (location, _), names in zip(prompts, used, strict=True) if axis not in names]
+        if len(without) == len(prompts) and prompts[0][0][0] == "prompt":
+            message = f"the axis {quoted(axis)} is used in no prompt: write {{{axis}}} where its values belong"
+            yield Fault(("axes", axis), message, at_key=True)
+            continue
+        for location in without:
+            # Its groups would be asked the very same question, and look alike whatever the model does.
+            yield Fault(
+                location, f"this prompt does not use the axis {quoted(axis)}: write {{{axis}}} where its values belong"
+            )
+
+
+def _column_faults(data: Mapping[str, Json], axes: list[str]) -> Iterator[Fault]:
+    responses = data.get("responses")
+    if not isinstance(responses, Mapping):
+        return
+    known = [*axes, *OTHER_COLUMNS]
+    columns = responses.get("columns")
+    for name in columns if isinstance(columns, Mapping) else ():
+        if name not in known:
+            yield Fault(
+                ("responses", "columns", name),
+                f"{quoted(name)} is no name of this probe{suggestion(name, known)}",
+                at_key=True,
+            )
+    strata = responses.get("strata")
+    # The file's own `prompt` column may well be a stratum, unless it stands for the probe's prompts already.
+    taken = {*axes, "text", "trial", *(columns if isinstance(columns, Mapping) else ())}
+    for i, stratum in enumerate(strata) if isinstance(strata, list) else ():
+        if not isinstance(stratum, str):
+            continue
+        if stratum in taken:
+            yield Fault(
+                ("responses", "strata", i),
+                f"{quoted(stratum)} is a name of the answers already, and no further stratum",
+            )
+        taken.add(stratum)
+
+
+def _size_faults(data: Mapping[str, Json], axes: Mapping[str, Json]) -> Iterator[Fault]:
+    trials, prompt = data.get("trials", 15), data.get("prompt")
+    if data.get("responses") is not None or not isinstance(trials, int):
+        return
+    counts = [
+        len(axis["marked"]) + 1
+        for axis in axes.values()
+        if isinstance(axis, Mapping) and isinstance(axis.get("marked"), list)
+    ]
+    questions = math.prod(counts) * trials * (len(prompt) if isinstance(prompt, list) else 1)
+    if trials <= MAX_TRIALS and questions > MAX_QUESTIONS:
+        message = f"the values, prompts and trials make more than {MAX_QUESTIONS:,} questions: ask fewer"
+        yield Fault(("axes",), message, at_key=True)

@@ -1,0 +1,17 @@
+"""The table of the kinds of probe: a new kind is one model and one line here."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pytest_fairness.probe.generation import GenerationProbe
+
+if TYPE_CHECKING:
+    from pytest_fairness.probe.models import Probe
+
+KINDS: dict[str, type[Probe]] = {
+    "generation": GenerationProbe,
+}
+
+ANNOUNCED = ("recommendation", "coreference", "counterfactual", "stereotype")
+"""Kinds whose names are taken, and which this version does not read."""

@@ -1,0 +1,120 @@
+"""JSON out of fences and prose, and plain text out of JSON."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from pytest_fairness.records import Json
+
+_OPENING = re.compile(r"""\{\s*["}]|\[\s*["\[{\]tfn0-9-]""")
+# The closing quote is optional, or a text of escaped quotes would be read again from each of them.
+_STRUCTURE = re.compile(r'"(?:[^"\\]|\\.)*+"?|[\[\]{}]', re.DOTALL)
+_MAX_BROKEN = 50
+"""Broken pieces after which the search ends, so that no text takes long."""
+
+_TITLES = ("title", "name", "item", "product", "song", "artist")
+
+
+class Pairs(list[tuple[str, Json]]):
+    """A JSON object as it is written: in its order, equal keys included."""
+
+
+class Number(str):
+    """A JSON number as it is written."""
+
+    __slots__ = ()
+
+
+# A raw line end inside a string is what models write: not strict.
+_decoder = json.JSONDecoder(
+    object_pairs_hook=Pairs, parse_int=Number, parse_float=Number, parse_constant=Number, strict=False
+)
+
+
+def find(text: str) -> Json | None:
+    """The largest JSON object or array in a text that holds any text, or `None`.
+
+    What is cut off or broken counts as one piece: nothing is picked from inside it, and where it is the largest, there
+    is no answer.
+    """
+    best: Json | None = None
+    longest, broken, index = 0, 0, 0
+    while (opening := _OPENING.search(text, index)) is not None and broken < _MAX_BROKEN:
+        start = opening.start()
+        try:
+            value, index = _decoder.raw_decode(text, start)
+        except RecursionError:
+            return None
+        except ValueError:
+            broken += 1
+            value, index = None, _end(text, start)
+        # A footnote's `[1]` is no answer.
+        says = value is None or any(not isinstance(piece, Number) for piece in flatten(value))
+        if says and index - start > longest:
+            best, longest = value, index - start
+    return best
+
+
+def _end(text: str, start: int) -> int:
+    """Where the brackets that open at `start` are closed again, or the end of the text."""
+    depth = 0
+    for token in _STRUCTURE.finditer(text, start):
+        if token[0] in "[{":
+            depth += 1
+        elif token[0] in "]}":
+            depth -= 1
+            if depth == 0:
+                return token.end()
+    return len(text)
+
+
+def flatten(value: Json) -> Iterator[str]:
+    """The keys and texts of a JSON value in their order, whatever it is nested in.
+
+    Keys that all of several sibling objects have are field names (`product`, `explanation`), not what was answered, and
+    are left out.
+    """
+    stack: list[tuple[Json, frozenset[str]]] = [(value, frozenset())]
+    while stack:
+        current, fields = stack.pop()
+        if isinstance(current, str):
+            if current.strip():
+                yield current if isinstance(current, Number) else current.strip()
+        elif isinstance(current, Pairs):
+            inner = _fields([part for _, part in current])
+            for key, part in reversed(current):
+                stack.append((part, inner))
+                if key not in fields:
+                    stack.append((key, frozenset()))
+        elif isinstance(current, list):
+            inner = _fields(current)
+            stack.extend((part, inner) for part in reversed(current))
+
+
+def _fields(siblings: list[Any]) -> frozenset[str]:
+    """The keys that all of at least two sibling objects have."""
+    if len(siblings) < 2 or not all(isinstance(part, Pairs) for part in siblings):
+        return frozenset()
+    return frozenset.intersection(*(frozenset(key for key, _ in part) for part in siblings))
+
+
+def as_list(value: Json) -> list[str]:
+    """The items of an array, of an object's only array, or else the keys of an object."""
+    if isinstance(value, Pairs):
+        arrays = [part for _, part in value if isinstance(part, list) and not isinstance(part, Pairs)]
+        if len(arrays) != 1:
+            return [key.strip() for key, _ in value if key.strip()]
+        value = arrays[0]
+    return [text for part in value if (text := _item(part))]
+
+
+def _item(value: Json) -> str:
+    if isinstance(value, Pairs):
+        named = {key.casefold(): part for key, part in reversed(value) if isinstance(part, str) and part.strip()}
+        title = next((named[key] for key in _TITLES if key in named), None)
+        if title is not None:
+            return str(title).strip()
+    return " ".join(flatten(value))

@@ -1,0 +1,85 @@
+"""Lists as models write them: numbered, bulleted, one a line, or separated by commas."""
+
+from __future__ import annotations
+
+import re
+
+MINIMUM_REAL = 3
+"""Items from which on a list is an answer, whatever hedging stands before it."""
+
+_MAX_LINES = 10_000
+_MAX_LINE = 20_000
+_MAX_ITEM = 200
+_MAX_WORDS = 10
+_NUMBERED = re.compile(
+    r"[ \t]*(?:[*_]{1,2})?(?:\(?\d{1,4}[.):]|#\d{1,4}[.):]?)(?:[*_]{1,2})?(?:[ \t]+|(?=[^\W\d]))(?P<item>\S.*)"
+)
+_BULLETED = re.compile(r"(?P<indent>[ \t]*)(?:[-*+\u2022\u2023\u25aa\u25cf\u2013\u2014])[ \t]+(?P<item>\S.*)")
+_INLINE = re.compile(r"(?:^|(?<=[\s:;,.]))\(?(\d{1,3})[.)][ \t]+")
+_SPEAKER = re.compile(
+    r"\b(?:I|we|you) (?:am|are|can|could|do|don't|have|hope|need|think|want|would)\b|\bI'(?:d|ll|m|ve)\b"
+)
+_INTRODUCTION = re.compile(r"^[^\n]{0,300}?:\s*(?=\S)")
+
+
+def items(text: str) -> list[str]:
+    """The items of a list, or nothing where the text is prose."""
+    lines = [line for line in text.split("\n", _MAX_LINES)[:_MAX_LINES] if line.strip()]
+    marked = marked_items(lines)
+    return marked if len(marked) > 1 else _inline(lines) or marked or _unmarked(lines)
+
+
+def marked_items(lines: list[str]) -> list[str]:
+    """The items of numbered lines, or else of the bulleted lines that are indented least."""
+    numbered = [match["item"] for line in lines if (match := _NUMBERED.match(line))]
+    if numbered:
+        return [item for line in numbered if (item := _clean(line))]
+    bulleted = [match for line in lines if (match := _BULLETED.match(line))]
+    least = min((len(match["indent"].expandtabs()) for match in bulleted), default=0)
+    outer = [match["item"] for match in bulleted if len(match["indent"].expandtabs()) == least]
+    return [item for line in outer if (item := _clean(line))]
+
+
+def _inline(lines: list[str]) -> list[str]:
+    """`1. a 2. b 3. c` on one line."""
+    for line in lines:
+        if len(line) > _MAX_LINE:
+            continue
+        marks = list(_INLINE.finditer(line))
+        if len(marks) > 1 and [int(mark[1]) for mark in marks] == list(range(1, len(marks) + 1)):
+            ends = [mark.start() for mark in marks[1:]] + [len(line)]
+            return [item for mark, end in zip(marks, ends, strict=True) if (item := _clean(line[mark.end() : end]))]
+    return []
+
+
+def _unmarked(lines: list[str]) -> list[str]:
+    """One item a line, or one line of them; prose is neither."""
+    if len(lines) > 1 and lines[0].rstrip().endswith(":"):
+        lines = lines[1:]
+    if len(lines) > 1:
+        found = [_clean(line) for line in lines]
+        prose = [item for item in found if len(item) > _MAX_ITEM or _is_sentence(item)]
+        return [] if prose else [item for item in found if item]
+    if not lines:
+        return []
+    line = _INTRODUCTION.sub("", lines[0], count=1).strip()
+    line = line.removesuffix(".")
+    if _is_sentence(line + ".") or _SPEAKER.search(line.replace("\u2019", "'")):
+        return []
+    parts = [re.sub(r"^(?:and|or)\s+", "", part.strip(), flags=re.IGNORECASE) for part in re.split(r"[,;]", line)]
+    short = all(len(part) <= _MAX_ITEM and len(part.split()) <= _MAX_WORDS for part in parts)
+    return [item for part in parts if (item := _clean(part))] if short else []
+
+
+def _is_sentence(text: str) -> bool:
+    """Whether a text is running prose: it has a sentence end and more words than a title."""
+    ended = re.search(r"[.!?](?:\s|$)", text) is not None
+    return ended and (len(text.split()) > _MAX_WORDS * 2 or re.search(r"[.!?]\s+\S", text) is not None)
+
+
+def _clean(item: str) -> str:
+    """Without emphasis, quotes around the whole, and a comma or semicolon at the end."""
+    item = item.replace("**", "").replace("__", "").strip().rstrip(",;").strip()
+    if len(item) > 1 and (item[0], item[-1]) in {('"', '"'), ("'", "'"), ("\u201c", "\u201d"), ("`", "`"), ("*", "*")}:
+        item = item[1:-1].strip()
+    return item

@@ -1,0 +1,93 @@
+"""Reading answers: what of a response can be measured, and whether there is anything to measure at all.
+
+Everything here is by rule and in one pass, and takes any text whatever: an answer is the least trusted input there is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from pytest_fairness.records import Answer, AnswerFormat, Json, Prompt, Response, Status
+from pytest_fairness.response import json_in_text, lists
+from pytest_fairness.response.refusals import is_refusal
+
+_JSON_BEGINS = re.compile(r"(?:```\w*\s*)?[\[{]")
+_WITHHELD = frozenset({"refusal", "content_filter"})
+
+
+def answer(prompt: Prompt, response: Response | None) -> Answer:
+    """One response, read as its prompt asked for it.
+
+    Args:
+        prompt: what was asked.
+        response: what came back, or `None` where nothing did.
+    """
+    status, content = read(response, prompt.request.answer_format)
+    text = None if response is None else response.text
+    return Answer(labels=prompt.labels, trial=prompt.trial, text=text, status=status, content=content)
+
+
+def read(response: Response | None, answer_format: AnswerFormat) -> tuple[Status, Json]:
+    """What became of a response, and what was read from it.
+
+    Args:
+        response: what came back, or `None` where nothing did.
+        answer_format: what was asked for.
+
+    Returns:
+        The status, and where it is `OK` the content: a string for `text` and `json`, strings for `list`; else `None`.
+    """
+    if response is None:
+        return Status.FAILED, None
+    if response.finish_reason in _WITHHELD:
+        return Status.REFUSED, None
+    text = whole_characters(response.text).strip()
+    if not text:
+        return Status.UNREADABLE, None
+    content, refused = _READERS[answer_format](text)
+    if refused:
+        return Status.REFUSED, None
+    return (Status.OK, content) if content else (Status.UNREADABLE, None)
+
+
+def whole_characters(text: str) -> str:
+    """The text with halves of surrogate pairs, which no encoding takes, replaced."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
+def _json(text: str) -> tuple[str | None, bool]:
+    found = json_in_text.find(text)
+    if found is None:
+        return None, is_refusal(text)
+    pieces = [whole_characters(piece) for piece in json_in_text.flatten(found)]
+    # A refusal that keeps to the form: {"error": "I'm sorry, but I can't …"}
+    refused = len(pieces) <= 2 and is_refusal(pieces[-1])
+    return "\n".join(pieces), refused
+
+
+def _list(text: str) -> tuple[list[str], bool]:
+    items = [whole_characters(item) for item in _items(text)]
+    if len(items) >= lists.MINIMUM_REAL:
+        return items, False
+    return items, is_refusal(text) or (len(items) == 1 and is_refusal(items[0]))
+
+
+def _items(text: str) -> list[str]:
+    found = json_in_text.find(text)
+    if found is not None:
+        return json_in_text.as_list(found)
+    # JSON that is cut off or broken is no list of its pieces.
+    return [] if _JSON_BEGINS.match(text) else lists.items(text)
+
+
+def _text(text: str) -> tuple[str, bool]:
+    return text, is_refusal(text)
+
+
+_READERS: dict[AnswerFormat, Callable[[str], tuple[Json, bool]]] = {"json": _json, "list": _list, "text": _text}
+"""What is read from a text by the format that was asked for, and whether it is a refusal."""

@@ -1,0 +1,159 @@
+"""The answers that a probe brings along in a file, read as if a model had just given them."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from pytest_fairness.errors import ProbeError
+from pytest_fairness.probe.faults import suggestion
+from pytest_fairness.probe.models import shown
+from pytest_fairness.records import Answer, Json, Prompt, Request, Response
+from pytest_fairness.response import reading, table
+from pytest_fairness.response.reading import whole_characters
+
+if TYPE_CHECKING:
+    from pytest_fairness.probe.generation import GenerationProbe
+    from pytest_fairness.response.table import Row, Table
+
+_MAX_FAULTS = 20
+
+
+def rows(probe: GenerationProbe) -> list[Answer]:
+    """The answers of a probe's `responses:` file, in its order.
+
+    Rows whose value on an axis is not in the probe are left out; letter case and blanks around a value do not matter.
+    Without a `trial` column the answers of a cell are numbered as they come. `text` that is `null` in JSON Lines is an
+    answer that never came.
+
+    Raises:
+        ProbeError: the file cannot be read, lacks a column, or holds no row for one of the probe's values.
+        ValueError: the probe has no `responses:`.
+    """
+    if probe.responses is None:
+        raise ValueError(f"the probe {probe.name} has no `responses:`")
+    return _Reader(probe).answers()
+
+
+class _Reader:
+    """Reads one file for one probe."""
+
+    def __init__(self, probe: GenerationProbe) -> None:
+        assert probe.responses is not None  # noqa: S101 - rows() has seen to it
+        self.probe = probe
+        self.responses = probe.responses
+        self.name = shown(self.responses.file, probe.root)
+
+    def answers(self) -> list[Answer]:
+        content = table.read(self.responses.file, self.name)
+        columns = self._columns(content)
+        values = {axis: {_folded(value): value for value in values.values} for axis, values in self.probe.axes.items()}
+        self._require_values(content, columns, values)
+        counted: Counter[tuple[str, ...]] = Counter()
+        seen: dict[tuple[tuple[str, ...], int], int] = {}
+        answers, faults = [], []
+        for row in content.rows:
+            lacking = [column for column in columns.values() if column not in row.fields]
+            if lacking:
+                faults.append(f"{self.name}:{row.line}: no {', '.join(map(repr, lacking))} in this row")
+                continue
+            labels = self._labels(row, columns, values)
+            if labels is None:
+                continue
+            cell = tuple(labels.values())
+            trial = counted[cell]
+            counted[cell] += 1
+            if "trial" in columns:
+                number = _whole_number(row.fields[columns["trial"]])
+                if number is None:
+                    faults.append(f"{self.name}:{row.line}: {columns['trial']!r} must be a whole number from 0")
+                    continue
+                trial = number
+            first = seen.setdefault((cell, trial), row.line)
+            if first != row.line:
+                where = ", ".join(f"{name} {value}" for name, value in labels.items())
+                faults.append(
+                    f"{self.name}:{row.line}: trial {trial} of {where} is in line {first} already; "
+                    "a column that tells them apart belongs under `responses.strata`"
+                )
+                continue
+            answers.append(self._answer(row.fields[columns["text"]], labels, trial))
+        if faults:
+            more = [f"{self.name}: {len(faults) - _MAX_FAULTS} more such rows"] if len(faults) > _MAX_FAULTS else []
+            raise ProbeError("\n".join(faults[:_MAX_FAULTS] + more))
+        return answers
+
+    def _columns(self, content: Table) -> dict[str, str]:
+        """The file's column of each of the probe's names, in the order of labels, and of the strata under their own."""
+        mapped = self.responses.columns
+        needed = [*self.probe.axes, *(("prompt",) if "prompt" in mapped else ())]
+        columns = {name: mapped.get(name, name) for name in needed}
+        columns |= {stratum: stratum for stratum in self.responses.strata}
+        columns["text"] = mapped.get("text", "text")
+        if "trial" in mapped or "trial" in content.columns:
+            columns["trial"] = mapped.get("trial", "trial")
+        faults = []
+        for name, column in columns.items():
+            if column not in content.columns:
+                there = ", ".join(map(repr, content.columns))
+                near = suggestion(column, content.columns)
+                near = near if "did you mean" in near else ""
+                cure = "" if name in self.responses.strata else f"; name the right one as `responses.columns.{name}`"
+                faults.append(f"{self.name}:1: no column {column!r}{near} (the columns are {there}){cure}")
+        if faults:
+            raise ProbeError("\n".join(faults))
+        return columns
+
+    def _require_values(
+        self, content: Table, columns: Mapping[str, str], values: Mapping[str, Mapping[str, str]]
+    ) -> None:
+        faults = []
+        for axis, known in values.items():
+            there: dict[str, str] = {}
+            for row in content.rows:
+                written = _text(row.fields.get(columns[axis]))
+                there.setdefault(_folded(written), written)
+            for folded, value in known.items():
+                if folded not in there:
+                    others = [written for other, written in there.items() if other not in known and written][:10]
+                    found = f"; the column also has {', '.join(map(repr, others))}" if others else ""
+                    faults.append(f"{self.name}:1: no row has {value!r} in the column {columns[axis]!r}{found}")
+        if faults:
+            raise ProbeError("\n".join(faults))
+
+    def _labels(
+        self, row: Row, columns: Mapping[str, str], values: Mapping[str, Mapping[str, str]]
+    ) -> dict[str, str] | None:
+        labels = {}
+        for name, column in columns.items():
+            if name in ("text", "trial"):
+                continue
+            written = _text(row.fields[column])
+            if name in values:
+                value = values[name].get(_folded(written))
+                if value is None:
+                    return None
+                written = value
+            labels[name] = written.strip()
+        return labels
+
+    def _answer(self, written: Json, labels: Mapping[str, str], trial: int) -> Answer:
+        response = None if written is None else Response(_text(written))
+        return reading.answer(Prompt(Request("", answer_format=self.probe.answer.format), labels, trial), response)
+
+
+def _text(value: Json) -> str:
+    """A field as text; JSON that is no text as JSON."""
+    return whole_characters(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
+
+
+def _folded(value: str) -> str:
+    return " ".join(value.casefold().split())
+
+
+def _whole_number(value: Json) -> int | None:
+    if isinstance(value, str) and value.strip().isascii() and value.strip().isdigit() and len(value.strip()) <= 15:
+        return int(value)
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 10**15 else None

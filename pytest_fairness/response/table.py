@@ -1,0 +1,131 @@
+"""Files of answers, CSV or JSON Lines, row by row with the line each begins in."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from pytest_fairness.errors import ProbeError
+from pytest_fairness.records import Json
+
+_MAX_FAULTS = 20
+# The csv module's own limit would refuse a long answer; a C long holds this everywhere.
+_MAX_FIELD = 2**31 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One row: the line it begins in, from 1, and its fields by column."""
+
+    line: int
+    fields: dict[str, Json]
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A file of rows; `columns` in the file's order, of JSON Lines those of all rows."""
+
+    columns: tuple[str, ...]
+    rows: tuple[Row, ...]
+
+
+def read(path: Path, name: str) -> Table:
+    """Read a file of answers.
+
+    Args:
+        path: `.csv`, or JSON Lines.
+        name: the file as messages name it.
+
+    Raises:
+        ProbeError: it cannot be read, or rows are malformed: `file:line: message`, one a line.
+    """
+    try:
+        text = path.read_bytes().decode("utf-8-sig")
+    except OSError as error:
+        raise ProbeError(f"{name}: cannot be read: {error.strerror or error}") from None
+    except UnicodeDecodeError as error:
+        line = error.object.count(b"\n", 0, error.start) + 1
+        raise ProbeError(f"{name}:{line}: not UTF-8 text: save the file in the encoding UTF-8") from None
+    table = _csv(text, name) if path.suffix.casefold() == ".csv" else _json_lines(text, name)
+    if not table.rows:
+        raise ProbeError(f"{name}:1: the file holds no answers")
+    return table
+
+
+def _csv(text: str, name: str) -> Table:
+    before = csv.field_size_limit(_MAX_FIELD)
+    try:
+        return _csv_rows(text, name)
+    finally:
+        csv.field_size_limit(before)
+
+
+def _csv_rows(text: str, name: str) -> Table:
+    reader = csv.reader(_lines(text), strict=True)
+    rows: list[Row] = []
+    faults: list[str] = []
+    columns: list[str] = []
+    begins = 1
+    try:
+        for fields in reader:
+            line, begins = begins, reader.line_num + 1
+            if not fields:
+                continue
+            if not columns:
+                columns = [column.strip() for column in fields]
+                repeated = sorted({column for column in columns if columns.count(column) > 1})
+                if repeated:
+                    faults.append(f"{name}:{line}: the column {', '.join(map(repr, repeated))} is there twice")
+            elif len(fields) != len(columns):
+                faults.append(
+                    f"{name}:{line}: {len(fields)} fields where the header has {len(columns)}; "
+                    "a field with a comma or line end needs quotes"
+                )
+            else:
+                rows.append(Row(line, dict(zip(columns, fields, strict=True))))
+    except csv.Error as error:
+        faults.append(f"{name}:{begins}: not valid CSV: {error}")
+    _raise(faults, name)
+    return Table(tuple(columns), tuple(rows))
+
+
+def _lines(text: str) -> Iterator[str]:
+    """The text's lines with their ends, as a file opened with `newline=""` gives them."""
+    start = 0
+    while start < len(text):
+        end = text.find("\n", start)
+        end = len(text) if end < 0 else end + 1
+        yield text[start:end]
+        start = end
+
+
+def _json_lines(text: str, name: str) -> Table:
+    rows: list[Row] = []
+    faults: list[str] = []
+    for number, line in enumerate(text.split("\n"), start=1):
+        if not line.strip():
+            continue
+        try:
+            value = json.loads(line)
+        except json.JSONDecodeError as error:
+            faults.append(f"{name}:{number}:{error.colno}: not JSON: {error.msg}; one JSON object a line")
+            continue
+        except (ValueError, RecursionError):
+            faults.append(f"{name}:{number}: JSON that cannot be read: too deep, or too long a number")
+            continue
+        if isinstance(value, dict):
+            rows.append(Row(number, value))
+        else:
+            faults.append(f"{name}:{number}: one JSON object a line is meant, not {json.dumps(value)[:40]}")
+    _raise(faults, name)
+    return Table(tuple(dict.fromkeys(column for row in rows for column in row.fields)), tuple(rows))
+
+
+def _raise(faults: list[str], name: str) -> None:
+    if len(faults) > _MAX_FAULTS:
+        faults[_MAX_FAULTS:] = [f"{name}: {len(faults) - _MAX_FAULTS} more such lines"]
+    if faults:
+        raise ProbeError("\n".join(faults))
