@@ -209,7 +209,7 @@ class VerdictName(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The decision on one item: its name, the one-line reason with the numbers, and the smallest change it could see."""
+    """The decision on one item: its name, the one-line reason with the numbers, the smallest change it could see."""
 
     name: VerdictName
     reason: str
@@ -232,6 +232,23 @@ class ItemResult:
     tolerance: float | None = None
     baseline: Mapping[str, Json] | None = None
     category: str | None = None
+
+    def to_plain(self) -> dict[str, Json]:
+        """Plain JSON with everything in it, from which `from_plain` makes an equal result."""
+        return asdict(self)
+
+    @classmethod
+    def from_plain(cls, data: Mapping[str, Json]) -> Self:
+        """The result that `to_plain` wrote."""
+        verdict, measurement, comparison = data["verdict"], data["measurement"], data["comparison"]
+        return cls(
+            **{
+                **data,
+                "verdict": Verdict(**{**verdict, "name": VerdictName(verdict["name"])}),
+                "measurement": None if measurement is None else Measurement.from_json(measurement),
+                "comparison": None if comparison is None else Comparison.from_json(comparison),
+            }
+        )
 
     def to_json(self) -> dict[str, Json]:
         """The item as the JSON report's schema 1 has it; plain JSON, non-finite numbers as `null`."""

@@ -133,7 +133,7 @@ class Audit(ABC, Generic[SettingsT]):
     def compare_values(
         self, measurement: Measurement, value: float, standard_error: float | None, *, paired: bool
     ) -> Comparison:
-        """Compare by values and standard errors alone, as independent runs (where the baseline's answers are absent)."""
+        """Compare by values and standard errors alone, as independent runs: the baseline's answers are absent."""
         change = self.badness(measurement.value) - self.badness(value)
         if measurement.standard_error is None or standard_error is None:
             return Comparison(value=change, interval=None, standard_error=None, p_value=None, paired=paired)
@@ -152,7 +152,7 @@ class Audit(ABC, Generic[SettingsT]):
         return _standing(excess, measurement.standard_error, item.level)
 
     def standing_to_baseline(self, item: AuditItem[SettingsT], comparison: Comparison, tolerance: float) -> Standing:
-        """Where the change stands to the tolerance: beyond it by a bound at the item's level, and no chance of no change."""
+        """Where the change stands to the tolerance: beyond it by a bound, and not to be had by chance, at the item's level."""
         standing = _standing(comparison.value - tolerance, comparison.standard_error, item.level)
         if standing == "beyond" and comparison.p_value is not None and comparison.p_value > max(item.level, RESOLVED):
             return "unclear"

@@ -1,7 +1,8 @@
 """How far apart two groups' vocabularies are: Jensen-Shannon divergence in excess of chance.
 
-The divergence of two finite samples is never 0, not even of the same distribution (Gerlach, Font-Clos and Altmann 2016), so
-its mean over relabelled documents is subtracted. What is left is 0 where the groups are alike, whatever the sample size.
+The divergence of two finite samples is never 0, not even of the same distribution (Gerlach, Font-Clos and Altmann
+2016), so its mean over relabelled documents is subtracted. What is left is 0 where the groups are alike, whatever the
+sample size.
 """
 
 from __future__ import annotations

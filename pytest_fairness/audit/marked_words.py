@@ -43,7 +43,7 @@ class MarkedWordsSettings(AuditSettings):
 
     prior: Literal["pooled", "mass", "uniform"] = Field(
         default="pooled",
-        description="Dirichlet prior: both groups' counts together, these scaled to `prior_mass`, or equal for all words.",
+        description="Dirichlet prior: both groups' counts together, these scaled to `prior_mass`, or equal counts.",
     )
     prior_mass: float = Field(
         default=500.0, gt=0, description="Sum of the prior's counts for `mass` and `uniform`; larger shrinks more."

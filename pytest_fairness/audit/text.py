@@ -52,8 +52,10 @@ COLOUR_OF_THINGS: dict[str, tuple[str, ...]] = {
 """Followed by one of these, a colour is a colour: "white noise" stays."""
 
 GENERIC_WORDS = frozenset(
-    ("a", "an", "and", "as", "for", "from", "in", "of", "on", "or", "the", "to", "who", "whose", "with")
-    + ("person", "people", "individual", "someone", "human", "being", "user", "customer", "client")
+    (
+        *("a", "an", "and", "as", "for", "from", "in", "of", "on", "or", "the", "to", "who", "whose", "with"),
+        *("person", "people", "individual", "someone", "human", "being", "user", "customer", "client"),
+    )
 )
 """Words of a declared term that name no group by themselves: of "a nonbinary person" only "nonbinary" is removed."""
 

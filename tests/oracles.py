@@ -1,0 +1,21 @@
+"""Worked vectors, computed with the methods' original code and carried here as numbers."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+_VECTORS: dict[str, list[dict[str, Any]]] = json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"))
+
+
+def vectors(metric: str) -> list[Any]:
+    """All vectors of one metric, as pytest parameters named by their ids."""
+    return [pytest.param(vector, id=vector["id"]) for vector in _VECTORS[metric]]
+
+
+def vector(metric: str, name: str) -> dict[str, Any]:
+    """One vector."""
+    return next(vector for vector in _VECTORS[metric] if vector["id"] == name)

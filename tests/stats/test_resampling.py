@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pytest_fairness.stats import resampling
+
+labelled = st.lists(st.tuples(st.booleans(), st.integers(0, 2)), min_size=2, max_size=14)
+
+
+@given(labelled, st.integers(1, 400))
+def test_relabelling_keeps_every_stratum_as_it_was(units: list[tuple[bool, int]], count: int) -> None:
+    labels, strata = np.array([u[0] for u in units]), np.array([u[1] for u in units])
+    rows, exact = resampling.relabellings(labels, strata, count, np.random.default_rng(1))
+    for stratum in np.unique(strata):
+        own = strata == stratum
+        assert (rows[:, own].sum(axis=1) == labels[own].sum()).all()
+    if exact:
+        assert len({row.tobytes() for row in rows}) == len(rows) <= count
+        assert any((row == labels).all() for row in rows)
+    else:
+        assert len(rows) == count
+
+
+def test_few_relabellings_are_all_enumerated() -> None:
+    labels = np.array([True] * 3 + [False] * 3)
+    rows, exact = resampling.relabellings(labels, np.zeros(6, dtype=np.int64), 999, np.random.default_rng(0))
+    assert exact
+    assert len(rows) == math.comb(6, 3)
+
+
+def test_a_p_value_is_never_zero_by_sampling_and_counts_ties() -> None:
+    null = np.array([0.0, 1.0, 2.0, 3.0])
+    assert resampling.p_value(null, 5.0, exact=False) == pytest.approx(1 / 5)
+    assert resampling.p_value(null, 3.0, exact=True) == pytest.approx(1 / 4)
+
+
+cells = st.lists(st.tuples(st.booleans(), st.integers(0, 3)), min_size=1, max_size=30)
+
+
+@given(cells)
+@settings(max_examples=50)
+def test_swapped_runs_are_of_equal_size_in_every_cell(units: list[tuple[bool, int]]) -> None:
+    now, cell = np.array([u[0] for u in units]), np.array([u[1] for u in units])
+    for deal in (resampling.run_swaps, resampling.equal_size):
+        first, second = deal(now, cell, 20, np.random.default_rng(0))
+        assert not (first & second).any()
+        for number in np.unique(cell):
+            own = cell == number
+            size = min(now[own].sum(), (~now[own]).sum())
+            assert (first[:, own].sum(axis=1) == size).all()
+            assert (second[:, own].sum(axis=1) == size).all()
+
+
+def test_runs_as_observed_are_not_mixed() -> None:
+    now = np.array([True] * 5 + [False] * 3)
+    first, second = resampling.equal_size(now, np.zeros(8, dtype=np.int64), 50, np.random.default_rng(0))
+    assert len(first) == 50
+    assert not (first & ~now).any()
+    assert not (second & now).any()
+    assert first.any(axis=0)[:5].all(), "every unit has its turn"
+
+
+def test_runs_of_equal_size_need_no_subsampling() -> None:
+    now = np.array([True, True, False, False])
+    first, _ = resampling.equal_size(now, np.zeros(4, dtype=np.int64), 50, np.random.default_rng(0))
+    assert first.tolist() == [[True, True, False, False]]
+
+
+@given(st.text())
+def test_a_generator_depends_on_its_text_alone(seed: str) -> None:
+    draws: list[Any] = [resampling.generator(seed).random(3).tolist() for _ in range(2)]
+    assert draws[0] == draws[1]
