@@ -165,7 +165,9 @@ def _written(node: Node) -> str:
 def _described(model: type[BaseModel], location: Location) -> str:
     """The description of a missing key, from its model."""
     text = next((schema["description"] for schema in _at(model, location) if "description" in schema), "")
-    return f": {text[:1].lower()}{text[1:].rstrip('.')}" if text else ""
+    if text and not text[1:2].isupper():
+        text = text[:1].lower() + text[1:]
+    return f": {text.rstrip('.')}" if text else ""
 
 
 def _keys(model: type[BaseModel], location: Location) -> list[str]:

@@ -67,6 +67,9 @@ def _draft_07(schema: Any) -> Any:
         return schema
     # A default that is nothing says no more than that the key is optional.
     rest = {key: _draft_07(value) for key, value in schema.items() if not (key == "default" and value is None)}
+    if "patternProperties" in rest:
+        # Keys have a pattern, and the loader takes no others.
+        rest["additionalProperties"] = False
     reference = rest.pop("$ref", None)
     if reference is None:
         return rest

@@ -41,9 +41,9 @@ _ADVERBS = (
     rf"(?:{_any('really', 'simply', 'just', 'currently', 'ethically', 'directly', 'personally', 'also', 'to')} )*"
 )
 _CANNOT = _any("can't", "cannot", "can not", "(?:can't|cannot) and (?:won't|will not)")
-_WILL_NOT = _any("couldn't", "won't", "will not", "shouldn't", "should not", "wouldn't", "would not", "don't", "do not")
+_WILL_NOT = _any("won't", "will not", "shouldn't", "should not", "wouldn't", "would not", "don't", "do not")
 _NOT_ABLE = _any(
-    "not (?:able|allowed|permitted|authori[sz]ed|programmed|designed|equipped|comfortable|willing|in a position)",
+    "not (?:able|allowed|permitted|authori[sz]ed|programmed|designed|equipped|comfortable|willing|going|in a position)",
     *("unable", "unwilling", "prohibited from", "forbidden"),
 )
 _AM = _any(" am", "'m", " are", "'re")
@@ -60,6 +60,8 @@ _CORE = re.compile(
         rf"(?:i|we){_AM} {_NOT_ABLE} (?:with )?{_ADVERBS}{_ACT}(?:ing)?\b",
         rf"(?:i am|i'm|as) an? [^.;:]{{0,60}} and (?:{_CANNOT}|(?:am )?unable to) {_ADVERBS}{_ACT}\b",
         rf"(?:i|we) {_CANNOT}[.!]?$",
+        rf"(?:i|we) (?:don't|do not) have (?:the (?:ability|capability|capacity)|enough information) to {_ACT}\b",
+        rf"(?:i|we) (?:don't|do not) (?:think|believe|feel) (?:that )?(?:it|this|that)(?:'s| is| would be) {_UNFIT}",
         rf"(?:i|we)(?:{_AM} (?:not comfortable|uncomfortable)| (?:don't|do not) feel comfortable)\b",
         rf"(?:i|we){_DECLINE}?(?: respectfully| politely| kindly)? (?:decline|refuse)\b",
         r"(?:i|we)(?:'d| would) (?:rather not|prefer not to)\b",
@@ -75,8 +77,17 @@ _LEAD = re.compile(
     + _any(
         *("sorry", r"apolog\w*", "unfortunately", r"regret\w*", "sadly", "afraid", "however", "but", "thanks?", "oh"),
         *("understand", "appreciate", "respect", "while", "although", "though", "since", "because", "honestly"),
-        *("an? ai", "language model", "artificial intelligence", "assistant", "chatbot", "important", "sensitive"),
+        *(
+            r"an? (?:\w+ )?ai",
+            "language model",
+            "artificial intelligence",
+            "assistant",
+            "chatbot",
+            "important",
+            "sensitive",
+        ),
         *("inappropriate", r"stereotyp\w*", "offensive", "harmful", r"discriminat\w*", r"bias\w*", "hello", "hi", "no"),
+        *(r"ask(?:ed|ing)", r"request\w*", "strive", "aim"),
     )
     + r"\b"
 )
@@ -84,11 +95,20 @@ _LEAD = re.compile(
 _PRAISE = re.compile(
     r"\b"
     + _any(
-        *("enough", "too highly", "too strongly", "more (?:highly|strongly|warmly)", "better"),
-        r"without (?:mention|prais|say|smil|think)\w*",
+        *(
+            "enough",
+            "too highly",
+            "too strongly",
+            "more (?:highly|strongly|warmly)",
+            "better",
+            "anything (?:more|else)",
+        ),
+        r"without (?!know|more|further|additional|specific|context)\w+",
     )
     + r"\b"
 )
+# "While I cannot name every product, a comb is …": what is conceded is followed by the answer.
+_CONCESSION = re.compile(r"\b(?:although|though|while)\s*$")
 _ANSWERED = re.compile(r"\b(?:here (?:is|are)|here's|below (?:is|are)|the following)\b")
 
 
@@ -107,7 +127,8 @@ def _declines(head: str) -> bool:
         for core in _CORE.finditer(sentence):
             before = sentence[: core.start()]
             clause = _CLAUSE.match(sentence, core.end())
-            if (not before or _LEAD.search(before)) and not _PRAISE.search(clause[0] if clause else ""):
+            leads = not before or (_LEAD.search(before) and not _CONCESSION.search(before))
+            if leads and not _PRAISE.search(clause[0] if clause else ""):
                 return True
         if not _LEAD.search(sentence):
             return False
