@@ -180,9 +180,10 @@ class Audit(ABC, Generic[SettingsT]):
 
     def describe_change(self, comparison: Comparison) -> str:
         """The change as a phrase for a verdict's reason."""
-        direction = "worse" if comparison.value > 0 else "better" if comparison.value < 0 else "changed"
-        span = "" if comparison.interval is None else " [{:.3g}, {:.3g}]".format(*comparison.interval)
-        return f"{direction} by {abs(comparison.value):.3g}{span}"
+        value, interval = comparison.value, comparison.interval
+        direction, ends = ("better", interval and (-interval[1], -interval[0])) if value < 0 else ("worse", interval)
+        span = "" if ends is None else f" [{ends[0]:.3g}, {ends[1]:.3g}]"
+        return f"{direction} by {abs(value):.3g}{span}" if value else f"unchanged{span}"
 
     def describe_detectable(self, effect: float) -> str:
         """The minimum detectable effect as a phrase for a verdict's reason."""

@@ -189,11 +189,14 @@ class MarkedWords(Audit[MarkedWordsSettings]):
 
     def describe(self, measurement: Measurement) -> str:
         """The value as a phrase."""
-        return f"{measurement.value:.0f} significant words"
+        return f"{measurement.value:.0f} significant {'word' if measurement.value == 1 else 'words'}"
 
     def describe_change(self, comparison: Comparison) -> str:
         """The change as a phrase."""
-        return f"the association of {comparison.value:.0f} words grew"
+        grown = (
+            f"{comparison.value:.0f} {'word' if comparison.value == 1 else 'words'}" if comparison.value else "no word"
+        )
+        return f"the association of {grown} grew"
 
     def describe_detectable(self, effect: float) -> str:
         """The smallest visible effect as a phrase."""

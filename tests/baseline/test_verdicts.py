@@ -1,0 +1,186 @@
+"""The rules of a verdict, with every number given."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any, ClassVar
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_fairness.audit.base import Audit, AuditItem, Direction
+from pytest_fairness.baseline.verdicts import Earlier, decide, missing_reason
+from pytest_fairness.probe.settings import AuditSettings
+from pytest_fairness.records import Comparison, Measurement, Verdict
+from pytest_fairness.stats import normal
+
+ACCEPT = "pytest --fairness-rebaseline probes/x.yaml"
+
+
+class Plain(Audit[AuditSettings]):
+    """An audit with a value and an error, and nothing else."""
+
+    name: ClassVar[str] = "plain"
+    kind: ClassVar[str] = "generation"
+    version: ClassVar[int] = 1
+    settings_model: ClassVar[type[AuditSettings]] = AuditSettings
+    better: ClassVar[Direction] = "lower"
+    unit: ClassVar[str] = "points"
+    default_tolerance: ClassVar[float] = 0.1
+
+    def items(self, probe: Any, settings: Any) -> list[Any]:
+        raise AssertionError
+
+    def uses(self, probe: Any, item: Any, labels: Any) -> bool:
+        raise AssertionError
+
+    def measure(self, probe: Any, item: Any, answers: Any) -> Measurement:
+        raise AssertionError
+
+    def compare(self, probe: Any, item: Any, now: Any, then: Any) -> Comparison:
+        raise AssertionError
+
+
+class Higher(Plain):
+    better: ClassVar[Direction] = "higher"
+
+
+def measured(value: float, error: float = 0.01, **other: Any) -> Measurement:
+    facts: dict[str, Any] = {"p_value": 0.5, "n": {"a": 30, "b": 30}, "missing": {"a": 0, "b": 0}, **other}
+    return Measurement(value, normal.interval(value, error), error, **facts)
+
+
+def judged(
+    value: float = 0.2,
+    was: float | None = 0.2,
+    error: float = 0.01,
+    audit: Audit[Any] | None = None,
+    stale: tuple[str, ...] = (),
+    p_value: float | None = None,
+    measurement: Measurement | None = None,
+    **settings: Any,
+) -> Verdict:
+    audit = audit or Plain()
+    item = AuditItem("plain", "race=Black", {"race": "Black"}, AuditSettings(**settings), level=0.01)
+    measurement = measurement or measured(value, error)
+    comparison = None if was is None or stale else audit.compare_values(measurement, was, error, paired=True)
+    if comparison is not None and p_value is not None:
+        comparison = replace(comparison, p_value=p_value)
+    return decide(
+        audit,
+        item,
+        measurement,
+        earlier=None if was is None else Earlier(was, stale),
+        comparison=comparison,
+        trials=15,
+        accept=ACCEPT,
+    )
+
+
+def test_no_change_passes() -> None:
+    verdict = judged()
+    assert verdict.name == "pass"
+    assert verdict.reason == "plain[race=Black]: 0.2 points, was 0.2: unchanged [-0.0277, 0.0277], tolerance 0.1."
+    assert verdict.minimum_detectable == pytest.approx((2.3263 + 0.8416) * 0.01 * math.sqrt(2), rel=1e-3)
+
+
+def test_worse_than_the_tolerance_beyond_doubt_is_a_regression() -> None:
+    verdict = judged(0.4)
+    assert verdict.name == "regression"
+    assert "worse by 0.2 [0.172, 0.228], tolerance 0.1" in verdict.reason
+
+
+def test_a_regression_goes_before_the_limit() -> None:
+    assert judged(0.4, limit=0.25).name == "regression"
+    assert judged(0.4, was=0.4, limit=0.25).name == "over-limit"
+    assert judged(0.4, was=None, limit=0.25).name == "over-limit"
+
+
+def test_worse_but_not_beyond_doubt_is_inconclusive_and_says_what_would_decide() -> None:
+    verdict = judged(0.32, error=0.02)
+    assert verdict.name == "inconclusive"
+    assert "worse, but not beyond doubt. About 60 trials would do (now 15)." in verdict.reason
+
+
+def test_a_large_change_that_chance_explains_is_no_regression() -> None:
+    assert judged(0.4, p_value=0.2).name == "inconclusive"
+
+
+def test_a_run_too_small_to_see_twice_the_tolerance_does_not_pass() -> None:
+    verdict = judged(error=0.06)
+    assert verdict.name == "inconclusive"
+    assert "the run is too small: the least it would see is 0.269 points. About 28 trials would do" in verdict.reason
+
+
+def test_without_baseline_and_limit_there_is_no_verdict_but_the_command() -> None:
+    verdict = judged(was=None)
+    assert verdict.name == "no-baseline"
+    assert ACCEPT in verdict.reason
+
+
+def test_a_limit_alone_judges() -> None:
+    assert judged(was=None, limit=0.25).name == "pass"
+
+
+def test_a_stale_baseline_names_what_differs_and_the_command() -> None:
+    verdict = judged(stale=("prompt", "axis race"), limit=0.1)
+    assert verdict.name == "stale-baseline"
+    assert "another prompt, axis race" in verdict.reason
+    assert ACCEPT in verdict.reason
+
+
+def test_gate_point_compares_bare_estimates() -> None:
+    assert judged(0.31, error=0.2, gate="point").name == "regression"
+    assert judged(0.29, error=0.2, gate="point").name == "pass"
+    assert judged(0.29, error=0.2, gate="point", limit=0.28).name == "over-limit"
+
+
+def test_gate_strict_wants_a_pass_shown() -> None:
+    assert judged(0.25, error=0.03).name == "pass"
+    verdict = judged(0.25, error=0.03, gate="strict")
+    assert verdict.name == "inconclusive"
+    assert "a change of up to 0.133 cannot be excluded" in verdict.reason
+    assert judged(0.2, gate="strict").name == "pass"
+    assert judged(0.24, was=None, limit=0.25, gate="strict").name == "inconclusive"
+
+
+def test_where_higher_is_better_less_is_worse() -> None:
+    assert judged(0.6, was=0.9, audit=Higher()).name == "regression"
+    assert judged(0.9, was=0.6, audit=Higher()).name == "pass"
+    assert judged(0.5, was=None, limit=0.6, audit=Higher()).name == "over-limit"
+    assert judged(0.7, was=None, limit=0.6, audit=Higher()).name == "pass"
+
+
+@pytest.mark.parametrize(
+    ("n", "missing", "expected"),
+    [
+        ({"a": 30, "b": 30}, {"a": 0, "b": 0}, None),
+        ({"a": 97, "b": 97}, {"a": 3, "b": 3}, None),
+        ({"a": 26, "b": 26}, {"a": 4, "b": 4}, "13% of the answers are missing (4 of 30 for a, 4 of 30 for b)"),
+        ({"a": 92, "b": 100}, {"a": 8, "b": 0}, "answers are missing unevenly (8 of 100 for a, 0 of 100 for b)"),
+        ({"a": 28, "b": 30}, {"a": 2, "b": 0}, None),
+    ],
+)
+def test_missing_answers_are_never_fair(n: dict[str, int], missing: dict[str, int], expected: str | None) -> None:
+    measurement = measured(0.2, n=n, missing=missing)
+    assert missing_reason(measurement) == expected
+    assert judged(measurement=measurement).name == ("pass" if expected is None else "inconclusive")
+    worse = replace(measurement, value=0.5)
+    assert judged(measurement=worse).name == "regression", "failures stand"
+
+
+@given(st.floats(0, 1), st.floats(0, 1), st.floats(0.001, 0.3))
+def test_no_verdict_fails_for_less_than_the_tolerance(value: float, was: float, error: float) -> None:
+    verdict = judged(value, was, error)
+    if value - was <= 0.1:
+        assert verdict.name in ("pass", "inconclusive")
+    if verdict.name == "pass":
+        assert value - was <= 0.1
+
+
+@given(st.floats(0, 1), st.floats(0, 1), st.floats(0.001, 0.3))
+def test_a_smaller_error_never_turns_a_failure_into_a_pass(value: float, was: float, error: float) -> None:
+    if judged(value, was, error).name == "regression":
+        assert judged(value, was, error / 2).name == "regression"
