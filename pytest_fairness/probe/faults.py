@@ -48,10 +48,11 @@ def dotted(location: Location) -> str:
 
 def nearest(name: str, choices: Iterable[str]) -> str | None:
     """The one of the choices that was probably meant."""
-    folded = {choice.casefold(): choice for choice in choices}
-    # Longer than any real name: no near miss, and slow to compare.
-    if len(name) > 60:
-        return None
+    names = list(choices)
+    # Nothing longer than any real name is a near miss, and it is slow to compare.
+    if name in names or len(name) > 60:
+        return name if name in names else None
+    folded = {choice.casefold(): choice for choice in names}
     found = difflib.get_close_matches(name.casefold(), folded, n=1, cutoff=0.6)
     return folded[found[0]] if found else None
 

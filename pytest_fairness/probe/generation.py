@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 from pydantic import ConfigDict, Field
 
 from pytest_fairness.probe import template
-from pytest_fairness.probe.faults import Fault, Location, quoted, suggestion
+from pytest_fairness.probe.faults import Fault, Location, nearest, quoted, suggestion
 from pytest_fairness.probe.models import MAX_TRIALS, Identifier, Line, Probe, Text, Texts, texts
 from pytest_fairness.probe.settings import ProbeModel
 from pytest_fairness.records import AnswerFormat, Json, Prompt, Request
@@ -172,7 +172,7 @@ def _texts_at(location: Location, value: Json) -> Iterator[tuple[Location, str]]
 
 
 def _template_faults(prompts: list[tuple[Location, str]], axes: list[str], *, demanded: bool) -> Iterator[Fault]:
-    used = [set(template.placeholders(text)) for _, text in prompts]
+    used = [_meant(text, axes) for _, text in prompts]
     for location, text in prompts:
         for fault in template.faults(text, axes):
             yield Fault(location, fault.message, piece=fault.piece, occurrence=fault.occurrence)
@@ -189,6 +189,13 @@ def _template_faults(prompts: list[tuple[Location, str]], axes: list[str], *, de
             yield Fault(
                 location, f"this prompt does not use the axis {quoted(axis)}: write {{{axis}}} where its values belong"
             )
+
+
+def _meant(prompt: str, axes: list[str]) -> set[str | None]:
+    """The axes that a prompt uses; a misspelt one is a fault already, and not unused as well."""
+    names = template.placeholders(prompt)
+    unknown = [name for name in names if name not in axes]
+    return {*names, *(nearest(name, axes) for name in unknown[: template.MAX_FAULTS])}
 
 
 def _column_faults(data: Mapping[str, Json], axes: list[str]) -> Iterator[Fault]:

@@ -9,13 +9,13 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from pytest_fairness.errors import ProbeError
-from pytest_fairness.probe import document as documents
-from pytest_fairness.probe import messages
-from pytest_fairness.probe.document import Document, DocumentError, Lines, Node
+from pytest_fairness.probe import messages, yaml_reader
+from pytest_fairness.probe.document import Document, Lines, Node
 from pytest_fairness.probe.faults import Fault, nearest, quoted, suggestion
 from pytest_fairness.probe.kinds import ANNOUNCED, KINDS
 from pytest_fairness.probe.models import Loading, Probe, shown
 from pytest_fairness.probe.settings import AuditSettings
+from pytest_fairness.probe.yaml_reader import DocumentError
 
 Audits = Mapping[str, Mapping[str, type[AuditSettings]]]
 """Kind, then name of an audit, to what it takes."""
@@ -34,7 +34,7 @@ def load(path: Path, audits: Audits, *, root: Path | None = None) -> Probe:
     """
     try:
         with path.open("rb") as file:
-            content = file.read(documents.MAX_BYTES + 1)
+            content = file.read(yaml_reader.MAX_BYTES + 1)
     except OSError as error:
         raise ProbeError(f"{shown(path, root)}:1:1: cannot be read: {error.strerror or error}") from None
     return parse(content, path, audits, root=root)
@@ -48,8 +48,8 @@ def parse(content: bytes, path: Path, audits: Audits, *, root: Path | None = Non
     """
     text = ""
     try:
-        text = documents.decode(content)
-        document = documents.parse(text)
+        text = yaml_reader.decode(content)
+        document = yaml_reader.parse(text)
     except DocumentError as error:
         # What could not be decoded has no positions of its own but those of the part before.
         seen = text or content.decode("utf-8-sig", errors="replace")

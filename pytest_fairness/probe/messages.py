@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 from pydantic import BaseModel
@@ -177,7 +178,7 @@ def _keys(model: type[BaseModel], location: Location) -> list[str]:
 
 def _at(model: type[BaseModel], location: Location) -> list[dict[str, Json]]:
     """The parts of a model's JSON Schema that describe a location, the outermost first."""
-    root = model.model_json_schema()
+    root = _schema(model)
     found = _alternatives(root, root)
     for part in location:
         inner = [
@@ -186,6 +187,11 @@ def _at(model: type[BaseModel], location: Location) -> list[dict[str, Json]]:
         # A part that names no key is pydantic's name for one of several alternatives.
         found = inner or found
     return found
+
+
+@cache
+def _schema(model: type[BaseModel]) -> dict[str, Json]:
+    return model.model_json_schema()
 
 
 def _alternatives(root: dict[str, Json], schema: dict[str, Json]) -> list[dict[str, Json]]:

@@ -11,6 +11,9 @@ from dataclasses import dataclass
 
 from pytest_fairness.probe.faults import quoted, suggestion
 
+MAX_FAULTS = 50
+"""Most different faults that are named in one prompt."""
+
 _TOKEN = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _LITERAL = "a brace that is meant as such is written {{ or }}"
@@ -32,13 +35,15 @@ def placeholders(template: str) -> list[str]:
 
 
 def faults(template: str, names: Iterable[str]) -> Iterator[TemplateFault]:
-    """Everything in a template that is neither text nor one of the names between braces."""
+    """What in a template is neither text nor one of the names between braces; the first fifty different pieces."""
     known = list(names)
-    seen = set()
+    seen: set[str] = set()
     for match in _TOKEN.finditer(template):
         piece, name = match[0], match[1]
         if piece in ("{{", "}}") or name in known or piece in seen:
             continue
+        if len(seen) == MAX_FAULTS:
+            return
         seen.add(piece)
         if name is None:
             message = f"a single {quoted(piece)} in a prompt: {_LITERAL}"

@@ -316,6 +316,10 @@ def test_every_axis_is_used_by_every_prompt() -> None:
     assert faults(some) == ["2:10: this prompt does not use the axis 'age': write {age} where its values belong"]
 
 
+def test_a_misspelt_placeholder_is_one_fault() -> None:
+    assert faults(SMALL.replace("{group}", "{groop}")) == ["2:20: unknown placeholder '{groop}': did you mean 'group'?"]
+
+
 def test_marked_equal_to_unmarked() -> None:
     assert faults(SMALL.replace("[woman]", "[woman, MAN]")) == [
         "3:47: 'MAN' is the unmarked value: each value of an axis is there once"

@@ -114,3 +114,12 @@ def test_the_shipped_schema_is_that_of_the_models(place: str) -> None:
     else:
         found = (Path(__file__).parents[2] / "docs" / "probe.schema.json").read_text(encoding="utf-8")
     assert found == expected, REGENERATE
+
+
+def test_the_page_on_probes_explains_every_key() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "probes.md").read_text(encoding="utf-8")
+    own = set(json_schema({})["definitions"]) | {"generation.jsd"}
+    definitions = json_schema(registry.settings_models())["definitions"]
+    keys = {key for name in own for key in definitions[name].get("properties", {})}
+    assert {"axes", "unmarked", "seed", "strata", "gate"} <= keys
+    assert [key for key in sorted(keys) if f"`{key}`" not in page and f"`{key}:" not in page] == []
