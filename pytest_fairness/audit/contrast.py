@@ -114,7 +114,7 @@ class Documents:
         kept = [index for index, answer in enumerate(groups.answers) if answer.usable]
         names = tuple(sorted({groups.strata[index] for index in kept}))
         numbers = {name: number for number, name in enumerate(names)}
-        documents = tuple(tuple(anonymize.words(str(groups.answers[index].content))) for index in kept)
+        documents = tuple(tuple(anonymize.words(_text(groups.answers[index]))) for index in kept)
         marked = np.array([groups.marked[index] for index in kept], dtype=np.bool_)
         for side, name in ((marked, groups.marked_name), (~marked, groups.unmarked_name)):
             if not any(document for document, own in zip(documents, side, strict=True) if own):
@@ -135,6 +135,11 @@ class Documents:
             minimum_documents: words that occur in fewer documents are left out.
         """
         return count_words(self.words, minimum_documents)
+
+
+def _text(answer: Answer) -> str:
+    # An item a line: words of two items are no neighbours, and identity terms do not span them.
+    return "\n".join(answer.content) if isinstance(answer.content, list) else str(answer.content)
 
 
 def require(groups: Groups) -> None:
