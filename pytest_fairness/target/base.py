@@ -8,7 +8,11 @@ from pytest_fairness.records import Request, Response
 
 
 class Target(Protocol):
-    """A system under test, able to answer one request at a time, many at once.
+    """A system under test, able to answer many requests at once.
+
+    Making a target sends nothing, loads nothing and needs no key, so that recorded answers can be found without any of
+    it. The engine calls `open` once, before the first request is sent, then `ask` for every request, all of them on one
+    event loop, and `close` at the end.
 
     Attributes:
         name: the target as the user named it, for reports and baselines (`openai:gpt-5`).
@@ -23,8 +27,24 @@ class Target(Protocol):
     reusable: bool
     concurrency: int | None
 
+    def check(self) -> None:
+        """Find what can be found without sending anything or loading a model.
+
+        Raises:
+            TargetError: no request can get an answer (no key, no such file or package, code that cannot be imported).
+        """
+
+    async def open(self) -> None:
+        """Get ready to answer: find the key, load the model, import the code. Outside of any request's time limit.
+
+        Raises:
+            TargetError: as in `check`, and whatever only trying shows.
+        """
+
     async def ask(self, request: Request) -> Response:
-        """Ask once, and once more where the fault is passing (limits, resets, overload), within the time limit.
+        """Ask once, and once more where the fault is passing (limits, resets, overload).
+
+        The caller sets the time limit, and writes down when the answer arrived.
 
         Raises:
             RequestFailed: this request got no answer; others may.
@@ -32,4 +52,4 @@ class Target(Protocol):
         """
 
     async def close(self) -> None:
-        """Give back connections and processes."""
+        """Give back connections and processes. Called once, on the same event loop, even where `open` failed."""

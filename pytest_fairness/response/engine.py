@@ -1,0 +1,125 @@
+"""Questions in, answers out: asks one target in the background, and nothing twice."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import uuid
+from collections.abc import Iterable, Sequence
+
+from pytest_fairness.errors import AnswersMissing, FairnessError
+from pytest_fairness.records import Request, Response
+from pytest_fairness.response.ledger import Ledger
+from pytest_fairness.response.sender import Sender
+from pytest_fairness.response.store import Store, response_key
+from pytest_fairness.settings import RunSettings
+from pytest_fairness.target.base import Target
+from pytest_fairness.target.text import one_line
+
+GRACE = 5.0
+"""Seconds that requests in flight have to arrive when a run is stopped: they are paid for."""
+
+
+class Engine:
+    """Asks one target, from a background thread with one event loop, and records every answer the moment it arrives.
+
+    The thread starts with the first question that has no recorded answer; without one, nothing is opened. All methods
+    may be called from any thread.
+
+    Args:
+        store: the recorded responses.
+        target: who is asked. Opened and closed by the engine.
+        settings: the run's; `concurrency`, `timeout`, `give_up` and `replay` matter.
+        oldest: seconds since the epoch; a recorded answer created before this is asked again.
+        owner: who asks, for whoever looks into the store.
+    """
+
+    def __init__(self, store: Store, target: Target, settings: RunSettings, *, oldest: float, owner: str) -> None:
+        self._store, self._target, self._replay, self._oldest = store, target, settings.replay, oldest
+        self._ledger = Ledger()
+        self._sender = Sender(
+            store, target, self._ledger, settings, oldest=oldest, owner=f"{owner}/{uuid.uuid4().hex[:8]}"
+        )
+        self._thread: threading.Thread | None = None
+        self._starting = threading.Lock()
+
+    def plan(self, requests: Iterable[Request]) -> None:
+        """Have these requests asked, in their order, where no answer is recorded; returns at once.
+
+        Equal requests are asked once, and what was planned before is not planned again.
+
+        Raises:
+            StoreError: the store cannot be read.
+        """
+        self._plan({response_key(self._target.identity, request): request for request in requests})
+
+    def answers(self, requests: Sequence[Request]) -> list[Response | FairnessError]:
+        """Wait until each of these requests is answered or has failed; plans those that are not planned yet.
+
+        Signals are handled while waiting: what their handlers raise comes out of here, and asking goes on.
+
+        Returns:
+            For each request, in order, its response, or the error for which there is none.
+
+        Raises:
+            StoreError: the store cannot be read.
+        """
+        keys = [response_key(self._target.identity, request) for request in requests]
+        self._plan(dict(zip(keys, requests, strict=True)))
+        failed = self._ledger.wait(keys)
+        settled: dict[str, Response | FairnessError] = {**failed}
+        settled |= self._store.get({key for key in keys if key not in failed}, self._oldest)
+        gone = AnswersMissing("an answer was removed from the store while the run went on; run again")
+        return [settled.get(key, gone) for key in keys]
+
+    def progress(self) -> dict[str, int]:
+        """How far things are; every count is of distinct requests.
+
+        Returns:
+            planned: all.
+            settled: of these, answered or failed, by whomever.
+            reused: had a recorded answer when they were planned.
+            sent: asked by this process.
+            in_flight: of these, not settled yet.
+            answered: of these, got an answer.
+            failed: of these, got none.
+            prompt_tokens, completion_tokens: of the answers that this process got, as far as the target says.
+        """
+        return self._ledger.counts()
+
+    def stop(self, grace: float = GRACE) -> None:
+        """Send nothing more, wait for what is in flight and close the target; planning afterwards asks nothing.
+
+        Args:
+            grace: seconds to wait; what arrives in this time is recorded.
+        """
+        self._ledger.close_open(AnswersMissing("the run was stopped before this was asked; run again to go on"))
+        self._sender.stop(grace)
+        with self._starting:
+            thread = self._thread
+        if thread is not None:
+            # Closing a target may take a moment more; if it hangs, the thread does not keep the process alive.
+            thread.join(grace + GRACE)
+
+    def _plan(self, questions: dict[str, Request]) -> None:
+        new = self._ledger.unknown(questions)
+        if not new:
+            return
+        recorded = self._store.recorded(new, self._oldest)
+        left = self._ledger.add(new, recorded)
+        if self._replay:
+            self._ledger.settle_elsewhere([], {key: _not_recorded(new[key]) for key in new if key not in recorded})
+        elif left:
+            with self._starting:
+                if self._thread is None:
+                    self._thread = threading.Thread(target=self._run, name="fairness-engine", daemon=True)
+                    self._thread.start()
+            self._sender.wake()
+
+    def _run(self) -> None:
+        asyncio.run(self._sender.run())
+
+
+def _not_recorded(request: Request) -> AnswersMissing:
+    question = one_line(request.prompt, 60)
+    return AnswersMissing(f"not recorded: {question!r}, trial {request.trial}; run without --fairness-replay")

@@ -1,0 +1,133 @@
+"""What has become of each question of this process so far: a table that threads share, and wait at."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Iterable, Mapping
+from itertools import islice
+
+from pytest_fairness.errors import FairnessError
+from pytest_fairness.records import Request, Response
+
+PATIENCE = 1.0
+"""Seconds after which a waiting thread looks up, so that signals reach it on every platform."""
+
+
+class Ledger:
+    """Questions by their key, from being planned to being settled: answered or failed, each once and for good."""
+
+    def __init__(self) -> None:
+        self._news = threading.Condition()
+        self._known: set[str] = set()
+        self._open: dict[str, Request] = {}
+        self._asked: dict[str, Request] = {}
+        self._answered: set[str] = set()
+        self._failed: dict[str, FairnessError] = {}
+        self._closed: FairnessError | None = None
+        self._counts = dict.fromkeys(("reused", "sent", "answered", "failed", "prompt_tokens", "completion_tokens"), 0)
+
+    def unknown(self, questions: Mapping[str, Request]) -> dict[str, Request]:
+        """Those of the questions that have not been planned yet."""
+        with self._news:
+            return {key: request for key, request in questions.items() if key not in self._known}
+
+    def add(self, questions: Mapping[str, Request], recorded: Iterable[str]) -> bool:
+        """Plan questions, in this order; those recorded are settled at once. Gives whether any are left to be asked."""
+        with self._news:
+            new = {key: request for key, request in questions.items() if key not in self._known}
+            self._known |= new.keys()
+            answered = new.keys() & set(recorded)
+            self._answered |= answered
+            self._counts["reused"] += len(answered)
+            left = {key: request for key, request in new.items() if key not in answered}
+            if self._closed is None:
+                self._open |= left
+            else:
+                self._failed |= dict.fromkeys(left, self._closed)
+            self._news.notify_all()
+            return bool(self._open)
+
+    def next_open(self, count: int) -> list[str]:
+        """The first `count` questions that nobody in this process has asked yet."""
+        with self._news:
+            return list(islice(self._open, count))
+
+    def ask(self, keys: Iterable[str]) -> dict[str, Request]:
+        """Take questions for asking; those that were settled meanwhile are left out."""
+        with self._news:
+            taken = {key: self._open.pop(key) for key in keys if key in self._open}
+            self._asked |= taken
+            self._counts["sent"] += len(taken)
+            return taken
+
+    def answer(self, key: str, response: Response) -> None:
+        """Settle a question that was asked."""
+        with self._news:
+            self._asked.pop(key, None)
+            self._answered.add(key)
+            self._counts["answered"] += 1
+            self._counts["prompt_tokens"] += response.prompt_tokens or 0
+            self._counts["completion_tokens"] += response.completion_tokens or 0
+            self._news.notify_all()
+
+    def fail(self, key: str, error: FairnessError) -> None:
+        """Settle a question that was asked in vain."""
+        with self._news:
+            self._asked.pop(key, None)
+            self._failed[key] = error
+            self._counts["failed"] += 1
+            self._news.notify_all()
+
+    def settle_elsewhere(self, answered: Iterable[str], failed: Mapping[str, FairnessError]) -> bool:
+        """Settle open questions that another process asked; gives whether one of them was answered."""
+        with self._news:
+            found = [key for key in answered if self._open.pop(key, None)]
+            self._answered.update(found)
+            self._failed |= {key: error for key, error in failed.items() if self._open.pop(key, None)}
+            self._news.notify_all()
+            return bool(found)
+
+    def close(self, error: FairnessError) -> None:
+        """Fail whatever is not settled, now and later."""
+        with self._news:
+            self._closed = self._closed or error
+            self._failed |= dict.fromkeys([*self._open, *self._asked], error)
+            self._open.clear()
+            self._asked.clear()
+            self._news.notify_all()
+
+    def close_open(self, error: FairnessError) -> None:
+        """Fail what has not been asked, now and later; what is in flight may still arrive."""
+        with self._news:
+            self._closed = self._closed or error
+            self._failed |= dict.fromkeys(self._open, error)
+            self._open.clear()
+            self._news.notify_all()
+
+    @property
+    def outstanding(self) -> bool:
+        """Whether any question is not settled."""
+        with self._news:
+            return bool(self._open or self._asked)
+
+    def wait(self, keys: Iterable[str]) -> dict[str, FairnessError]:
+        """Block until all these planned questions are settled; gives the failures among them.
+
+        Signals are handled meanwhile: what their handlers raise comes out of here.
+        """
+        waiting = deque(keys)
+        keys = list(waiting)
+        with self._news:
+            while waiting:
+                if waiting[-1] in self._answered or waiting[-1] in self._failed:
+                    waiting.pop()
+                else:
+                    self._news.wait(PATIENCE)
+            return {key: self._failed[key] for key in keys if key in self._failed}
+
+    def counts(self) -> dict[str, int]:
+        """How many questions are planned, in flight and so on; see `Engine.progress`."""
+        with self._news:
+            settled = len(self._answered) + len(self._failed)
+            return {"planned": len(self._known), "settled": settled, "in_flight": len(self._asked), **self._counts}

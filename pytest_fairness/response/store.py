@@ -1,0 +1,327 @@
+"""What came back, kept: every answer from the moment it arrives, and who is asking for what right now.
+
+One SQLite file, and the only meeting point of processes. All SQL is in this module; connections are in `database.py`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from types import TracebackType
+from typing import Any, NamedTuple, Self
+
+from pytest_fairness.records import Json, Request, Response, Sampling
+from pytest_fairness.response.database import Database
+from pytest_fairness.response.processes import is_gone, this_process
+
+VERSION = 1
+"""Of the tables below; a store of a higher version is not touched."""
+
+TABLES = """
+CREATE TABLE responses (
+    sequence INTEGER PRIMARY KEY AUTOINCREMENT,  -- in the order of recording, over all processes
+    key TEXT NOT NULL UNIQUE,
+    target TEXT NOT NULL,
+    request TEXT NOT NULL,    -- JSON
+    response TEXT NOT NULL,   -- JSON
+    created REAL NOT NULL     -- seconds since the epoch
+);
+CREATE TABLE claims (
+    key TEXT PRIMARY KEY,
+    owner TEXT NOT NULL,
+    process TEXT NOT NULL,
+    expires REAL NOT NULL
+);
+CREATE TABLE failures (
+    sequence INTEGER PRIMARY KEY AUTOINCREMENT,
+    target TEXT NOT NULL,
+    key TEXT NOT NULL,
+    message TEXT NOT NULL,
+    created REAL NOT NULL
+);
+CREATE TABLE measurements (key TEXT PRIMARY KEY, measurement TEXT NOT NULL);
+CREATE TABLE answer_sets (digest TEXT PRIMARY KEY, answers TEXT NOT NULL, created REAL NOT NULL);
+"""
+
+DAY = 86_400.0
+CHUNK = 500
+"""Keys looked at in one go."""
+
+_ANSWERS = "FROM responses WHERE created >= ? AND key IN (SELECT value FROM json_each(?))"
+
+# Escapes everything beyond ASCII, so that NUL and lone surrogates, which SQLite's text cannot hold, survive.
+_encode = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
+
+
+def response_key(target_identity: str, request: Request) -> str:
+    """Under what the answer is recorded: a digest of all that can change it, and of nothing else. 64 hex digits."""
+    parts: list[Json] = [target_identity, request.system, request.prompt, request.sampling.to_json(), request.trial]
+    if request.answer_format != "text":
+        parts.append(request.answer_format)
+    return hashlib.sha256(_encode(parts).encode()).hexdigest()
+
+
+class Claim(NamedTuple):
+    """What came of trying to claim requests.
+
+    Attributes:
+        claimed: keys that are now the owner's to ask, in the order given.
+        answered: keys that need no asking any more: their answers are recorded.
+    """
+
+    claimed: list[str]
+    answered: list[str]
+
+
+class News(NamedTuple):
+    """What was written to the store since one looked last, by whomever.
+
+    Attributes:
+        until: from where to look next time.
+        answered: keys that were recorded.
+        failed: key to message, of requests that got no answer.
+    """
+
+    until: tuple[int, int]
+    answered: list[str]
+    failed: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """One recorded answer with its question, as it is exported."""
+
+    key: str
+    target: str
+    request: Request
+    response: Response
+
+
+class Store:
+    """The recorded responses of a project; usable from several threads, and by several processes at once.
+
+    Args:
+        path: the file, made if need be. Its folder, if new, keeps itself out of version control.
+
+    Raises:
+        StoreError: here and in every method: the file cannot be read or written, is none of ours, or is from a newer
+            version; the message says what to do.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._database = Database(path, version=VERSION, tables=TABLES)
+        self._process = this_process()
+
+    def close(self) -> None:
+        """Close the file in all threads."""
+        self._database.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Everything inside is written at once, or not at all. Others wait meanwhile, so keep it short."""
+        with self._database.transaction():
+            yield
+
+    # Answers
+
+    def recorded(self, keys: Iterable[str], oldest: float) -> set[str]:
+        """Those of the keys that have an answer not created before `oldest`."""
+        return {key for (key,) in self._database.read(f"SELECT key {_ANSWERS}", (oldest, _encode(list(keys))))}
+
+    def get(self, keys: Iterable[str], oldest: float) -> dict[str, Response]:
+        """The answers to those of the keys that have one not created before `oldest`."""
+        columns = "key, response, created"
+        rows = self._database.read(f"SELECT {columns} {_ANSWERS}", (oldest, _encode(list(keys))))
+        return {key: _response(response, created) for key, response, created in rows}
+
+    def record(self, key: str, request: Request, target_identity: str, response: Response) -> None:
+        """Write an answer, in place of an older one, and give up whatever claim there is to its question."""
+        row = (
+            key,
+            target_identity,
+            _encode(_plain_request(request)),
+            _encode(_plain_response(response)),
+            response.created,
+        )
+        with self._database.transaction() as connection:
+            connection.execute(
+                "INSERT OR REPLACE INTO responses (key, target, request, response, created) VALUES (?, ?, ?, ?, ?)", row
+            )
+            connection.execute("DELETE FROM claims WHERE key = ?", (key,))
+
+    def everything(self) -> Iterator[Recorded]:
+        """All recorded answers with their questions, in the order of recording."""
+        query = "SELECT key, target, request, response, created FROM responses ORDER BY sequence"
+        for key, target, request, response, created in self._database.read(query):
+            yield Recorded(key, target, _request(request), _response(response, created))
+
+    # Claims
+
+    def claim(
+        self, keys: Iterable[str], owner: str, *, limit: int, capacity: int, lease_seconds: float, oldest: float
+    ) -> Claim:
+        """Reserve questions, so that nobody else asks them; over all processes, never more than `capacity` at a time.
+
+        Claims of processes that have ended, and claims not renewed in time, count no more.
+
+        Args:
+            keys: in the order in which they are to be asked; looked at only as far as needed.
+            owner: whose claims they will be.
+            limit: most keys to claim now.
+            capacity: most claims there may be, everybody's together.
+            lease_seconds: how long the claims hold unless renewed.
+            oldest: as in `get`: an older answer does not count.
+        """
+        claim = Claim([], [])
+        now = time.time()
+        with self._database.transaction() as connection:
+            self._drop_dead_claims(now)
+            live = connection.execute("SELECT count(*) FROM claims").fetchone()[0]
+            free = min(limit, capacity - live)
+            rest = iter(keys)
+            while len(claim.claimed) < free and (chunk := list(islice(rest, CHUNK))):
+                answered = self.recorded(chunk, oldest)
+                query = "SELECT key FROM claims WHERE key IN (SELECT value FROM json_each(?))"
+                taken = {key for (key,) in connection.execute(query, (_encode(chunk),))}
+                claim.answered.extend(key for key in chunk if key in answered)
+                open_keys = (key for key in chunk if key not in answered and key not in taken)
+                claim.claimed.extend(islice(open_keys, free - len(claim.claimed)))
+            connection.executemany(
+                "INSERT INTO claims VALUES (?, ?, ?, ?)",
+                [(key, owner, self._process, now + lease_seconds) for key in claim.claimed],
+            )
+        return claim
+
+    def renew(self, owner: str, lease_seconds: float) -> None:
+        """Have all claims of an owner hold for `lease_seconds` from now."""
+        with self._database.transaction() as connection:
+            connection.execute("UPDATE claims SET expires = ? WHERE owner = ?", (time.time() + lease_seconds, owner))
+
+    def release(self, key: str, owner: str) -> None:
+        """Give up a claim: the question stays unanswered, and others may ask it."""
+        with self._database.transaction() as connection:
+            connection.execute("DELETE FROM claims WHERE key = ? AND owner = ?", (key, owner))
+
+    def release_all(self, owner: str) -> None:
+        """Give up all claims of an owner."""
+        with self._database.transaction() as connection:
+            connection.execute("DELETE FROM claims WHERE owner = ?", (owner,))
+
+    def _drop_dead_claims(self, now: float) -> None:
+        with self._database.transaction() as connection:
+            connection.execute("DELETE FROM claims WHERE expires < ?", (now,))
+            for (process,) in connection.execute("SELECT DISTINCT process FROM claims").fetchall():
+                if is_gone(process):
+                    connection.execute("DELETE FROM claims WHERE process = ?", (process,))
+
+    # What others do
+
+    def changed(self) -> bool:
+        """Whether anybody else wrote anything since this thread asked last; costs next to nothing."""
+        return self._database.changed()
+
+    def now(self) -> tuple[int, int]:
+        """From where `news` has to look to see what is written from now on."""
+        query = "SELECT (SELECT max(sequence) FROM responses), (SELECT max(sequence) FROM failures)"
+        answers, failures = self._database.read(query)[0]
+        return answers or 0, failures or 0
+
+    def news(self, since: tuple[int, int], target_identity: str) -> News:
+        """What was written since then."""
+        answers = self._database.read("SELECT sequence, key FROM responses WHERE sequence > ? ORDER BY 1", since[:1])
+        failures = self._database.read(
+            "SELECT sequence, key, message FROM failures WHERE sequence > ? AND target = ? ORDER BY 1",
+            (since[1], target_identity),
+        )
+        return News(
+            (answers[-1][0] if answers else since[0], failures[-1][0] if failures else since[1]),
+            [key for _, key in answers],
+            {key: message for _, key, message in failures},
+        )
+
+    def fail(self, key: str, target_identity: str, message: str) -> None:
+        """Tell the other processes of the run that a request got no answer, so that they do not try it as well.
+
+        Args:
+            key: the request's, whose claim is given up.
+            target_identity: who did not answer.
+            message: why.
+        """
+        now = time.time()
+        with self._database.transaction() as connection:
+            connection.execute("DELETE FROM claims WHERE key = ?", (key,))
+            connection.execute("DELETE FROM failures WHERE created < ?", (now - DAY,))
+            connection.execute(
+                "INSERT INTO failures (target, key, message, created) VALUES (?, ?, ?, ?)",
+                (target_identity, key, message.encode("utf-8", "replace").decode(), now),
+            )
+
+    # Measurements and sets of answers
+
+    def get_measurement(self, key: str) -> Json:
+        """What `put_measurement` kept under this key, or `None`."""
+        rows = self._database.read("SELECT measurement FROM measurements WHERE key = ?", (key,))
+        return json.loads(rows[0][0]) if rows else None
+
+    def put_measurement(self, key: str, measurement: Json) -> None:
+        """Keep a measurement under a key of everything that it was made from."""
+        with self._database.transaction() as connection:
+            connection.execute("INSERT OR REPLACE INTO measurements VALUES (?, ?)", (key, _encode(measurement)))
+
+    def put_answer_set(self, answers: Json) -> str:
+        """Hand answers over to another process: it gets them by the digest that this returns. Kept for a day."""
+        text = _encode(answers)
+        digest = hashlib.sha256(text.encode()).hexdigest()
+        now = time.time()
+        with self._database.transaction() as connection:
+            connection.execute("DELETE FROM answer_sets WHERE created < ?", (now - DAY,))
+            connection.execute("INSERT OR REPLACE INTO answer_sets VALUES (?, ?, ?)", (digest, text, now))
+        return digest
+
+    def get_answer_set(self, digest: str) -> Json:
+        """The answers that `put_answer_set` kept, or `None`."""
+        rows = self._database.read("SELECT answers FROM answer_sets WHERE digest = ?", (digest,))
+        return json.loads(rows[0][0]) if rows else None
+
+
+def _plain_request(request: Request) -> dict[str, Json]:
+    return {
+        "prompt": request.prompt,
+        "system": request.system,
+        "sampling": request.sampling.to_json(),
+        "trial": request.trial,
+        "answer_format": request.answer_format,
+    }
+
+
+def _request(text: str) -> Request:
+    data: dict[str, Any] = json.loads(text)
+    return Request(**{**data, "sampling": Sampling(**data["sampling"])})
+
+
+def _plain_response(response: Response) -> dict[str, Json]:
+    return {
+        "text": response.text,
+        "finish_reason": response.finish_reason,
+        "prompt_tokens": response.prompt_tokens,
+        "completion_tokens": response.completion_tokens,
+    }
+
+
+def _response(text: str, created: float) -> Response:
+    return Response(**json.loads(text), created=created)

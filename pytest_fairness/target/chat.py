@@ -1,0 +1,186 @@
+"""Conversation with a server that speaks OpenAI's chat completions, through the `openai` client."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import openai
+
+from pytest_fairness.errors import RequestFailed, TargetError
+from pytest_fairness.records import Json, Request, Response
+from pytest_fairness.target.address import public_url
+from pytest_fairness.target.text import one_line
+
+RETRIES = 6
+"""How often a passing fault is tried again: about 20 seconds of back-off, if the server names no other time."""
+NEW_LIMIT_NAME = "max_completion_tokens"
+"""What newer models of OpenAI call `max_tokens`. They refuse the old name; other servers do not know the new one."""
+
+
+class Chat:
+    """One client for all requests: it keeps connections alive and retries resets, 408, 409, 429 and 5xx by itself.
+
+    Args:
+        name: the target, for messages.
+        model: sent with every request.
+        base_url: up to `/v1`.
+        key: sent as bearer token and never shown, or `None` for a server that needs none.
+        timeout: seconds one try may take.
+        where: which settings name the endpoint and the key, for messages.
+        trust_environment: whether proxies of the environment are used.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        model: str,
+        *,
+        base_url: str,
+        key: str | None,
+        timeout: float,
+        where: str,
+        trust_environment: bool = True,
+    ) -> None:
+        self._name, self._model, self._key, self._where = name, model, key, where
+        self._endpoint = public_url(base_url)
+        self._takes_json_format = True
+        self._limit_name = "max_tokens"
+        self._client = openai.AsyncOpenAI(
+            api_key=key or "none",  # the client wants one
+            base_url=base_url,
+            timeout=timeout,
+            max_retries=RETRIES,
+            http_client=None if trust_environment else openai.DefaultAsyncHttpxClient(trust_env=False),
+        )
+
+    async def ask(
+        self, request: Request, more: Mapping[str, Json] | None = None, *, json_format: bool = True
+    ) -> Response:
+        """Ask, with what sampling sets and nothing else.
+
+        Args:
+            request: what is asked.
+            more: further fields of the body, for servers that understand them.
+            json_format: whether an answer in JSON is asked for in the body too, not in the prompt alone.
+
+        Raises:
+            RequestFailed: this request got no answer, or one that is no chat completion.
+            TargetError: no request can be answered: the key is refused or the model unknown.
+        """
+        system = [] if request.system is None else [{"role": "system", "content": request.system}]
+        body: dict[str, Any] = {
+            "model": self._model,
+            "messages": [*system, {"role": "user", "content": request.prompt}],
+            **request.sampling.to_json(),
+            **(more or {}),
+        }
+        in_json = json_format and request.answer_format == "json" and self._takes_json_format
+        try:
+            try:
+                return self._read(await self._send(body, in_json))
+            except openai.APIStatusError as error:
+                if error.status_code not in (400, 422) or not in_json:
+                    raise
+            response = self._read(await self._send(body, in_json=False))
+        except openai.APIStatusError as error:
+            raise self._fault(error) from error
+        except openai.APITimeoutError as error:
+            raise RequestFailed(
+                f"{self._name}: no answer from {self._endpoint} in time (ini fairness_timeout)."
+            ) from error
+        except openai.APIConnectionError as error:
+            cause = one_line(self._without_key(str(error.__cause__ or error)))
+            raise RequestFailed(
+                f"{self._name}: no connection to {self._endpoint} ({cause}). Is the server up, and {self._where} right?"
+            ) from error
+        self._takes_json_format = False
+        return response
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._client.close()
+
+    async def _send(self, body: Mapping[str, Any], in_json: bool) -> bytes:
+        fields = dict(body)
+        if in_json:
+            fields["response_format"] = {"type": "json_object"}
+        if "max_tokens" in fields:
+            fields[self._limit_name] = fields.pop("max_tokens")
+        try:
+            # The body as it came: the client's own types cost time, and break on what compatible servers leave out.
+            raw = await self._client.chat.completions.with_raw_response.create(
+                model=fields.pop("model"), messages=fields.pop("messages"), extra_body=fields
+            )
+        except openai.BadRequestError as error:
+            if self._limit_name in fields and self._limit_name == "max_tokens" and NEW_LIMIT_NAME in error.message:
+                self._limit_name = NEW_LIMIT_NAME
+                return await self._send(body, in_json)
+            raise
+        return raw.http_response.content
+
+    def _fault(self, error: openai.APIStatusError) -> RequestFailed | TargetError:
+        status = error.status_code
+        said = one_line(self._without_key(_said(error)))
+        match status:
+            case 401 | 403:  # what the server says here often quotes the key
+                return TargetError(
+                    f"{self._name}: {self._endpoint} refuses the key (HTTP {status}). Check {self._where}."
+                )
+            case 404:
+                return TargetError(
+                    f"{self._name}: {self._endpoint} knows no model {self._model!r}, or is no chat endpoint (HTTP 404: "
+                    f"{said}). Check --fairness-target and {self._where}."
+                )
+            case 429 if getattr(error, "code", None) == "insufficient_quota":
+                return TargetError(f"{self._name}: the account's quota is used up (HTTP 429: {said}).")
+            case _:
+                return RequestFailed(f"{self._name}: HTTP {status} from {self._endpoint}: {said}")
+
+    def _read(self, content: bytes) -> Response:
+        try:
+            completion = json.loads(content)
+            choice = completion["choices"][0]
+            message = choice["message"]
+            text, refusal, reason = _joined(message.get("content")), message.get("refusal"), choice.get("finish_reason")
+        except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+            shown = one_line(self._without_key(content.decode("utf-8", "replace")), 120)
+            raise RequestFailed(f"{self._name}: {self._endpoint} answered no chat completion: {shown!r}") from error
+        if refusal:
+            text, reason = text or str(refusal), "refusal"
+        elif text is None and reason == "content_filter":
+            text = ""
+        if text is None:
+            raise RequestFailed(f"{self._name}: {self._endpoint} answered without text (finish_reason {reason!r}).")
+        usage = completion.get("usage")
+        usage = usage if isinstance(usage, dict) else {}
+        return Response(
+            text,
+            finish_reason=reason if isinstance(reason, str) else None,
+            prompt_tokens=_count(usage.get("prompt_tokens")),
+            completion_tokens=_count(usage.get("completion_tokens")),
+        )
+
+    def _without_key(self, text: str) -> str:
+        return text.replace(self._key, "[key]") if self._key else text
+
+
+def _joined(content: Json) -> str | None:
+    """A message's content, which some servers give as a list of parts."""
+    if isinstance(content, list):
+        texts = [part.get("text") if isinstance(part, dict) else part for part in content]
+        found = [text for text in texts if isinstance(text, str)]
+        return "".join(found) if found else None
+    return content if isinstance(content, str) else None
+
+
+def _said(error: openai.APIStatusError) -> str:
+    body = error.body
+    if isinstance(body, dict) and isinstance(body.get("message"), str):
+        return str(body["message"])
+    return error.response.text
+
+
+def _count(value: Json) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
