@@ -63,7 +63,7 @@ class Sender:
         self._threads = DaemonThreads("fairness-store")
         self._loop: asyncio.AbstractEventLoop | None = None
         self._bell = asyncio.Event()
-        self._flying: set[asyncio.Task[None]] = set()
+        self._flying: dict[str, asyncio.Task[None]] = {}
         self._arrived: list[Arrival] = []
         self._stop_at = math.inf
         self._last_success = self._last_claim = self._last_renewal = 0.0
@@ -90,8 +90,9 @@ class Sender:
         try:
             await self._target.open()
             self._last_success = time.monotonic()
-            while self._stop_at == math.inf or self._flying or self._arrived:
+            while not self._done:
                 await self._turn()
+                await self._rest()
         except FairnessError as error:
             self._ledger.close(error)
         except BaseException as error:
@@ -114,13 +115,16 @@ class Sender:
             if isinstance(arrival.outcome, TargetError):
                 raise arrival.outcome
         for key, request in claimed.items():
-            task = asyncio.create_task(self._ask(key, request))
-            self._flying.add(task)
-            task.add_done_callback(self._flying.discard)
-        await self._rest()
+            self._flying[key] = asyncio.create_task(self._ask(key, request))
+
+    @property
+    def _done(self) -> bool:
+        return self._stop_at < math.inf and not self._flying and not self._arrived
 
     async def _rest(self) -> None:
         """Wait until there is something to do, or time is up."""
+        if self._done:
+            return
         now = time.monotonic()
         if now >= self._stop_at:
             raise AnswersMissing("the run was stopped before this answer came")
@@ -139,6 +143,8 @@ class Sender:
 
     async def _ask(self, key: str, request: Request) -> None:
         outcome = await self._outcome(request)
+        # Before the bell, and not when the task is done: the next visit fills the slot.
+        del self._flying[key]
         self._arrived.append(Arrival(key, request, outcome))
         self._bell.set()
 
@@ -163,7 +169,7 @@ class Sender:
 
     async def _finish(self) -> None:
         """Record what has arrived, give everything else back."""
-        flying = list(self._flying)
+        flying = list(self._flying.values())
         for task in flying:
             task.cancel()
         if flying:

@@ -51,5 +51,5 @@ def folded(response: Response) -> Response:
     entries: dict[str, str] = {}
     for entry in _ENTRY.finditer(response.text):
         name, description = entry["name"].strip(), entry["description"].strip()
-        entries[name] = f"{entries[name]} {description}" if name in entries else description
+        entries[name] = f"{entries[name]} {description}".strip() if name in entries else description
     return replace(response, text=json.dumps(entries, ensure_ascii=False, indent=1)) if entries else response

@@ -1,0 +1,311 @@
+"""The store: what is kept, under which key, and who may ask what; on real SQLite, with real processes."""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import sqlite3
+import subprocess
+import sys
+from dataclasses import replace
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+
+from pytest_fairness.errors import StoreError
+from pytest_fairness.records import Request, Response, Sampling
+from pytest_fairness.response.database import APPLICATION
+from pytest_fairness.response.store import VERSION, Claim, Store, response_key
+from tests.asking import FOREVER
+
+QUESTION = Request("Who?", "Be brief.", Sampling(temperature=0.5, seed=4), 1, "json")
+ANSWER = Response("Me.", "stop", 3, 1, created=1000.0)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / ".fairness" / "responses.sqlite"
+
+
+def claim(store: Store, keys: list[str], owner: str = "a", **more: float) -> Claim:
+    given = {"limit": 10, "capacity": 10, "lease_seconds": 30.0, "oldest": FOREVER, **more}
+    return store.claim(keys, owner, **given)  # type: ignore[arg-type]  # limit and capacity are whole
+
+
+# Keys
+
+
+def test_a_key_depends_on_all_that_can_change_the_answer() -> None:
+    others = [
+        replace(QUESTION, prompt="who?"),
+        replace(QUESTION, system=None),
+        replace(QUESTION, trial=2),
+        replace(QUESTION, answer_format="text"),
+        replace(QUESTION, sampling=Sampling(temperature=0.5, seed=5)),
+        replace(QUESTION, sampling=Sampling(temperature=0.5)),
+    ]
+    keys = [response_key("target", request) for request in [QUESTION, *others]] + [response_key("other", QUESTION)]
+    assert len(set(keys)) == len(keys)
+
+
+def test_a_key_is_the_same_in_every_version() -> None:
+    # Recorded answers are worth money: whoever changes how keys are made throws them all away.
+    canonical = '["target","Be brief.","Who?",{"seed":4,"temperature":0.5},1,"json"]'
+    assert response_key("target", QUESTION) == sha256(canonical.encode()).hexdigest()
+
+
+# Answers
+
+
+@pytest.mark.parametrize(
+    "text", ["", "plain", "nul \0 inside", "lone \ud800 surrogate", "smile \U0001f600", "a\r\nb\n"]
+)
+def test_any_text_survives(path: Path, text: str) -> None:
+    request, answer = replace(QUESTION, prompt=text, system=text), replace(ANSWER, text=text)
+    with Store(path) as store:
+        store.record("k", request, "target", answer)
+    with Store(path) as store:
+        assert store.get(["k"], FOREVER) == {"k": answer}
+        (kept,) = store.everything()
+        assert (kept.key, kept.target, kept.request, kept.response) == ("k", "target", request, answer)
+
+
+def test_the_newest_answer_counts_and_old_ones_do_not(path: Path) -> None:
+    with Store(path) as store:
+        store.record("k", QUESTION, "target", ANSWER)
+        newer = replace(ANSWER, text="You.", created=2000.0)
+        store.record("k", QUESTION, "target", newer)
+        assert store.get(["k"], 2000.0) == {"k": newer}
+        assert store.get(["k"], 2000.1) == {}
+        assert store.recorded(["k", "l"], 2000.0) == {"k"}
+        assert store.recorded(["k", "l"], 2000.1) == set()
+
+
+def test_many_keys_at_once(path: Path) -> None:
+    keys = [f"{number:064x}" for number in range(32_000)]
+    with Store(path) as store:
+        with store.transaction():
+            for key in keys[::2]:
+                store.record(key, QUESTION, "target", ANSWER)
+        assert store.recorded(keys, FOREVER) == set(keys[::2])
+        assert store.get(keys, FOREVER).keys() == set(keys[::2])
+
+
+def test_a_failed_transaction_leaves_nothing(path: Path) -> None:
+    with Store(path) as store:
+        with contextlib.suppress(ZeroDivisionError), store.transaction():
+            store.record("k", QUESTION, "target", ANSWER)
+            raise ZeroDivisionError
+        assert store.recorded(["k"], FOREVER) == set()
+
+
+# Measurements and answer sets
+
+
+def test_measurements_and_answer_sets(path: Path) -> None:
+    with Store(path) as store:
+        assert store.get_measurement("m") is None
+        store.put_measurement("m", {"value": 1.5, "words": ["é", "\ud800"]})
+        rows = [[{"race": "Black"}, 0, "text"]]
+        digest = store.put_answer_set(rows)
+        assert store.put_answer_set(rows) == digest
+    with Store(path) as store:
+        assert store.get_measurement("m") == {"value": 1.5, "words": ["é", "\ud800"]}
+        assert store.get_answer_set(digest) == rows
+        assert store.get_answer_set("other") is None
+
+
+# Claims
+
+
+def test_what_is_answered_or_claimed_is_not_claimed(path: Path) -> None:
+    with Store(path) as store:
+        store.record("b", QUESTION, "target", ANSWER)
+        assert claim(store, ["a", "b", "c"], "one", limit=1) == Claim(["a"], ["b"])
+        assert claim(store, ["a", "b", "c"], "two") == Claim(["c"], ["b"])
+        assert claim(store, ["a", "b", "c"], "one") == Claim([], ["b"])
+        assert claim(store, ["b"], "one", oldest=ANSWER.created + 1) == Claim(["b"], [])
+
+
+def test_recording_releasing_and_failing_free_the_slot(path: Path) -> None:
+    with Store(path) as store:
+        assert claim(store, ["a", "b", "c", "d"], capacity=3).claimed == ["a", "b", "c"]
+        assert claim(store, ["d"], capacity=3).claimed == []
+        store.record("a", QUESTION, "target", ANSWER)
+        assert claim(store, ["d"], capacity=3).claimed == ["d"]
+        store.release("b", "somebody else")
+        assert claim(store, ["e"], capacity=3).claimed == []
+        store.release("b", "a")
+        assert claim(store, ["e"], capacity=3).claimed == ["e"]
+        store.fail("c", "target", "no luck")
+        assert claim(store, ["f"], capacity=3).claimed == ["f"]
+        store.release_all("a")
+        assert claim(store, list("efg"), capacity=3).claimed == list("efg")
+
+
+def test_a_claim_lapses_unless_renewed(path: Path) -> None:
+    with Store(path) as store:
+        claim(store, ["a"], "one", lease_seconds=-1.0)
+        claim(store, ["b"], "two", lease_seconds=-1.0)
+        store.renew("two", 30.0)
+        assert claim(store, ["a", "b"], "three").claimed == ["a"]
+
+
+def test_the_claims_of_a_process_that_ended_lapse_at_once(path: Path) -> None:
+    program = f"""
+from hashlib import sha256
+from pathlib import Path
+from pytest_fairness.response.store import Store
+with Store(Path({str(path)!r})) as store:
+    store.claim(["a"], "dead", limit=1, capacity=1, lease_seconds=3600, oldest=0)
+    import os
+    os._exit(1)
+"""
+    subprocess.run([sys.executable, "-c", program], check=False)
+    with Store(path) as store:
+        assert claim(store, ["a"], capacity=1).claimed == ["a"]
+
+
+def _claim_all(path: str, owner: str, keys: list[str], capacity: int, log: str) -> None:
+    """Claim and record, as fast as can be, until all is done; keeps a line for each claim and the most seen at once."""
+    with Store(Path(path)) as store:
+        done = False
+        while not done:
+            got = store.claim(keys, owner, limit=3, capacity=capacity, lease_seconds=30.0, oldest=FOREVER)
+            with sqlite3.connect(path, timeout=30) as look:
+                (live,) = look.execute("SELECT count(*) FROM claims").fetchone()
+            look.close()
+            with open(log, "a", encoding="utf-8") as file:  # noqa: PTH123 - appended whole
+                file.write("".join(f"{key} {live}\n" for key in got.claimed))
+            for key in got.claimed:
+                store.record(key, QUESTION, "target", ANSWER)
+            done = len(store.recorded(keys, FOREVER)) == len(keys)
+
+
+def test_claims_of_several_processes_are_atomic(path: Path, tmp_path: Path) -> None:
+    keys = [f"key{number}" for number in range(300)]
+    context = multiprocessing.get_context("spawn")
+    logs = [str(tmp_path / f"log{number}") for number in range(4)]
+    arguments = [(str(path), f"owner{number}", keys, 7, log) for number, log in enumerate(logs)]
+    workers = [context.Process(target=_claim_all, args=each) for each in arguments]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join(50)
+        assert worker.exitcode == 0
+    lines = [line.split() for log in logs for line in Path(log).read_text("utf-8").splitlines()]
+    assert sorted(key for key, _ in lines) == sorted(keys)
+    assert max(int(live) for _, live in lines) <= 7
+
+
+# What others do
+
+
+def test_news(path: Path) -> None:
+    with Store(path) as store, Store(path) as other:
+        since = store.now()
+        assert store.changed()
+        assert not store.changed()
+        other.record("a", QUESTION, "target", ANSWER)
+        other.fail("b", "target", "no luck")
+        other.fail("c", "another target", "none of our business")
+        assert store.changed()
+        news = store.news(since, "target")
+        assert (news.answered, news.failed) == (["a"], {"b": "no luck"})
+        assert store.news(news.until, "target")[1:] == ([], {})
+        other.record("a", QUESTION, "target", ANSWER)
+        assert store.news(news.until, "target").answered == ["a"]
+
+
+# Faults
+
+
+def test_its_folder_stays_out_of_version_control(path: Path, tmp_path: Path) -> None:
+    Store(path).close()
+    assert (path.parent / ".gitignore").read_text("utf-8") == "*\n"
+    Store(tmp_path / "store.sqlite").close()
+    assert not (tmp_path / ".gitignore").exists()
+
+
+def test_a_newer_store_is_left_alone(path: Path) -> None:
+    Store(path).close()
+    with sqlite3.connect(path) as connection:
+        connection.execute(f"PRAGMA user_version = {VERSION + 1}")
+    connection.close()
+    before = path.read_bytes()
+    with pytest.raises(
+        StoreError, match=f"newer pytest-fairness .store version {VERSION + 1}, this one reads {VERSION}"
+    ):
+        Store(path)
+    assert path.read_bytes() == before
+
+
+def test_a_file_of_something_else(path: Path) -> None:
+    path.parent.mkdir()
+    path.write_text("no database at all, but long enough to look like one" * 10, "utf-8")
+    with pytest.raises(StoreError, match=r"no store of responses. Move the file away"):
+        Store(path)
+    path.unlink()
+    with sqlite3.connect(path) as connection:
+        connection.execute("CREATE TABLE mine (x)")
+    connection.close()
+    with pytest.raises(StoreError, match=r"database of something else. Name another file with the ini fairness_store"):
+        Store(path)
+
+
+def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("", "utf-8")
+    with pytest.raises(StoreError, match=r"the folder cannot be made .*fairness_store"):
+        Store(tmp_path / "file" / "responses.sqlite")
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(StoreError, match="cannot be opened"):
+        Store(tmp_path / "folder")
+
+
+def test_a_full_disk(path: Path) -> None:
+    with Store(path) as store:
+        store.record("a", QUESTION, "target", ANSWER)
+        # SQLite's own limit gives the very error that a full disk gives.
+        pages = store._database._connection().execute("PRAGMA page_count").fetchone()[0]
+        store._database._connection().execute(f"PRAGMA max_page_count = {pages}")
+        with pytest.raises(StoreError, match=r"the disk is full. Make room and run again"):
+            store.record("b", QUESTION, "target", replace(ANSWER, text="long " * 100_000))
+        assert store.recorded(["a", "b"], FOREVER) == {"a"}
+    with Store(path) as store:
+        store.record("b", QUESTION, "target", ANSWER)
+
+
+def test_several_processes_may_make_the_store_at_once(path: Path) -> None:
+    program = "from pathlib import Path; from pytest_fairness.response.store import Store"
+    program += f"; Store(Path({str(path)!r})).close()"
+    started = [subprocess.Popen([sys.executable, "-c", program], stderr=subprocess.PIPE) for _ in range(6)]
+    said = [process.communicate(timeout=50)[1] for process in started]
+    assert [process.returncode for process in started] == [0] * 6, said
+    with sqlite3.connect(path) as connection:
+        assert connection.execute("PRAGMA application_id").fetchone() == (APPLICATION,)
+    connection.close()
+
+
+def test_a_killed_writer_loses_nothing(path: Path) -> None:
+    program = f"""
+from hashlib import sha256
+from pathlib import Path
+from pytest_fairness.records import Request, Response
+from pytest_fairness.response.store import Store
+store = Store(Path({str(path)!r}))
+for number in range(1_000_000):
+    store.record(str(number), Request("?"), "target", Response("x" * 1000))
+    print(number, flush=True)
+"""
+    process = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    said = [process.stdout.readline() for _ in range(300)]
+    process.kill()
+    said += process.stdout.readlines()
+    process.wait()
+    process.stdout.close()
+    keys = [line.strip() for line in said if line.endswith("\n")]
+    with Store(path) as store:
+        assert store.recorded(keys, FOREVER) == set(keys)
+    assert len(keys) >= 300
