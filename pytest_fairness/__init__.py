@@ -2,4 +2,19 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pytest_fairness.run import Audited, audit
+
+__all__ = ["Audited", "__version__", "audit"]
 __version__ = "0.1.0"
+
+
+def __getattr__(name: str) -> Any:
+    # Imported when asked for: pytest loads this package at every start.
+    if name in ("Audited", "audit"):
+        from pytest_fairness import run
+
+        return getattr(run, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

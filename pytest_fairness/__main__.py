@@ -1,0 +1,110 @@
+"""`python -m pytest_fairness`: what needs no pytest."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
+from dataclasses import replace
+from pathlib import Path
+
+from pytest_fairness import __version__
+from pytest_fairness.errors import AnswersMissing, FairnessError
+from pytest_fairness.records import Json
+from pytest_fairness.settings import DEFAULT_TARGET, RunSettings
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Do what the command line says; the exit code: 0, or 2 with one line on standard error."""
+    parser = argparse.ArgumentParser(prog="python -m pytest_fairness", description="Fairness regression testing.")
+    parser.add_argument("--version", action="version", version=f"pytest-fairness {__version__}")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    export = commands.add_parser(
+        "export",
+        help="write the recorded answers of a probe as JSON Lines",
+        description="Write the recorded answers of a probe as JSON Lines: labels, trial, text and when it came.",
+    )
+    export.add_argument("probe", type=Path, help="probe file")
+    export.add_argument(
+        "--target",
+        default=os.environ.get("PYTEST_FAIRNESS_TARGET") or DEFAULT_TARGET,
+        help="whose answers (environment: PYTEST_FAIRNESS_TARGET, default: local)",
+    )
+    export.add_argument("--base-url", default=os.environ.get("OPENAI_BASE_URL"), help="endpoint of an openai: target")
+    export.add_argument("--target-version", help="as fairness_target_version in the ini")
+    export.add_argument("--store", type=Path, help="file of recorded responses (default: .fairness/responses.sqlite)")
+    export.add_argument("--trials", type=int, help="override the probe's trials")
+    export.add_argument("-o", "--output", type=Path, help="file to write (default: standard output)")
+    export.set_defaults(run=_export)
+    schema = commands.add_parser("schema", help="print the JSON Schema of probe files")
+    schema.set_defaults(run=_schema)
+    chosen = parser.parse_args(arguments)
+    try:
+        chosen.run(chosen)
+    except FairnessError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    except BrokenPipeError:
+        # Whoever read this has seen enough; Python would complain once more when it closes its output.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 0
+
+
+def _export(chosen: argparse.Namespace) -> None:
+    lines = list(_recorded(chosen))
+    try:
+        with nullcontext(sys.stdout) if chosen.output is None else chosen.output.open("w", encoding="utf-8") as file:
+            file.writelines(json.dumps(line) + "\n" for line in lines)
+    except OSError as error:
+        if isinstance(error, BrokenPipeError):
+            raise
+        raise FairnessError(f"{chosen.output}: cannot be written ({error.strerror}).") from error
+
+
+def _recorded(chosen: argparse.Namespace) -> Iterator[dict[str, Json]]:
+    from pytest_fairness import probe as probes
+    from pytest_fairness.response.store import response_key
+    from pytest_fairness.run import Run
+
+    root = Path.cwd()
+    settings = RunSettings(
+        root=root, target=chosen.target, base_url=chosen.base_url, target_version=chosen.target_version, replay=True
+    )
+    with Run(replace(settings, store=root / (chosen.store or settings.store))) as run:
+        probe = run.load(chosen.probe)
+        if probe.responses is not None:
+            for answer in probes.rows(probe):
+                yield {"labels": dict(answer.labels), "trial": answer.trial, "text": answer.text}
+            return
+        if not run.settings.store.exists():
+            raise FairnessError(f"{run.settings.store}: nothing is recorded there. Give the --store that pytest used.")
+        identity = run.open_target().identity
+        prompts = probes.prompts(probe, chosen.trials)
+        keys = [response_key(identity, prompt.request) for prompt in prompts]
+        found = run.store.get(keys, float("-inf"))
+        if not found:
+            raise AnswersMissing(f"no answers of {chosen.target} to {chosen.probe} are recorded. Whose then? See --target.")
+        for key, prompt in zip(keys, prompts, strict=True):
+            if key in found:
+                response = found[key]
+                yield {
+                    "labels": dict(prompt.labels),
+                    "trial": prompt.trial,
+                    "text": response.text,
+                    "finish_reason": response.finish_reason,
+                    "created": response.created,
+                }
+
+
+def _schema(_chosen: argparse.Namespace) -> None:
+    from pytest_fairness.audit import registry
+    from pytest_fairness.probe import schema_text
+
+    print(schema_text(registry.settings_models()).rstrip())
+
+
+if __name__ == "__main__":
+    sys.exit(main())

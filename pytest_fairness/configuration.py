@@ -1,0 +1,143 @@
+"""One run's settings out of pytest's options, the environment and the ini file, each checked where it was written."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_fairness.settings import RunSettings
+
+REPORT_SUFFIXES = (".json",)
+DEFAULT_PROBES = "probes"
+
+
+def settings_from(config: pytest.Config) -> RunSettings:
+    """The settings, options before environment before ini file before defaults.
+
+    Raises:
+        pytest.UsageError: a value is no number, out of its range, or none of the words that are known.
+    """
+    if config.getoption("fairness_fresh") and config.getoption("fairness_replay"):
+        raise pytest.UsageError("--fairness-fresh asks every question again, --fairness-replay none: give one of them.")
+    root = _root(config)
+    named = {
+        "target": _text(config, "fairness_target", environment="PYTEST_FAIRNESS_TARGET"),
+        "base_url": _text(config, "fairness_base_url", environment="OPENAI_BASE_URL"),
+        "target_version": _text(config, "fairness_target_version"),
+        "concurrency": _whole_number(config, "fairness_concurrency"),
+        "trials": _whole_number(config, "fairness_trials", ini=False),
+        "baselines": _path(config, "fairness_baselines"),
+        "baseline_responses": _ini(config, "fairness_baseline_responses"),
+        "store": _path(config, "fairness_store"),
+        "max_age_hours": _number(config, "fairness_max_age", zero=True),
+        "inconclusive": _inconclusive(config),
+        "timeout": _number(config, "fairness_timeout"),
+        "give_up": _number(config, "fairness_give_up"),
+    }
+    settings = RunSettings(
+        root=root,
+        fresh=config.getoption("fairness_fresh"),
+        replay=config.getoption("fairness_replay"),
+        probes=tuple(root / name for name in _ini(config, "fairness_probes") or [DEFAULT_PROBES]),
+        **{name: value for name, value in named.items() if value is not None},
+    )
+    return replace(settings, baselines=root / settings.baselines, store=root / settings.store)
+
+
+def accept_options(config: pytest.Config) -> list[str]:
+    """The options of this command line that chose what was asked of whom, for a command that asks the same."""
+    options = []
+    for name in ("fairness_target", "fairness_base_url", "fairness_trials"):
+        value = config.getoption(name)
+        if value:
+            options += ["--" + name.replace("_", "-"), value]
+    return options
+
+
+def report_paths(config: pytest.Config) -> list[Path]:
+    """Where reports are to be written, relative to the folder pytest was started in like those of other plugins.
+
+    Raises:
+        pytest.UsageError: a suffix that no report has.
+    """
+    paths = [config.invocation_params.dir / path for path in config.getoption("fairness_report")]
+    for path in paths:
+        if path.suffix.lower() not in REPORT_SUFFIXES:
+            known = ", ".join(REPORT_SUFFIXES)
+            raise pytest.UsageError(f"--fairness-report {path.name}: a report's suffix is its format, one of {known}.")
+    return paths
+
+
+def _root(config: pytest.Config) -> Path:
+    """What paths of the ini are relative to: pytest's rootdir.
+
+    Without any configuration file that is wherever the arguments happen to lie, and `pytest probes/one.yaml` would keep
+    its baselines elsewhere than `pytest`: there it is the folder that pytest was started in.
+    """
+    here = config.invocation_params.dir
+    by_chance = config.inipath is None and not config.getoption("rootdir")
+    return here if by_chance and config.rootpath.is_relative_to(here) else config.rootpath
+
+
+def _ini(config: pytest.Config, name: str) -> Any:
+    try:
+        return config.getini(name)
+    except (TypeError, ValueError, pytest.UsageError) as error:
+        raise pytest.UsageError(f"{name} in {config.inipath or 'the ini file'} cannot be read: {error}") from error
+
+
+def _text(config: pytest.Config, name: str, environment: str | None = None) -> str | None:
+    option = config.getoption(name, default=None)
+    value = option or (environment and os.environ.get(environment)) or _ini(config, name)
+    return str(value).strip() or None if value else None
+
+
+def _path(config: pytest.Config, name: str) -> Path | None:
+    written = _text(config, name)
+    return Path(written) if written else None
+
+
+def _whole_number(config: pytest.Config, name: str, *, ini: bool = True) -> int | None:
+    place, value = _written(config, name, ini=ini)
+    if value is None:
+        return None
+    try:
+        number = int(value)
+    except ValueError:
+        number = 0
+    if number < 1:
+        raise pytest.UsageError(f"{place} must be a whole number from 1 on, not {value!r}.")
+    return number
+
+
+def _number(config: pytest.Config, name: str, *, zero: bool = False) -> float | None:
+    place, value = _written(config, name, ini=True)
+    if value is None:
+        return None
+    try:
+        number = float(value)
+    except ValueError:
+        number = float("nan")
+    if not (0 < number < float("inf") or (zero and number == 0)):
+        raise pytest.UsageError(f"{place} must be a number {'from 0 on' if zero else 'over 0'}, not {value!r}.")
+    return number
+
+
+def _written(config: pytest.Config, name: str, *, ini: bool) -> tuple[str, Any]:
+    """Where a setting was written, and what; `None` where it was not."""
+    option = config.getoption(name, default=None)
+    if option is not None:
+        return "--" + name.replace("_", "-"), option
+    value = _ini(config, name) if ini else None
+    return name, None if value == "" else value
+
+
+def _inconclusive(config: pytest.Config) -> str | None:
+    value = _text(config, "fairness_inconclusive")
+    if value not in ("warn", "fail", None):
+        raise pytest.UsageError(f"fairness_inconclusive must be warn or fail, not {value!r}.")
+    return value

@@ -1,0 +1,182 @@
+"""What is done once for a whole run, by the process that the user started: baselines, reports, the summary."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_fairness import __version__
+from pytest_fairness.baseline import files
+from pytest_fairness.baseline.answers import Row
+from pytest_fairness.configuration import accept_options, report_paths
+from pytest_fairness.errors import BaselineError, FairnessError
+from pytest_fairness.records import ItemResult, Json
+from pytest_fairness.report import document, json_report, terminal
+from pytest_fairness.report.text import number, printable
+from pytest_fairness.response.store import Store
+from pytest_fairness.target import serve_local
+
+if TYPE_CHECKING:
+    from _pytest.terminal import TerminalReporter
+
+    from pytest_fairness.settings import RunSettings
+    from pytest_fairness.target.local_server import ServedModel
+
+Record = Mapping[str, Json]
+"""One result with what the controller needs to know beyond it; see `FairnessSession.keep`."""
+
+
+class Controller:
+    """Collects every item's record, and finishes the run."""
+
+    def __init__(self, config: pytest.Config, settings: RunSettings) -> None:
+        self.started = time.time()
+        self._config = config
+        self._settings = settings
+        self._reports = report_paths(config)
+        self._records: dict[tuple[str, str, str], Record] = {}
+        self._requests: dict[str, Mapping[str, int]] = {}
+        self._document: dict[str, Json] | None = None
+        self._notes: list[terminal.Line] = []
+        self._model: ServedModel | None = None
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Take the records off a report, whichever process made it."""
+        for record in getattr(report, "fairness", ()):
+            result = record["result"]
+            self._records[result["nodeid"], result["probe"], result["id"]] = record
+        if hasattr(report, "fairness_requests"):
+            self._requests[getattr(report, "worker_id", "")] = report.fairness_requests
+
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """Write baselines and reports."""
+        if self._config.getoption("collectonly") or self._config.getoption("setuponly"):
+            return
+        by_probe: dict[str, list[Record]] = defaultdict(list)
+        for record in self._records.values():
+            by_probe[record["result"]["probe"]].append(record)
+        for probe in sorted(by_probe):
+            self._attempt(session, self._finish_probe, probe, by_probe[probe])
+        self._document = document.document(
+            [ItemResult.from_plain(record["result"]) for record in self._records.values()],
+            tool_version=__version__,
+            target=", ".join(sorted({record["target"] for record in self._records.values()} - {None}))
+            or self._settings.target,
+            started=self.started,
+            seconds=time.time() - self.started,
+            requests=_summed(self._requests.values()),
+        )
+        for path in self._reports:
+            self._attempt(session, json_report.write, self._document, path)
+
+    def pytest_terminal_summary(self, terminalreporter: TerminalReporter) -> None:
+        """The tables, what drove the failures, and the command that accepts the changes."""
+        lines = list(self._notes)
+        if self._document is not None:
+            lines += terminal.summary(
+                self._document,
+                terminalreporter._tw.fullwidth,
+                options=accept_options(self._config),
+                root=Path(os.path.relpath(self._config.rootpath, self._config.invocation_params.dir)).as_posix(),
+            )
+        if lines:
+            terminalreporter.write_sep("=", "fairness")
+        for line in lines:
+            terminalreporter.write_line(line.text, **line.markup)
+
+    def _attempt(self, session: pytest.Session, action: Any, *arguments: Any) -> None:
+        """Do what can fail on a full disk or a broken file, so that the rest is done all the same."""
+        try:
+            action(*arguments)
+        except FairnessError as error:
+            self._notes.append(terminal.Line(str(error), {"red": True}))
+            if self._config.pluginmanager.get_plugin("terminalreporter") is None:
+                sys.stderr.write(f"{error}\n")
+            if session.exitstatus == pytest.ExitCode.OK:
+                session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    # Baselines
+
+    def _finish_probe(self, probe: str, records: Sequence[Record]) -> None:
+        folder = self._settings.baselines
+        siblings: Mapping[str, bool] = next((record["siblings"] for record in records if record["siblings"]), {})
+        rebaselined = {record["result"]["id"]: record for record in records if record.get("entry")}
+        try:
+            old = files.read(folder, probe)
+        except BaselineError:
+            if rebaselined:
+                raise
+            return  # each of the probe's items has said so already
+        gone = sorted(set(old.items) - set(siblings)) if old and siblings else []
+        whole = bool(siblings) and all(skipped or item in rebaselined for item, skipped in siblings.items())
+        if rebaselined:
+            with Store(self._settings.store) as store:
+                rows = [
+                    Row(labels, trial, text)
+                    for record in rebaselined.values()
+                    for labels, trial, text in store.get_answer_set(record["answers"])
+                ]
+            files.update(
+                folder,
+                probe,
+                {item: files.Entry.from_json(record["entry"]) for item, record in rebaselined.items()},
+                rows,
+                remove=gone if whole else (),
+                keep_answers=self._settings.baseline_responses,
+            )
+            self._notes += _written(probe, rebaselined, old)
+        self._notes += _gone(probe, gone, removed=whole)
+
+    # xdist
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_configure_node(self, node: Any) -> None:
+        """Tell a worker what must be the same in all of them, and where the one embedded model is."""
+        if self._model is None:
+            self._model = serve_local(self._settings.target, self._settings)
+        address = self._model and self._model.address
+        node.workerinput["fairness"] = {"started": self.started, "address": address}
+
+    def pytest_unconfigure(self) -> None:
+        """Unload the model."""
+        if self._model is not None:
+            self._model.close()
+
+
+def _summed(processes: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    """The counts of all processes of a run, each as in `Run.counts`."""
+    counts = [defaultdict(int, one) for one in processes]
+    if not counts:
+        return {}
+    total = {name: sum(one[name] for one in counts) for name in document.REQUEST_COUNTS}
+    # All plan the same, but for what their Python tests ask. Who came first found least of it answered.
+    shared = [(one["planned"] - one["own_planned"], one["reused"] - one["own_reused"]) for one in counts]
+    planned = max(planned for planned, _ in shared)
+    reused = min(reused for count, reused in shared if count == planned)
+    total["planned"] = planned + sum(one["own_planned"] for one in counts)
+    total["reused"] = reused + sum(one["own_reused"] for one in counts)
+    return total
+
+
+def _written(probe: str, records: Mapping[str, Record], old: files.Baseline | None) -> list[terminal.Line]:
+    lines = [terminal.Line(f"new baselines of {printable(probe)}:")]
+    for item, record in sorted(records.items()):
+        before = old.items.get(item) if old else None
+        was = number(before.value) if before else "none"
+        lines.append(terminal.Line(f"  {printable(item)}: {was} -> {number(record['entry']['value'])}"))
+    return lines
+
+
+def _gone(probe: str, items: Sequence[str], *, removed: bool) -> list[terminal.Line]:
+    if not items:
+        return []
+    cure = "removed" if removed else "a rebaseline of the whole probe removes them"
+    text = f"baselines of {printable(probe)} without an item: {', '.join(map(printable, items))} ({cure})"
+    return [terminal.Line(text, {"yellow": True})]

@@ -1,0 +1,150 @@
+"""Probe files become pytest items: the one room that knows pytest's private fixture API."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+# The way of pytest's own doctest items: there is no public one for an item that uses fixtures.
+from _pytest._code.code import ReprFileLocation
+from _pytest.fixtures import FixtureDef, TopRequest
+from _pytest.outcomes import Failed
+
+from pytest_fairness.errors import FairnessError, ProbeError
+from pytest_fairness.run import Before, Measured, ProbeItem
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from _pytest._code.code import TerminalRepr
+
+    from pytest_fairness.session import FairnessSession
+
+TARGET_FIXTURE = "fairness_target"
+UNUSABLE_MARKS = frozenset({"parametrize"})
+"""Marks that pytest applies to functions only."""
+
+
+class ProbeFile(pytest.File):
+    """One probe file; every audit in it becomes an item."""
+
+    def __init__(self, *, fairness: FairnessSession, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self._fairness = fairness
+
+    def collect(self) -> Iterator[FairnessItem]:
+        """Load the probe; all its faults are one collection error."""
+        parts = self._fairness.parts(self.path)
+        siblings = {part.id: part.item.settings.skip is not None for part in parts}
+        for part in parts:
+            yield FairnessItem.from_parent(
+                self,
+                name=part.id,
+                # Spelt out, as pytest from 9.2 on finds items again by a node id that it has parsed.
+                nodeid=f"{self.nodeid}::{part.id}",
+                part=part,
+                siblings=siblings,
+                fairness=self._fairness,
+            )
+
+    def repr_failure(  # type: ignore[override] # as pytest's own collectors
+        self, excinfo: pytest.ExceptionInfo[BaseException]
+    ) -> str | TerminalRepr:
+        """The faults alone, one a line."""
+        return str(excinfo.value) if isinstance(excinfo.value, FairnessError) else super().repr_failure(excinfo)
+
+
+class FairnessItem(pytest.Item):
+    """One audit item: its set-up asks and measures, its call gives the verdict.
+
+    Attributes:
+        part: what is measured.
+        siblings: ids of all items of its probe, selected or not, and whether the probe skips them.
+    """
+
+    def __init__(self, *, part: ProbeItem, siblings: dict[str, bool], fairness: FairnessSession, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.part = part
+        self.siblings = siblings
+        self._fairness = fairness
+        self._measured: tuple[Measured, Before] | None = None
+        self._mark()
+        # What a `TopRequest` reads off its item.
+        self.obj = None
+        self.funcargs: dict[str, object] = {}
+        needs = _asks if part.asks else None
+        self._fixtureinfo = self.session._fixturemanager.getfixtureinfo(node=self, func=needs, cls=None)
+        self.fixturenames = self._fixtureinfo.names_closure
+        self._request = TopRequest(self, _ispytest=True)  # type: ignore[arg-type] # as pytest's doctest items do
+
+    @property
+    def target_fixture(self) -> FixtureDef[Any] | None:
+        """The definition of `fairness_target` that holds for this item; items that share it are planned together."""
+        definitions = self._fixtureinfo.name2fixturedefs.get(TARGET_FIXTURE)
+        return definitions[-1] if definitions else None
+
+    def setup(self) -> None:
+        """Ask and measure; what fails here is an error, not a verdict."""
+        self._request._fillfixtures()
+        if not self.config.getoption("setuponly"):
+            measured = self._fairness.measure(self)
+            self._measured = measured, self._fairness.before(measured)
+
+    def runtest(self) -> None:
+        """The verdict."""
+        if self._measured is not None:
+            self._fairness.judge(self, *self._measured, siblings=self.siblings)
+
+    def reportinfo(self) -> tuple[Path, int, str]:
+        """The probe file, from its first line."""
+        return self.path, 0, self.name
+
+    def _mark(self) -> None:
+        self.add_marker("fairness")
+        for name in self.part.probe.marks:
+            try:
+                if name in UNUSABLE_MARKS:
+                    raise ProbeError("it marks functions only")
+                self.add_marker(getattr(pytest.mark, name))
+            except (pytest.fail.Exception, pytest.PytestUnknownMarkWarning, AttributeError, ProbeError) as error:
+                raise ProbeError(f"{self.path}: `marks:` cannot hold {name!r}: {error}") from error
+        settings = self.part.item.settings
+        if settings.skip:
+            self.add_marker(pytest.mark.skip(reason=settings.skip))
+        if settings.xfail:
+            self.add_marker(pytest.mark.xfail(reason=settings.xfail))
+
+
+def _asks(fairness_target: object) -> None:
+    """Its argument is what an item that asks a model needs of pytest."""
+
+
+def active_target(request: pytest.FixtureRequest) -> tuple[FixtureDef[Any], object]:
+    """The definition of `fairness_target` that holds where a test stands, and its value."""
+    value: object = request.getfixturevalue(TARGET_FIXTURE)
+    return request._get_active_fixturedef(TARGET_FIXTURE), value
+
+
+class Unfair(Failed):
+    """A verdict that fails a test; shown without a traceback.
+
+    Args:
+        reason: one line.
+        text: the reason and what drove it, for the section of failures.
+    """
+
+    def __init__(self, reason: str, text: str) -> None:
+        super().__init__(text, pytrace=False)
+        self.reason = reason
+
+
+def shown_alone(excinfo: pytest.ExceptionInfo[BaseException], item: pytest.Item) -> TerminalRepr:
+    """An error or failure of ours as its message, without a traceback, which would show our own code."""
+    shown = excinfo.getrepr(style="value")
+    error = excinfo.value
+    reason = error.reason if isinstance(error, Unfair) else " ".join(str(error).split())
+    path, line, _ = item.location
+    shown.reprcrash = ReprFileLocation(path, (line or 0) + 1, reason)
+    return shown

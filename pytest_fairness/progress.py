@@ -1,0 +1,97 @@
+"""One line on the terminal while answers come in: how many, how fast, how long still."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from _pytest.terminal import TerminalReporter
+
+EVERY = 0.25
+"""Seconds between two showings."""
+NOT_BEFORE = 1.0
+"""Seconds of waiting before the line appears at all: what is quick needs no progress."""
+
+
+class ProgressLine:
+    """Shows progress below pytest's own line, and takes itself away again. Silent where there is no terminal.
+
+    Args:
+        config: pytest's; its terminal reporter and its capturing are looked up when they are needed.
+    """
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+        self._began: tuple[float, int] | None = None
+
+    @contextmanager
+    def shown(self, counts: Callable[[], Mapping[str, int]]) -> Iterator[None]:
+        """Show how far things are for as long as this lasts.
+
+        Args:
+            counts: `planned`, `settled` and `failed`, as the engine counts them; called from another thread.
+        """
+        reporter: TerminalReporter | None = self._config.pluginmanager.get_plugin("terminalreporter")
+        if reporter is None or not reporter.isatty or reporter.verbosity < 0:
+            yield
+            return
+        self._began = self._began or (time.monotonic(), counts()["settled"])
+        over = threading.Event()
+        thread = threading.Thread(
+            target=self._follow, args=(reporter, counts, over), name="fairness-progress", daemon=True
+        )
+        thread.start()
+        try:
+            yield
+        finally:
+            over.set()
+            thread.join()
+
+    def _follow(
+        self, reporter: TerminalReporter, counts: Callable[[], Mapping[str, int]], over: threading.Event
+    ) -> None:
+        if over.wait(NOT_BEFORE) or self._began is None:
+            return
+        began, first = self._began
+        while not over.wait(EVERY):
+            now = counts()
+            rate = (now["settled"] - first) / (time.monotonic() - began)
+            self._draw(reporter, text_of(now["settled"], now["planned"], rate, now["failed"]))
+        self._draw(reporter, "")
+
+    def _draw(self, reporter: TerminalReporter, text: str) -> None:
+        writer = reporter._tw
+        column = writer.width_of_current_line
+        # One line down and, afterwards, up again to the same column, so that pytest's own line stays whole.
+        back = "\x1b[1A\r" + (f"\x1b[{column}C" if column else "")
+        with self._uncaptured():
+            writer._file.write(f"\n\r\x1b[2K{text[: writer.fullwidth - 1]}{back}")
+            writer._file.flush()
+
+    def _uncaptured(self) -> AbstractContextManager[Any]:
+        capture = self._config.pluginmanager.get_plugin("capturemanager")
+        return nullcontext() if capture is None else capture.global_and_fixture_disabled()
+
+
+def text_of(answered: int, planned: int, rate: float, failed: int = 0) -> str:
+    """`412 of 2,000 answers, 31.5 a second, 50 s left`."""
+    text = f"{answered:,} of {planned:,} answers"
+    if failed:
+        text += f" ({failed:,} failed)"
+    if rate > 0:
+        text += f", {rate:.1f} a second, {duration((planned - answered) / rate)} left"
+    return text
+
+
+def duration(seconds: float) -> str:
+    """`50 s`, `4 min` or `2 h 10 min`."""
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 100 else f"{minutes // 60} h {minutes % 60} min"

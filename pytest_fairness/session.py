@@ -1,0 +1,278 @@
+"""One run under pytest, in one process: what is collected, asked, measured and judged there.
+
+What is done once for the whole run (baselines, reports, the summary) is in `controller.py`.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import shlex
+import sys
+from collections.abc import Generator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_fairness.configuration import accept_options, settings_from
+from pytest_fairness.controller import Controller
+from pytest_fairness.errors import FairnessError, ProbeError, TargetError
+from pytest_fairness.items import FairnessItem, ProbeFile, Unfair, active_target, shown_alone
+from pytest_fairness.progress import ProgressLine
+from pytest_fairness.records import ItemResult, Json, Request, Response, VerdictName
+from pytest_fairness.report import junit
+from pytest_fairness.report.terminal import failure_text
+from pytest_fairness.run import Before, Measured, ProbeItem, Run, items_of, judge, unjudged
+from pytest_fairness.target import open_target
+
+if TYPE_CHECKING:
+    from _pytest.fixtures import FixtureDef
+
+    from pytest_fairness.settings import RunSettings
+    from pytest_fairness.target.base import Target
+
+NAME = "fairness-session"
+PROBE_SUFFIXES = frozenset({".yaml", ".yml"})
+RECORDS = pytest.StashKey[list[dict[str, Json]]]()
+"""What an item's report is to carry; plain JSON, as it travels between processes."""
+
+
+def start(config: pytest.Config) -> None:
+    """Begin a run: check every setting, and take part in what pytest does from now on.
+
+    Raises:
+        pytest.UsageError: a setting is wrong.
+    """
+    settings = settings_from(config)
+    worker = getattr(config, "workerinput", None)
+    if worker is None:
+        try:
+            open_target(settings.target, settings)
+        except TargetError as error:
+            raise pytest.UsageError(str(error)) from error
+        controller = Controller(config, settings)
+        config.pluginmanager.register(controller, "fairness-controller")
+        run = Run(settings, started=controller.started)
+    else:
+        run = Run(settings, **worker["fairness"])
+    if str(settings.root) not in sys.path:
+        # Where users have their `python:` targets, and import them from in a conftest.
+        sys.path.insert(0, str(settings.root))
+    _collect_probes(config, settings)
+    config.pluginmanager.register(FairnessSession(config, run), NAME)
+
+
+def _collect_probes(config: pytest.Config, settings: RunSettings) -> None:
+    """Have the probe folders collected too, unless the command line says what is to be."""
+    if config.args_source is pytest.Config.ArgsSource.ARGS:
+        return
+    here = config.invocation_params.dir
+    ignored = {(here / path).resolve() for path in config.getoption("ignore", None) or ()}
+    given = [(here / arg).resolve() for arg in config.args]
+    for path in settings.probes:
+        if not path.exists():
+            if config.getini("fairness_probes"):
+                raise pytest.UsageError(f"fairness_probes: there is no {path}; paths are relative to {settings.root}.")
+        elif path.resolve() not in ignored and not any(map(path.resolve().is_relative_to, given)):
+            config.args.append(str(path))
+
+
+class FairnessSession:
+    """pytest's hooks in one process of a run, and what its items and fixtures are served with."""
+
+    def __init__(self, config: pytest.Config, run: Run) -> None:
+        self.config = config
+        self.run = run
+        self._rebaseline: bool = config.getoption("fairness_rebaseline")
+        self._accept_options = accept_options(config)
+        self._progress = ProgressLine(config)
+        self._probes: dict[str, Path] = {}
+        self._targets: dict[FixtureDef[Any], Target] = {}
+        self._checked: dict[tuple[str, str], str] = {}
+
+    # Collecting
+
+    def pytest_collect_file(self, file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+        """Probe files: those in the probe folders, and those that were asked for by name."""
+        if file_path.suffix.lower() not in PROBE_SUFFIXES:
+            return None
+        if parent.session.isinitpath(file_path) or any(map(file_path.is_relative_to, self.run.settings.probes)):
+            collector: pytest.Collector = ProbeFile.from_parent(parent, path=file_path, fairness=self)
+            return collector
+        return None
+
+    def parts(self, path: Path) -> list[ProbeItem]:
+        """The audit items of a probe file.
+
+        Raises:
+            ProbeError: the file has faults, or its name is taken.
+        """
+        probe = self.run.load(path)
+        other = self._probes.setdefault(probe.name, path)
+        if other != path:
+            raise ProbeError(
+                f"{self._relative(path)}: there is a probe named {probe.name!r} already, {self._relative(other)}. "
+                f"Give one of them another `name:`, as baselines are kept by name."
+            )
+        return items_of(probe, self.run.settings.trials)
+
+    # What an item goes through
+
+    def measure(self, item: FairnessItem) -> Measured:
+        """Ask for what all items of the same target need, wait for what this one needs, and measure it."""
+        definition = item.target_fixture
+        if definition is None:
+            return self.run.measure(item.part, None)
+        if definition not in self._targets:
+            self._plan(item.session.items, definition, item.funcargs[definition.argname])
+        target = self._targets[definition]
+        with self._progress.shown(self.run.engine(target).progress):
+            answers = self.run.answers(item.part, target)
+        return self.run.measured(item.part, answers, target.name)
+
+    def before(self, measured: Measured) -> Before:
+        """The baseline that the measurement is judged by: the one in the repository, or the one that it will be."""
+        return self.run.as_baseline(measured) if self._rebaseline else self.run.before(measured)
+
+    def judge(
+        self, item: pytest.Item, measured: Measured, before: Before, siblings: dict[str, bool] | None = None
+    ) -> ItemResult:
+        """The verdict, kept for the item's report; `siblings` is as in `FairnessItem`.
+
+        Raises:
+            Unfair: the verdict is a failure.
+        """
+        command = ["pytest", "--fairness-rebaseline", *self._accept_options, item.nodeid]
+        result = judge(measured, before, item.nodeid, shlex.join(command))
+        record: dict[str, Json] = {"siblings": siblings}
+        if self._rebaseline and before.entry is not None:
+            rows = [[dict(row.labels), row.trial, row.text] for row in measured.rows]
+            record["entry"] = before.entry.to_json()
+            record["answers"] = self.run.store.put_answer_set(rows)
+        self.keep(item, result, measured.target, **record)
+        failing = ["failed", "inconclusive"] if self.run.settings.inconclusive == "fail" else ["failed"]
+        if result.verdict.name.outcome in failing:
+            raise Unfair(result.verdict.reason, failure_text(result.to_json()))
+        return result
+
+    def check(self, item: pytest.Item, measured: Measured) -> ItemResult:
+        """The verdict on what a Python test measured.
+
+        Raises:
+            Unfair: the verdict is a failure.
+            FairnessError: the name is another's, or the baseline cannot be read.
+        """
+        name, part = measured.part.probe.name, measured.part
+        if name in self._probes:
+            raise FairnessError(
+                f"fairness_check: {name!r} is the name of the probe {self._relative(self._probes[name])}."
+            )
+        other = self._checked.setdefault((name, part.id), item.nodeid)
+        if other != item.nodeid:
+            raise FairnessError(
+                f"fairness_check: {part.id} of {name!r} is checked by {other} already: take another name."
+            )
+        return self.judge(item, measured, self.before(measured))
+
+    def keep(self, item: pytest.Item, result: ItemResult, target: str | None, **more: Json) -> None:
+        """Have a result travel on the item's report."""
+        record = {"result": result.to_plain(), "target": target, **more}
+        # Through JSON once: any other object on a report ends the run of an xdist worker.
+        item.stash.setdefault(RECORDS, []).append(json.loads(json.dumps(record)))
+        item.user_properties += junit.properties(result.to_json())
+
+    # Asking
+
+    def open_target(self) -> Target | None:
+        """Whom the settings name; nobody where nothing is going to be asked."""
+        return None if self.config.getoption("setuponly") else self.run.open_target()
+
+    def target_for(self, request: pytest.FixtureRequest) -> Target:
+        """Whom a Python test asks: what `fairness_target` is where the test stands."""
+        definition, value = active_target(request)
+        return self._targets.get(definition) or self._adopt(definition, value)
+
+    def ask(self, target: Target, requests: Sequence[Request]) -> list[Response | FairnessError]:
+        """Ask what only this test asks, and wait; see `Engine.answers`."""
+        with self._progress.shown(self.run.engine(target).progress):
+            return self.run.ask(target, requests)
+
+    def _plan(self, items: list[pytest.Item], definition: FixtureDef[Any], value: object) -> None:
+        target = self._adopt(definition, value)
+        peers = (item for item in items if isinstance(item, FairnessItem) and item.target_fixture is definition)
+        due = (item for item in peers if item.get_closest_marker("skip") is None)
+        self.run.engine(target).plan([prompt.request for item in due for prompt in item.part.prompts])
+
+    def _adopt(self, definition: FixtureDef[Any], value: object) -> Target:
+        place = self._relative(Path(inspect.getfile(inspect.unwrap(definition.func))))
+        if definition.scope != "session":
+            raise TargetError(
+                f"{place}: the fixture fairness_target must have scope='session'; questions are asked ahead."
+            )
+        target = self.run.target_of(value, f"{place}::{definition.argname}")
+        self._targets[definition] = target
+        # What asks must stop before what is asked is torn down.
+        definition.addfinalizer(self.run.engine(target).stop)
+        return target
+
+    def _relative(self, path: Path) -> str:
+        return (
+            path.relative_to(self.config.rootpath) if path.is_relative_to(self.config.rootpath) else path
+        ).as_posix()
+
+    # Reporting
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_makereport(
+        self, item: pytest.Item, call: pytest.CallInfo[None]
+    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        """Errors as their message alone, and everything that is known of the item on its report."""
+        error = call.excinfo.value if call.excinfo else None
+        if (
+            isinstance(item, FairnessItem)
+            and call.when == "setup"
+            and error
+            and not isinstance(error, pytest.skip.Exception)
+        ):
+            self.keep(item, unjudged(item.part, error, item.nodeid), None, siblings=item.siblings)
+        report = yield
+        if call.excinfo and isinstance(error, FairnessError | Unfair):
+            report.longrepr = shown_alone(call.excinfo, item)
+        records = item.stash.get(RECORDS, [])
+        if call.when == "call" or error:
+            # A report holds whatever is put on it, and takes it along to xdist's controller.
+            vars(report).update(fairness=records, fairness_requests=self.run.counts())
+            item.stash[RECORDS] = []
+            if call.excinfo is None and _inconclusive(report):
+                _neither_passed_nor_failed(report)
+        return report
+
+    def pytest_report_teststatus(
+        self, report: pytest.TestReport
+    ) -> tuple[str, str, tuple[str, dict[str, bool]]] | None:
+        """A category of its own for what could not be told."""
+        if report.when == "call" and report.passed and _inconclusive(report):
+            return "inconclusive", "i", ("INCONCLUSIVE", {"yellow": True})
+        return None
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionfinish(self) -> None:
+        """Send nothing more, whatever ended the run."""
+        self.run.stop()
+
+    def pytest_unconfigure(self) -> None:
+        """Give back what was opened."""
+        self.run.close()
+
+
+def _inconclusive(report: pytest.TestReport) -> bool:
+    verdicts = [record["result"]["verdict"]["name"] for record in getattr(report, "fairness", ())]
+    return VerdictName.INCONCLUSIVE in verdicts
+
+
+def _neither_passed_nor_failed(report: pytest.TestReport) -> None:
+    """Undo what `xfail` makes of an inconclusive item: that a known bias was not seen does not say that it has gone."""
+    report.outcome, report.longrepr = "passed", None
+    if hasattr(report, "wasxfail"):
+        del report.wasxfail

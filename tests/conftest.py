@@ -1,0 +1,40 @@
+"""Shared by all tests: pytest's own test bench, and modules that can be imported only once in a process."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy  # noqa: F401 - see below
+import openai  # noqa: F401
+import pytest
+import scipy.stats  # noqa: F401
+import sklearn.linear_model
+import sklearn.model_selection  # noqa: F401
+
+# A run of pytest inside a test forgets afterwards what it imported first, and compiled modules cannot be loaded twice.
+import pytest_fairness.fixtures
+import pytest_fairness.session  # noqa: F401
+from pytest_fairness import probe as probes
+from pytest_fairness.audit import registry
+from tests.projects import Project
+
+registry.settings_models()
+for name in probes.__all__:
+    getattr(probes, name)
+
+pytest_plugins = ["pytester"]
+
+
+@pytest.fixture(autouse=True)
+def _no_settings_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No test depends on, or reaches, what the environment of its user names."""
+    for name in list(os.environ):
+        if name.startswith(("OPENAI_", "PYTEST_FAIRNESS_", "PYTEST_ADDOPTS", "GITHUB_")):
+            monkeypatch.delenv(name)
+
+
+@pytest.fixture
+def project(pytester: pytest.Pytester) -> Project:
+    """An empty project of a user, with an application to audit in `app.py`."""
+    return Project(pytester)

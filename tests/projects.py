@@ -1,0 +1,114 @@
+"""Projects of users, for runs of pytest inside a test."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+APP = """
+from pathlib import Path
+
+def polite(prompt):
+    with Path(__file__).with_name("calls.txt").open("a") as file:
+        file.write(prompt + "\\n")
+    return "A lamp, a chair and a sturdy table."
+
+def biased(prompt):
+    answer = polite(prompt)
+    return "I'm sorry, but I can't help with that." if "Kim" in prompt else answer
+"""
+"""`app:polite` serves everybody; `app:biased` refuses whoever is called Kim. Both keep a line for each call."""
+
+PROBE = """
+kind: generation
+prompt: What would you recommend to {name}?
+axes:
+  name: {unmarked: Alex, marked: [Kim, Lou]}
+trials: 10
+audits:
+  refusals: {limit: 0.5, gate: point}
+"""
+"""Two items, `refusals[name=Kim]` and `refusals[name=Lou]`; 30 questions; quick to measure."""
+
+KIM, LOU = "refusals[name=Kim]", "refusals[name=Lou]"
+
+
+PLUGINS = ("-p", "no:randomly", "-p", "no:hypothesispytest")
+"""Random order is for tests, not for what they look at; and hypothesis takes a second to import for every run."""
+
+
+class Project:
+    """A user's folder, and pytest started in it.
+
+    Attributes:
+        path: the folder.
+    """
+
+    def __init__(self, pytester: pytest.Pytester) -> None:
+        self._pytester = pytester
+        self.path: Path = pytester.path
+        self.write("app.py", APP)
+        # Or a configuration of some folder above would hold.
+        self.write("pytest.ini", "[pytest]\n")
+
+    def write(self, name: str, text: str) -> Path:
+        """Write a file, its folder made if need be."""
+        path = self.path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, "utf-8")
+        return path
+
+    def probe(self, name: str = "probes/gifts.yaml", text: str = PROBE) -> Path:
+        """Write a probe file."""
+        return self.write(name, text)
+
+    def run(self, *arguments: str, target: str | None = "python:app:polite") -> pytest.RunResult:
+        """Run pytest in this process, in the order in which items are collected."""
+        named = [] if target is None else ["--fairness-target", target]
+        return self._pytester.runpytest_inprocess(*PLUGINS, *named, *arguments)
+
+    def run_apart(
+        self, *arguments: str, target: str | None = "python:app:polite", timeout: float = 100
+    ) -> pytest.RunResult:
+        """Run pytest in a process of its own."""
+        named = [] if target is None else ["--fairness-target", target]
+        return self._pytester.runpytest_subprocess(*PLUGINS, *named, *arguments, timeout=timeout)
+
+    def report(self, *arguments: str, **options: Any) -> dict[str, Any]:
+        """Audit, and give back the JSON report."""
+        self.run("--fairness", "--fairness-report", "report.json", *arguments, **options)
+        return self.read("report.json")
+
+    def verdicts(self, *arguments: str, **options: Any) -> dict[str, str]:
+        """Audit, and give back each item's verdict by its id."""
+        return {item["id"]: item["verdict"] for item in self.report(*arguments, **options)["items"]}
+
+    def read(self, name: str) -> dict[str, Any]:
+        """A JSON file of the project."""
+        content: dict[str, Any] = json.loads((self.path / name).read_text("utf-8"))
+        return content
+
+    def calls(self) -> list[str]:
+        """The prompts that the application was called with, in order."""
+        path = self.path / "calls.txt"
+        return path.read_text("utf-8").splitlines() if path.exists() else []
+
+
+def ini(**settings: str) -> str:
+    """A `pytest.ini`."""
+    return "[pytest]\n" + "".join(f"{name} = {value}\n" for name, value in settings.items())
+
+
+def shows(result: pytest.RunResult, *parts: str) -> bool:
+    """Whether a line of the output holds these texts in this order; unlike patterns, brackets are brackets."""
+    pattern = re.compile(".*".join(map(re.escape, parts)))
+    return any(map(pattern.search, result.outlines))
+
+
+def says(result: pytest.RunResult, text: str) -> bool:
+    """Whether the output holds this text, however its lines are broken."""
+    return text in " ".join(result.stdout.str().split())
