@@ -235,7 +235,7 @@ class Corpus:
         for fold in range(FOLDS):
             test = folds == fold
             kernel = self._kernel if self.features == "counts" else _kernel(self._weighted(~test))
-            model = _classifier().fit(kernel[np.ix_(~test, ~test)], labels[~test])
+            model = _fit(kernel[np.ix_(~test, ~test)], labels[~test])
             # What `predict` computes, without its validation, which takes longer than all the rest.
             support = np.flatnonzero(~test)[model.support_]
             predicted[test] = kernel[np.ix_(test, support)] @ model.dual_coef_[0] + model.intercept_[0] > 0
@@ -257,7 +257,7 @@ class Corpus:
         """The words with the largest weights for either side, of a fit on all documents; descriptive only."""
         everything = np.ones_like(self.marked)
         features = self.counts if self.features == "counts" else self._weighted(everything)
-        model = _classifier().fit(_kernel(features), self.marked)
+        model = _fit(_kernel(features), self.marked)
         weights: Floats = model.dual_coef_[0] @ features[model.support_]
         sides = {"marked": weights, "unmarked": -weights}
         return {
@@ -275,11 +275,16 @@ def _kernel(features: Floats) -> Floats:
     return product
 
 
-def _classifier() -> Any:
+def _fit(kernel: Floats, labels: Bools) -> Any:
     # Deferred, as scikit-learn takes a second to import and only measuring needs it.
+    from sklearn import config_context
     from sklearn.svm import SVC
 
-    return SVC(kernel="precomputed", class_weight="balanced")
+    # For groups of equal size balanced weights are all 1, and computing them takes as long as the fit. So does checking
+    # what was made here.
+    weights = None if 2 * int(labels.sum()) == len(labels) else "balanced"
+    with config_context(assume_finite=True, skip_parameter_validation=True):
+        return SVC(kernel="precomputed", class_weight=weights).fit(kernel, labels)
 
 
 def _mean(scores: Sequence[Score]) -> float:
