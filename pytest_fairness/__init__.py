@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -13,8 +14,8 @@ __version__ = "0.1.0"
 
 def __getattr__(name: str) -> Any:
     # Imported when asked for: pytest loads this package at every start.
-    if name in ("Audited", "audit"):
-        from pytest_fairness import run
-
-        return getattr(run, name)
+    if name == "Audited":
+        return import_module("pytest_fairness.run").Audited
+    if name == "audit":
+        return import_module("pytest_fairness.audit")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -86,7 +86,9 @@ def _recorded(chosen: argparse.Namespace) -> Iterator[dict[str, Json]]:
         keys = [response_key(identity, prompt.request) for prompt in prompts]
         found = run.store.get(keys, float("-inf"))
         if not found:
-            raise AnswersMissing(f"no answers of {chosen.target} to {chosen.probe} are recorded. Whose then? See --target.")
+            raise AnswersMissing(
+                f"no answers of {chosen.target} to {chosen.probe} are recorded. Whose then? See --target."
+            )
         for key, prompt in zip(keys, prompts, strict=True):
             if key in found:
                 response = found[key]

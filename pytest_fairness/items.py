@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 # The way of pytest's own doctest items: there is no public one for an item that uses fixtures.
-from _pytest._code.code import ReprFileLocation
+from _pytest._code.code import ReprExceptionInfo, ReprFileLocation
 from _pytest.fixtures import FixtureDef, TopRequest
 from _pytest.outcomes import Failed
 
@@ -104,12 +104,13 @@ class FairnessItem(pytest.Item):
     def _mark(self) -> None:
         self.add_marker("fairness")
         for name in self.part.probe.marks:
+            where = f"{self.parent.nodeid if self.parent else self.path}: `marks:` cannot hold {name!r}"
+            if name in UNUSABLE_MARKS:
+                raise ProbeError(f"{where}: it marks functions only")
             try:
-                if name in UNUSABLE_MARKS:
-                    raise ProbeError("it marks functions only")
                 self.add_marker(getattr(pytest.mark, name))
-            except (pytest.fail.Exception, pytest.PytestUnknownMarkWarning, AttributeError, ProbeError) as error:
-                raise ProbeError(f"{self.path}: `marks:` cannot hold {name!r}: {error}") from error
+            except (pytest.fail.Exception, pytest.PytestUnknownMarkWarning, AttributeError) as error:
+                raise ProbeError(f"{where}: {error}") from error
         settings = self.part.item.settings
         if settings.skip:
             self.add_marker(pytest.mark.skip(reason=settings.skip))
@@ -142,9 +143,10 @@ class Unfair(Failed):
 
 def shown_alone(excinfo: pytest.ExceptionInfo[BaseException], item: pytest.Item) -> TerminalRepr:
     """An error or failure of ours as its message, without a traceback, which would show our own code."""
-    shown = excinfo.getrepr(style="value")
     error = excinfo.value
     reason = error.reason if isinstance(error, Unfair) else " ".join(str(error).split())
     path, line, _ = item.location
-    shown.reprcrash = ReprFileLocation(path, (line or 0) + 1, reason)
-    return shown
+    return ReprExceptionInfo(
+        reprtraceback=excinfo.getrepr(style="value", chain=False).reprtraceback,
+        reprcrash=ReprFileLocation(path, (line or 0) + 1, reason),
+    )

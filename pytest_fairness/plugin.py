@@ -32,8 +32,7 @@ _INI_ONLY: tuple[tuple[str, Any, str], ...] = (
     (
         "fairness_target_version",
         None,
-        "version of a python: or http target; its recorded responses are reused while it stays the same "
-        "(default: none, asked afresh each run)",
+        "version of a python: target; lets its recorded responses be reused (default: none, asked afresh each run)",
     ),
     ("fairness_inconclusive", None, "what an inconclusive audit is: warn or fail (default: warn)"),
     ("fairness_timeout", _FLOAT, "seconds one request may take (default: 120)"),
@@ -48,7 +47,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     option(
         "--fairness",
         action="store_true",
-        help="Audit: collect the probe files too, and run tests marked `fairness` (default: off). Further ini settings: "
+        help="Audit: collect the probe files too, and run tests marked `fairness` (default: off). Further settings: "
         + "; ".join(f"{name}: {text}" for name, _, text in _INI_ONLY),
     )
     option(
@@ -71,7 +70,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     option(
         "--fairness-concurrency",
         metavar="N",
-        help="Most requests in flight over the whole run, all workers together (ini: fairness_concurrency, default: 16)",
+        help="Most requests in flight over the whole run, all workers together "
+        "(ini: fairness_concurrency, default: 16)",
     )
     option("--fairness-trials", metavar="N", help="Override every probe's trials (default: as each probe says)")
     option("--fairness-fresh", action="store_true", help="Ask again, even where an answer is recorded (default: off)")

@@ -7,7 +7,7 @@ import time
 import uuid
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 from functools import cached_property, partial
 from hashlib import sha256
@@ -26,7 +26,6 @@ from pytest_fairness.records import (
     Answer,
     Comparison,
     ItemResult,
-    Json,
     Measurement,
     Prompt,
     Request,
@@ -183,8 +182,8 @@ class Run:
         if isinstance(value, str):
             return open_target(value, self.settings, self.address)
         if hasattr(value, "ask") and hasattr(value, "identity"):
-            return cast(Target, value)
-        return CallableTarget(cast(Application, value), name, version=self.settings.target_version)
+            return cast("Target", value)
+        return CallableTarget(cast("Application", value), name, version=self.settings.target_version)
 
     def engine(self, target: Target) -> Engine:
         """The one engine that asks this target."""
@@ -406,7 +405,7 @@ class Audited:
         """The measured value, in the audit's unit; raises the error where there is none."""
         if self.error is not None:
             raise self.error
-        return cast(Measurement, self.measurement).value
+        return cast("Measurement", self.measurement).value
 
 
 def audit(probe: str | Path, target: str | Application | Target = DEFAULT_TARGET, **settings: Any) -> list[Audited]:

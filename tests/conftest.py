@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 
-import numpy  # noqa: F401 - see below
+import numpy as np  # noqa: F401 - see below
 import openai  # noqa: F401
 import pytest
 import scipy.stats  # noqa: F401

@@ -10,7 +10,7 @@ from tests.servers import ChatServer
 
 def test_answers_are_reused_until_it_asks_again(project: Project) -> None:
     project.probe()
-    with ChatServer(lambda messages, body: "A lamp.") as server:
+    with ChatServer(lambda *_: "A lamp.") as server:
         arguments = ("--fairness-base-url", server.url)
         first = project.report(*arguments, target="openai:tiny")
         assert server.count == 30

@@ -1,0 +1,87 @@
+"""What the plugin costs who does not use it: nothing is imported for it at pytest's start."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+HEAVY = (
+    *(
+        "numpy",
+        "scipy",
+        "sklearn",
+        "openai",
+        "torch",
+        "ruamel",
+        "yaml",
+        "pydantic",
+        "jsonschema",
+        "platformdirs",
+        "tqdm",
+    ),
+    *("sqlite3", "asyncio", "multiprocessing", "concurrent", "xllamacpp", "http", "ssl"),
+)
+RUN = """
+import json, sys
+import pytest
+code = pytest.main(["-q", "-p", "no:cacheprovider", *sys.argv[2:]])
+with open(sys.argv[1], "w") as file:
+    json.dump({"code": code, "modules": sorted(sys.modules)}, file)
+"""
+
+
+def modules_after(folder: Path, *arguments: str) -> set[str]:
+    """Names of all modules in a fresh process after pytest ran there."""
+    out = folder / "modules.json"
+    # Other plugins import what they like.
+    others = ("randomly", "hypothesispytest", "xdist", "xdist.looponfail", "timeout", "anyio", "platformdirs")
+    off = [word for name in others for word in ("-p", f"no:{name}")]
+    command = [sys.executable, "-c", RUN, str(out), *off, *arguments]
+    subprocess.run(command, cwd=folder, check=True, capture_output=True, timeout=60)
+    result = json.loads(out.read_text())
+    assert result["code"] == 0
+    return set(result["modules"])
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A project with a test, a probe, and a test that is marked."""
+    (tmp_path / "pytest.ini").write_text("[pytest]\n")
+    (tmp_path / "test_own.py").write_text(
+        "import pytest\ndef test_a(): pass\n@pytest.mark.fairness\ndef test_b(llm_client, fairness_check): pass\n"
+        "def test_c(corpus_generator): pass\n"
+    )
+    (tmp_path / "probes").mkdir()
+    (tmp_path / "probes/one.yaml").write_text("kind: generation\n")
+    return tmp_path
+
+
+def test_without_the_flag_nothing_is_imported_beyond_what_pytest_imports(folder: Path) -> None:
+    without = modules_after(folder, "-p", "no:fairness", "-k", "test_a")
+    present = modules_after(folder)
+    added = present - without
+    assert {name for name in added if name.startswith("pytest_fairness")} == {
+        "pytest_fairness",
+        "pytest_fairness.plugin",
+    }
+    assert not [name for name in added if name.split(".")[0] in HEAVY]
+    assert len(added - {"pytest_fairness", "pytest_fairness.plugin"}) == 0, sorted(added)
+
+
+def test_with_the_flag_no_optional_package_is_imported_to_collect(folder: Path) -> None:
+    present = modules_after(folder, "--fairness", "--collect-only", "test_own.py")
+    assert not [name for name in present if name.split(".")[0] in ("torch", "xllamacpp", "sklearn", "transformers")]
+
+
+def test_the_public_names_are_there_when_asked_for() -> None:
+    import pytest_fairness
+
+    assert pytest_fairness.__all__ == ["Audited", "__version__", "audit"]
+    for name in pytest_fairness.__all__:
+        assert getattr(pytest_fairness, name)
+    with pytest.raises(AttributeError, match="nothing"):
+        _ = pytest_fairness.nothing
