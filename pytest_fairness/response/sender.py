@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 import math
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -63,6 +64,7 @@ class Sender:
         self._threads = DaemonThreads("fairness-store")
         self._loop: asyncio.AbstractEventLoop | None = None
         self._bell = asyncio.Event()
+        self._opening: asyncio.Task[None] | None = None
         self._flying: dict[str, asyncio.Task[None]] = {}
         self._arrived: list[Arrival] = []
         self._stop_at = math.inf
@@ -73,14 +75,17 @@ class Sender:
 
     def wake(self) -> None:
         """Say that there is something new in the ledger."""
-        if self._loop is not None:
-            with contextlib.suppress(RuntimeError):  # it is over, and the loop is closed
-                self._loop.call_soon_threadsafe(self._bell.set)
+        self._have_loop(self._bell.set)
 
     def stop(self, grace: float) -> None:
         """Send nothing more; what is in flight has `grace` seconds to arrive."""
         self._stop_at = time.monotonic() + grace
-        self.wake()
+        self._have_loop(self._notice_stop)
+
+    def _have_loop(self, call: Callable[[], object]) -> None:
+        if self._loop is not None:
+            with contextlib.suppress(RuntimeError):  # it is over, and the loop is closed
+                self._loop.call_soon_threadsafe(call)
 
     # On the loop
 
@@ -88,8 +93,7 @@ class Sender:
         """Ask, record, and settle the ledger, until stopped or until nothing more can be asked."""
         self._loop = asyncio.get_running_loop()
         try:
-            await self._target.open()
-            self._last_success = time.monotonic()
+            await self._open()
             while not self._done:
                 await self._turn()
                 await self._rest()
@@ -102,24 +106,45 @@ class Sender:
         finally:
             await self._finish()
 
+    def _notice_stop(self) -> None:
+        if self._opening is not None:
+            self._opening.cancel()
+        self._bell.set()
+
+    async def _open(self) -> None:
+        """Open the target, which may take long (a model is fetched), unless the run is stopped meanwhile."""
+        self._opening = asyncio.create_task(self._target.open())
+        if self._stopping:
+            self._opening.cancel()
+        try:
+            await self._opening
+        except asyncio.CancelledError:
+            raise AnswersMissing("the run was stopped before anything was asked") from None
+        self._last_success = time.monotonic()
+
     async def _turn(self) -> None:
         rung = self._bell.is_set()
         self._bell.clear()
         arrived, self._arrived = self._arrived, []
+        fatal = next((arrival.outcome for arrival in arrived if isinstance(arrival.outcome, TargetError)), None)
+        free = 0 if fatal else self._capacity - len(self._flying)
         try:
-            claimed = await self._threads.run(self._visit, arrived, self._capacity - len(self._flying), rung)
+            claimed = await self._threads.run(self._visit, arrived, free, rung)
         except StoreError:
             self._arrived = arrived + self._arrived  # one more try at the end
             raise
-        for arrival in arrived:
-            if isinstance(arrival.outcome, TargetError):
-                raise arrival.outcome
+        if fatal:
+            raise fatal
         for key, request in claimed.items():
             self._flying[key] = asyncio.create_task(self._ask(key, request))
 
     @property
+    def _stopping(self) -> bool:
+        return self._stop_at < math.inf
+
+    @property
     def _done(self) -> bool:
-        return self._stop_at < math.inf and not self._flying and not self._arrived
+        return self._stopping and not self._flying and not self._arrived
 
     async def _rest(self) -> None:
         """Wait until there is something to do, or time is up."""

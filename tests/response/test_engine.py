@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import threading
@@ -265,6 +266,23 @@ def test_stopping_does_not_wait_longer_than_the_grace(tmp_path: Path) -> None:
         with Store(tmp_path / ".fairness" / "responses.sqlite") as store:
             claim = store.claim(["x"], "other", limit=1, capacity=1, lease_seconds=1, oldest=0)
             assert claim.claimed == ["x"]
+
+
+def test_stopping_does_not_wait_for_a_target_that_opens(tmp_path: Path, target: CallableTarget) -> None:
+    opening = threading.Event()
+
+    async def open_slowly() -> None:
+        opening.set()
+        await asyncio.sleep(30)
+
+    target.open = open_slowly  # type: ignore[method-assign]  # as slow as fetching a model
+    with engine_for(settings_in(tmp_path), target) as engine:
+        engine.plan(questions(3))
+        assert opening.wait(5)
+        started = time.monotonic()
+        engine.stop()
+        assert time.monotonic() - started < 2
+        assert all(isinstance(answer, AnswersMissing) for answer in engine.answers(questions(3)))
 
 
 def test_an_application_that_never_returns_does_not_hold_up_the_end(tmp_path: Path) -> None:
