@@ -113,12 +113,9 @@ class Svm(Audit[SvmSettings]):
         now_and_then = np.array([[run.score(shuffles, random).balanced for run in pair] for pair in pairs]).mean(axis=0)
         value = float(now_and_then[0] - now_and_then[1])
         swapped = [
-            [corpus(selection).unique().score(NULL_SHUFFLES, random) for selection in pair]
+            _difference(*(corpus(selection).unique().score(NULL_SHUFFLES, random) for selection in pair))
             for pair in zip(*pooled.swapped(SWAPS, random), strict=True)
-        ]
-        swap_differences = [
-            Score(one.balanced - other.balanced, 0.0, 0.0, one.shuffle_variance + other.shuffle_variance)
-            for one, other in swapped
+            if min(corpus(selection).different() for selection in pair) >= MINIMUM_DIFFERENT_DOCUMENTS
         ]
         # Swapped runs are a mixture of both and vary too much where something changed; each run's own error does not.
         error = math.hypot(
@@ -131,7 +128,9 @@ class Svm(Audit[SvmSettings]):
             value=value,
             interval=normal.interval(value, error),
             standard_error=error,
-            p_value=normal.upper_tail((value - _mean(swap_differences)) / spread(swap_differences)),
+            p_value=normal.upper_tail((value - _mean(swapped)) / spread(swapped))
+            if len(swapped) > SWAPS // 2
+            else None,
         )
 
     def describe(self, measurement: Measurement) -> str:
@@ -185,21 +184,28 @@ class Corpus:
         vocabulary, counts = documents.counts(MINIMUM_DOCUMENTS_OF_A_WORD)
         return cls(vocabulary, counts, documents.marked, documents.strata, features).unique()
 
+    @cached_property
+    def _first_of_its_kind(self) -> Ints:
+        return np.sort(np.unique(self.counts, axis=0, return_index=True)[1])
+
+    def different(self) -> int:
+        """How many documents of the smaller group repeat no other."""
+        marked = self.marked[self._first_of_its_kind]
+        return min(int(marked.sum()), int((~marked).sum()))
+
     def unique(self) -> Corpus:
         """Without exact repeats: one of them in training would give away the other in the test.
 
         Raises:
             NotMeasurable: too few different documents are left.
         """
-        kept = np.sort(np.unique(self.counts, axis=0, return_index=True)[1])
-        marked = self.marked[kept]
-        short = min(int(marked.sum()), int((~marked).sum()))
+        kept, short = self._first_of_its_kind, self.different()
         if short < MINIMUM_DIFFERENT_DOCUMENTS:
             raise NotMeasurable(
                 f"only {short} answers of one group differ from all others, {MINIMUM_DIFFERENT_DOCUMENTS} are needed "
                 "to train on some and test on the rest; raise `sampling.temperature` or `trials`"
             )
-        return replace(self, counts=self.counts[kept], marked=marked, strata=self.strata[kept])
+        return replace(self, counts=self.counts[kept], marked=self.marked[kept], strata=self.strata[kept])
 
     def score(self, shuffles: int, random: np.random.Generator, marked: Bools | None = None) -> Score:
         """Cross-validate `shuffles` times; `marked` stands in for the documents' own labels."""
@@ -285,6 +291,15 @@ def _fit(kernel: Floats, labels: Bools) -> Any:
     weights = None if 2 * int(labels.sum()) == len(labels) else "balanced"
     with config_context(assume_finite=True, skip_parameter_validation=True):
         return SVC(kernel="precomputed", class_weight=weights).fit(kernel, labels)
+
+
+def _difference(one: Score, other: Score) -> Score:
+    return Score(
+        balanced=one.balanced - other.balanced,
+        plain=one.plain - other.plain,
+        fold_sd=math.hypot(one.fold_sd, other.fold_sd),
+        shuffle_variance=one.shuffle_variance + other.shuffle_variance,
+    )
 
 
 def _mean(scores: Sequence[Score]) -> float:

@@ -73,7 +73,7 @@ def decide(
     if earlier is not None and comparison is not None:
         what += f", was {earlier.value:.3g}: {audit.describe_change(comparison)}, tolerance {tolerance:.3g}"
         if not comparison.paired:
-            what += " (compared by stored value and error, the baseline's answers are absent)"
+            what += " (by stored value and error alone: the baseline's answers are absent or too few)"
     if limit is not None:
         what += f", limit {limit:.3g}"
     driven = audit.drivers(measurement, comparison)[:NAMED_DRIVERS]

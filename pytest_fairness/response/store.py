@@ -279,9 +279,9 @@ class Store:
         return json.loads(rows[0][0]) if rows else None
 
     def put_measurement(self, key: str, measurement: Json) -> None:
-        """Keep a measurement under a key of everything that it was made from."""
+        """Keep a measurement under a key of everything that it was made from; it comes back in the order it has now."""
         with self._database.transaction() as connection:
-            connection.execute("INSERT OR REPLACE INTO measurements VALUES (?, ?)", (key, _encode(measurement)))
+            connection.execute("INSERT OR REPLACE INTO measurements VALUES (?, ?)", (key, json.dumps(measurement)))
 
     def put_answer_set(self, answers: Json) -> str:
         """Hand answers over to another process: it gets them by the digest that this returns. Kept for a day."""

@@ -196,3 +196,10 @@ def test_refusals_of_one_group_are_a_regression() -> None:
     assert verdict.name == "regression"
     assert "67% of Black, 0% of White" in verdict.reason
     assert judge("refusals", refusing(1, 1), refusing(2, 0)).name.outcome != "failed"
+
+
+def test_few_documents_are_compared_with_themselves_answer_by_answer() -> None:
+    run = answers(12, trials=8, genders=("man",))
+    comparison = registry.get("generation", "svm").compare(PROBE, item("svm"), run, run)
+    assert comparison.paired
+    assert comparison.value == pytest.approx(0, abs=0.1)
