@@ -152,7 +152,7 @@ class Audit(ABC, Generic[SettingsT]):
         return _standing(excess, measurement.standard_error, item.level)
 
     def standing_to_baseline(self, item: AuditItem[SettingsT], comparison: Comparison, tolerance: float) -> Standing:
-        """Where the change stands to the tolerance: beyond it by a bound, and not to be had by chance, at the item's level."""
+        """Where the change stands to the tolerance; beyond it takes a bound, and a change that chance does not give."""
         standing = _standing(comparison.value - tolerance, comparison.standard_error, item.level)
         if standing == "beyond" and comparison.p_value is not None and comparison.p_value > max(item.level, RESOLVED):
             return "unclear"

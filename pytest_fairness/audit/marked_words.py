@@ -223,7 +223,7 @@ def prior_counts(counts: Floats, settings: MarkedWordsSettings) -> Floats:
         case "pooled":
             return pooled
         case "mass":
-            return pooled * (settings.prior_mass / pooled.sum())
+            return pooled * float(settings.prior_mass / pooled.sum())
         case "uniform":
             return np.full_like(pooled, settings.prior_mass / len(pooled))
 
