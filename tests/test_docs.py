@@ -1,7 +1,6 @@
 """What the readme and the pages of `docs/` show is true: files are valid, links lead somewhere, commands run."""
 
 import hashlib
-import itertools
 import json
 import re
 import shlex
@@ -142,7 +141,7 @@ def test_ci_runs_the_command_of_the_readme() -> None:
 
 # Every other command
 
-HARMLESS = ("python3.11 -m venv", ".venv/bin/pip install", "git add ", "jq ")
+HARMLESS = ("python3.11 -m venv", ".venv/bin/pip install", "pip install", "git add ", "jq ")
 """Beginnings of commands that are run elsewhere, or that need programs which are not part of this project."""
 
 PRODUCTS = """\
@@ -155,6 +154,14 @@ audits:
   jsd: {}
 """
 """The probe that pages speak of which show none of their own."""
+
+APPLICATION = """\
+import random
+
+def recommend(prompt):
+    return " ".join(random.choices(["lamp", "chair", "soap", "tea", "coat", "pen", "book", "bag"], k=30))
+"""
+"""The application that pages speak of, and show only the head of."""
 
 TRIALS = "9"
 """Fewer than the pages ask for, as measuring takes its time; enough to be measured."""
@@ -187,25 +194,26 @@ class Walk:
                 for command in block.text.splitlines():
                     if not command.startswith(HARMLESS):
                         self.run(command)
-            case "python":
+            case "python" if block.title is None:
                 assert self.pytester.run(sys.executable, "-c", block.text).ret == 0
             case "csv":
                 # The page shows the first rows of a file that has more of them; here they differ by chance alone.
                 header, *rows = block.text.splitlines()
-                more = [f"{row.partition(',')[0]},{noise([], {})}" for row in rows * 12]
+                more = [f"{row.partition(',')[0]},{noise(str(i))}" for i, row in enumerate(rows * 12)]
                 write(replace(block, text="\n".join([header, *more])), self.pytester.path)
             case "yaml":
                 write(block, self.pytester.path)
 
     def run(self, command: str) -> None:
         self.commands[command] += 1
-        program, *arguments = shlex.split(command)
+        program, *arguments = shlex.split(command.replace("http://localhost:8000/v1", self.base_url))
         if program == "pytest":
             few = ("--fairness-trials", TRIALS) if any(word.startswith("--fairness") for word in arguments) else ()
             result = self.pytester.runpytest_inprocess("-p", "no:randomly", *few, *arguments)
         else:
             assert program == "python", command
-            result = self.pytester.run(sys.executable, *arguments)
+            few = ("--trials", TRIALS) if "export" in arguments else ()
+            result = self.pytester.run(sys.executable, *arguments, *few)
         verdict = FAILING.get(f"{command} #{self.commands[command]} of {self.page.name}")
         assert result.ret == (0 if verdict is None else 1), f"{command}\n{result.stdout}\n{result.stderr}"
         if verdict is not None:
@@ -213,12 +221,22 @@ class Walk:
 
 
 WORDS = ("lamp", "chair", "soap", "tea", "coat", "pen", "book", "bag", "rug", "mug", "kite", "jar")
-ANSWERED = itertools.count()
 
 
-def noise(messages: Messages, body: Body) -> str:
-    """Words that have nothing to do with the question, other ones each time."""
-    digest = hashlib.sha256(str(next(ANSWERED)).encode()).digest()
+class Noise:
+    """Answers with words that have nothing to do with the question, other ones each time it is asked."""
+
+    def __init__(self) -> None:
+        self.asked: Counter[str] = Counter()
+
+    def __call__(self, messages: Messages, body: Body) -> str:
+        question = json.dumps(messages)
+        self.asked[question] += 1
+        return noise(f"{question} {self.asked[question]}")
+
+
+def noise(seed: str) -> str:
+    digest = hashlib.sha256(seed.encode()).digest()
     return " ".join(WORDS[byte % len(WORDS)] for byte in digest)
 
 
@@ -228,9 +246,10 @@ WALKED = [page for page in PAGES if any(block.page == page and block.language ==
 @pytest.mark.parametrize("page", WALKED, ids=lambda page: page.name)
 def test_commands(page: Path, pytester: pytest.Pytester) -> None:
     own = [block for block in BLOCKS if block.page == page]
-    with ChatServer(noise) as server:
+    with ChatServer(Noise()) as server:
         walk = Walk(page, pytester, server.url)
-        if "probes/products.yaml" in page.read_text("utf-8"):
+        write(Block(page, 0, "python", "shop/assistant.py", APPLICATION), pytester.path)
+        if "probes/products.yaml" in page.read_text("utf-8") or not any(is_probe(block.text) for block in own):
             write(Block(page, 0, "yaml", "probes/products.yaml", PRODUCTS), pytester.path)
             walk.run("pytest --fairness-rebaseline probes/products.yaml")
         for block in own:
