@@ -243,6 +243,7 @@ def noise(seed: str) -> str:
 WALKED = [page for page in PAGES if any(block.page == page and block.language == "bash" for block in BLOCKS)]
 
 
+@pytest.mark.timeout(300)
 @pytest.mark.parametrize("page", WALKED, ids=lambda page: page.name)
 def test_commands(page: Path, pytester: pytest.Pytester) -> None:
     own = [block for block in BLOCKS if block.page == page]
