@@ -49,10 +49,10 @@ class LocalServer:
 
     def __init__(self, name: str, model: Path) -> None:
         check_runner(name)
-        # Its threads wait for each other by spinning, which starves them when other processes want the cores; with
-        # little spinning they give way. Read once, when the library is loaded.
+        # Its threads wait for each other by spinning, which starves them as soon as anything else wants a core (measuring
+        # does): down to a tenth of the speed. Asleep while they wait, they lose less. Read once, by the library's load.
         if "OMP_WAIT_POLICY" not in os.environ:
-            os.environ.setdefault("GOMP_SPINCOUNT", "1000")
+            os.environ.setdefault("GOMP_SPINCOUNT", "0")
         import xllamacpp
 
         parameters = xllamacpp.CommonParams()
