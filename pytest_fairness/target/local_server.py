@@ -49,8 +49,8 @@ class LocalServer:
 
     def __init__(self, name: str, model: Path) -> None:
         check_runner(name)
-        # Its threads wait for each other by spinning, which starves them as soon as anything else wants a core (measuring
-        # does): down to a tenth of the speed. Asleep while they wait, they lose less. Read once, by the library's load.
+        # Its threads wait for each other by spinning, which starves them as soon as anything else wants a core, as
+        # measuring does: down to a tenth of the speed. Asleep while they wait, they lose less. Read once, on loading.
         if "OMP_WAIT_POLICY" not in os.environ:
             os.environ.setdefault("GOMP_SPINCOUNT", "0")
         import xllamacpp
