@@ -36,6 +36,8 @@ NULL_SHUFFLES = 2
 PERMUTATIONS = 99
 SWAPS = 49
 MINIMUM_DIFFERENT_DOCUMENTS = 5
+CHANCE = 0.5
+SMALLEST_ERROR = 0.001
 MINIMUM_DOCUMENTS_OF_A_WORD = 3
 SHOWN_WORDS = 10
 
@@ -111,27 +113,34 @@ class Svm(Audit[SvmSettings]):
         pairs = [(corpus(one).unique(), corpus(other).unique()) for one, other in zip(first, second, strict=True)]
         shuffles = max(2, SHUFFLES // len(pairs))
         now_and_then = np.array([[run.score(shuffles, random).balanced for run in pair] for pair in pairs]).mean(axis=0)
-        value = float(now_and_then[0] - now_and_then[1])
+        value = self.badness(now_and_then[0]) - self.badness(now_and_then[1])
+        dealt = ([corpus(selection) for selection in pair] for pair in zip(*pooled.swapped(SWAPS, random), strict=True))
         swapped = [
-            _difference(*(corpus(selection).unique().score(NULL_SHUFFLES, random) for selection in pair))
-            for pair in zip(*pooled.swapped(SWAPS, random), strict=True)
-            if min(corpus(selection).different() for selection in pair) >= MINIMUM_DIFFERENT_DOCUMENTS
+            self.badness(one.unique().score(NULL_SHUFFLES, random).balanced)
+            - self.badness(other.unique().score(NULL_SHUFFLES, random).balanced)
+            for one, other in dealt
+            if min(one.different(), other.different()) >= MINIMUM_DIFFERENT_DOCUMENTS
         ]
         # Swapped runs are a mixture of both and vary too much where something changed; each run's own error does not.
         error = math.hypot(
             *(
-                accuracy_error(score, spread(run.null(SWAPS, random)), len(run.marked))
+                accuracy_error(self.badness(score), spread(run.null(SWAPS, random)), len(run.marked))
                 for score, run in zip(now_and_then, pairs[0], strict=True)
             )
         )
-        return Comparison(
-            value=value,
-            interval=normal.interval(value, error),
-            standard_error=error,
-            p_value=normal.upper_tail((value - _mean(swapped)) / spread(swapped))
-            if len(swapped) > SWAPS // 2
-            else None,
-        )
+        p_value = None
+        if len(swapped) > SWAPS // 2:
+            sd = max(float(np.std(swapped, ddof=1)), SMALLEST_ERROR)
+            p_value = normal.upper_tail((value - float(np.mean(swapped))) / sd)
+        return Comparison(value=value, interval=normal.interval(value, error), standard_error=error, p_value=p_value)
+
+    def badness(self, value: float) -> float:
+        """The accuracy, at least 0.5: a classifier below chance tells the groups apart as little as one at chance.
+
+        Cross-validation of few documents often falls below 0.5, as each fold's test documents are missing in training;
+        coming back from there is no worsening.
+        """
+        return max(float(value), CHANCE)
 
     def describe(self, measurement: Measurement) -> str:
         """The value as a phrase."""
@@ -293,15 +302,6 @@ def _fit(kernel: Floats, labels: Bools) -> Any:
         return SVC(kernel="precomputed", class_weight=weights).fit(kernel, labels)
 
 
-def _difference(one: Score, other: Score) -> Score:
-    return Score(
-        balanced=one.balanced - other.balanced,
-        plain=one.plain - other.plain,
-        fold_sd=math.hypot(one.fold_sd, other.fold_sd),
-        shuffle_variance=one.shuffle_variance + other.shuffle_variance,
-    )
-
-
 def _mean(scores: Sequence[Score]) -> float:
     return float(np.mean([score.balanced for score in scores]))
 
@@ -314,7 +314,7 @@ def spread(scores: Sequence[Score]) -> float:
     variance = float(np.var([score.balanced for score in scores], ddof=1))
     within = float(np.mean([score.shuffle_variance for score in scores]))
     corrected = variance - within / NULL_SHUFFLES + within / SHUFFLES
-    return math.sqrt(max(corrected, within / SHUFFLES, 1e-6))
+    return math.sqrt(max(corrected, within / SHUFFLES, SMALLEST_ERROR**2))
 
 
 def accuracy_error(accuracy: float, null_sd: float, n: int) -> float:
