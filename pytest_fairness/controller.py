@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -43,6 +43,7 @@ class Controller:
         self._reports = report_paths(config)
         self._records: dict[tuple[str, str, str], Record] = {}
         self._requests: dict[str, Mapping[str, int]] = {}
+        self._planned: dict[str, bool] = {}
         self._document: dict[str, Json] | None = None
         self._notes: list[terminal.Line] = []
         self._model: ServedModel | None = None
@@ -54,10 +55,13 @@ class Controller:
             self._records[result["nodeid"], result["probe"], result["id"]] = record
         if hasattr(report, "fairness_requests"):
             self._requests[getattr(report, "worker_id", "")] = report.fairness_requests
+            for key, recorded in report.fairness_planned.items():
+                # Workers find recorded what another one has just asked.
+                self._planned[key] = recorded and self._planned.get(key, True)
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Write baselines and reports."""
-        if self._config.getoption("collectonly") or self._config.getoption("setuponly"):
+        if self._config.getoption("collectonly") or self._config.getoption("setuponly", False):
             return
         by_probe: dict[str, list[Record]] = defaultdict(list)
         for record in self._records.values():
@@ -71,7 +75,7 @@ class Controller:
             or self._settings.target,
             started=self.started,
             seconds=time.time() - self.started,
-            requests=_summed(self._requests.values()),
+            requests=self._counts(),
         )
         for path in self._reports:
             self._attempt(session, json_report.write, self._document, path)
@@ -102,11 +106,18 @@ class Controller:
             if session.exitstatus == pytest.ExitCode.OK:
                 session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
+    def _counts(self) -> dict[str, int]:
+        """The requests of all processes: each plans the same, but for what its Python tests ask, and sends a part."""
+        total: Counter[str] = Counter(planned=len(self._planned), reused=sum(self._planned.values()))
+        for counts in self._requests.values():
+            total.update(counts)
+        return dict(total)
+
     # Baselines
 
     def _finish_probe(self, probe: str, records: Sequence[Record]) -> None:
         folder = self._settings.baselines
-        siblings: Mapping[str, bool] = next((record["siblings"] for record in records if record["siblings"]), {})
+        siblings: Mapping[str, bool] = next((record["siblings"] for record in records if record.get("siblings")), {})
         rebaselined = {record["result"]["id"]: record for record in records if record.get("entry")}
         try:
             old = files.read(folder, probe)
@@ -148,21 +159,6 @@ class Controller:
         """Unload the model."""
         if self._model is not None:
             self._model.close()
-
-
-def _summed(processes: Iterable[Mapping[str, int]]) -> dict[str, int]:
-    """The counts of all processes of a run, each as in `Run.counts`."""
-    counts = [defaultdict(int, one) for one in processes]
-    if not counts:
-        return {}
-    total = {name: sum(one[name] for one in counts) for name in document.REQUEST_COUNTS}
-    # All plan the same, but for what their Python tests ask. Who came first found least of it answered.
-    shared = [(one["planned"] - one["own_planned"], one["reused"] - one["own_reused"]) for one in counts]
-    planned = max(planned for planned, _ in shared)
-    reused = min(reused for count, reused in shared if count == planned)
-    total["planned"] = planned + sum(one["own_planned"] for one in counts)
-    total["reused"] = reused + sum(one["own_reused"] for one in counts)
-    return total
 
 
 def _written(probe: str, records: Mapping[str, Record], old: files.Baseline | None) -> list[terminal.Line]:

@@ -73,10 +73,14 @@ class FairnessItem(pytest.Item):
         self._mark()
         # What a `TopRequest` reads off its item.
         self.obj = None
-        self.funcargs: dict[str, object] = {}
         needs = _asks if part.asks else None
         self._fixtureinfo = self.session._fixturemanager.getfixtureinfo(node=self, func=needs, cls=None)
         self.fixturenames = self._fixtureinfo.names_closure
+        self._initrequest()
+
+    def _initrequest(self) -> None:
+        """Begin anew; plugins that run an item several times call this too."""
+        self.funcargs: dict[str, object] = {}
         self._request = TopRequest(self, _ispytest=True)  # type: ignore[arg-type] # as pytest's doctest items do
 
     @property
@@ -88,7 +92,7 @@ class FairnessItem(pytest.Item):
     def setup(self) -> None:
         """Ask and measure; what fails here is an error, not a verdict."""
         self._request._fillfixtures()
-        if not self.config.getoption("setuponly"):
+        if not self.config.getoption("setuponly", False):
             measured = self._fairness.measure(self)
             self._measured = measured, self._fairness.before(measured)
 

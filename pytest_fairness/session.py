@@ -145,12 +145,11 @@ class FairnessSession:
         """
         command = ["pytest", "--fairness-rebaseline", *self._accept_options, item.nodeid]
         result = judge(measured, before, item.nodeid, shlex.join(command))
-        record: dict[str, Json] = {"siblings": siblings}
+        more: dict[str, Json] = {"siblings": siblings}
         if self._rebaseline and before.entry is not None:
             rows = [[dict(row.labels), row.trial, row.text] for row in measured.rows]
-            record["entry"] = before.entry.to_json()
-            record["answers"] = self.run.store.put_answer_set(rows)
-        self.keep(item, result, measured.target, **record)
+            more |= {"entry": before.entry.to_json(), "answers": self.run.store.put_answer_set(rows)}
+        self.keep(item, result, measured.target, **more)
         failing = ["failed", "inconclusive"] if self.run.settings.inconclusive == "fail" else ["failed"]
         if result.verdict.name.outcome in failing:
             raise Unfair(result.verdict.reason, failure_text(result.to_json()))
@@ -177,16 +176,14 @@ class FairnessSession:
 
     def keep(self, item: pytest.Item, result: ItemResult, target: str | None, **more: Json) -> None:
         """Have a result travel on the item's report."""
-        record = {"result": result.to_plain(), "target": target, **more}
-        # Through JSON once: any other object on a report ends the run of an xdist worker.
-        item.stash.setdefault(RECORDS, []).append(json.loads(json.dumps(record)))
+        item.stash.setdefault(RECORDS, []).append(_record(result, target, **more))
         item.user_properties += junit.properties(result.to_json())
 
     # Asking
 
     def open_target(self) -> Target | None:
         """Whom the settings name; nobody where nothing is going to be asked."""
-        return None if self.config.getoption("setuponly") else self.run.open_target()
+        return None if self.config.getoption("setuponly", False) else self.run.open_target()
 
     def target_for(self, request: pytest.FixtureRequest) -> Target:
         """Whom a Python test asks: what `fairness_target` is where the test stands."""
@@ -202,7 +199,7 @@ class FairnessSession:
         target = self._adopt(definition, value)
         peers = (item for item in items if isinstance(item, FairnessItem) and item.target_fixture is definition)
         due = (item for item in peers if item.get_closest_marker("skip") is None)
-        self.run.engine(target).plan([prompt.request for item in due for prompt in item.part.prompts])
+        self.run.plan(target, [prompt.request for item in due for prompt in item.part.prompts])
 
     def _adopt(self, definition: FixtureDef[Any], value: object) -> Target:
         place = self._relative(Path(inspect.getfile(inspect.unwrap(definition.func))))
@@ -237,12 +234,13 @@ class FairnessSession:
         ):
             self.keep(item, unjudged(item.part, error, item.nodeid), None, siblings=item.siblings)
         report = yield
-        if call.excinfo and isinstance(error, FairnessError | Unfair):
+        if call.excinfo and isinstance(error, FairnessError | Unfair) and not self.config.getoption("fulltrace", False):
             report.longrepr = shown_alone(call.excinfo, item)
         records = item.stash.get(RECORDS, [])
         if call.when == "call" or error:
             # A report holds whatever is put on it, and takes it along to xdist's controller.
-            vars(report).update(fairness=records, fairness_requests=self.run.counts())
+            counts, planned = self.run.counts(), self.run.newly_planned()
+            vars(report).update(fairness=records, fairness_requests=counts, fairness_planned=planned)
             item.stash[RECORDS] = []
             if call.excinfo is None and _inconclusive(report):
                 _neither_passed_nor_failed(report)
@@ -256,6 +254,18 @@ class FairnessSession:
             return "inconclusive", "i", ("INCONCLUSIVE", {"yellow": True})
         return None
 
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_handlecrashitem(self, crashitem: str, report: pytest.TestReport) -> None:
+        """Have an item that took its xdist worker along be reported like any that erred; called on the controller."""
+        file, _, name = crashitem.partition("::")
+        path = self.config.rootpath / file
+        if path.suffix.lower() not in PROBE_SUFFIXES:
+            return
+        for part in items_of(self.run.load(path), self.run.settings.trials):
+            if part.id == name:
+                result = unjudged(part, FairnessError("the worker that measured it crashed"), crashitem)
+                vars(report).update(fairness=[_record(result, None)])
+
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self) -> None:
         """Send nothing more, whatever ended the run."""
@@ -264,6 +274,12 @@ class FairnessSession:
     def pytest_unconfigure(self) -> None:
         """Give back what was opened."""
         self.run.close()
+
+
+def _record(result: ItemResult, target: str | None, **more: Json) -> dict[str, Json]:
+    # Through JSON once: any other object on a report ends the run of an xdist worker.
+    record: dict[str, Json] = json.loads(json.dumps({"result": result.to_plain(), "target": target, **more}))
+    return record
 
 
 def _inconclusive(report: pytest.TestReport) -> bool:

@@ -111,6 +111,16 @@ def test_a_worker_that_crashes_takes_no_other_result_along(project: Project) -> 
     assert set(project.read("baselines/gifts.json")["items"]) == {KIM, LOU}
 
 
+def test_an_item_that_crashes_its_worker_is_an_error_in_the_report(project: Project) -> None:
+    project.probe(text=PROBE.replace("[Kim, Lou]", "[Kim]"))
+    project.write("app.py", "import os\ndef answer(prompt):\n    os._exit(3)\n")
+    result = project.run_apart("--fairness", "--fairness-report", "report.json", "-n", "1", target="python:app:answer")
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    (item,) = project.read("report.json")["items"]
+    assert (item["id"], item["verdict"]) == (KIM, "error")
+    assert item["reason"] == f"{KIM}: the worker that measured it crashed"
+
+
 def test_errors_reach_the_controller_as_their_message(project: Project) -> None:
     project.probe(text=PROBE.replace("trials: 10", "trials: 3"))
     result = project.run_apart("--fairness", "--fairness-report", "report.json", *TWO)

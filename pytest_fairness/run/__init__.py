@@ -1,0 +1,22 @@
+"""The whole sentence, without pytest: what is asked of whom, what came back, what it measures, what it was before."""
+
+from __future__ import annotations
+
+from pytest_fairness.run.alone import Audited, audit
+from pytest_fairness.run.parts import LEVEL, Before, Measured, ProbeItem, items_of, read_all
+from pytest_fairness.run.process import Run
+from pytest_fairness.run.results import judge, unjudged
+
+__all__ = [
+    "LEVEL",
+    "Audited",
+    "Before",
+    "Measured",
+    "ProbeItem",
+    "Run",
+    "audit",
+    "items_of",
+    "judge",
+    "read_all",
+    "unjudged",
+]

@@ -1,0 +1,159 @@
+"""One audit item of a probe: what it asks, what it reads, and what was measured of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from hashlib import sha256
+from typing import Any
+
+from pytest_fairness import probe as probes
+from pytest_fairness.audit import registry
+from pytest_fairness.audit.base import Audit, AuditItem, Probe
+from pytest_fairness.baseline import files
+from pytest_fairness.baseline.answers import Row
+from pytest_fairness.errors import AnswersMissing, FairnessError, RequestFailed
+from pytest_fairness.records import Answer, Comparison, Measurement, Prompt, Request, Response
+from pytest_fairness.response import reading
+
+LEVEL = 0.01
+"""One-sided level of a test where the probe's `alpha` leaves more."""
+
+
+@dataclass(frozen=True)
+class ProbeItem:
+    """One audit item together with the probe and the method that it is made of; `trials` overrides the probe's own."""
+
+    probe: Probe
+    audit: Audit[Any]
+    item: AuditItem[Any]
+    trials: int | None = None
+
+    @property
+    def id(self) -> str:
+        """`svm[race=Black]`."""
+        return self.item.id
+
+    @property
+    def asks(self) -> bool:
+        """Whether a model is asked; else the probe brings its answers along."""
+        return self.probe.responses is None
+
+    @cached_property
+    def prompts(self) -> list[Prompt]:
+        """What is to be asked for this item."""
+        return [prompt for prompt in probes.prompts(self.probe, self.trials) if self.uses(prompt.labels)]
+
+    @property
+    def shape(self) -> Mapping[str, str]:
+        """Everything that shapes the item's prompts and their reading, by readable name."""
+        return probes.shape(self.probe, self.item.labels)
+
+    def uses(self, labels: Mapping[str, str]) -> bool:
+        """Whether answers with these labels are the item's."""
+        return self.audit.uses(self.probe, self.item, labels)
+
+    def read(self, row: Row) -> Answer:
+        """A baseline's answer, read as one of today's is."""
+        prompt = Prompt(Request("", answer_format=self.probe.answer.format), row.labels, row.trial)
+        return reading.answer(prompt, None if row.text is None else Response(row.text))
+
+    def row(self, answer: Answer) -> Row:
+        """An answer as baselines keep it."""
+        row = Row(dict(answer.labels), answer.trial, answer.text)
+        # The target may have said that it refused, which its text does not show: such an answer stays missing.
+        return row if self.read(row).status is answer.status else replace(row, text=None)
+
+
+def items_of(probe: Probe, trials: int | None = None) -> list[ProbeItem]:
+    """Every audit item of a probe, in its own order, each tested at its share of the probe's `alpha`."""
+    found = [
+        (audit, item)
+        for audit, settings in ((registry.get(probe.kind, name), given) for name, given in probe.audits.items())
+        for item in audit.items(probe, settings)
+    ]
+    level = min(LEVEL, probe.alpha / max(1, len(found)))
+    return [
+        ProbeItem(probe, audit, replace(item, level=level, seed=f"{probe.name}/{item.id}"), trials)
+        for audit, item in found
+    ]
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What one item measured, of whom, and from which answers."""
+
+    part: ProbeItem
+    target: str
+    answers: Sequence[Answer]
+    measurement: Measurement
+
+    @property
+    def id(self) -> str:
+        """The item's id, as in pytest: `svm[race=Black]`."""
+        return self.part.id
+
+    @property
+    def labels(self) -> Mapping[str, str]:
+        """What the item is about: `{"race": "Black"}`."""
+        return self.part.item.labels
+
+    @property
+    def value(self) -> float:
+        """The measured value, in the audit's unit."""
+        return self.measurement.value
+
+    @property
+    def rows(self) -> list[Row]:
+        """The answers as baselines keep them."""
+        return [self.part.row(answer) for answer in self.answers]
+
+
+@dataclass(frozen=True)
+class Before:
+    """An item's baseline and how far the item has moved from it; everything is empty where there is none."""
+
+    entry: files.Entry | None = None
+    stale: Sequence[str] = ()
+    comparison: Comparison | None = None
+
+
+def read_all(prompts: Sequence[Prompt], responses: Sequence[Response | FairnessError]) -> list[Answer]:
+    """Responses as answers. One that failed on its own is a missing answer; what concerns all of them is an error.
+
+    Raises:
+        FairnessError: see above; also when no answer came at all.
+    """
+    for response in responses:
+        if isinstance(response, FairnessError) and not isinstance(response, RequestFailed):
+            raise response
+    failures = [response for response in responses if isinstance(response, FairnessError)]
+    if failures and len(failures) == len(responses):
+        raise AnswersMissing(f"none of {len(failures)} questions got an answer; the first: {failures[0]}")
+    return [
+        reading.answer(prompt, None if isinstance(response, FairnessError) else response)
+        for prompt, response in zip(prompts, responses, strict=True)
+    ]
+
+
+def key_of(what: str, part: ProbeItem, *answers: Sequence[Answer]) -> str:
+    """Names a measurement by everything that it is made from, and by nothing else."""
+    probe = part.probe.model_dump(mode="json", by_alias=True, exclude={"audits", "description", "marks", "variants"})
+    item = part.item
+    made_of = [
+        [what, part.audit.kind, part.audit.name, part.audit.version],
+        [item.id, item.level, item.seed, item.settings.model_dump(mode="json", exclude={"skip", "xfail"})],
+        probe,
+        [lines_of(run) for run in answers],
+    ]
+    return sha256(json.dumps(made_of, sort_keys=True).encode()).hexdigest()
+
+
+def lines_of(answers: Sequence[Answer]) -> list[str]:
+    """The answers in an order of their own, as text that equals where they do."""
+    return sorted(
+        json.dumps([dict(answer.labels), answer.trial, answer.status, answer.text], sort_keys=True)
+        for answer in answers
+    )

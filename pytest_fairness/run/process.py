@@ -1,0 +1,225 @@
+"""One run in one process: the store, the engines that ask, and everything that is measured once."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import cached_property, partial
+from pathlib import Path
+from types import TracebackType
+from typing import Self, cast
+
+from pytest_fairness import probe as probes
+from pytest_fairness.audit import registry
+from pytest_fairness.audit.base import Probe
+from pytest_fairness.baseline import files
+from pytest_fairness.baseline.answers import Row
+from pytest_fairness.errors import FairnessError, NotMeasurable
+from pytest_fairness.records import Answer, Comparison, Measurement, Request, Response
+from pytest_fairness.response.engine import Engine
+from pytest_fairness.response.store import Store, response_key
+from pytest_fairness.run.parts import Before, Measured, ProbeItem, key_of, lines_of, read_all
+from pytest_fairness.settings import RunSettings
+from pytest_fairness.target import open_target
+from pytest_fairness.target.base import Target
+from pytest_fairness.target.python import Application, CallableTarget
+
+
+class Run:
+    """One run in one process: the store, one engine a target, and everything that is measured once.
+
+    Args:
+        settings: the run's settings.
+        started: from when on an answer is fresh, in seconds since the epoch; the same in all processes of a run.
+        address: where the embedded model is served, if another process serves it.
+    """
+
+    def __init__(self, settings: RunSettings, *, started: float | None = None, address: str | None = None) -> None:
+        self.settings = settings
+        self.started = time.time() if started is None else started
+        self.address = address
+        self._owner = uuid.uuid4().hex
+        self._engines: dict[int, tuple[Target, Engine]] = {}
+        self._recorded: dict[str, bool] = {}
+        self._news: dict[str, bool] = {}
+        self._rows: dict[int, tuple[Probe, list[Answer]]] = {}
+
+    @cached_property
+    def store(self) -> Store:
+        """The recorded responses; opened when first used."""
+        return Store(self.settings.store)
+
+    def load(self, path: Path) -> Probe:
+        """The probe in a file; see `probe.load`."""
+        return probes.load(path, registry.settings_models(), root=self.settings.root)
+
+    def open_target(self) -> Target:
+        """The target that the settings name."""
+        return open_target(self.settings.target, self.settings, self.address)
+
+    def target_of(self, value: object, name: str) -> Target:
+        """Whoever a user handed over: a target's name, a callable, or a target as it is.
+
+        Raises:
+            TargetError: it is none of these.
+        """
+        if isinstance(value, str):
+            return open_target(value, self.settings, self.address)
+        if hasattr(value, "ask") and hasattr(value, "identity"):
+            return cast("Target", value)
+        return CallableTarget(cast("Application", value), name, version=self.settings.target_version)
+
+    def engine(self, target: Target) -> Engine:
+        """The one engine that asks this target."""
+        if id(target) not in self._engines:
+            oldest = self._oldest(target)
+            engine = Engine(self.store, target, self.settings, oldest=oldest, owner=self._owner)
+            self._engines[id(target)] = target, engine
+        return self._engines[id(target)][1]
+
+    def _oldest(self, target: Target) -> float:
+        """When an answer must have come to count; the same moment in all processes."""
+        if self.settings.replay:
+            return float("-inf")
+        if self.settings.fresh or not target.reusable:
+            return self.started
+        return self.started - self.settings.max_age_hours * 3600
+
+    def answers(self, part: ProbeItem, target: Target | None) -> list[Answer]:
+        """The answers that an item is measured from; blocks until they are there.
+
+        Raises:
+            FairnessError: answers that could have been had are missing: not recorded, given up, or none came at all.
+        """
+        if target is None:
+            if id(part.probe) not in self._rows:
+                self._rows[id(part.probe)] = part.probe, probes.rows(part.probe)
+            return [answer for answer in self._rows[id(part.probe)][1] if part.uses(answer.labels)]
+        return read_all(part.prompts, self.ask(target, [prompt.request for prompt in part.prompts]))
+
+    def measure(self, part: ProbeItem, target: Target | None) -> Measured:
+        """Ask, wait and measure, each of them only where it was not done before.
+
+        Raises:
+            NotMeasurable: too few usable answers.
+            FairnessError: as in `answers`.
+        """
+        answers = self.answers(part, target)
+        return self.measured(part, answers, target.name if target else part.probe.responses.file.name)
+
+    def measured(self, part: ProbeItem, answers: Sequence[Answer], target: str) -> Measured:
+        """Measure these answers.
+
+        Raises:
+            NotMeasurable: too few usable answers.
+        """
+        key = key_of("measure", part, answers)
+        kept = self.store.get_measurement(key)
+        if kept is not None:
+            return Measured(part, target, answers, Measurement.from_json(kept))
+        measurement = part.audit.measure(part.probe, part.item, answers)
+        self.store.put_measurement(key, measurement.to_json())
+        return Measured(part, target, answers, measurement)
+
+    def before(self, measured: Measured) -> Before:
+        """The item's baseline, and the change since.
+
+        Raises:
+            BaselineError: the baseline's files cannot be understood.
+        """
+        part = measured.part
+        baseline = files.read(self.settings.baselines, part.probe.name)
+        entry = baseline.items.get(part.id) if baseline else None
+        if baseline is None or entry is None:
+            return Before()
+        stale = files.stale_parts(entry, part.shape)
+        if stale:
+            return Before(entry, stale)
+        return Before(entry, (), self._compare(measured, entry, baseline.answers(entry.generation)))
+
+    def as_baseline(self, measured: Measured) -> Before:
+        """What the item's baseline will be once this very measurement is it."""
+        part = measured.part
+        sampling = part.probe.sampling.to_json() if part.asks else {}
+        date = datetime.fromtimestamp(self.started, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        entry = files.Entry.measured(
+            measured.measurement, target=measured.target, sampling=sampling, shape=part.shape, date=date
+        )
+        return Before(entry, (), self._compare(measured, entry, measured.rows))
+
+    def _compare(self, measured: Measured, entry: files.Entry, rows: Iterable[Row]) -> Comparison:
+        part = measured.part
+        then = [part.read(row) for row in rows if part.uses(row.labels)]
+        by_value = partial(part.audit.compare_values, measured.measurement, entry.value, entry.standard_error)
+        if not then:
+            return by_value(paired=False)
+        key = key_of("compare", part, measured.answers, then)
+        kept = self.store.get_measurement(key)
+        if kept is not None:
+            return Comparison.from_json(kept)
+        try:
+            comparison = part.audit.compare(part.probe, part.item, measured.answers, then)
+        except NotMeasurable:
+            return by_value(paired=False)
+        if lines_of(then) == lines_of(measured.answers):
+            comparison = _unchanged(comparison)
+        self.store.put_measurement(key, comparison.to_json())
+        return comparison
+
+    def plan(self, target: Target, requests: Iterable[Request]) -> None:
+        """Have these requests asked in the background, in their order; see `Engine.plan`."""
+        questions = {response_key(target.identity, request): request for request in requests}
+        new = questions.keys() - self._recorded.keys()
+        recorded = self.store.recorded(new, self._oldest(target)) if new else set()
+        found = {key: key in recorded for key in new}
+        self._recorded |= found
+        self._news |= found
+        self.engine(target).plan(questions.values())
+
+    def ask(self, target: Target, requests: Sequence[Request]) -> list[Response | FairnessError]:
+        """Plan and wait; see `Engine.answers`."""
+        self.plan(target, requests)
+        return self.engine(target).answers(requests)
+
+    def counts(self) -> dict[str, int]:
+        """How many requests this process sent, how many of these failed, and the tokens of the others."""
+        total: Counter[str] = Counter()
+        for _, engine in self._engines.values():
+            counts = engine.progress()
+            total.update({name: counts[name] for name in ("sent", "failed", "prompt_tokens", "completion_tokens")})
+        return dict(total)
+
+    def newly_planned(self) -> dict[str, bool]:
+        """The keys of requests planned since this was called last, and whether each was recorded already."""
+        news, self._news = self._news, {}
+        return news
+
+    def stop(self) -> None:
+        """Send nothing more."""
+        for _, engine in self._engines.values():
+            engine.stop()
+
+    def close(self) -> None:
+        """Stop, and give back what was opened."""
+        self.stop()
+        if "store" in self.__dict__:
+            self.store.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _unchanged(comparison: Comparison) -> Comparison:
+    """The comparison of a run with itself: no change, whatever its resampling drew, and as sure of it as of any."""
+    shift = comparison.value
+    interval = comparison.interval and (comparison.interval[0] - shift, comparison.interval[1] - shift)
+    return replace(comparison, value=0.0, interval=interval, p_value=1.0)

@@ -1,0 +1,58 @@
+"""From what was measured, now and before, to the result of one item."""
+
+from __future__ import annotations
+
+from pytest_fairness.baseline.verdicts import Earlier, decide, tolerance_of
+from pytest_fairness.errors import FairnessError, NotMeasurable
+from pytest_fairness.records import ItemResult, Verdict, VerdictName
+from pytest_fairness.run.parts import Before, Measured, ProbeItem
+
+
+def judge(measured: Measured, before: Before, nodeid: str, accept: str) -> ItemResult:
+    """The verdict on what was measured, with everything that a report shows of it.
+
+    Args:
+        measured: this run.
+        before: the baseline and the change since.
+        nodeid: the item's name for pytest.
+        accept: the command that makes this run the baseline, for the reason.
+    """
+    part, entry = measured.part, before.entry
+    verdict = decide(
+        part.audit,
+        part.item,
+        measured.measurement,
+        earlier=Earlier(entry.value, before.stale) if entry else None,
+        comparison=before.comparison,
+        trials=(part.trials or part.probe.trials) if part.asks else None,
+        accept=accept,
+    )
+    return ItemResult(
+        nodeid=nodeid,
+        probe=part.probe.name,
+        id=part.id,
+        audit=part.item.audit,
+        labels=part.item.labels,
+        verdict=verdict,
+        measurement=measured.measurement,
+        comparison=before.comparison,
+        limit=part.item.settings.limit,
+        tolerance=tolerance_of(part.audit, part.item),
+        baseline={"value": entry.value, "target": entry.target, "date": entry.date} if entry else None,
+    )
+
+
+def unjudged(part: ProbeItem, error: BaseException, nodeid: str) -> ItemResult:
+    """What is reported of an item that could not be measured."""
+    name = VerdictName.NOT_MEASURABLE if isinstance(error, NotMeasurable) else VerdictName.ERROR
+    reason = " ".join((str(error) if isinstance(error, FairnessError) else f"{type(error).__name__}: {error}").split())
+    return ItemResult(
+        nodeid=nodeid,
+        probe=part.probe.name,
+        id=part.id,
+        audit=part.item.audit,
+        labels=part.item.labels,
+        verdict=Verdict(name, f"{part.id}: {reason}"),
+        limit=part.item.settings.limit,
+        tolerance=tolerance_of(part.audit, part.item),
+    )
