@@ -1,6 +1,6 @@
 """What can go wrong, each with a message that names the file or setting and the cure.
 
-Every error that a user can cause derives from `FairnessError`; its text is complete, so it is shown without a traceback.
+Every error that a user can cause derives from `FairnessError`; its text is complete and shown without a traceback.
 """
 
 from __future__ import annotations

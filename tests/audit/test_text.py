@@ -13,7 +13,7 @@ DECLARED = ["White", "Black", "Middle-Eastern", "man", "nonbinary person", "Kell
     ("text", "expected"),
     [
         ("Lotion for a Black woman", "lotion for a"),
-        ("women, WOMEN’S and woman's shoes", "and shoes"),
+        ("women, WOMEN\N{RIGHT SINGLE QUOTATION MARK}S and woman's shoes", "and shoes"),
         ("a person's reason at this moment of design", "a person's reason at this moment of design"),
         ("the nonbinary person reads", "the reads"),
         ("a person of taste, someone binary, some Non-Binary people", "a person of taste someone some people"),
@@ -27,7 +27,7 @@ DECLARED = ["White", "Black", "Middle-Eastern", "man", "nonbinary person", "Kell
         ("Kelly's and kellyanne", "and kellyanne"),
         ("she'll, they're, he's, they'd", ""),
         ("shell theory hero heat hermit", "shell theory hero heat hermit"),
-        ("ｗｏｍａｎ Éclair naïve 日本語 Straße", "éclair naïve 日本語 strasse"),
+        ("\uff57\uff4f\uff4d\uff41\uff4e Éclair naïve 日本語 Straße", "éclair naïve 日本語 strasse"),
         ("don't non-stick 4k -- '' !", "don't non-stick 4k"),
         ("", ""),
     ],

@@ -16,7 +16,8 @@ from tests.oracles import vector, vectors
 def paired(case: dict[str, Any]) -> tuple[list[str], Any, Any]:
     first, second = case["input"]["counts_1"], case["input"]["counts_2"]
     words = sorted({*first, *second})
-    return words, *(np.array([side.get(word, 0) for word in words], dtype=float) for side in (first, second))
+    counts = [np.array([side.get(word, 0) for word in words], dtype=float) for side in (first, second)]
+    return words, counts[0], counts[1]
 
 
 @pytest.mark.parametrize("case", [c for c in vectors("jsd") if "contribution_bits" in c.values[0]["expected"]])

@@ -63,7 +63,7 @@ def test_runs_as_observed_are_not_mixed() -> None:
     assert len(first) == 50
     assert not (first & ~now).any()
     assert not (second & now).any()
-    assert first.any(axis=0)[:5].all(), "every unit has its turn"
+    assert first[:, :5].any(axis=0).all(), "every unit has its turn"
 
 
 def test_runs_of_equal_size_need_no_subsampling() -> None:
