@@ -42,7 +42,7 @@ def settings_from(config: pytest.Config) -> RunSettings:
         root=root,
         fresh=config.getoption("fairness_fresh"),
         replay=config.getoption("fairness_replay"),
-        probes=tuple(root / name for name in _ini(config, "fairness_probes") or [DEFAULT_PROBES]),
+        probes=tuple(_collected(root / name) for name in _ini(config, "fairness_probes") or [DEFAULT_PROBES]),
         **{name: value for name, value in named.items() if value is not None},
     )
     return replace(settings, baselines=root / settings.baselines, store=root / settings.store)
@@ -94,6 +94,11 @@ def _text(config: pytest.Config, name: str, environment: str | None = None) -> s
     option = config.getoption(name, default=None)
     value = option or (environment and os.environ.get(environment)) or _ini(config, name)
     return str(value).strip() or None if value else None
+
+
+def _collected(path: Path) -> Path:
+    """The path as pytest writes what it collects: without dots, but with its links."""
+    return Path(os.path.abspath(path))  # noqa: PTH100 - `resolve` would follow links
 
 
 def _path(config: pytest.Config, name: str) -> Path | None:

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 NAME = "fairness-session"
 PROBE_SUFFIXES = frozenset({".yaml", ".yml"})
+EXPECTED = (pytest.skip.Exception, pytest.xfail.Exception)
+"""What a fixture raises to say that an item is not to be measured."""
 RECORDS = pytest.StashKey[list[dict[str, Json]]]()
 """What an item's report is to carry; plain JSON, as it travels between processes."""
 
@@ -89,6 +91,7 @@ class FairnessSession:
         self._progress = ProgressLine(config)
         self._probes: dict[str, Path] = {}
         self._targets: dict[FixtureDef[Any], Target] = {}
+        self._planned: set[FixtureDef[Any]] = set()
         self._checked: dict[tuple[str, str], str] = {}
 
     # Collecting
@@ -124,7 +127,7 @@ class FairnessSession:
         definition = item.target_fixture
         if definition is None:
             return self.run.measure(item.part, None)
-        if definition not in self._targets:
+        if definition not in self._planned:
             self._plan(item.session.items, definition, item.funcargs[definition.argname])
         target = self._targets[definition]
         with self._progress.shown(self.run.engine(target).progress):
@@ -177,7 +180,9 @@ class FairnessSession:
     def keep(self, item: pytest.Item, result: ItemResult, target: str | None, **more: Json) -> None:
         """Have a result travel on the item's report."""
         item.stash.setdefault(RECORDS, []).append(_record(result, target, **more))
-        item.user_properties += junit.properties(result.to_json())
+        # The checks of one Python test must be told apart.
+        prefix = "" if isinstance(item, FairnessItem) else f"{result.probe} {result.id} "
+        item.user_properties += [(prefix + name, value) for name, value in junit.properties(result.to_json())]
 
     # Asking
 
@@ -196,13 +201,15 @@ class FairnessSession:
             return self.run.ask(target, requests)
 
     def _plan(self, items: list[pytest.Item], definition: FixtureDef[Any], value: object) -> None:
-        target = self._adopt(definition, value)
+        target = self._targets.get(definition) or self._adopt(definition, value)
         peers = (item for item in items if isinstance(item, FairnessItem) and item.target_fixture is definition)
         due = (item for item in peers if item.get_closest_marker("skip") is None)
         self.run.plan(target, [prompt.request for item in due for prompt in item.part.prompts])
+        self._planned.add(definition)
 
     def _adopt(self, definition: FixtureDef[Any], value: object) -> Target:
-        place = self._relative(Path(inspect.getfile(inspect.unwrap(definition.func))))
+        code = getattr(inspect.unwrap(definition.func), "__code__", None)
+        place = self._relative(Path(code.co_filename)) if code else "a plugin"
         if definition.scope != "session":
             raise TargetError(
                 f"{place}: the fixture fairness_target must have scope='session'; questions are asked ahead."
@@ -226,13 +233,9 @@ class FairnessSession:
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
         """Errors as their message alone, and everything that is known of the item on its report."""
         error = call.excinfo.value if call.excinfo else None
-        if (
-            isinstance(item, FairnessItem)
-            and call.when == "setup"
-            and error
-            and not isinstance(error, pytest.skip.Exception)
-        ):
-            self.keep(item, unjudged(item.part, error, item.nodeid), None, siblings=item.siblings)
+        erred = None if isinstance(error, EXPECTED) else error
+        if isinstance(item, FairnessItem) and call.when == "setup" and erred:
+            self.keep(item, unjudged(item.part, erred, item.nodeid), None, siblings=item.siblings)
         report = yield
         if call.excinfo and isinstance(error, FairnessError | Unfair) and not self.config.getoption("fulltrace", False):
             report.longrepr = shown_alone(call.excinfo, item)

@@ -175,3 +175,18 @@ def test_tests_ask_whom_their_conftest_names(project: Project) -> None:
     project.write("a/test_a.py", "def test_a(llm_client):\n    assert llm_client.complete('hi')[0].text == 'HI'\n")
     project.write("b/test_b.py", "def test_b(llm_client):\n    assert 'lamp' in llm_client.complete('hi')[0].text\n")
     project.run("--fairness").assert_outcomes(passed=2)
+
+
+def test_junit_tells_the_checks_of_a_test_apart(project: Project) -> None:
+    project.write("test_own.py", CORPUS.replace("tolerance=0.3", "limit=0.3"))
+    project.run("--fairness", "--junitxml=junit.xml").assert_outcomes(passed=1)
+    text = (project.path / "junit.xml").read_text()
+    for name in IDS:
+        assert f'<property name="letters {name} verdict" value="pass"' in text
+
+
+def test_what_tests_and_probes_ask_is_counted_together(project: Project) -> None:
+    project.write("a/test_first.py", "def test_a(llm_client):\n    llm_client.complete('hi')\n")
+    project.probe()
+    report = project.report("a", "probes")
+    assert report["requests"]["planned"] == report["requests"]["sent"] == 31
