@@ -147,9 +147,9 @@ def test_the_embedded_model_is_served_once_to_all_workers(project: Project) -> N
     )
     project.write(
         "conftest.py",
-        "import os\n"
         "def pytest_sessionfinish(session):\n"
-        "    with open(os.environ.get('PYTEST_XDIST_WORKER', 'controller') + '.maps', 'w') as file:\n"
+        "    worker = getattr(session.config, 'workerinput', {'workerid': 'controller'})['workerid']\n"
+        "    with open(worker + '.maps', 'w') as file:\n"
         "        file.write(open('/proc/self/maps').read())\n",
     )
     project.write("test_own.py", "def test_a(llm_client):\n    assert llm_client.complete('Hello', max_tokens=3)\n")
