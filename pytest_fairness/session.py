@@ -280,8 +280,9 @@ class FairnessSession:
 
 
 def _record(result: ItemResult, target: str | None, **more: Json) -> dict[str, Json]:
-    # Through JSON once: any other object on a report ends the run of an xdist worker.
-    record: dict[str, Json] = json.loads(json.dumps({"result": result.to_plain(), "target": target, **more}))
+    # Through JSON and UTF-8 once: what does not survive these ends the run of an xdist worker.
+    text = json.dumps({"result": result.to_plain(), "target": target, **more}, ensure_ascii=False)
+    record: dict[str, Json] = json.loads(text.encode("utf-8", "replace"))
     return record
 
 

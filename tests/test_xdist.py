@@ -121,6 +121,21 @@ def test_an_item_that_crashes_its_worker_is_an_error_in_the_report(project: Proj
     assert item["reason"] == f"{KIM}: the worker that measured it crashed"
 
 
+def test_answers_of_any_characters_travel(project: Project) -> None:
+    project.probe(text=PROBE.replace("refusals: {limit: 0.5, gate: point}", "jsd: {limit: 1}"))
+    project.write(
+        "app.py",
+        "import itertools\nnumber = itertools.count()\n"
+        "def answer(prompt):\n    return f'half \\udc80 \\x00 a \\x1b[31m character {next(number) % 5}'\n",
+    )
+    arguments = ("-n", "1", "--fairness-report", "report.json")
+    result = project.run_apart("--fairness-rebaseline", *arguments, target="python:app:answer")
+    assert "INTERNALERROR" not in result.stdout.str()
+    assert "\x1b[31m" not in result.stdout.str()
+    assert project.read("report.json")["summary"]["errors"] == 0
+    assert len(project.read("baselines/gifts.json")["items"]) == 2
+
+
 def test_errors_reach_the_controller_as_their_message(project: Project) -> None:
     project.probe(text=PROBE.replace("trials: 10", "trials: 3"))
     result = project.run_apart("--fairness", "--fairness-report", "report.json", *TWO)
