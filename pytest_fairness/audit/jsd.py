@@ -62,10 +62,8 @@ class Jsd(Audit[JsdSettings]):
         groups = contrast.Groups.of(probe, item, answers)
         documents = contrast.Documents.of(probe, groups)
         vocabulary, counts = documents.counts()
-        random = resampling.generator(f"{item.seed}/measure")
-        labels, exact = resampling.relabellings(documents.marked, documents.strata, PERMUTATIONS, random)
-        bits = float(divergences(documents.marked[None], ~documents.marked[None], counts)[0])
-        null = divergences(labels, ~labels, counts)
+        bits, null, exact = divergence_and_null(documents, item.seed)
+        random = resampling.generator(f"{item.seed}/error")
         error = jackknife_error(TwoRuns.single(documents), np.ones_like(documents.marked), random)
         value = bits - float(null.mean())
         return Measurement(
@@ -92,15 +90,22 @@ class Jsd(Audit[JsdSettings]):
         self, probe: Probe, item: AuditItem[JsdSettings], now: Sequence[Answer], then: Sequence[Answer]
     ) -> Comparison:
         """Change of the excess, with run labels swapped between documents of one cell; see `Audit.compare`."""
-        runs = TwoRuns.of_answers(probe, item, now, then)
+        both = [contrast.Documents.of(probe, contrast.Groups.of(probe, item, run)) for run in (now, then)]
+        runs = TwoRuns.of(both[0], both[1])
         random = resampling.generator(f"{item.seed}/compare")
         first, second = runs.as_observed(random)
-        observed = excesses(runs, first, PERMUTATIONS, random) - excesses(runs, second, PERMUTATIONS, random)
+        if len(first) == 1:
+            excess_now, excess_then = (
+                bits - float(null.mean()) for bits, null, _ in (divergence_and_null(run, item.seed) for run in both)
+            )
+            value = excess_now - excess_then
+        else:
+            observed = excesses(runs, first, PERMUTATIONS, random) - excesses(runs, second, PERMUTATIONS, random)
+            value = float(observed.mean())
         swapped_first, swapped_second = runs.swapped(SWAPS, random)
         null = excesses(runs, swapped_first, SWAP_PERMUTATIONS, random) - excesses(
             runs, swapped_second, SWAP_PERMUTATIONS, random
         )
-        value = float(observed.mean())
         # The spread under swaps is right where nothing changed and too wide where something did, as swapped runs then
         # hold unequal shares of changed documents; the jackknife is right there, and too wide where groups are alike,
         # as the divergence is flat at 0. Either errs upwards only, so the smaller one holds.
@@ -120,6 +125,18 @@ class Jsd(Audit[JsdSettings]):
     def drivers(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
         """The words that contribute most."""
         return [str(word["word"]) for word in measurement.details["contributions"]]
+
+
+def divergence_and_null(documents: contrast.Documents, seed: str) -> tuple[float, Floats, bool]:
+    """One run's divergence in bits, those of its relabelled documents, and whether these are all there are.
+
+    Depends on the run alone, so that a baseline measured again has the value that was recorded.
+    """
+    _, counts = documents.counts()
+    random = resampling.generator(f"{seed}/measure")
+    labels, exact = resampling.relabellings(documents.marked, documents.strata, PERMUTATIONS, random)
+    bits = float(divergences(documents.marked[None], ~documents.marked[None], counts)[0])
+    return bits, divergences(labels, ~labels, counts), exact
 
 
 def divergences(first: Bools, second: Bools, counts: Floats) -> Floats:

@@ -73,10 +73,9 @@ class Svm(Audit[SvmSettings]):
         """Repeated stratified cross-validation, and refits on permuted labels; see `Audit.measure`."""
         groups = contrast.Groups.of(probe, item, answers)
         documents = contrast.Documents.of(probe, groups)
-        random = resampling.generator(f"{item.seed}/measure")
         corpus = Corpus.of(documents, item.settings.features)
-        score = corpus.score(SHUFFLES, random)
-        null = corpus.null(PERMUTATIONS, random)
+        score = corpus.value(item.seed)
+        null = corpus.null(PERMUTATIONS, resampling.generator(f"{item.seed}/null"))
         null_sd = spread(null)
         error = accuracy_error(score.balanced, null_sd, len(corpus.marked))
         return Measurement(
@@ -102,17 +101,22 @@ class Svm(Audit[SvmSettings]):
     ) -> Comparison:
         """Change of the balanced accuracy, with run labels swapped between documents of one cell."""
         random = resampling.generator(f"{item.seed}/compare")
-        pooled = TwoRuns.of_answers(probe, item, now, then, MINIMUM_DOCUMENTS_OF_A_WORD)
         features = item.settings.features
+        both = [contrast.Documents.of(probe, contrast.Groups.of(probe, item, run)) for run in (now, then)]
+        pooled = TwoRuns.of(both[0], both[1], MINIMUM_DOCUMENTS_OF_A_WORD)
 
         def corpus(selection: Bools) -> Corpus:
             kept = np.flatnonzero(selection)
             return Corpus(pooled.vocabulary, pooled.counts[kept], pooled.marked[kept], pooled.strata[kept], features)
 
         first, second = pooled.as_observed(random)
-        pairs = [(corpus(one).unique(), corpus(other).unique()) for one, other in zip(first, second, strict=True)]
-        shuffles = max(2, SHUFFLES // len(pairs))
-        now_and_then = np.array([[run.score(shuffles, random).balanced for run in pair] for pair in pairs]).mean(axis=0)
+        if len(first) == 1:
+            pairs = [[Corpus.of(run, features) for run in both]]
+            scores = [[run.value(item.seed).balanced for run in pair] for pair in pairs]
+        else:
+            pairs = [[corpus(one).unique(), corpus(other).unique()] for one, other in zip(first, second, strict=True)]
+            scores = [[run.score(NULL_SHUFFLES, random).balanced for run in pair] for pair in pairs]
+        now_and_then = np.mean(scores, axis=0)
         value = self.badness(now_and_then[0]) - self.badness(now_and_then[1])
         dealt = ([corpus(selection) for selection in pair] for pair in zip(*pooled.swapped(SWAPS, random), strict=True))
         swapped = [
@@ -232,6 +236,10 @@ class Corpus:
             fold_sd=float(np.std(per_fold, ddof=1)),
             shuffle_variance=float(balanced.var(ddof=1)),
         )
+
+    def value(self, seed: str) -> Score:
+        """The score that is reported; it depends on the run alone, so that a baseline measured again has its value."""
+        return self.score(SHUFFLES, resampling.generator(f"{seed}/measure"))
 
     def null(self, permutations: int, random: np.random.Generator) -> list[Score]:
         """Scores on labels permuted within strata, refitted each time."""

@@ -80,7 +80,7 @@ def test_a_run_compared_with_itself_has_not_changed(name: str) -> None:
     audit, subject = registry.get("generation", name), item(name)
     run = answers(6, bias=0.4)
     comparison = audit.compare(PROBE, subject, run, run)
-    assert comparison.value == pytest.approx(0, abs=0.06)
+    assert comparison.value == 0
     assert judge(name, run, run).name.outcome != "failed"
 
 
@@ -202,3 +202,13 @@ def test_few_documents_are_compared_with_themselves_answer_by_answer() -> None:
     comparison = registry.get("generation", "svm").compare(PROBE, item("svm"), run, run)
     assert comparison.paired
     assert comparison.value == pytest.approx(0, abs=0.1)
+
+
+@pytest.mark.parametrize("name", ["svm", "jsd"])
+def test_the_change_is_the_difference_of_the_two_values(name: str) -> None:
+    audit, subject = registry.get("generation", name), item(name)
+    now, then = answers(13, bias=0.5), answers(14, bias=0.3)
+    change = audit.badness(audit.measure(PROBE, subject, now).value) - audit.badness(
+        audit.measure(PROBE, subject, then).value
+    )
+    assert audit.compare(PROBE, subject, now, then).value == pytest.approx(change, abs=1e-12)
