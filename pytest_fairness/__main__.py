@@ -25,18 +25,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     export = commands.add_parser(
         "export",
         help="write the recorded answers of a probe as JSON Lines",
-        description="Write the recorded answers of a probe as JSON Lines: labels, trial, text and when it came.",
+        description="Write the recorded answers of a probe as JSON Lines: labels, trial, target, text, time.",
     )
     export.add_argument("probe", type=Path, help="probe file")
-    export.add_argument(
-        "--target",
-        default=os.environ.get("PYTEST_FAIRNESS_TARGET") or DEFAULT_TARGET,
-        help="whose answers (environment: PYTEST_FAIRNESS_TARGET, default: local)",
-    )
+    export.add_argument("--target", help="whose answers (default: everybody's)")
     export.add_argument("--base-url", default=os.environ.get("OPENAI_BASE_URL"), help="endpoint of an openai: target")
     export.add_argument("--target-version", help="as fairness_target_version in the ini")
     export.add_argument("--store", type=Path, help="file of recorded responses (default: .fairness/responses.sqlite)")
-    export.add_argument("--trials", type=int, help="override the probe's trials")
     export.add_argument("-o", "--output", type=Path, help="file to write (default: standard output)")
     export.set_defaults(run=_export)
     schema = commands.add_parser("schema", help="print the JSON Schema of probe files")
@@ -66,12 +61,15 @@ def _export(chosen: argparse.Namespace) -> None:
 
 def _recorded(chosen: argparse.Namespace) -> Iterator[dict[str, Json]]:
     from pytest_fairness import probe as probes
-    from pytest_fairness.response.store import response_key
     from pytest_fairness.run import Run
 
     root = Path.cwd()
     settings = RunSettings(
-        root=root, target=chosen.target, base_url=chosen.base_url, target_version=chosen.target_version, replay=True
+        root=root,
+        target=chosen.target or DEFAULT_TARGET,
+        base_url=chosen.base_url,
+        target_version=chosen.target_version,
+        replay=True,
     )
     with Run(replace(settings, store=root / (chosen.store or settings.store))) as run:
         probe = run.load(chosen.probe)
@@ -81,24 +79,24 @@ def _recorded(chosen: argparse.Namespace) -> Iterator[dict[str, Json]]:
             return
         if not run.settings.store.exists():
             raise FairnessError(f"{run.settings.store}: nothing is recorded there. Give the --store that pytest used.")
-        identity = run.open_target().identity
-        prompts = probes.prompts(probe, chosen.trials)
-        keys = [response_key(identity, prompt.request) for prompt in prompts]
-        found = run.store.get(keys, float("-inf"))
+        only = run.open_target().identity if chosen.target else None
+        recorded = [each for each in run.store.everything() if only in (None, each.target)]
+        # As many trials as were ever asked for, whatever the probe says now.
+        prompts = probes.prompts(probe, max((each.request.trial for each in recorded), default=0) + 1)
+        places = {prompt.request: place for place, prompt in enumerate(prompts)}
+        found = [(places[each.request], each.target, each.response) for each in recorded if each.request in places]
         if not found:
-            raise AnswersMissing(
-                f"no answers of {chosen.target} to {chosen.probe} are recorded. Whose then? See --target."
-            )
-        for key, prompt in zip(keys, prompts, strict=True):
-            if key in found:
-                response = found[key]
-                yield {
-                    "labels": dict(prompt.labels),
-                    "trial": prompt.trial,
-                    "text": response.text,
-                    "finish_reason": response.finish_reason,
-                    "created": response.created,
-                }
+            whose = f" of {chosen.target}" if chosen.target else ""
+            raise AnswersMissing(f"no answers{whose} to {chosen.probe} are recorded in {run.settings.store}.")
+        for place, target, response in sorted(found, key=lambda answer: answer[:2]):
+            yield {
+                "labels": dict(prompts[place].labels),
+                "trial": prompts[place].trial,
+                "target": target,
+                "text": response.text,
+                "finish_reason": response.finish_reason,
+                "created": response.created,
+            }
 
 
 def _schema(_chosen: argparse.Namespace) -> None:

@@ -212,8 +212,7 @@ class Walk:
             result = self.pytester.runpytest_inprocess("-p", "no:randomly", *few, *arguments)
         else:
             assert program == "python", command
-            few = ("--trials", TRIALS) if "export" in arguments else ()
-            result = self.pytester.run(sys.executable, *arguments, *few)
+            result = self.pytester.run(sys.executable, *arguments)
         verdict = FAILING.get(f"{command} #{self.commands[command]} of {self.page.name}")
         assert result.ret == (0 if verdict is None else 1), f"{command}\n{result.stdout}\n{result.stderr}"
         if verdict is not None:

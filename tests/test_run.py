@@ -94,6 +94,8 @@ def test_export_writes_recorded_answers_by_label_and_trial(
     assert rows[0]["labels"] == {"name": "Alex", "prompt": "1"}
     assert rows[0]["text"] == "A lamp, a chair and a sturdy table."
     assert [row["trial"] for row in rows[:10]] == list(range(10))
+    assert main(["export", "probes/gifts.yaml"]) == 0
+    assert [json.loads(line) for line in capsys.readouterr().out.splitlines()] == rows
     assert main(["export", "probes/gifts.yaml", "--target", "python:app:polite", "-o", "rows.jsonl"]) == 0
     assert len((project.path / "rows.jsonl").read_text().splitlines()) == 60
     assert len(project.calls()) == 60
