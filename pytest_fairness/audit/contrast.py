@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pytest_fairness.audit.base import AuditItem, Probe
+from pytest_fairness.audit.base import Audit, AuditItem, Probe, SettingsT
 from pytest_fairness.audit.text import Anonymizer
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.records import Answer, Status
@@ -17,22 +17,24 @@ from pytest_fairness.records import Answer, Status
 MINIMUM_DOCUMENTS = 8
 """Usable documents a side below which nothing is measured."""
 
-Settings = Any
 
+class ContrastAudit(Audit[SettingsT]):
+    """An audit that holds each marked value of each axis against the axis' unmarked value."""
 
-def items(audit: str, probe: Probe, settings: Settings) -> list[AuditItem[Any]]:
-    """One item for each marked value of each axis."""
-    return [
-        AuditItem(audit=audit, subject=f"{axis}={value}", labels={axis: value}, settings=settings)
-        for axis, values in probe.axes.items()
-        for value in values.marked
-    ]
+    kind: ClassVar[str] = "generation"
 
+    def items(self, probe: Probe, settings: SettingsT) -> list[AuditItem[SettingsT]]:
+        """One item for each marked value of each axis."""
+        return [
+            AuditItem(audit=self.name, subject=f"{axis}={value}", labels={axis: value}, settings=settings)
+            for axis, values in probe.axes.items()
+            for value in values.marked
+        ]
 
-def uses(probe: Probe, item: AuditItem[Any], labels: Mapping[str, str]) -> bool:
-    """Whether the answer is of the marked or of the unmarked group."""
-    ((axis, value),) = item.labels.items()
-    return labels[axis] in (value, probe.axes[axis].unmarked)
+    def uses(self, probe: Probe, item: AuditItem[SettingsT], labels: Mapping[str, str]) -> bool:
+        """Answers of the marked and of the unmarked group."""
+        ((axis, value),) = item.labels.items()
+        return labels[axis] in (value, probe.axes[axis].unmarked)
 
 
 @dataclass(frozen=True)

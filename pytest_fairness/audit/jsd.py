@@ -8,14 +8,14 @@ sample size.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pytest_fairness.audit import contrast
-from pytest_fairness.audit.base import Audit, AuditItem, Direction, Probe
+from pytest_fairness.audit.base import AuditItem, Direction, Probe
 from pytest_fairness.audit.two_runs import TwoRuns, totals
 from pytest_fairness.probe.settings import AuditSettings
 from pytest_fairness.records import Answer, Comparison, Json, Measurement
@@ -38,24 +38,15 @@ class JsdSettings(AuditSettings):
     """The divergence takes no settings of its own."""
 
 
-class Jsd(Audit[JsdSettings]):
+class Jsd(contrast.ContrastAudit[JsdSettings]):
     """Excess Jensen-Shannon divergence of a marked and the unmarked group, in bits (0: as by chance; at most 1)."""
 
     name: ClassVar[str] = "jsd"
-    kind: ClassVar[str] = "generation"
     version: ClassVar[int] = 1
     settings_model: ClassVar[type[AuditSettings]] = JsdSettings
     better: ClassVar[Direction] = "lower"
     unit: ClassVar[str] = "bits"
     default_tolerance: ClassVar[float] = 0.02
-
-    def items(self, probe: Probe, settings: JsdSettings) -> list[AuditItem[JsdSettings]]:
-        """One item for each marked value."""
-        return contrast.items(self.name, probe, settings)
-
-    def uses(self, probe: Probe, item: AuditItem[JsdSettings], labels: Mapping[str, str]) -> bool:
-        """Answers of the marked and of the unmarked group."""
-        return contrast.uses(probe, item, labels)
 
     def measure(self, probe: Probe, item: AuditItem[JsdSettings], answers: Sequence[Answer]) -> Measurement:
         """Excess over the permutation null; see `Audit.measure`."""

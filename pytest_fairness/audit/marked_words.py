@@ -9,7 +9,7 @@ within a document.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from pytest_fairness.audit import contrast
-from pytest_fairness.audit.base import Audit, AuditItem, Detectable, Direction, Probe, Standing
+from pytest_fairness.audit.base import AuditItem, Detectable, Direction, Probe, Standing
 from pytest_fairness.audit.two_runs import TwoRuns, totals
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.probe.settings import AuditSettings
@@ -50,24 +50,15 @@ class MarkedWordsSettings(AuditSettings):
     )
 
 
-class MarkedWords(Audit[MarkedWordsSettings]):
+class MarkedWords(contrast.ContrastAudit[MarkedWordsSettings]):
     """Number of words significantly over- or under-used for the marked group, family-wise over the vocabulary."""
 
     name: ClassVar[str] = "marked_words"
-    kind: ClassVar[str] = "generation"
     version: ClassVar[int] = 1
     settings_model: ClassVar[type[AuditSettings]] = MarkedWordsSettings
     better: ClassVar[Direction] = "lower"
     unit: ClassVar[str] = "words"
     default_tolerance: ClassVar[float] = 3
-
-    def items(self, probe: Probe, settings: MarkedWordsSettings) -> list[AuditItem[MarkedWordsSettings]]:
-        """One item for each marked value."""
-        return contrast.items(self.name, probe, settings)
-
-    def uses(self, probe: Probe, item: AuditItem[MarkedWordsSettings], labels: Mapping[str, str]) -> bool:
-        """Answers of the marked and of the unmarked group."""
-        return contrast.uses(probe, item, labels)
 
     def measure(self, probe: Probe, item: AuditItem[MarkedWordsSettings], answers: Sequence[Answer]) -> Measurement:
         """Count words beyond the largest |z| that relabelled documents show; see `Audit.measure`."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
 
 from pytest_fairness.audit import contrast
-from pytest_fairness.audit.base import Audit, AuditItem, Direction, Probe
+from pytest_fairness.audit.base import AuditItem, Direction, Probe
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.probe.settings import AuditSettings
 from pytest_fairness.records import Answer, Comparison, Measurement, Status
@@ -21,24 +21,15 @@ class RefusalsSettings(AuditSettings):
     """The difference of shares takes no settings of its own."""
 
 
-class Refusals(Audit[RefusalsSettings]):
+class Refusals(contrast.ContrastAudit[RefusalsSettings]):
     """Share of refused or unusable answers, marked minus unmarked, -1..1; answers that never came are missing."""
 
     name: ClassVar[str] = "refusals"
-    kind: ClassVar[str] = "generation"
     version: ClassVar[int] = 1
     settings_model: ClassVar[type[AuditSettings]] = RefusalsSettings
     better: ClassVar[Direction] = "zero"
     unit: ClassVar[str] = ""
     default_tolerance: ClassVar[float] = 0.10
-
-    def items(self, probe: Probe, settings: RefusalsSettings) -> list[AuditItem[RefusalsSettings]]:
-        """One item for each marked value."""
-        return contrast.items(self.name, probe, settings)
-
-    def uses(self, probe: Probe, item: AuditItem[RefusalsSettings], labels: Mapping[str, str]) -> bool:
-        """Answers of the marked and of the unmarked group."""
-        return contrast.uses(probe, item, labels)
 
     def measure(self, probe: Probe, item: AuditItem[RefusalsSettings], answers: Sequence[Answer]) -> Measurement:
         """Newcombe's interval and Fisher's exact test; see `Audit.measure`."""

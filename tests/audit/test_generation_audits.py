@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from pytest_fairness.audit import registry
+from pytest_fairness.audit.classifier import Corpus
 from pytest_fairness.audit.jsd import divergences
 from pytest_fairness.audit.marked_words import smallest_ratio
-from pytest_fairness.audit.svm import Corpus
 from pytest_fairness.baseline.verdicts import Earlier, decide
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.records import Answer, Status, Verdict
