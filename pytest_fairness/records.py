@@ -157,6 +157,7 @@ class Comparison:
         standard_error: of `value`.
         p_value: one-sided, of the hypothesis that nothing changed.
         paired: whether the baseline's own answers were at hand; if not, only its stored value and standard error were.
+        repeated: whether every trial repeats the same answer in both runs, so that trials are no sample of anything.
         details: what the report shows of the change, plain JSON.
     """
 
@@ -165,6 +166,7 @@ class Comparison:
     standard_error: float | None
     p_value: float | None
     paired: bool = True
+    repeated: bool = False
     details: Mapping[str, Json] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Json]:

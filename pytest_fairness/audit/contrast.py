@@ -130,6 +130,24 @@ class Documents:
             stratum_names=names,
         )
 
+    @classmethod
+    def of_answers(cls, probe: Probe, item: AuditItem[Any], answers: Sequence[Answer]) -> Documents:
+        """Read the usable answers of an item; see `of`."""
+        return cls.of(probe, Groups.of(probe, item, answers))
+
+    @property
+    def repeat_only(self) -> bool:
+        """Whether each cell is one answer over and over, in too few strata to be a sample by themselves.
+
+        A system that is asked at temperature 0 answers like this. One changed word then shows in every trial, which is
+        no more evidence than a single trial.
+        """
+        cells: dict[tuple[int, bool], set[tuple[str, ...]]] = {}
+        for words, stratum, marked in zip(self.words, self.strata, self.marked, strict=True):
+            cells.setdefault((int(stratum), bool(marked)), set()).add(words)
+        once_each = all(len(different) == 1 for different in cells.values())
+        return once_each and len(self.words) > len(cells) and len(self.stratum_names) < MINIMUM_DOCUMENTS
+
     def counts(self, minimum_documents: int = 1) -> tuple[list[str], NDArray[np.float64]]:
         """The vocabulary, sorted, and the (documents, words) counts of it.
 

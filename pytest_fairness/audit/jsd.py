@@ -81,7 +81,7 @@ class Jsd(contrast.ContrastAudit[JsdSettings]):
         self, probe: Probe, item: AuditItem[JsdSettings], now: Sequence[Answer], then: Sequence[Answer]
     ) -> Comparison:
         """Change of the excess, with run labels swapped between documents of one cell; see `Audit.compare`."""
-        both = [contrast.Documents.of(probe, contrast.Groups.of(probe, item, run)) for run in (now, then)]
+        both = [contrast.Documents.of_answers(probe, item, run) for run in (now, then)]
         runs = TwoRuns.of(both[0], both[1])
         random = resampling.generator(f"{item.seed}/compare")
         first, second = runs.as_observed(random)
@@ -107,6 +107,7 @@ class Jsd(contrast.ContrastAudit[JsdSettings]):
             interval=normal.interval(value, error),
             standard_error=error,
             p_value=resampling.p_value(null, value, exact=False),
+            repeated=all(run.repeat_only for run in both),
         )
 
     def describe(self, measurement: Measurement) -> str:

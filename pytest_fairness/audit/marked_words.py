@@ -111,7 +111,8 @@ class MarkedWords(contrast.ContrastAudit[MarkedWordsSettings]):
         self, probe: Probe, item: AuditItem[MarkedWordsSettings], now: Sequence[Answer], then: Sequence[Answer]
     ) -> Comparison:
         """Words whose association with either group grew, family-wise; the change's `value` is their number."""
-        runs = TwoRuns.of_answers(probe, item, now, then, MINIMUM_DOCUMENTS_OF_A_WORD)
+        both = [contrast.Documents.of_answers(probe, item, run) for run in (now, then)]
+        runs = TwoRuns.of(both[0], both[1], MINIMUM_DOCUMENTS_OF_A_WORD)
         if len(runs.vocabulary) < 2:
             raise NotMeasurable("the answers share fewer than two words that occur in three documents")
         random = resampling.generator(f"{item.seed}/compare")
@@ -144,6 +145,7 @@ class MarkedWords(contrast.ContrastAudit[MarkedWordsSettings]):
             interval=None,
             standard_error=None,
             p_value=resampling.p_value(largest, float(growth.max()), exact=False),
+            repeated=all(run.repeat_only for run in both),
             details={
                 "grown": grown,
                 "growth_threshold": threshold,

@@ -92,7 +92,7 @@ class Svm(contrast.ContrastAudit[SvmSettings]):
         """Change of the balanced accuracy, with run labels swapped between documents of one cell."""
         random = resampling.generator(f"{item.seed}/compare")
         features = item.settings.features
-        both = [contrast.Documents.of(probe, contrast.Groups.of(probe, item, run)) for run in (now, then)]
+        both = [contrast.Documents.of_answers(probe, item, run) for run in (now, then)]
         pooled = TwoRuns.of(both[0], both[1], MINIMUM_DOCUMENTS_OF_A_WORD)
 
         def corpus(selection: Bools) -> Corpus:

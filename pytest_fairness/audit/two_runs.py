@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pytest_fairness.audit.base import AuditItem, Probe
-from pytest_fairness.audit.contrast import Documents, Groups, count_words
-from pytest_fairness.records import Answer
+from pytest_fairness.audit.contrast import Documents, count_words
 from pytest_fairness.stats import resampling
 
 Bools = NDArray[np.bool_]
@@ -53,23 +49,6 @@ class TwoRuns:
             strata=np.array(strata, dtype=np.int64),
             now=np.repeat([True, False], [len(now.words), len(then.words)]),
         )
-
-    @classmethod
-    def of_answers(
-        cls,
-        probe: Probe,
-        item: AuditItem[Any],
-        now: Sequence[Answer],
-        then: Sequence[Answer],
-        minimum_documents: int = 1,
-    ) -> TwoRuns:
-        """The documents of an item's answers in both runs.
-
-        Raises:
-            NotMeasurable: either run has too few usable answers.
-        """
-        present, earlier = (Documents.of(probe, Groups.of(probe, item, answers)) for answers in (now, then))
-        return cls.of(present, earlier, minimum_documents)
 
     @classmethod
     def single(cls, now: Documents) -> TwoRuns:

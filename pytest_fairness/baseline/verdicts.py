@@ -80,6 +80,12 @@ def decide(
     because = f". Driven by {', '.join(driven)}." if driven else "."
 
     to_baseline, to_limit = _standings(audit, item, measurement, earlier, comparison, tolerance)
+    if to_baseline == "beyond" and comparison is not None and comparison.repeated and item.settings.gate != "point":
+        return verdict(
+            VerdictName.INCONCLUSIVE,
+            f"{what}; worse, but every trial repeats the same answer, so that it is one observation. Set "
+            f"`sampling.temperature`, or give several prompts{because}",
+        )
     if to_baseline == "beyond":
         return verdict(VerdictName.REGRESSION, what + because)
     if to_limit == "beyond":

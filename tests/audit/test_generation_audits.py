@@ -212,3 +212,17 @@ def test_the_change_is_the_difference_of_the_two_values(name: str) -> None:
         audit.measure(PROBE, subject, then).value
     )
     assert audit.compare(PROBE, subject, now, then).value == pytest.approx(change, abs=1e-12)
+
+
+@pytest.mark.parametrize("name", ["jsd", "marked_words"])
+def test_a_system_that_repeats_itself_is_one_observation_however_often_it_is_asked(name: str) -> None:
+    def repeating(seed: int, bias: float) -> list[Answer]:
+        """What is asked at temperature 0: the first answer of each cell, over and over."""
+        run = answers(seed, bias=bias)
+        first = {tuple(sorted(a.labels.items())): a.content for a in run if a.trial == 0}
+        return [replace(a, content=first[tuple(sorted(a.labels.items()))]) for a in run]
+
+    verdict = judge(name, repeating(1, 0.9), repeating(2, 0.0))
+    assert verdict.name == "inconclusive"
+    assert "every trial repeats the same answer" in verdict.reason
+    assert judge(name, repeating(1, 0.9), repeating(1, 0.9)).name.outcome != "failed"
