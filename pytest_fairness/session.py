@@ -237,7 +237,9 @@ class FairnessSession:
         if isinstance(item, FairnessItem) and call.when == "setup" and erred:
             self.keep(item, unjudged(item.part, erred, item.nodeid), None, siblings=item.siblings)
         report = yield
-        if call.excinfo and isinstance(error, FairnessError | Unfair) and not self.config.getoption("fulltrace", False):
+        # Of a time limit's failure too a probe item has no code of the user's to show.
+        ours = (FairnessError, pytest.fail.Exception) if isinstance(item, FairnessItem) else (FairnessError, Unfair)
+        if call.excinfo and isinstance(error, ours) and not self.config.getoption("fulltrace", False):
             report.longrepr = shown_alone(call.excinfo, item)
         records = item.stash.get(RECORDS, [])
         if call.when == "call" or error:

@@ -24,6 +24,7 @@ def test_a_timeout_covers_the_waiting_and_what_came_stays_recorded(project: Proj
         result = project.run("--fairness", "--timeout", "1", *arguments, server.url, target="openai:tiny")
         result.assert_outcomes(errors=1)
         assert says(result, "Timeout (>1.0s)")
+        assert not says(result, "pluggy/_manager.py"), "an item of a probe shows no traceback through pytest"
         first = server.count
         assert 0 < first < 200
         server.delay = 0
