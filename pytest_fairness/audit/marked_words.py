@@ -175,7 +175,9 @@ class MarkedWords(contrast.ContrastAudit[MarkedWordsSettings]):
         tolerance: float,
     ) -> Detectable:
         """The smallest factor by which a word used once a document must grow for the run to show it; 3 is enough."""
-        ratio = measurement.details["smallest_ratio"] if comparison is None else comparison.details["smallest_growth"]
+        ratio = measurement.details["smallest_ratio"]
+        if comparison is not None and comparison.paired:
+            ratio = comparison.details["smallest_growth"]
         # Log-odds shrink with the square root of the documents.
         factor = 1.0 if ratio <= TRIPLING else (math.log(min(ratio, LARGEST_RATIO)) / math.log(TRIPLING)) ** 2
         return Detectable(ratio, enough=ratio <= TRIPLING, times_more_units=factor)

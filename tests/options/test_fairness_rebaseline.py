@@ -131,6 +131,22 @@ def test_answers_are_left_out_where_the_ini_says_so(project: Project) -> None:
     assert says(result, "the baseline's answers are absent")
 
 
+def test_every_audit_is_judged_by_a_baseline_without_its_answers(project: Project) -> None:
+    project.write("pytest.ini", ini(fairness_baseline_responses="false"))
+    words = ("lamp", "chair", "soap", "tea", "coat", "pen")
+    names = ("Alex", "Kim")
+    rows = [f"{names[n % 2]},{words[n % 6]} {words[n * n % 5]} {words[n // 7]} {n}" for n in range(40)]
+    project.write("probes/data.csv", "\n".join(["name,text", *rows, ""]))
+    project.probe(
+        text="kind: generation\naxes: {name: {unmarked: Alex, marked: [Kim]}}\nresponses: {file: data.csv}\n"
+        "audits: {marked_words: , svm: , jsd: , refusals: }\n"
+    )
+    project.run("--fairness-rebaseline")
+    result = project.run("--fairness")
+    assert set(project.verdicts().values()) <= {"pass", "inconclusive"}, result.stdout.str()
+    assert len(project.verdicts()) == 4
+
+
 def test_a_baseline_that_cannot_be_written_fails_the_run_in_one_line(project: Project) -> None:
     project.probe(text=UNLIMITED)
     project.write("baselines", "a file where the folder should be")
