@@ -117,7 +117,7 @@ class Entry:
 
     def to_json(self) -> dict[str, Json]:
         """Plain JSON, its numbers at 6 significant digits."""
-        return {field.name: _rounded(getattr(self, field.name)) for field in fields(self)}
+        return {field.name: rounded(getattr(self, field.name)) for field in fields(self)}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Json]) -> Self:
@@ -317,14 +317,15 @@ def _dated(entry: Entry, old: Entry | None) -> Entry:
     return entry
 
 
-def _rounded(value: Json) -> Json:
+def rounded(value: Json) -> Json:
+    """JSON with its numbers at the 6 significant digits that summaries keep."""
     if isinstance(value, float):
         # `+ 0.0` makes a negative zero positive; an infinite end leaves nothing to write.
         return float(f"{value:.6g}") + 0.0 if abs(value) < float("inf") else None
     if isinstance(value, Mapping):
-        return {str(key): _rounded(item) for key, item in value.items()}
+        return {str(key): rounded(item) for key, item in value.items()}
     if isinstance(value, tuple | list):
-        ends = [_rounded(item) for item in value]
+        ends = [rounded(item) for item in value]
         return None if None in ends else ends
     return value
 

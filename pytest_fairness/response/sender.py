@@ -69,7 +69,7 @@ class Sender:
         self._arrived: list[Arrival] = []
         self._stop_at = math.inf
         self._last_success = self._last_claim = self._last_renewal = 0.0
-        self._last_fault = "none"
+        self._last_fault = ""
 
     # From any thread
 
@@ -207,9 +207,10 @@ class Sender:
         self._threads.close()
 
     def _given_up(self) -> str:
+        last = f"Last fault: {self._last_fault}" if self._last_fault else "Is it up, and its address right?"
         return (
             f"given up: {self._target.name} gave no answer for {self._settings.give_up:g} seconds (ini "
-            f"fairness_give_up); what came before is recorded. Last fault: {self._last_fault}"
+            f"fairness_give_up); what came before is recorded. {last}"
         )
 
     # In the store's thread

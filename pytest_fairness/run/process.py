@@ -154,7 +154,9 @@ class Run:
     def _compare(self, measured: Measured, entry: files.Entry, rows: Iterable[Row]) -> Comparison:
         part = measured.part
         then = [part.read(row) for row in rows if part.uses(row.labels)]
-        by_value = partial(part.audit.compare_values, measured.measurement, entry.value, entry.standard_error)
+        # As baselines keep it, or a run would differ from itself by rounding.
+        rounded = replace(measured.measurement, value=files.rounded(measured.value))
+        by_value = partial(part.audit.compare_values, rounded, entry.value, entry.standard_error)
         if not then:
             return by_value(paired=False)
         key = key_of("compare", part, measured.answers, then)

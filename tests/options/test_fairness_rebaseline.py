@@ -145,6 +145,7 @@ def test_every_audit_is_judged_by_a_baseline_without_its_answers(project: Projec
     result = project.run("--fairness")
     assert set(project.verdicts().values()) <= {"pass", "inconclusive"}, result.stdout.str()
     assert len(project.verdicts()) == 4
+    assert not shows(result, ": worse by"), "a run differs from itself by no rounding"
 
 
 def test_a_baseline_that_cannot_be_written_fails_the_run_in_one_line(project: Project) -> None:
