@@ -13,7 +13,7 @@ from pathlib import Path
 
 from pytest_fairness import __version__
 from pytest_fairness.errors import AnswersMissing, FairnessError
-from pytest_fairness.records import Json
+from pytest_fairness.records import Answer, Json
 from pytest_fairness.settings import DEFAULT_TARGET, RunSettings
 
 
@@ -66,6 +66,7 @@ def _export(chosen: argparse.Namespace) -> None:
 
 def _recorded(chosen: argparse.Namespace) -> Iterator[dict[str, Json]]:
     from pytest_fairness import probe as probes
+    from pytest_fairness.response import reading
     from pytest_fairness.response.store import response_key
     from pytest_fairness.run import Run
 
@@ -83,15 +84,19 @@ def _recorded(chosen: argparse.Namespace) -> Iterator[dict[str, Json]]:
             raise FairnessError(f"{run.settings.store}: nothing is recorded there. Give the --store that pytest used.")
         identity = run.open_target().identity
         prompts = probes.prompts(probe, chosen.trials)
-        keys = [response_key(identity, prompt.request) for prompt in prompts]
-        found = run.store.get(keys, float("-inf"))
-        if not found:
-            raise AnswersMissing(
-                f"no answers of {chosen.target} to {chosen.probe} are recorded. Whose then? See --target."
-            )
-        for key, prompt in zip(keys, prompts, strict=True):
-            if key in found:
-                response = found[key]
+        answers: list[Answer] = []
+        while prompts:
+            keys = [response_key(identity, prompt.request) for prompt in prompts]
+            found = run.store.get(keys, float("-inf"))
+            if not found and not answers:
+                raise AnswersMissing(
+                    f"no answers of {chosen.target} to {chosen.probe} are recorded. Whose then? See --target."
+                )
+            recorded = [(prompt, found[key]) for key, prompt in zip(keys, prompts, strict=True) if key in found]
+            answers += [reading.answer(prompt, response) for prompt, response in recorded]
+            # What was never asked again is not asked for once more.
+            prompts = probes.follow_ups(probe, answers) if recorded else []
+            for prompt, response in recorded:
                 yield {
                     "labels": dict(prompt.labels),
                     "trial": prompt.trial,

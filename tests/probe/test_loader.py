@@ -96,7 +96,7 @@ audits:
         "1:7: unknown kind 'generatoin': did you mean 'generation'?",
         "2:7: `name` must be letters, digits, '.', '_' and '-', beginning with a letter or digit, as it names files",
         "5:11: unknown placeholder '{rase}': did you mean 'race'?",
-        f"5:22: '{{race.__class__}}' is no placeholder: only an axis' bare name stands between braces; {LITERAL}",
+        f"5:22: '{{race.__class__}}' is no placeholder: only a bare name stands between braces; {LITERAL}",
         f"6:9: a single '{{' in a prompt: {LITERAL}",
         '7:5: `prompt[1]` must be text, but no without quotes is a boolean: write "no"',
         '9:22: `axes.race.unmarked` must be text, but no without quotes is a boolean: write "no"',
