@@ -178,11 +178,12 @@ def as_line(value: Json) -> str:
 
 
 def _written_as(value: object) -> str:
-    return "mapping" if isinstance(value, Mapping) else "list"
+    # A model asks about itself when it is written out.
+    return "mapping" if isinstance(value, Mapping | ProbeModel) else "list"
 
 
 def _named(value: object) -> str:
-    return "mapping" if isinstance(value, Mapping) else "text"
+    return "mapping" if isinstance(value, Mapping | ProbeModel) else "text"
 
 
 InlineEntity = Annotated[

@@ -50,7 +50,8 @@ class Translation(ProbeModel):
 
 
 def _which(value: object) -> str:
-    return "translation" if isinstance(value, Mapping) and TRANSLATED & value.keys() else "typos"
+    translated = isinstance(value, Mapping) and bool(TRANSLATED & value.keys())
+    return "translation" if translated or isinstance(value, Translation) else "typos"
 
 
 Perturbation = Annotated[

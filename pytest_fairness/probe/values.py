@@ -44,7 +44,8 @@ class Attribute:
 
 
 def _written_as(value: object) -> str:
-    return "mapping" if isinstance(value, Mapping) else "text"
+    # A model asks about itself when it is written out.
+    return "mapping" if isinstance(value, Mapping | ProbeModel) else "text"
 
 
 WrittenValue = Annotated[
