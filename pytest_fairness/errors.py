@@ -1,9 +1,11 @@
 """What can go wrong, each with a message that names the file or setting and the cure.
 
-Every error that a user can cause derives from `FairnessError`; its text is complete, so it is shown without a traceback.
+Every error that a user can cause is a `FairnessError`; its text is complete, so it is shown without a traceback.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 
 class FairnessError(Exception):
@@ -36,3 +38,11 @@ class NotMeasurable(FairnessError):
 
 class BaselineError(FairnessError):
     """A baseline file cannot be read or written."""
+
+
+class BaselineStale(FairnessError):
+    """The baseline was made from something else than this run; `parts` name what differs (`list of entities`)."""
+
+    def __init__(self, parts: Sequence[str]) -> None:
+        super().__init__(f"the baseline was made from another {', '.join(parts)}")
+        self.parts = tuple(parts)
