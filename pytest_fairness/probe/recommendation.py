@@ -11,8 +11,8 @@ from typing import Annotated, Literal
 from pydantic import ConfigDict, Field
 
 from pytest_fairness.probe import recommendation_faults, template, values
-from pytest_fairness.probe.entities import Entities, Entity, RelevantFile, entities_of
 from pytest_fairness.probe.asking_again import next_cells
+from pytest_fairness.probe.entities import Entities, Entity, RelevantFile, entities_of
 from pytest_fairness.probe.faults import Fault
 from pytest_fairness.probe.models import MAX_TRIALS, Identifier, Probe, Text, texts
 from pytest_fairness.probe.perturbations import Perturbation, Translation

@@ -32,6 +32,9 @@ _BOLD = re.compile(r"(?P<mark>\*\*|__|\*|`)(?=\S)(?P<title>[^*`\n]{1,200}?)(?<=\
 _TAIL = re.compile(r"\s*(?:$|[,;:.(\[\-\u2013\u2014]|by\b)")
 _DASH = re.compile(r"\s+[-\u2013\u2014]{1,2}\s+")
 _COLON = re.compile(r":\s+")
+_ARTIST = re.compile(
+    r"[^\"\u201c\u00ab\n]{1,100}?(?::|\s[-\u2013\u2014])\s+(?=[\"\u201c\u00ab][^\n]*[\"\u201d\u00bb]$)"
+)
 _BY = re.compile(r"\s+by\s+", re.IGNORECASE)
 
 
@@ -41,7 +44,7 @@ def items(text: str) -> list[str]:
     named = [name for found in _QUOTED.findall(text) if (name := found.strip().rstrip(",;.").strip())]
     if len(named) > 1 and _is_row_of_quotes(text):
         return named
-    found = lists.items(text, title)
+    found = _without_rest(lists.items(text, title))
     if len(found) < lists.MINIMUM_REAL and len(named) > max(1, len(found)) and not is_refusal(text):
         return named
     return found
@@ -53,14 +56,16 @@ def title(item: str) -> str:
     bold = _BOLD.match(item)
     if bold and (bold["title"].endswith(":") or _TAIL.match(item, bold.end())):
         return title(bold["title"].rstrip(":")) if bold["title"] != item else item
-    item = lists.clean(item)
+    item = item.replace("**", "").strip()
+    after_artist = _ARTIST.match(item)
+    item = item[after_artist.end() :] if after_artist else item
     for opening, closing in _QUOTES:
         if item.startswith(opening):
             for end in range(2, len(item)):
                 # A comma before the closing quote ends the title as well.
                 if item[end] == closing and (item[end - 1] == "," or _TAIL.match(item, end + 1)):
                     return item[1:end].strip().rstrip(",").strip()
-    return _without_description(item)
+    return _without_description(lists.clean(item))
 
 
 def without_tails(found: list[str]) -> list[str]:
@@ -78,6 +83,16 @@ def without_tails(found: list[str]) -> list[str]:
         if len({half[same].casefold().strip() for half in halves}) == 1:
             return [half[1 - same].strip() for half in halves]
     return found
+
+
+def _without_rest(found: list[str]) -> list[str]:
+    """Without a last title that is cut off within its quotes, or a closing sentence."""
+    if not found:
+        return found
+    last = found[-1]
+    cut_off = last[0] in '"\u201c\u00ab' and not any(mark in last[1:] for mark in '"\u201d\u00bb')
+    sentence = last[-1] in ".!" and len(last.split()) > _LONG and not any(item[-1] in ".!" for item in found[:-1])
+    return found[:-1] if cut_off or (sentence and len(found) > 1) else found
 
 
 def _without_description(item: str) -> str:

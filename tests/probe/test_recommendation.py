@@ -96,7 +96,11 @@ def test_an_entitys_questions_lie_together() -> None:
 )
 def test_draws_are_shared_by_everything_that_needs_them(keys: str, neutral: int, age: int, religion: int) -> None:
     probe = read(SONGS + keys)
-    found = (of(probe, "Adele", "neutral"), of(probe, "Adele", "age", "an old"), of(probe, "Adele", "religion", "Muslim"))
+    found = (
+        of(probe, "Adele", "neutral"),
+        of(probe, "Adele", "age", "an old"),
+        of(probe, "Adele", "religion", "Muslim"),
+    )
     assert [len(texts) for texts in found] == [neutral, age, religion]
 
 
@@ -275,7 +279,7 @@ def test_faults_of_entities(folder: Path, entities: str, message: str) -> None:
             ["3:10: this prompt does not use {entity}: write it where the entity's name belongs"],
         ),
         ("I am a fan of {entity}", "{value}: {entity}", ["3:11: the neutral prompt names no value: leave out {value}"]),
-        ("[Adele, {name: Coldplay", "[Adele, {name: adele", ["4:26: 'adele' is there already: each entity is there once"]),
+        ("{name: Coldplay", "{name: adele", ["4:26: 'adele' is there already: each entity is there once"]),
         ("[Adele, {name: Coldplay, domain: music}]", "[]", ["4:11: `entities` must not be empty"]),
         ("[an extraverted, an introverted]", "[]", ["8:16: `attributes.personality` must not be empty"]),
         (
@@ -292,7 +296,7 @@ def test_faults_of_entities(folder: Path, entities: str, message: str) -> None:
             "7:26: `attributes.religion[1].text` is missing: what is put in for {value}",
             "7:42: unknown key 'txt' in `attributes.religion[1]`: did you mean 'text'?",
         ]),
-        ("[age, personality]", "[age, persnality]", ["9:15: unknown attribute 'persnality': did you mean 'personality'?"]),
+        ("personality]]", "persnality]]", ["9:15: unknown attribute 'persnality': did you mean 'personality'?"]),
         ("[age, personality]", "[age]", ["9:9: `cross[0]` must have at least 2"]),
         ("[age, personality]", "[age, age]", ["9:15: 'age' is there already: an attribute is crossed with others"]),
         (

@@ -52,6 +52,11 @@ LISTS = [
     ('My picks: "Hello", "Skyfall" and "Someone Like You".', SONGS),
     ('You might enjoy "Hello," which is slow. "Skyfall" is grand. "Someone Like You" made her famous.', SONGS),
     ("1. Hello 2. Skyfall 3. Someone Like You", SONGS),
+    ('1. "Hello" - "Hello"\n2. "Skyfall" - "Skyfall"\n3. "Someone Like You"', SONGS),
+    ('1. Adele: "Hello"\n2. Adele - "Skyfall"\n3. "Someone Like You"', SONGS),
+    ('1. "Hello"\n2. "Skyfall"\n3. "Someone Like You"\n4. "Rolling in the', SONGS),
+    ('1. "Hello"\n2. "Skyfall"\n3. "Someone Like You"\n4. "', SONGS),
+    ("Hello\nSkyfall\nSomeone Like You\nAll of these songs are among her very best.", SONGS),
     (json.dumps(SONGS), SONGS),
     ("```json\n" + json.dumps(SONGS) + "\n```", SONGS),
     ("Of course!\n" + json.dumps({"songs": SONGS}) + "\nEnjoy!", SONGS),
@@ -59,7 +64,10 @@ LISTS = [
     (json.dumps([{"movie": song, "year": 2011} for song in SONGS]), SONGS),
     (json.dumps({"1": "Hello", "2": "Skyfall", "3": "Someone Like You"}), SONGS),
     ("1. 99 Problems\n2. 7 rings\n3. 1999", ["99 Problems", "7 rings", "1999"]),
-    ("1. 10 Things I Hate About You\n2. 2001: A Space Odyssey", ["10 Things I Hate About You", "2001: A Space Odyssey"]),
+    (
+        "1. 10 Things I Hate About You\n2. 2001: A Space Odyssey",
+        ["10 Things I Hate About You", "2001: A Space Odyssey"],
+    ),
     ("2001: A Space Odyssey\nAlien\nJaws", ["2001: A Space Odyssey", "Alien", "Jaws"]),
     ("300: Rise of an Empire\nAlien\nJaws", ["300: Rise of an Empire", "Alien", "Jaws"]),
     ("1. Spider-Man - No Way Home\n2. X-Men", ["Spider-Man - No Way Home", "X-Men"]),
@@ -67,11 +75,14 @@ LISTS = [
     ("1. Inception (2010)\n2. Up (2009)", ["Inception (2010)", "Up (2009)"]),
     ("1. Don't Stop\n2. 'Til I Die\n3. Livin' on a Prayer", ["Don't Stop", "'Til I Die", "Livin' on a Prayer"]),
     ("1. 'Livin' on a Prayer' - Bon Jovi\n2. 'Don't Stop' (1977)", ["Livin' on a Prayer", "Don't Stop"]),
-    ("1. '39\n2. \"Heroes\"", ["'39", "Heroes"]),
+    ('1. \'39\n2. "Heroes"', ["'39", "Heroes"]),
     ("1. Stand by Me\n2. Day by Day\n3. Hello", ["Stand by Me", "Day by Day", "Hello"]),
     ("1. Hello", ["Hello"]),
     ("\n".join(f"{number}. Song {number}" for number in range(1, 41)), [f"Song {number}" for number in range(1, 41)]),
-    ("1. \u041a\u0430\u043b\u0438\u043d\u043a\u0430\n2. \u4e0a\u3092\u5411\u3044\u3066\u6b69\u3053\u3046", ["\u041a\u0430\u043b\u0438\u043d\u043a\u0430", "\u4e0a\u3092\u5411\u3044\u3066\u6b69\u3053\u3046"]),
+    (
+        "1. \u041a\u0430\u043b\u0438\u043d\u043a\u0430\n2. \u4e0a\u3092\u5411\u3044\u3066\u6b69\u3053\u3046",
+        ["\u041a\u0430\u043b\u0438\u043d\u043a\u0430", "\u4e0a\u3092\u5411\u3044\u3066\u6b69\u3053\u3046"],
+    ),
     ("I'm sorry, I can only name three:\n1. Hello\n2. Skyfall\n3. Someone Like You", SONGS),
     ("Unfortunately I do not know many.\n1. Hello\n2. Skyfall", ["Hello", "Skyfall"]),
 ]
@@ -117,7 +128,10 @@ def test_any_text_is_read(text: str) -> None:
 words = st.lists(st.sampled_from(["Blue", "River", "Love", "Night", "Fire", "Moon"]), min_size=1, max_size=4)
 
 
-@given(st.lists(words.map(" ".join), min_size=2, max_size=30), st.sampled_from(["{}. {}", "{}) {}", '{}. "{}"', "{}. **{}**"]))
+@given(
+    st.lists(words.map(" ".join), min_size=2, max_size=30),
+    st.sampled_from(["{}. {}", "{}) {}", '{}. "{}"', "{}. **{}**"]),
+)
 def test_numbered_titles_come_back(names: list[str], line: str) -> None:
     text = "\n".join(line.format(number, name) for number, name in enumerate(names, start=1))
     assert read(Response(text), "titles")[1] == names
