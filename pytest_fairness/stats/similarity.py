@@ -7,6 +7,7 @@ SERP* and PRAG* look at the first list's ranks: exchanging the lists changes the
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from itertools import chain
 from typing import Literal
@@ -46,97 +47,111 @@ def similarities(
         (pairs,) 0..1 where no list repeats an item. NaN where both lists are empty, as two refusals are no agreement;
         0 where one is.
     """
-    if len(first) != len(second):
-        raise ValueError(f"{len(first)} first lists and {len(second)} second ones make no pairs")
-    if not len(first):
-        return np.zeros(0)
+    return Pairs(first, second, variant=variant, k=k).similarities(measure)
+
+
+class Pairs:
+    """Pairs of lists, read once, to be compared by any measure; arguments as in `similarities`."""
+
+    def __init__(
+        self,
+        first: Sequence[Sequence[str]],
+        second: Sequence[Sequence[str]],
+        *,
+        variant: Variant = "normalized",
+        k: int,
+    ) -> None:
+        if len(first) != len(second):
+            raise ValueError(f"{len(first)} first lists and {len(second)} second ones make no pairs")
+        self.variant, self.k = variant, k
+        numbers: defaultdict[str, int] = defaultdict()
+        numbers.default_factory = numbers.__len__
+        self._first, self._second = (_encoded(lists, numbers, k, variant) for lists in (first, second))
+        self._size, self._other_size = (np.count_nonzero(side >= 0, axis=1) for side in (self._first, self._second))
+        # How often each item of the first list stands in the second, and where first; (pairs, k) each.
+        self._times = np.empty(self._first.shape, dtype=np.int64)
+        self._place = np.empty(self._first.shape, dtype=np.int64)
+        for start in range(0, len(first), PAIRS_AT_ONCE):
+            part = slice(start, start + PAIRS_AT_ONCE)
+            self._times[part], self._place[part] = _found(self._first[part], self._second[part], variant)
+        self._present: Bools = self._times > 0
+
+    def similarities(self, measure: Measure) -> Floats:
+        """(pairs,) similarity of each first list to its second one."""
+        # Each measure meets empty lists here, of which it makes nothing.
+        with np.errstate(divide="ignore", invalid="ignore"):
+            match measure:
+                case "jaccard":
+                    found = self._jaccard()
+                case "serp":
+                    found = self._serp()
+                case "prag":
+                    found = self._prag()
+        found[(self._size == 0) | (self._other_size == 0)] = 0.0
+        found[(self._size == 0) & (self._other_size == 0)] = np.nan
+        return found
+
+    def _jaccard(self) -> Floats:
+        shared = _distinct(np.where(self._present, self._first, -1))
+        share: Floats = shared / (_distinct(self._first) + _distinct(self._second) - shared)
+        return share
+
+    def _serp(self) -> Floats:
+        places, k = np.arange(self.k), self.k
+        score: Floats
+        match self.variant:
+            case "normalized":
+                score = self._present @ (k - places) / (k * (k + 1) / 2)
+            case "fairllm":
+                # The weights are one too large, and an item that the second list repeats counts each time.
+                weights = self._size[:, None] - places + 1
+                score = 0.5 * (self._times * weights).sum(axis=1) / (self._other_size * (self._other_size + 1))
+            case "langfair":
+                weights = self._size[:, None] - places + 1
+                score = 0.5 * (self._present * weights).sum(axis=1) / (self._size * (self._size + 1))
+        return score
+
+    def _prag(self) -> Floats:
+        size, agree = self._size, np.zeros(len(self._first), dtype=np.int64)
+        # An item that the second list lacks stands behind all others there, one that is no item before them.
+        place = np.where(self._present, self._place, self.k)
+        place[self._first < 0] = -1
+        place = np.ascontiguousarray(place.T.astype(np.int16))
+        for row in range(self.k - 1):
+            agree += np.count_nonzero(place[row] < place[row + 1 :], axis=0)
+        pairs = size * (size + 1) if self.variant == "langfair" else size * (size - 1) / 2
+        score: Floats = agree / pairs
+        # One item makes no pair: the lists are equal or not.
+        score[size == 1] = (self._first == self._second).all(axis=1)[size == 1]
+        return score
+
+
+def _encoded(lists: Sequence[Sequence[str]], numbers: defaultdict[str, int], k: int, variant: Variant) -> Ints:
+    """(pairs, k) numbers, equal ones for equal items, -1 after the end of a list."""
     if variant == "normalized":
-        first, second = ([list(dict.fromkeys(items[:k])) for items in lists] for lists in (first, second))
-    one, other = _encode(first, second, k)
-    parts = [slice(start, start + PAIRS_AT_ONCE) for start in range(0, len(one), PAIRS_AT_ONCE)]
-    found = np.concatenate([_similarities(one[part], other[part], measure, variant, k) for part in parts])
-    sizes = _sizes(one), _sizes(other)
-    found[(sizes[0] == 0) | (sizes[1] == 0)] = 0.0
-    found[(sizes[0] == 0) & (sizes[1] == 0)] = np.nan
-    return found
+        cut = [[*dict.fromkeys(items[:k])] for items in lists]
+    else:
+        cut = [[*items[:k]] for items in lists]
+    lengths = np.fromiter(map(len, cut), dtype=np.int64, count=len(cut))
+    codes = map(numbers.__getitem__, chain.from_iterable(cut))
+    encoded = np.full((len(cut), k), -1, dtype=np.int32)
+    encoded[np.arange(k) < lengths[:, None]] = np.fromiter(codes, dtype=np.int32, count=int(lengths.sum()))
+    return encoded
 
 
-def _encode(first: Sequence[Sequence[str]], second: Sequence[Sequence[str]], k: int) -> tuple[Ints, Ints]:
-    """Both sides as (pairs, k) numbers, equal ones for equal items, -1 after the end of a list."""
-    cut = [[items[:k] for items in lists] for lists in (first, second)]
-    numbers: dict[str, int] = {item: 0 for lists in cut for items in lists for item in items}
-    numbers = {item: number for number, item in enumerate(numbers)}
-    sides = []
-    for lists in cut:
-        lengths = np.fromiter(map(len, lists), dtype=np.int64, count=len(lists))
-        side = np.full((len(lists), k), -1, dtype=np.int32)
-        codes = map(numbers.__getitem__, chain.from_iterable(lists))
-        side[np.arange(k) < lengths[:, None]] = np.fromiter(codes, dtype=np.int32, count=int(lengths.sum()))
-        sides.append(side)
-    return sides[0], sides[1]
-
-
-def _sizes(lists: Ints) -> NDArray[np.int64]:
-    sizes: NDArray[np.int64] = np.count_nonzero(lists >= 0, axis=1)
-    return sizes
-
-
-def _similarities(first: Ints, second: Ints, measure: Measure, variant: Variant, k: int) -> Floats:
+def _found(first: Ints, second: Ints, variant: Variant) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """How often each item of the first list stands in the second, and where: last for `fairllm`, else first."""
     # (pairs, k, k): whether the item at a place of the first list is the one at a place of the second.
     equal: Bools = (first[:, :, None] == second[:, None, :]) & (first >= 0)[:, :, None]
-    # Each measure meets empty lists, which the caller deals with.
-    with np.errstate(divide="ignore", invalid="ignore"):
-        match measure:
-            case "jaccard":
-                return _jaccard(first, second, equal)
-            case "serp":
-                return _serp(_sizes(first), _sizes(second), equal, variant, k)
-            case "prag":
-                return _prag(first, second, equal, variant)
+    times = np.count_nonzero(equal, axis=2)
+    if variant == "fairllm":
+        return times, equal.shape[2] - 1 - equal[:, :, ::-1].argmax(axis=2)
+    return times, equal.argmax(axis=2)
 
 
-def _jaccard(first: Ints, second: Ints, equal: Bools) -> Floats:
-    new = _first_occurrences(first)
-    shared = np.count_nonzero(equal.any(axis=2) & new, axis=1)
-    union = np.count_nonzero(new, axis=1) + np.count_nonzero(_first_occurrences(second), axis=1) - shared
-    share: Floats = shared / union
-    return share
-
-
-def _first_occurrences(lists: Ints) -> Bools:
-    """(pairs, k) whether an item stands there for the first time in its list."""
-    earlier = np.tri(lists.shape[1], k=-1, dtype=np.bool_)
-    repeated = ((lists[:, :, None] == lists[:, None, :]) & earlier).any(axis=2)
-    fresh: Bools = (lists >= 0) & ~repeated
-    return fresh
-
-
-def _serp(size: NDArray[np.int64], other_size: NDArray[np.int64], equal: Bools, variant: Variant, k: int) -> Floats:
-    places = np.arange(equal.shape[1])
-    score: Floats
-    match variant:
-        case "normalized":
-            score = (equal.any(axis=2) * (k - places)).sum(axis=1) / (k * (k + 1) / 2)
-        case "fairllm":
-            # The weights are one too large, and an item that the second list repeats counts each time.
-            weights = size[:, None] - places + 1
-            score = 0.5 * (equal.sum(axis=2) * weights).sum(axis=1) / (other_size * (other_size + 1))
-        case "langfair":
-            weights = size[:, None] - places + 1
-            score = 0.5 * (equal.any(axis=2) * weights).sum(axis=1) / (size * (size + 1))
-    return score
-
-
-def _prag(first: Ints, second: Ints, equal: Bools, variant: Variant) -> Floats:
-    size, length = _sizes(first), equal.shape[2]
-    present = equal.any(axis=2)
-    found = length - 1 - equal[:, :, ::-1].argmax(axis=2) if variant == "fairllm" else equal.argmax(axis=2)
-    # An item that the second list lacks stands behind all others there.
-    place = np.where(present, found, length).astype(np.int16)
-    listed = first >= 0
-    agree = (place[:, :, None] < place[:, None, :]) & listed[:, None, :] & ~np.tri(length, dtype=np.bool_)
-    pairs = size * (size + 1) if variant == "langfair" else size * (size - 1) / 2
-    score: Floats = np.count_nonzero(agree, axis=(1, 2)) / pairs
-    # One item makes no pair: the lists are equal or not.
-    score[size == 1] = (first == second).all(axis=1)[size == 1]
-    return score
+def _distinct(lists: Ints) -> NDArray[np.int64]:
+    """(pairs,) number of different items, -1 being none."""
+    ordered = np.sort(lists, axis=1)
+    new = ordered[:, 1:] != ordered[:, :-1]
+    count: NDArray[np.int64] = np.count_nonzero(new & (ordered[:, 1:] >= 0), axis=1) + (ordered[:, 0] >= 0)
+    return count

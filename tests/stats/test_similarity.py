@@ -48,7 +48,7 @@ def test_the_highest_values_of_each_scale(k: int) -> None:
         assert similarity(same, same, "jaccard", variant, k) == 1
     assert similarity(same, same, "serp", "normalized", k) == expected["serp_paper"]
     assert similarity(same, same, "prag", "normalized", k) == expected["prag_fairllm_code"]
-    for variant in ("fairllm", "langfair"):
+    for variant in get_args(Variant)[1:]:
         assert similarity(same, same, "serp", variant, k) == pytest.approx(expected["serp_code"])
     assert similarity(same, same, "prag", "fairllm", k) == expected["prag_fairllm_code"]
     assert similarity(same, same, "prag", "langfair", k) == pytest.approx(expected["prag_paper_and_langfair"])
@@ -73,7 +73,7 @@ def test_the_normalized_scale_is_0_to_1_and_1_for_equal_full_lists(
 
 @given(LISTS, LISTS, VARIANTS)
 def test_jaccard_alone_is_symmetric(first: list[str], second: list[str], variant: Variant) -> None:
-    one, other = (similarity(*lists, "jaccard", variant, 8) for lists in ((first, second), (second, first)))
+    one, other = similarity(first, second, "jaccard", variant, 8), similarity(second, first, "jaccard", variant, 8)
     assert one == other or np.isnan([one, other]).all()
     assert similarity(list("ab"), list("bc"), "serp", "normalized", 2) != similarity(
         list("bc"), list("ab"), "serp", "normalized", 2
@@ -84,9 +84,9 @@ def test_jaccard_alone_is_symmetric(first: list[str], second: list[str], variant
 def test_repeated_items_count_once_in_the_normalized_scale(
     first: list[str], second: list[str], measure: Measure
 ) -> None:
-    once = [list(dict.fromkeys(items)) for items in (first, second)]
+    once, other = (list(dict.fromkeys(items)) for items in (first, second))
     assert similarity(first, second, measure, "normalized", 8) == pytest.approx(
-        similarity(*once, measure, "normalized", 8), nan_ok=True
+        similarity(once, other, measure, "normalized", 8), nan_ok=True
     )
 
 
@@ -94,8 +94,9 @@ def test_repeated_items_count_once_in_the_normalized_scale(
 def test_many_pairs_at_once_are_each_as_alone(
     pairs: list[tuple[list[str], list[str]]], measure: Measure, variant: Variant
 ) -> None:
-    together = similarities(*map(list, zip(*pairs, strict=True)), measure=measure, variant=variant, k=6)
-    alone = [similarity(first, second, measure, variant, 6) for first, second in pairs]
+    first, second = ([pair[side] for pair in pairs] for side in (0, 1))
+    together = similarities(first, second, measure=measure, variant=variant, k=6)
+    alone = [similarity(one, other, measure, variant, 6) for one, other in pairs]
     np.testing.assert_array_equal(together, alone)
 
 
