@@ -14,6 +14,8 @@ from pytest_fairness.audit import registry
 from pytest_fairness.baseline.verdicts import Earlier, decide
 from pytest_fairness.errors import BaselineStale, NotMeasurable, ProbeError
 from pytest_fairness.records import Answer, Measurement, Status, Verdict
+from pytest_fairness.stats import blocks
+from pytest_fairness.stats.similarity import similarities
 from tests.audit.listeners import RELIGIONS, K, item, probe, run
 
 PROBE = probe()
@@ -339,3 +341,14 @@ def test_measurements_travel_as_json() -> None:
         measurement = measure(name, answers, subject, known)
         assert Measurement.from_json(measurement.to_json()) == measurement
         assert registry.get("recommendation", name).describe(measurement)
+
+
+def test_the_example_of_the_documentation() -> None:
+    neutral = ["ABC", "EFG", "HIJ"]
+    means = np.array(
+        [similarities(lists, neutral, k=3).mean() for lists in (["ABD", "EFG", "HIK"], ["ABC", "EXY", "LMN"])]
+    )
+    assert means == pytest.approx([0.667, 0.4], abs=0.001)
+    assert blocks.value_range(means) == pytest.approx(0.267, abs=0.001)
+    assert blocks.value_spread(means) == pytest.approx(0.133, abs=0.001)
+    assert blocks.evenness(means) == pytest.approx(0.867, abs=0.001)
