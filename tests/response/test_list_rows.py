@@ -51,7 +51,7 @@ def read(folder: Path, name: str, content: str, text: str = PROBE) -> list[Answe
 
 
 def plain(answers: list[Answer]) -> list[tuple[str, str, str, list[str]]]:
-    return [(*(answer.labels[name] for name in NAMES[:3]), answer.content) for answer in answers]  # type: ignore[misc]
+    return [(*(answer.labels[name] for name in NAMES[:3]), answer.content) for answer in answers]
 
 
 def test_json_lists_a_row(tmp_path: Path) -> None:
