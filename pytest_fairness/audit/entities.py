@@ -243,7 +243,7 @@ class EntityAudit(Audit[SettingsT]):
 
     def drivers(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
         """What moved most: values, then entities; without a baseline the value that is worst off."""
-        if comparison is not None and (moved := comparison.details.get("moved")):
+        if comparison is not None and comparison.value > 0 and (moved := comparison.details.get("moved")):
             first = moved[0]
             name = "mean" if len(moved) == 1 else first["value"]
             values = [f"{name} {first['then']:.2f} to {first['now']:.2f}"]

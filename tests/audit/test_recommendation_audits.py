@@ -352,3 +352,10 @@ def test_the_example_of_the_documentation() -> None:
     assert blocks.value_range(means) == pytest.approx(0.267, abs=0.001)
     assert blocks.value_spread(means) == pytest.approx(0.133, abs=0.001)
     assert blocks.evenness(means) == pytest.approx(0.867, abs=0.001)
+
+
+def test_what_did_not_move_is_no_reason() -> None:
+    answers = refused(run(1), "Muslim", share=0.3)
+    reason = judge("shortfall", answers, answers, limit=0.2).reason
+    assert "Driven by Muslim (p = " in reason
+    assert " to 0.00" not in reason
