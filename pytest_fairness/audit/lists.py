@@ -135,8 +135,8 @@ class Lists:
 
 def prepared(probe: Probe, items: Iterable[str]) -> tuple[str, ...]:
     """Items normalised as the probe says, without empty and repeated ones, in their order."""
-    kept = (normalized(item) if probe.normalize else item for item in items if item.strip())
-    return tuple(dict.fromkeys(item for item in kept if item))
+    kept = map(normalized, items) if probe.normalize else (item for item in items if item.strip())
+    return tuple(filter(None, dict.fromkeys(kept)))
 
 
 def count(draws: Iterable[Draw], groups: Sequence[str], *statuses: Status) -> dict[str, int]:
@@ -158,9 +158,11 @@ def _order(answer: Answer) -> tuple[object, ...]:
 def _draw(probe: Probe, key: tuple[str, str, str, str, int], attempts: Sequence[Answer]) -> Draw:
     entity, attribute, value, perturbation, trial = key
     lists = [tuple(answer.content) if answer.usable else () for answer in attempts]
-    returned = [min(probe.k, len(prepared(probe, items))) for items in lists]
+    whole = [prepared(probe, items) for items in lists]
+    returned = [min(probe.k, len(items)) for items in whole]
     best = max(range(len(attempts)), key=lambda index: (returned[index], attempts[index].usable, -index))
-    items, status = prepared(probe, lists[best][: probe.k]), attempts[best].status
+    status = attempts[best].status
+    items = whole[best] if len(lists[best]) <= probe.k else prepared(probe, lists[best][: probe.k])
     return Draw(
         entity=entity,
         attribute=attribute,

@@ -44,6 +44,8 @@ class Shortfall(BetweenValues[ShortfallSettings]):
         attribute = item.labels["attribute"]
         values = values_of(probe, attribute)
         lists = Lists.of(probe, answers, direct_only=True)
+        reworded = any(answer.labels.get("form") for answer in answers)
+        lists_by_any_wording = Lists.of(probe, answers) if reworded else lists
         draws = [draw for draw in lists.of_group(attribute) if draw.value in values]
         neutral = lists.of_group(NEUTRAL)
         cells: dict[tuple[str, str], list[float]] = {}
@@ -70,7 +72,7 @@ class Shortfall(BetweenValues[ShortfallSettings]):
                     }
                     for group in groups
                 },
-                "indirect": indirect(Lists.of(probe, answers).draws, values),
+                "indirect": indirect(lists_by_any_wording.draws, values),
                 "refused": {value: refused[value] for value in values},
                 "unreadable": {value: unreadable[value] for value in values},
                 "merged": lists.merge_details(),
