@@ -2,12 +2,15 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from io import StringIO
 from pathlib import Path
 
 import pytest
+from jsonschema import Draft7Validator
+from ruamel.yaml import YAML
 
 from pytest_fairness.errors import ProbeError
-from pytest_fairness.probe import RecommendationProbe, follow_ups, parse, prompts, shape
+from pytest_fairness.probe import RecommendationProbe, follow_ups, json_schema, parse, prompts, shape
 from pytest_fairness.records import Answer, Prompt, Status
 from pytest_fairness.response import reading
 from tests.probe.support import AUDITS, faults
@@ -347,3 +350,22 @@ def test_faults_of_perturbations(old: str, new: str, expected: str) -> None:
     assert old in PERTURBED
     (found,) = faults(SONGS + PERTURBED.replace(old, new, 1))
     assert expected in found
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (SONGS, True),
+        (SONGS + PERTURBED, True),
+        (SONGS.replace("[Adele, {name: Coldplay, domain: music}]", "{file: a.csv, column: artist, sample: 3}"), True),
+        (SONGS.replace("neutral:", "neutrl:"), False),
+        (SONGS.replace("label: Muslim, ", ""), False),
+        (SONGS.replace("k: 3", "k: 0"), False),
+        (SONGS.replace("[[age, personality]]", "[[age]]"), False),
+        (SONGS.replace("[Adele, {name: Coldplay, domain: music}]", "[]"), False),
+        (SONGS + PERTURBED.replace("[swap, drop]", "[swop]"), False),
+    ],
+)
+def test_the_schema_sees_what_the_loader_sees(text: str, expected: bool) -> None:
+    data = YAML(typ="safe", pure=True).load(StringIO(text))
+    assert Draft7Validator(json_schema(AUDITS)).is_valid(data) == expected
