@@ -6,15 +6,19 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pytest_fairness import __version__
 from pytest_fairness.errors import AnswersMissing, FairnessError
-from pytest_fairness.records import Json
+from pytest_fairness.records import Answer, Json, Request, Response
 from pytest_fairness.settings import DEFAULT_TARGET, RunSettings
+
+if TYPE_CHECKING:
+    from pytest_fairness.probe import Probe
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -80,23 +84,38 @@ def _recorded(chosen: argparse.Namespace) -> Iterator[dict[str, Json]]:
         if not run.settings.store.exists():
             raise FairnessError(f"{run.settings.store}: nothing is recorded there. Give the --store that pytest used.")
         only = run.open_target().identity if chosen.target else None
-        recorded = [each for each in run.store.everything() if only in (None, each.target)]
-        # As many trials as were ever asked for, whatever the probe says now.
-        prompts = probes.prompts(probe, max((each.request.trial for each in recorded), default=0) + 1)
-        places = {prompt.request: place for place, prompt in enumerate(prompts)}
-        found = [(places[each.request], each.target, each.response) for each in recorded if each.request in places]
-        if not found:
+        recorded: dict[str, dict[Request, Response]] = {}
+        for each in run.store.everything():
+            if only in (None, each.target):
+                recorded.setdefault(each.target, {})[each.request] = each.response
+        lines = [line for target in sorted(recorded) for line in _answers_of(target, probe, recorded[target])]
+        if not lines:
             whose = f" of {chosen.target}" if chosen.target else ""
             raise AnswersMissing(f"no answers{whose} to {chosen.probe} are recorded in {run.settings.store}.")
-        for place, target, response in sorted(found, key=lambda answer: answer[:2]):
+        yield from lines
+
+
+def _answers_of(target: str, probe: Probe, recorded: Mapping[Request, Response]) -> Iterator[dict[str, Json]]:
+    from pytest_fairness import probe as probes
+    from pytest_fairness.probe.models import MAX_TRIALS
+    from pytest_fairness.response import reading
+
+    # As many trials as were ever asked for, whatever the probe says now.
+    trials = max((request.trial for request in recorded if request.trial < MAX_TRIALS), default=0) + 1
+    prompts = probes.prompts(probe, trials)
+    answers: list[Answer] = []
+    while found := [(prompt, recorded[prompt.request]) for prompt in prompts if prompt.request in recorded]:
+        for prompt, response in found:
+            answers.append(reading.answer(prompt, response))
             yield {
-                "labels": dict(prompts[place].labels),
-                "trial": prompts[place].trial,
+                "labels": dict(prompt.labels),
+                "trial": prompt.trial,
                 "target": target,
                 "text": response.text,
                 "finish_reason": response.finish_reason,
                 "created": response.created,
             }
+        prompts = probes.follow_ups(probe, answers)
 
 
 def _schema(_chosen: argparse.Namespace) -> None:

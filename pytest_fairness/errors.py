@@ -5,6 +5,8 @@ Every error that a user can cause derives from `FairnessError`; its text is comp
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 
 class FairnessError(Exception):
     """Base of all errors that are shown to the user as they stand, without a traceback."""
@@ -36,3 +38,11 @@ class NotMeasurable(FairnessError):
 
 class BaselineError(FairnessError):
     """A baseline file cannot be read or written."""
+
+
+class BaselineStale(FairnessError):
+    """The baseline was made from something else than this run; `parts` name what differs (`list of entities`)."""
+
+    def __init__(self, parts: Sequence[str]) -> None:
+        super().__init__(f"the baseline was made from another {', '.join(parts)}")
+        self.parts = tuple(parts)

@@ -14,7 +14,7 @@ from typing import Any, Literal, Self
 Json = Any
 """Any value that `json.dumps` takes as it stands."""
 
-AnswerFormat = Literal["text", "list", "json"]
+AnswerFormat = Literal["text", "list", "titles", "json"]
 Interval = tuple[float, float]
 
 
@@ -100,7 +100,7 @@ class Answer:
         text: what was written, or `None` where nothing came back.
         status: whether it can be measured.
         content: what was read from the text: a string for `text` and `json` (keys and values joined), a list of strings
-            for `list`; `None` unless `status` is `OK`.
+            for `list` and `titles`; `None` unless `status` is `OK`.
     """
 
     labels: Mapping[str, str]

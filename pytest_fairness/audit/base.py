@@ -77,6 +77,7 @@ class Audit(ABC, Generic[SettingsT]):
         better: which values are better: lower, higher, nearer zero, nearer fifty.
         unit: of the value, for sentences; empty for a share or a score.
         default_tolerance: worst acceptable change where the probe names none.
+        counted: what there must be more of where a run is too small: `trials` or `entities`.
     """
 
     name: ClassVar[str]
@@ -86,6 +87,7 @@ class Audit(ABC, Generic[SettingsT]):
     better: ClassVar[Direction]
     unit: ClassVar[str]
     default_tolerance: ClassVar[float]
+    counted: ClassVar[str] = "trials"
 
     @abstractmethod
     def items(self, probe: Probe, settings: SettingsT) -> list[AuditItem[SettingsT]]:

@@ -19,6 +19,15 @@ AUDITS: dict[str, dict[str, str]] = {
         "jsd": "pytest_fairness.audit.jsd:Jsd",
         "refusals": "pytest_fairness.audit.refusals:Refusals",
     },
+    "recommendation": {
+        "snsr": "pytest_fairness.audit.sensitivity:Snsr",
+        "snsv": "pytest_fairness.audit.sensitivity:Snsv",
+        "pafs": "pytest_fairness.audit.sensitivity:Pafs",
+        "uncertainty": "pytest_fairness.audit.uncertainty:Uncertainty",
+        "robustness": "pytest_fairness.audit.robustness:Robustness",
+        "shortfall": "pytest_fairness.audit.shortfall:Shortfall",
+        "quality": "pytest_fairness.audit.quality:Quality",
+    },
 }
 """Kind of probe, then name of the audit, to `module:class`."""
 

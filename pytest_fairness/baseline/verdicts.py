@@ -52,7 +52,8 @@ def decide(
         measurement: of this run.
         earlier: the baseline's entry, or `None` where there is none.
         comparison: of this run with the baseline; `None` without a baseline, or with a stale one.
-        trials: how many trials the probe asked for, for the advice on how many would do; `None` for recorded files.
+        trials: how many trials, or what else `Audit.counted` names, there were, for the advice on how many would do;
+            `None` for recorded files.
         accept: the command that makes or accepts a baseline, for the reason.
     """
     limit, tolerance = item.settings.limit, tolerance_of(audit, item)
@@ -94,11 +95,11 @@ def decide(
         return verdict(VerdictName.PASS, what + ".")
     if "unclear" in (to_baseline, to_limit):
         # Telling twice the tolerance from the tolerance takes an effect of one tolerance to be visible.
-        more = _advice(trials, 4 * max(1.0, _times(seen.effect, tolerance)))
+        more = _advice(audit, trials, 4 * max(1.0, _times(seen.effect, tolerance)))
         return verdict(VerdictName.INCONCLUSIVE, f"{what}; worse, but not beyond doubt. {more}{because[1:]}")
     if not seen.enough:
         effect = math.inf if seen.effect is None else seen.effect
-        more = _advice(trials, seen.times_more_units)
+        more = _advice(audit, trials, seen.times_more_units)
         return verdict(
             VerdictName.INCONCLUSIVE,
             f"{what}; the run is too small: the least it would see is {audit.describe_detectable(effect)}. {more}",
@@ -153,12 +154,12 @@ def _times(effect: float | None, wanted: float) -> float:
     return (effect / (2 * wanted)) ** 2 if effect is not None and wanted > 0 and math.isfinite(effect) else 1.0
 
 
-def _advice(trials: int | None, factor: float) -> str:
+def _advice(audit: Audit[Any], size: int | None, factor: float) -> str:
     if not math.isfinite(factor):
         return "More answers are needed."
-    if trials is None:
+    if size is None:
         return f"About {factor:.1f} times as many answers would do."
-    return f"About {math.ceil(trials * factor)} trials would do (now {trials})."
+    return f"About {math.ceil(size * factor)} {audit.counted} would do (now {size})."
 
 
 def missing_reason(measurement: Measurement) -> str | None:

@@ -9,18 +9,33 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from pytest_fairness.probe.asking import prompts, shape
+    from pytest_fairness.probe.asking import follow_ups, prompts, shape
     from pytest_fairness.probe.generation import GenerationProbe
     from pytest_fairness.probe.loader import load, parse
     from pytest_fairness.probe.models import Probe
+    from pytest_fairness.probe.recommendation import RecommendationProbe
     from pytest_fairness.probe.schema import json_schema, schema_text
     from pytest_fairness.response.rows import rows
 
-__all__ = ["GenerationProbe", "Probe", "json_schema", "load", "parse", "prompts", "rows", "schema_text", "shape"]
+__all__ = [
+    "GenerationProbe",
+    "Probe",
+    "RecommendationProbe",
+    "follow_ups",
+    "json_schema",
+    "load",
+    "parse",
+    "prompts",
+    "rows",
+    "schema_text",
+    "shape",
+]
 
 _HOMES = {
     "GenerationProbe": "pytest_fairness.probe.generation",
     "Probe": "pytest_fairness.probe.models",
+    "RecommendationProbe": "pytest_fairness.probe.recommendation",
+    "follow_ups": "pytest_fairness.probe.asking",
     "json_schema": "pytest_fairness.probe.schema",
     "load": "pytest_fairness.probe.loader",
     "parse": "pytest_fairness.probe.loader",

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from pytest_fairness.probe.models import Probe
-    from pytest_fairness.records import Prompt
+    from pytest_fairness.records import Answer, Prompt
 
 
 def prompts(probe: Probe, trials: int | None = None) -> list[Prompt]:
@@ -21,6 +21,19 @@ def prompts(probe: Probe, trials: int | None = None) -> list[Prompt]:
         Prompts in the order in which they are asked; identical questions of one cell differ only by their trial.
     """
     return probe.questions(trials)
+
+
+def follow_ups(probe: Probe, answers: Sequence[Answer]) -> list[Prompt]:
+    """What is asked next because of the answers: short lists again, refused questions in other words.
+
+    Args:
+        probe: the probe.
+        answers: everything that an item's questions, follow-ups included, have been answered so far.
+
+    Returns:
+        Further prompts, in the order of the answers; none once nothing is left to ask.
+    """
+    return probe.follow_ups(answers)
 
 
 def shape(probe: Probe, labels: Mapping[str, str]) -> dict[str, str]:

@@ -38,7 +38,7 @@ class Axis(ProbeModel):
 class AnswerSettings(ProbeModel):
     """How answers are read."""
 
-    format: AnswerFormat = Field(
+    format: Literal["text", "list", "json"] = Field(
         default="text",
         description="text: as it stands. json: an object or array, its keys and values joined. list: a list of texts.",
     )
@@ -67,6 +67,11 @@ class GenerationProbe(Probe):
         description="Terms that are removed from the answers besides the built-in identity terms and the axes' values; "
         "false removes nothing.",
     )
+
+    @property
+    def answer_format(self) -> AnswerFormat:
+        """How answers are read."""
+        return self.answer.format
 
     @property
     def prompts(self) -> tuple[str, ...]:

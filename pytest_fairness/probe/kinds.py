@@ -5,13 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pytest_fairness.probe.generation import GenerationProbe
+from pytest_fairness.probe.recommendation import RecommendationProbe
 
 if TYPE_CHECKING:
     from pytest_fairness.probe.models import Probe
 
 KINDS: dict[str, type[Probe]] = {
     "generation": GenerationProbe,
+    "recommendation": RecommendationProbe,
 }
 
-ANNOUNCED = ("recommendation", "coreference", "counterfactual", "stereotype")
+ANNOUNCED = ("coreference", "counterfactual", "stereotype")
 """Kinds whose names are taken, and which this version does not read."""

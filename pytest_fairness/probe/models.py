@@ -14,7 +14,7 @@ from pydantic_core import PydanticCustomError
 from pytest_fairness import records
 from pytest_fairness.probe.faults import Fault, quoted
 from pytest_fairness.probe.settings import AuditSettings, ProbeModel
-from pytest_fairness.records import Json, Prompt
+from pytest_fairness.records import Answer, AnswerFormat, Json, Prompt
 
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"
 IDENTIFIER = r"^[A-Za-z_][A-Za-z0-9_]{0,99}$"
@@ -59,7 +59,8 @@ def shown(path: Path, root: Path | None) -> str:
     return path.as_posix()
 
 
-def _loading(info: ValidationInfo) -> Loading:
+def loading(info: ValidationInfo) -> Loading:
+    """What is known of the file while it is validated."""
     return info.context if isinstance(info.context, Loading) else Loading()
 
 
@@ -67,7 +68,7 @@ def _inside_folder(path: Path, info: ValidationInfo) -> Path:
     """The absolute path of a file that a probe names, which lies in the probe's folder."""
     named = quoted(path.as_posix())
     try:
-        folder = _loading(info).path.parent.resolve()
+        folder = loading(info).path.parent.resolve()
         found = (folder / path).resolve()
         inside = found.is_relative_to(folder) and not path.is_absolute()
         exists = inside and found.is_file()
@@ -140,7 +141,8 @@ class ResponsesSettings(ProbeModel):
     )
     columns: dict[str, Line] = Field(
         default_factory=dict,
-        description="The probe's names (axes, text, trial, prompt) to the file's columns; equal names need no entry.",
+        description="The probe's names to the file's columns; equal names need no entry. generation: the axes, text, "
+        "trial, prompt. recommendation: entity, attribute, value, items, rank, trial, domain.",
     )
     strata: tuple[Line, ...] = Field(
         default=(), min_length=1, description="Further columns within whose values answers are compared."
@@ -160,7 +162,7 @@ def _validated(value: Json, info: ValidationInfo) -> Mapping[str, AuditSettings]
         raise PydanticCustomError("audits", "must be a mapping of audits to their settings")
     if not value:
         raise PydanticCustomError("audits", "must name at least one audit")
-    return dict(_loading(info).audits)
+    return dict(loading(info).audits)
 
 
 class Probe(ProbeModel):
@@ -223,6 +225,15 @@ class Probe(ProbeModel):
     def sampling(self) -> records.Sampling:
         """How answers are drawn; the seed is that of the first trial."""
         return records.Sampling(**self.sampling_settings.model_dump())
+
+    @property
+    def answer_format(self) -> AnswerFormat:
+        """How answers are read."""
+        return "text"
+
+    def follow_ups(self, answers: Sequence[Answer]) -> list[Prompt]:
+        """What is asked next, now that these answers are there; nothing more once they are enough."""
+        return []
 
     @classmethod
     def faults(cls, data: Mapping[str, Json]) -> Iterator[Fault]:

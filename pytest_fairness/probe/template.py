@@ -34,6 +34,11 @@ def placeholders(template: str) -> list[str]:
     return list(dict.fromkeys(name for name in names if name is not None))
 
 
+def spans(template: str) -> list[tuple[int, int]]:
+    """Where placeholders and braces stand, as pairs of start and end; everything else is text."""
+    return [match.span() for match in _TOKEN.finditer(template)]
+
+
 def faults(template: str, names: Iterable[str]) -> Iterator[TemplateFault]:
     """What in a template is neither text nor one of the names between braces; the first fifty different pieces."""
     known = list(names)
@@ -51,7 +56,7 @@ def faults(template: str, names: Iterable[str]) -> Iterator[TemplateFault]:
             cure = suggestion(name, known) or ": no axis is declared"
             message = f"unknown placeholder {quoted(piece)}{cure}"
         else:
-            message = f"{quoted(piece)} is no placeholder: only an axis' bare name stands between braces; {_LITERAL}"
+            message = f"{quoted(piece)} is no placeholder: only a bare name stands between braces; {_LITERAL}"
         yield TemplateFault(piece, template.count(piece, 0, match.start()), message)
 
 

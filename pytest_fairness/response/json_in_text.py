@@ -15,7 +15,7 @@ _STRUCTURE = re.compile(r'"(?:[^"\\]|\\.)*+"?|[\[\]{}]', re.DOTALL)
 _MAX_BROKEN = 50
 """Broken pieces after which the search ends, so that no text takes long."""
 
-_TITLES = ("title", "name", "item", "product", "song", "artist")
+_TITLES = ("title", "song_title", "movie_title", "name", "item", "product", "song", "movie", "film", "book", "artist")
 
 
 class Pairs(list[tuple[str, Json]]):
@@ -102,9 +102,11 @@ def _fields(siblings: list[Any]) -> frozenset[str]:
 
 
 def as_list(value: Json) -> list[str]:
-    """The items of an array, of an object's only array, or else the keys of an object."""
+    """The items of an array, of an object's only array, the values of its numbers, or else the keys of an object."""
     if isinstance(value, Pairs):
         arrays = [part for _, part in value if isinstance(part, list) and not isinstance(part, Pairs)]
+        if len(arrays) != 1 and value and all(key.strip().isdecimal() for key, _ in value):
+            return [text for _, part in value if (text := _item(part))]
         if len(arrays) != 1:
             return [key.strip() for key, _ in value if key.strip()]
         value = arrays[0]
@@ -117,4 +119,4 @@ def _item(value: Json) -> str:
         title = next((named[key] for key in _TITLES if key in named), None)
         if title is not None:
             return str(title).strip()
-    return " ".join(flatten(value))
+    return value.strip() if isinstance(value, str) else " ".join(flatten(value))

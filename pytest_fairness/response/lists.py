@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+
+Clean = Callable[[str], str]
+"""Makes an item of what a line holds besides its number or bullet."""
 
 MINIMUM_REAL = 3
 """Items from which on a list is an answer, whatever hedging stands before it."""
@@ -12,7 +16,8 @@ _MAX_LINE = 20_000
 _MAX_ITEM = 200
 _MAX_WORDS = 10
 _NUMBERED = re.compile(
-    r"[ \t]*(?:[*_]{1,2})?(?:\(?\d{1,4}[.):]|#\d{1,4}[.):]?)(?:[*_]{1,2})?(?:[ \t]+|(?=[^\W\d]))(?P<item>\S.*)"
+    r"[ \t]*(?:[*_]{1,2})?(?:\(?(?P<number>\d{1,4})(?:[.)]|(?<!\d{4}):)|#\d{1,4}[.):]?)"
+    r"(?:[*_]{1,2})?(?:[ \t]+|(?=[^\W\d]))(?P<item>\S.*)"
 )
 _BULLETED = re.compile(r"(?P<indent>[ \t]*)(?:[-*+\u2022\u2023\u25aa\u25cf\u2013\u2014])[ \t]+(?P<item>\S.*)")
 _INLINE = re.compile(r"(?:^|(?<=[\s:;,.]))\(?(\d{1,3})[.)][ \t]+")
@@ -22,25 +27,33 @@ _SPEAKER = re.compile(
 _INTRODUCTION = re.compile(r"^[^\n]{0,300}?:\s*(?=\S)")
 
 
-def items(text: str) -> list[str]:
-    """The items of a list, or nothing where the text is prose."""
+def items(text: str, cleaned: Clean | None = None) -> list[str]:
+    """The items of a list, or nothing where the text is prose.
+
+    Args:
+        text: an answer.
+        cleaned: makes an item of what a line holds; as it stands without emphasis and quotes if not given.
+    """
+    cleaned = cleaned or clean
     lines = [line for line in text.split("\n", _MAX_LINES)[:_MAX_LINES] if line.strip()]
-    marked = marked_items(lines)
-    return marked if len(marked) > 1 else _inline(lines) or marked or _unmarked(lines)
+    marked = marked_items(lines, cleaned)
+    return marked if len(marked) > 1 else _inline(lines, cleaned) or marked or _unmarked(lines, cleaned)
 
 
-def marked_items(lines: list[str]) -> list[str]:
+def marked_items(lines: list[str], cleaned: Clean | None = None) -> list[str]:
     """The items of numbered lines, or else of the bulleted lines that are indented least."""
-    numbered = [match["item"] for line in lines if (match := _NUMBERED.match(line))]
-    if numbered:
-        return [item for line in numbered if (item := _clean(line))]
+    cleaned = cleaned or clean
+    numbered = [match for line in lines if (match := _NUMBERED.match(line))]
+    # One number that does not begin a count begins a title: `300: Rise of an Empire`.
+    if len(numbered) > 1 or (numbered and numbered[0]["number"] in (None, "0", "1")):
+        return [item for match in numbered if (item := cleaned(match["item"]))]
     bulleted = [match for line in lines if (match := _BULLETED.match(line))]
     least = min((len(match["indent"].expandtabs()) for match in bulleted), default=0)
     outer = [match["item"] for match in bulleted if len(match["indent"].expandtabs()) == least]
-    return [item for line in outer if (item := _clean(line))]
+    return [item for line in outer if (item := cleaned(line))]
 
 
-def _inline(lines: list[str]) -> list[str]:
+def _inline(lines: list[str], cleaned: Clean) -> list[str]:
     """`1. a 2. b 3. c` on one line."""
     for line in lines:
         if len(line) > _MAX_LINE:
@@ -48,16 +61,16 @@ def _inline(lines: list[str]) -> list[str]:
         marks = list(_INLINE.finditer(line))
         if len(marks) > 1 and [int(mark[1]) for mark in marks] == list(range(1, len(marks) + 1)):
             ends = [mark.start() for mark in marks[1:]] + [len(line)]
-            return [item for mark, end in zip(marks, ends, strict=True) if (item := _clean(line[mark.end() : end]))]
+            return [item for mark, end in zip(marks, ends, strict=True) if (item := cleaned(line[mark.end() : end]))]
     return []
 
 
-def _unmarked(lines: list[str]) -> list[str]:
+def _unmarked(lines: list[str], cleaned: Clean) -> list[str]:
     """One item a line, or one line of them; prose is neither."""
     if len(lines) > 1 and lines[0].rstrip().endswith(":"):
         lines = lines[1:]
     if len(lines) > 1:
-        found = [_clean(line) for line in lines]
+        found = [cleaned(line) for line in lines]
         prose = [item for item in found if len(item) > _MAX_ITEM or _is_sentence(item)]
         return [] if prose else [item for item in found if item]
     if not lines:
@@ -68,7 +81,7 @@ def _unmarked(lines: list[str]) -> list[str]:
         return []
     parts = [re.sub(r"^(?:and|or)\s+", "", part.strip(), flags=re.IGNORECASE) for part in re.split(r"[,;]", line)]
     short = all(len(part) <= _MAX_ITEM and len(part.split()) <= _MAX_WORDS for part in parts)
-    return [item for part in parts if (item := _clean(part))] if short else []
+    return [item for part in parts if (item := cleaned(part))] if short else []
 
 
 def _is_sentence(text: str) -> bool:
@@ -77,8 +90,8 @@ def _is_sentence(text: str) -> bool:
     return ended and (len(text.split()) > _MAX_WORDS * 2 or re.search(r"[.!?]\s+\S", text) is not None)
 
 
-def _clean(item: str) -> str:
-    """Without emphasis, quotes around the whole, and a comma or semicolon at the end."""
+def clean(item: str) -> str:
+    """An item without emphasis, quotes around the whole, and a comma or semicolon at the end."""
     item = item.replace("**", "").replace("__", "").strip().rstrip(",;").strip()
     if len(item) > 1 and (item[0], item[-1]) in {('"', '"'), ("'", "'"), ("\u201c", "\u201d"), ("`", "`"), ("*", "*")}:
         item = item[1:-1].strip()

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable
 
 from pytest_fairness.records import Answer, AnswerFormat, Json, Prompt, Response, Status
-from pytest_fairness.response import json_in_text, lists
+from pytest_fairness.response import json_in_text, lists, titles
 from pytest_fairness.response.refusals import is_refusal
 
 _JSON_BEGINS = re.compile(r"(?:```\w*\s*)?[\[{]")
@@ -36,7 +36,8 @@ def read(response: Response | None, answer_format: AnswerFormat) -> tuple[Status
         answer_format: what was asked for.
 
     Returns:
-        The status, and where it is `OK` the content: a string for `text` and `json`, strings for `list`; else `None`.
+        The status, and where it is `OK` the content: a string for `text` and `json`, strings for `list` and `titles`;
+        else `None`.
     """
     if response is None:
         return Status.FAILED, None
@@ -71,23 +72,36 @@ def _json(text: str) -> tuple[str | None, bool]:
 
 
 def _list(text: str) -> tuple[list[str], bool]:
-    items = [whole_characters(item) for item in _items(text)]
+    return _with_refusal(text, _items(text, lists.items))
+
+
+def _titles(text: str) -> tuple[list[str], bool]:
+    return _with_refusal(text, titles.without_tails(_items(text, titles.items)))
+
+
+def _with_refusal(text: str, items: list[str]) -> tuple[list[str], bool]:
+    items = [whole_characters(item) for item in items]
     if len(items) >= lists.MINIMUM_REAL:
         return items, False
     return items, is_refusal(text) or (len(items) == 1 and is_refusal(items[0]))
 
 
-def _items(text: str) -> list[str]:
+def _items(text: str, unstructured: Callable[[str], list[str]]) -> list[str]:
     found = json_in_text.find(text)
     if found is not None:
         return json_in_text.as_list(found)
     # JSON that is cut off or broken is no list of its pieces.
-    return [] if _JSON_BEGINS.match(text) else lists.items(text)
+    return [] if _JSON_BEGINS.match(text) else unstructured(text)
 
 
 def _text(text: str) -> tuple[str, bool]:
     return text, is_refusal(text)
 
 
-_READERS: dict[AnswerFormat, Callable[[str], tuple[Json, bool]]] = {"json": _json, "list": _list, "text": _text}
+_READERS: dict[AnswerFormat, Callable[[str], tuple[Json, bool]]] = {
+    "json": _json,
+    "list": _list,
+    "titles": _titles,
+    "text": _text,
+}
 """What is read from a text by the format that was asked for, and whether it is a refusal."""

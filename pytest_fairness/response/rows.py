@@ -2,29 +2,28 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from pytest_fairness.errors import ProbeError
-from pytest_fairness.probe.faults import suggestion
+from pytest_fairness.probe import table
 from pytest_fairness.probe.models import shown
+from pytest_fairness.probe.recommendation import RecommendationProbe
 from pytest_fairness.records import Answer, Json, Prompt, Request, Response
-from pytest_fairness.response import reading, table
-from pytest_fairness.response.reading import whole_characters
+from pytest_fairness.response import fields, list_rows, reading
 
 if TYPE_CHECKING:
     from pytest_fairness.probe.generation import GenerationProbe
-    from pytest_fairness.response.table import Row, Table
+    from pytest_fairness.probe.models import Probe
+    from pytest_fairness.probe.table import Row, Table
 
-_MAX_FAULTS = 20
 
-
-def rows(probe: GenerationProbe) -> list[Answer]:
+def rows(probe: Probe) -> list[Answer]:
     """The answers of a probe's `responses:` file, in its order.
 
-    Rows whose value on an axis is not in the probe are left out; letter case and blanks around a value do not matter.
+    Of lists, see `list_rows.rows`; of texts: rows whose value on an axis is not in the probe are left out; letter case
+    and blanks around a value do not matter.
     Without a `trial` column the answers of a cell are numbered as they come. `text` that is `null` in JSON Lines is an
     answer that never came.
 
@@ -34,7 +33,9 @@ def rows(probe: GenerationProbe) -> list[Answer]:
     """
     if probe.responses is None:
         raise ValueError(f"the probe {probe.name} has no `responses:`")
-    return _Reader(probe).answers()
+    if isinstance(probe, RecommendationProbe):
+        return list_rows.rows(probe)
+    return _Reader(cast("GenerationProbe", probe)).answers()
 
 
 class _Reader:
@@ -49,7 +50,9 @@ class _Reader:
     def answers(self) -> list[Answer]:
         content = table.read(self.responses.file, self.name)
         columns = self._columns(content)
-        values = {axis: {_folded(value): value for value in values.values} for axis, values in self.probe.axes.items()}
+        values = {
+            axis: {fields.folded(value): value for value in values.values} for axis, values in self.probe.axes.items()
+        }
         self._require_values(content, columns, values)
         counted: Counter[tuple[str, ...]] = Counter()
         seen: dict[tuple[tuple[str, ...], int], int] = {}
@@ -66,7 +69,7 @@ class _Reader:
             trial = counted[cell]
             counted[cell] += 1
             if "trial" in columns:
-                number = _whole_number(row.fields[columns["trial"]])
+                number = fields.whole_number(row.fields[columns["trial"]])
                 if number is None:
                     faults.append(f"{self.name}:{row.line}: {columns['trial']!r} must be a whole number from 0")
                     continue
@@ -80,9 +83,7 @@ class _Reader:
                 )
                 continue
             answers.append(self._answer(row.fields[columns["text"]], labels, trial))
-        if faults:
-            more = [f"{self.name}: {len(faults) - _MAX_FAULTS} more such rows"] if len(faults) > _MAX_FAULTS else []
-            raise ProbeError("\n".join(faults[:_MAX_FAULTS] + more))
+        fields.raise_faults(self.name, faults)
         return answers
 
     def _columns(self, content: Table) -> dict[str, str]:
@@ -94,16 +95,7 @@ class _Reader:
         columns["text"] = mapped.get("text", "text")
         if "trial" in mapped or "trial" in content.columns:
             columns["trial"] = mapped.get("trial", "trial")
-        faults = []
-        for name, column in columns.items():
-            if column not in content.columns:
-                there = ", ".join(map(repr, content.columns))
-                near = suggestion(column, content.columns)
-                near = near if "did you mean" in near else ""
-                cure = "" if name in self.responses.strata else f"; name the right one as `responses.columns.{name}`"
-                faults.append(f"{self.name}:1: no column {column!r}{near} (the columns are {there}){cure}")
-        if faults:
-            raise ProbeError("\n".join(faults))
+        fields.require_columns(self.name, columns, content.columns, self.responses.strata)
         return columns
 
     def _require_values(
@@ -113,8 +105,8 @@ class _Reader:
         for axis, known in values.items():
             there: dict[str, str] = {}
             for row in content.rows:
-                written = _text(row.fields.get(columns[axis]))
-                there.setdefault(_folded(written), written)
+                written = fields.text(row.fields.get(columns[axis]))
+                there.setdefault(fields.folded(written), written)
             for folded, value in known.items():
                 if folded not in there:
                     others = [written for other, written in there.items() if other not in known and written][:10]
@@ -130,9 +122,9 @@ class _Reader:
         for name, column in columns.items():
             if name in ("text", "trial"):
                 continue
-            written = _text(row.fields[column])
+            written = fields.text(row.fields[column])
             if name in values:
-                value = values[name].get(_folded(written))
+                value = values[name].get(fields.folded(written))
                 if value is None:
                     return None
                 written = value
@@ -140,20 +132,5 @@ class _Reader:
         return labels
 
     def _answer(self, written: Json, labels: Mapping[str, str], trial: int) -> Answer:
-        response = None if written is None else Response(_text(written))
-        return reading.answer(Prompt(Request("", answer_format=self.probe.answer.format), labels, trial), response)
-
-
-def _text(value: Json) -> str:
-    """A field as text; JSON that is no text as JSON."""
-    return whole_characters(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
-
-
-def _folded(value: str) -> str:
-    return " ".join(value.casefold().split())
-
-
-def _whole_number(value: Json) -> int | None:
-    if isinstance(value, str) and value.strip().isascii() and value.strip().isdigit() and len(value.strip()) <= 15:
-        return int(value)
-    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 10**15 else None
+        response = None if written is None else Response(fields.text(written))
+        return reading.answer(Prompt(Request("", answer_format=self.probe.answer_format), labels, trial), response)

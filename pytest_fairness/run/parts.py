@@ -55,9 +55,13 @@ class ProbeItem:
         """Whether answers with these labels are the item's."""
         return self.audit.uses(self.probe, self.item, labels)
 
+    def follow_ups(self, answers: Sequence[Answer]) -> list[Prompt]:
+        """What is to be asked next, now that these answers are there."""
+        return probes.follow_ups(self.probe, answers)
+
     def read(self, row: Row) -> Answer:
         """A baseline's answer, read as one of today's is."""
-        prompt = Prompt(Request("", answer_format=self.probe.answer.format), row.labels, row.trial)
+        prompt = Prompt(Request("", answer_format=self.probe.answer_format), row.labels, row.trial)
         return reading.answer(prompt, None if row.text is None else Response(row.text))
 
     def row(self, answer: Answer) -> Row:

@@ -18,7 +18,7 @@ from pytest_fairness.audit import registry
 from pytest_fairness.audit.base import Probe
 from pytest_fairness.baseline import files
 from pytest_fairness.baseline.answers import Row
-from pytest_fairness.errors import FairnessError, NotMeasurable
+from pytest_fairness.errors import BaselineStale, FairnessError, NotMeasurable
 from pytest_fairness.records import Answer, Comparison, Measurement, Request, Response
 from pytest_fairness.response.engine import Engine
 from pytest_fairness.response.store import Store, response_key
@@ -99,7 +99,11 @@ class Run:
             if id(part.probe) not in self._rows:
                 self._rows[id(part.probe)] = part.probe, probes.rows(part.probe)
             return [answer for answer in self._rows[id(part.probe)][1] if part.uses(answer.labels)]
-        return read_all(part.prompts, self.ask(target, [prompt.request for prompt in part.prompts]))
+        prompts, responses = list(part.prompts), self.ask(target, [prompt.request for prompt in part.prompts])
+        while more := part.follow_ups(answers := read_all(prompts, responses)):
+            prompts += more
+            responses += self.ask(target, [prompt.request for prompt in more])
+        return answers
 
     def measure(self, part: ProbeItem, target: Target | None) -> Measured:
         """Ask, wait and measure, each of them only where it was not done before.
@@ -139,7 +143,10 @@ class Run:
         stale = files.stale_parts(entry, part.shape)
         if stale:
             return Before(entry, stale)
-        return Before(entry, (), self._compare(measured, entry, baseline.answers(entry.generation)))
+        try:
+            return Before(entry, (), self._compare(measured, entry, baseline.answers(entry.generation)))
+        except BaselineStale as error:
+            return Before(entry, error.parts)
 
     def as_baseline(self, measured: Measured) -> Before:
         """What the item's baseline will be once this very measurement is it."""

@@ -24,7 +24,7 @@ def judge(measured: Measured, before: Before, nodeid: str, accept: str) -> ItemR
         measured.measurement,
         earlier=Earlier(entry.value, before.stale) if entry else None,
         comparison=before.comparison,
-        trials=(part.trials or part.probe.trials) if part.asks else None,
+        trials=_size(measured),
         accept=accept,
     )
     return ItemResult(
@@ -40,6 +40,16 @@ def judge(measured: Measured, before: Before, nodeid: str, accept: str) -> ItemR
         tolerance=tolerance_of(part.audit, part.item),
         baseline={"value": entry.value, "target": entry.target, "date": entry.date} if entry else None,
     )
+
+
+def _size(measured: Measured) -> int | None:
+    """How many trials or entities there were; `None` where a file's rows are what there is."""
+    part = measured.part
+    if not part.asks:
+        return None
+    if part.audit.counted == "entities":
+        return int(measured.measurement.details["entities"])
+    return int(part.trials or part.probe.trials)
 
 
 def unjudged(part: ProbeItem, error: BaseException, nodeid: str) -> ItemResult:

@@ -20,9 +20,26 @@ class Classifier(AuditSettings):
     seed: int | str | None = Field(default=None, description="A setting of several types.")
 
 
+class OneAttribute(AuditSettings):
+    """An audit of one attribute."""
+
+    attribute: str = Field(description="Which one.")
+
+
+class Repeated(AuditSettings):
+    """An audit that has the same asked again."""
+
+    repeats: int = Field(default=10, description="How often.")
+    attributes: tuple[str, ...] = Field(default=(), description="Of which attributes.")
+
+
 AUDITS: dict[str, dict[str, type[AuditSettings]]] = {
     "generation": {"svm": Classifier, "jsd": AuditSettings},
-    "recommendation": {"snsr": AuditSettings},
+    "recommendation": {
+        **dict.fromkeys(("snsr", "robustness", "quality"), AuditSettings),
+        "pafs": OneAttribute,
+        "uncertainty": Repeated,
+    },
 }
 
 PRODUCTS = """\

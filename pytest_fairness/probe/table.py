@@ -1,4 +1,4 @@
-"""Files of answers, CSV or JSON Lines, row by row with the line each begins in."""
+"""Files of rows, CSV, JSON Lines or JSON, with the line in which each row begins."""
 
 from __future__ import annotations
 
@@ -32,12 +32,13 @@ class Table:
     rows: tuple[Row, ...]
 
 
-def read(path: Path, name: str) -> Table:
-    """Read a file of answers.
+def read(path: Path, name: str, holds: str = "answers") -> Table:
+    """Read a file of rows.
 
     Args:
-        path: `.csv`, or JSON Lines.
+        path: `.csv`, `.json` (a list), or else JSON Lines.
         name: the file as messages name it.
+        holds: what its rows are, for messages.
 
     Raises:
         ProbeError: it cannot be read, or rows are malformed: `file:line: message`, one a line.
@@ -49,9 +50,10 @@ def read(path: Path, name: str) -> Table:
     except UnicodeDecodeError as error:
         line = error.object.count(b"\n", 0, error.start) + 1
         raise ProbeError(f"{name}:{line}: not UTF-8 text: save the file in the encoding UTF-8") from None
-    table = _csv(text, name) if path.suffix.casefold() == ".csv" else _json_lines(text, name)
+    readers = {".csv": _csv, ".json": _json}
+    table = readers.get(path.suffix.casefold(), _json_lines)(text, name)
     if not table.rows:
-        raise ProbeError(f"{name}:1: the file holds no answers")
+        raise ProbeError(f"{name}:1: the file holds no {holds}")
     return table
 
 
@@ -121,6 +123,22 @@ def _json_lines(text: str, name: str) -> Table:
         else:
             faults.append(f"{name}:{number}: one JSON object a line is meant, not {json.dumps(value)[:40]}")
     _raise(faults, name)
+    return Table(tuple(dict.fromkeys(column for row in rows for column in row.fields)), tuple(rows))
+
+
+def _json(text: str, name: str) -> Table:
+    """A JSON list of objects, or of texts, which stand in a column `name`; rows have the number of their place."""
+    try:
+        value = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise ProbeError(f"{name}:{error.lineno}:{error.colno}: not JSON: {error.msg}") from None
+    except (ValueError, RecursionError):
+        raise ProbeError(f"{name}:1: JSON that cannot be read: too deep, or too long a number") from None
+    if isinstance(value, list) and all(isinstance(part, str) for part in value):
+        value = [{"name": part} for part in value]
+    if not isinstance(value, list) or not all(isinstance(part, dict) for part in value):
+        raise ProbeError(f"{name}:1: a list of objects or of texts is meant")
+    rows = [Row(number, part) for number, part in enumerate(value, start=1)]
     return Table(tuple(dict.fromkeys(column for row in rows for column in row.fields)), tuple(rows))
 
 

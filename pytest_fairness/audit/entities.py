@@ -1,0 +1,396 @@
+"""Audits whose unit is the entity: a table of numbers by entity and value, its statistic, and its change between runs.
+
+The matrix is what all of them measure from; an audit says how a cell comes about and which statistic it takes.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import ClassVar, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pytest_fairness.audit.base import RESOLVED, Audit, AuditItem, Detectable, Probe, Standing
+from pytest_fairness.audit.lists import NEUTRAL
+from pytest_fairness.errors import BaselineStale, NotMeasurable
+from pytest_fairness.probe.settings import AuditSettings
+from pytest_fairness.records import Answer, Comparison, Json, Measurement
+from pytest_fairness.stats import blocks, normal, resampling
+
+Floats = NDArray[np.float64]
+
+MINIMUM_ENTITIES = 4
+"""Complete entities below which nothing is measured."""
+SHARED_ENTITIES = 0.80
+"""Share of the entities that two runs must have in common to be compared."""
+BOOTSTRAPS = 2000
+PERMUTATIONS = 1999
+SHOWN_ENTITIES = 5
+
+SettingsT = TypeVar("SettingsT", bound=AuditSettings)
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """One number for each entity and value, averaged over the draws.
+
+    Attributes:
+        entities: everything that was asked about, sorted.
+        values: of the columns.
+        rows: (entities, values); NaN where there is no number.
+        domains: of the entities that have one.
+        n, missing: draws that were measured and draws that could not be, by group.
+        details: what the audit adds to its measurement.
+    """
+
+    entities: tuple[str, ...]
+    values: tuple[str, ...]
+    rows: Floats
+    domains: Mapping[str, str]
+    n: Mapping[str, int]
+    missing: Mapping[str, int]
+    details: Mapping[str, Json] = field(default_factory=dict)
+
+    @classmethod
+    def averaged(
+        cls,
+        values: Sequence[str],
+        cells: Mapping[tuple[str, str], Sequence[float]],
+        *,
+        entities: tuple[str, ...],
+        domains: Mapping[str, str],
+        n: Mapping[str, int],
+        missing: Mapping[str, int],
+        details: Mapping[str, Json],
+    ) -> Matrix:
+        """From the numbers of each (entity, value)."""
+        rows = np.full((len(entities), len(values)), np.nan)
+        for row, entity in enumerate(entities):
+            for column, value in enumerate(values):
+                found = [number for number in cells.get((entity, value), ()) if not math.isnan(number)]
+                if found:
+                    rows[row, column] = sum(found) / len(found)
+        return cls(entities, tuple(values), rows, domains, n, missing, details)
+
+    @property
+    def complete(self) -> NDArray[np.bool_]:
+        """(entities,) whether there is a number for every value."""
+        return _whole(self.rows)
+
+    def means(self) -> Floats:
+        """(values,) mean over the entities that have the value's number."""
+        mean: Floats = np.nanmean(self.rows, axis=0)
+        return mean
+
+    def require(self) -> None:
+        """Raise `NotMeasurable` unless enough entities are complete; the message says what is missing."""
+        complete = int(self.complete.sum())
+        if complete >= MINIMUM_ENTITIES:
+            return
+        lost = ", ".join(
+            f"{count} of {count + self.n.get(name, 0)} for {name}" for name, count in self.missing.items() if count
+        )
+        cure = (
+            f"lists are missing: {lost}; look at the answers with `python -m pytest_fairness export`"
+            if lost
+            else "name more `entities`"
+        )
+        raise NotMeasurable(
+            f"only {complete} entities have a list for every value, {MINIMUM_ENTITIES} are needed; {cure}"
+        )
+
+
+class EntityAudit(Audit[SettingsT]):
+    """An audit of a matrix by entity: bootstrap by entity, runs swapped within entities.
+
+    Class attributes:
+        quantity: name of what a cell holds; the values' means stand under it in the details.
+        harmed: which mean marks the value that is worst off; empty where values are not set against each other.
+    """
+
+    kind: ClassVar[str] = "recommendation"
+    counted: ClassVar[str] = "entities"
+    quantity: ClassVar[str]
+    harmed: ClassVar[str] = ""
+
+    @abstractmethod
+    def matrix(self, probe: Probe, item: AuditItem[SettingsT], answers: Sequence[Answer]) -> Matrix:
+        """The numbers of one run; the result does not depend on the order of answers."""
+
+    @abstractmethod
+    def statistic(self, means: Floats) -> Floats:
+        """The audit's value from the (..., values) means."""
+
+    def error_floor(self, matrix: Matrix) -> float:
+        """Standard error that is never undercut, however alike all entities are."""
+        return 0.0
+
+    def p_value(self, matrix: Matrix, random: np.random.Generator) -> float | None:
+        """Of the hypothesis that the values can be exchanged within each entity."""
+        rows = matrix.rows[matrix.complete]
+        null, exact = blocks.permuted_means(rows, PERMUTATIONS, random)
+        return resampling.p_value(
+            self._bad(self.statistic(null)), float(self._bad(self.statistic(rows.mean(axis=0)))), exact=exact
+        )
+
+    def measure(self, probe: Probe, item: AuditItem[SettingsT], answers: Sequence[Answer]) -> Measurement:
+        """The statistic, its bootstrap by entity and its permutation test; see `Audit.measure`."""
+        matrix = self.matrix(probe, item, answers)
+        matrix.require()
+        random = resampling.generator(f"{item.seed}/measure")
+        means = matrix.means()
+        value = float(self.statistic(means))
+        drawn = blocks.bootstrap_means(matrix.rows, BOOTSTRAPS, random)
+        statistics = self.statistic(drawn)
+        ends = np.nanpercentile(drawn, [2.5, 97.5], axis=0)
+        low, high = np.nanpercentile(statistics, [2.5, 97.5])
+        return Measurement(
+            value=value,
+            interval=(float(low), float(high)),
+            standard_error=max(float(np.nanstd(statistics, ddof=1)), self.error_floor(matrix)),
+            p_value=self.p_value(matrix, random),
+            n=dict(matrix.n),
+            missing=dict(matrix.missing),
+            details={
+                "entities": int(matrix.complete.sum()),
+                "incomplete": [
+                    entity for entity, whole in zip(matrix.entities, matrix.complete, strict=True) if not whole
+                ],
+                self.quantity: {
+                    name: {
+                        "mean": float(means[column]),
+                        "sd": _sd(matrix.rows[:, column]),
+                        "entities": int(np.count_nonzero(~np.isnan(matrix.rows[:, column]))),
+                        "interval": [float(ends[0, column]), float(ends[1, column])],
+                    }
+                    for column, name in enumerate(matrix.values)
+                },
+                # What chance alone adds to a range or spread of means, as far as the bootstrap shows it.
+                "chance": max(0.0, float(self._bad(np.nanmean(statistics, keepdims=True) - value)[0])),
+                **self._worst(matrix, random),
+                **self._domains(matrix),
+                "by_entity": {
+                    entity: {name: _number(cell) for name, cell in zip(matrix.values, row, strict=True)}
+                    for entity, row in zip(matrix.entities, matrix.rows, strict=True)
+                },
+                **matrix.details,
+            },
+        )
+
+    def compare(
+        self, probe: Probe, item: AuditItem[SettingsT], now: Sequence[Answer], then: Sequence[Answer]
+    ) -> Comparison:
+        """Change over the entities that are complete in both runs, run by run swapped within them.
+
+        Raises:
+            NotMeasurable: fewer than `MINIMUM_ENTITIES` of them.
+            BaselineStale: the runs share less than 80 % of their entities.
+        """
+        now, then = equal_draws(now, then)
+        present, earlier = self.matrix(probe, item, now), self.matrix(probe, item, then)
+        shared = sorted({*present.entities} & {*earlier.entities})
+        if len(shared) < SHARED_ENTITIES * max(len(present.entities), len(earlier.entities)):
+            raise BaselineStale(["list of entities"])
+        first, second = (_rows(matrix, shared) for matrix in (present, earlier))
+        both = _whole(first) & _whole(second)
+        if both.sum() < MINIMUM_ENTITIES:
+            raise NotMeasurable(
+                f"only {int(both.sum())} entities have a list for every value in both runs, "
+                f"{MINIMUM_ENTITIES} are needed"
+            )
+        first, second = first[both], second[both]
+        random = resampling.generator(f"{item.seed}/compare")
+        value = self._change(first.mean(axis=0), second.mean(axis=0))
+        swapped = blocks.swapped_means(first, second, PERMUTATIONS, random)
+        # Both runs' rows of an entity are drawn together, as the same entity stands in both.
+        drawn = blocks.bootstrap_means(np.hstack([first, second]), BOOTSTRAPS, random)
+        changes = self._change(drawn[:, : first.shape[1]], drawn[:, first.shape[1] :])
+        error = max(float(changes.std(ddof=1)), self.error_floor(present), self.error_floor(earlier))
+        return Comparison(
+            value=float(value),
+            interval=normal.interval(float(value), error),
+            standard_error=error,
+            p_value=resampling.p_value(self._change(swapped[0], swapped[1]), float(value), exact=swapped[2]),
+            details={
+                "compared_entities": int(both.sum()),
+                "only_now": sorted({*present.entities} - {*shared}),
+                "only_in_baseline": sorted({*earlier.entities} - {*shared}),
+                "moved": _moved(present.values, first, second),
+                "moved_entities": _moved_entities([shared[row] for row in np.flatnonzero(both)], first, second),
+            },
+        )
+
+    def detectable(
+        self, item: AuditItem[SettingsT], measurement: Measurement, comparison: Comparison | None, tolerance: float
+    ) -> Detectable:
+        """As of any audit; but so few entities that no exchange could reach the item's level see nothing."""
+        entities = (comparison.details if comparison and comparison.paired else measurement.details).get(
+            "compared_entities", measurement.details["entities"]
+        )
+        # The fewest two-fold exchanges (swaps, signs) of which a single one is rare enough.
+        needed = math.ceil(-math.log2(max(item.level, RESOLVED)))
+        if entities < needed:
+            return Detectable(None, enough=False, times_more_units=needed / entities)
+        return super().detectable(item, measurement, comparison, tolerance)
+
+    def describe_detectable(self, effect: float) -> str:
+        """The minimum detectable effect, or that there is none."""
+        return super().describe_detectable(effect) if math.isfinite(effect) else "nothing, of so few entities"
+
+    def drivers(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
+        """What moved most: values, then entities; without a baseline the value that is worst off."""
+        if comparison is not None and comparison.value > 0 and (moved := comparison.details.get("moved")):
+            first = moved[0]
+            name = "mean" if len(moved) == 1 else first["value"]
+            values = [f"{name} {first['then']:.2f} to {first['now']:.2f}"]
+            return [*values, *(str(part["entity"]) for part in comparison.details["moved_entities"][:3])]
+        worst = measurement.details.get("worst")
+        return [f"{worst['value']} (p = {worst['p_value']:.2g})"] if worst else []
+
+    def _bad(self, statistic: Floats) -> Floats:
+        return -statistic if self.better == "higher" else statistic
+
+    def _change(self, now: Floats, then: Floats) -> Floats:
+        return self._bad(self.statistic(now) - self.statistic(then))
+
+    def _worst(self, matrix: Matrix, random: np.random.Generator) -> dict[str, Json]:
+        """The value that is worst off against the mean of the others, paired by entity; signs flipped, Holm."""
+        rows = matrix.rows[matrix.complete]
+        values = rows.shape[1]
+        if not self.harmed or values < 2:
+            return {}
+        effects = rows - (rows.sum(axis=1, keepdims=True) - rows) / (values - 1)
+        badness = effects if self.harmed == "highest" else -effects
+        null, exact = blocks.flipped_means(badness, PERMUTATIONS, random)
+        observed = badness.mean(axis=0)
+        adjusted = blocks.holm(
+            [resampling.p_value(null[:, column], float(observed[column]), exact=exact) for column in range(values)]
+        )
+        # Of equal ones the first, whatever the last bits say.
+        column = int(np.argmax(np.round(observed, 12)))
+        return {
+            "worst": {
+                "value": matrix.values[column],
+                "effect": float(effects.mean(axis=0)[column]),
+                "p_value": adjusted[column],
+            }
+        }
+
+    def _domains(self, matrix: Matrix) -> dict[str, Json]:
+        """The value and its means in each domain, over its complete entities."""
+        if not matrix.domains:
+            return {}
+        found = {}
+        for domain in sorted({*matrix.domains.values()}):
+            own = np.array([matrix.domains.get(entity) == domain for entity in matrix.entities]) & matrix.complete
+            means = matrix.rows[own].mean(axis=0) if own.any() else None
+            found[domain] = {
+                "entities": int(own.sum()),
+                "value": None if means is None else float(self.statistic(means)),
+                self.quantity: {}
+                if means is None
+                else {name: float(mean) for name, mean in zip(matrix.values, means, strict=True)},
+            }
+        return {"by_domain": found}
+
+
+class BetweenValues(EntityAudit[SettingsT]):
+    """An audit that sets an attribute's values against each other, one item an attribute."""
+
+    def attributes(self, probe: Probe, settings: SettingsT) -> Sequence[str]:
+        """The attributes that get an item."""
+        return tuple(probe.attributes)
+
+    def items(self, probe: Probe, settings: SettingsT) -> list[AuditItem[SettingsT]]:
+        """One item an attribute."""
+        return [
+            AuditItem(self.name, attribute, {"attribute": attribute}, settings)
+            for attribute in self.attributes(probe, settings)
+        ]
+
+    def uses(self, probe: Probe, item: AuditItem[SettingsT], labels: Mapping[str, str]) -> bool:
+        """The attribute's lists and the neutral ones, without perturbation."""
+        return not labels.get("perturbation") and labels["attribute"] in (NEUTRAL, item.labels["attribute"])
+
+    def standing_to_limit(self, item: AuditItem[SettingsT], measurement: Measurement, limit: float) -> Standing:
+        """Less what chance adds; and beyond doubt only if the values cannot be exchanged."""
+        sign = -1 if self.better == "higher" else 1
+        fair = replace(measurement, value=measurement.value - sign * measurement.details["chance"])
+        standing = super().standing_to_limit(item, fair, limit)
+        if standing == "beyond" and (measurement.p_value or 0.0) > max(item.level, RESOLVED):
+            return "unclear"
+        if standing == "within" and super().standing_to_limit(item, measurement, limit) != "within":
+            return "unclear"
+        return standing
+
+
+def values_of(probe: Probe, attribute: str) -> tuple[str, ...]:
+    """The values of an attribute, in the probe's order.
+
+    Raises:
+        NotMeasurable: there is only one, with nothing to set it against.
+    """
+    values = tuple(value.label for value in probe.attributes[attribute].values)
+    if len(values) < 2:
+        raise NotMeasurable(f"`{attribute}` has one value only: name at least two to compare")
+    return values
+
+
+def equal_draws(now: Sequence[Answer], then: Sequence[Answer]) -> tuple[list[Answer], list[Answer]]:
+    """Both runs with the same number of draws of each attribute, as more draws make a range of means smaller."""
+
+    def draws(run: Sequence[Answer]) -> dict[str, int]:
+        most: dict[str, int] = {}
+        for answer in run:
+            attribute = answer.labels["attribute"]
+            most[attribute] = max(most.get(attribute, 0), answer.trial + 1)
+        return most
+
+    most_now, most_then = draws(now), draws(then)
+    most = {attribute: min(most_now[attribute], most_then.get(attribute, 0)) for attribute in most_now}
+    first, second = (
+        [answer for answer in run if answer.trial < most.get(answer.labels["attribute"], 0)] for run in (now, then)
+    )
+    return first, second
+
+
+def _whole(rows: Floats) -> NDArray[np.bool_]:
+    complete: NDArray[np.bool_] = np.logical_and.reduce(~np.isnan(rows), axis=1)
+    return complete
+
+
+def _rows(matrix: Matrix, entities: Sequence[str]) -> Floats:
+    places = {entity: row for row, entity in enumerate(matrix.entities)}
+    return matrix.rows[[places[entity] for entity in entities]]
+
+
+def _moved(values: Sequence[str], now: Floats, then: Floats) -> list[dict[str, Json]]:
+    """The values' means in both runs, those that moved most against the mean of all first."""
+    means = now.mean(axis=0), then.mean(axis=0)
+    moved = means[0] - means[1]
+    against = np.abs(moved - moved.mean()) if len(moved) > 1 else np.abs(moved)
+    order = sorted(range(len(values)), key=lambda column: (-round(float(against[column]), 12), column))
+    return [
+        {"value": values[column], "now": float(means[0][column]), "then": float(means[1][column])} for column in order
+    ]
+
+
+def _moved_entities(entities: Sequence[str], now: Floats, then: Floats) -> list[dict[str, Json]]:
+    """The entities whose values moved apart most."""
+    moved = now - then
+    sizes = np.abs(moved - (moved.mean(axis=1, keepdims=True) if moved.shape[1] > 1 else 0)).max(axis=1)
+    order = sorted(range(len(entities)), key=lambda row: (-round(float(sizes[row]), 12), entities[row]))
+    return [{"entity": entities[row], "change": float(sizes[row])} for row in order[:SHOWN_ENTITIES] if sizes[row] > 0]
+
+
+def _sd(numbers: Floats) -> float | None:
+    present = numbers[~np.isnan(numbers)]
+    return float(present.std(ddof=1)) if len(present) > 1 else None
+
+
+def _number(cell: float) -> float | None:
+    return None if math.isnan(cell) else float(cell)

@@ -1,0 +1,170 @@
+"""Do the lists survive a typo or a translation of the question, and does its fairness?
+
+A perturbed question is treated like a second run on the same entities.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pytest_fairness.audit.base import AuditItem, Direction, Probe
+from pytest_fairness.audit.closeness import (
+    Pairs,
+    SimilaritySettings,
+    compared,
+    noise_floor,
+    to_neutral,
+)
+from pytest_fairness.audit.entities import BOOTSTRAPS, MINIMUM_ENTITIES, PERMUTATIONS, EntityAudit, Matrix
+from pytest_fairness.audit.lists import NEUTRAL, Draw, Lists
+from pytest_fairness.probe.settings import AuditSettings
+from pytest_fairness.records import Answer, Json, Measurement
+from pytest_fairness.stats import blocks, resampling
+
+Floats = NDArray[np.float64]
+CLEAN, PERTURBED = "clean", "perturbed"
+
+
+class Robustness(EntityAudit[SimilaritySettings]):
+    """Mean similarity of perturbed lists to clean ones, 0..1 in the normalised scale: higher is better.
+
+    Neutral lists are compared; where the perturbation changes the attribute's words only, so that the neutral question
+    is the same, conditioned ones of the same value are.
+    """
+
+    name: ClassVar[str] = "robustness"
+    version: ClassVar[int] = 1
+    settings_model: ClassVar[type[AuditSettings]] = SimilaritySettings
+    better: ClassVar[Direction] = "higher"
+    unit: ClassVar[str] = ""
+    default_tolerance: ClassVar[float] = 0.10
+    quantity: ClassVar[str] = "similarity"
+
+    def items(self, probe: Probe, settings: SimilaritySettings) -> list[AuditItem[SimilaritySettings]]:
+        """One item a perturbation."""
+        return [AuditItem(self.name, name, {"perturbation": name}, settings) for name in probe.perturbations]
+
+    def uses(self, probe: Probe, item: AuditItem[SimilaritySettings], labels: Mapping[str, str]) -> bool:
+        """Everything clean, and everything of this perturbation."""
+        return labels.get("perturbation", "") in ("", item.labels["perturbation"])
+
+    def matrix(self, probe: Probe, item: AuditItem[SimilaritySettings], answers: Sequence[Answer]) -> Matrix:
+        """One column: the similarity of perturbed lists to clean ones of the same question, by entity."""
+        name = item.labels["perturbation"]
+        lists = Lists.of(probe, answers)
+        neutral = getattr(probe.perturbations[name], "where", "text") != "attribute"
+        clean, perturbed = (
+            [
+                draw
+                for draw in lists.draws
+                if draw.perturbation == which and (draw.attribute == NEUTRAL) == neutral and draw.trial < most
+            ]
+            for which, most in (("", _clean_draws(probe, lists, name)), (name, math.inf))
+        )
+        questions: dict[tuple[str, str, str], list[Draw]] = {}
+        for draw in clean:
+            if draw.usable:
+                questions.setdefault((draw.entity, draw.attribute, draw.value), []).append(draw)
+        pairs: Pairs = {}
+        for draw in perturbed:
+            if draw.usable and (same := questions.get((draw.entity, draw.attribute, draw.value))):
+                pairs.setdefault((draw.entity, PERTURBED), []).extend((draw, other) for other in same)
+        groups = {CLEAN: clean, PERTURBED: perturbed}
+        floor = [draw for draw in lists.of_group(NEUTRAL) if draw.trial < probe.neutral_trials]
+        return Matrix.averaged(
+            (PERTURBED,),
+            compared(probe, item.settings, pairs),
+            entities=tuple(sorted({draw.entity for draw in (*clean, *perturbed)})),
+            domains=lists.domains,
+            n={group: sum(draw.usable for draw in draws) for group, draws in groups.items()},
+            missing={group: sum(not draw.usable for draw in draws) for group, draws in groups.items()},
+            details={
+                "measure": item.settings.similarity,
+                "variant": item.settings.variant,
+                "compared": NEUTRAL if neutral else "conditioned",
+                "noise_floor": noise_floor(probe, item.settings, floor),
+                "merged": lists.merge_details(),
+            },
+        )
+
+    def statistic(self, means: Floats) -> Floats:
+        """The one mean there is."""
+        return means[..., 0]
+
+    def p_value(self, matrix: Matrix, random: np.random.Generator) -> float | None:
+        """There is no hypothesis to test: a perturbed question may well be answered otherwise."""
+        return None
+
+    def measure(self, probe: Probe, item: AuditItem[SimilaritySettings], answers: Sequence[Answer]) -> Measurement:
+        """The similarity, and the SNSR of each attribute with and without the perturbation."""
+        measurement = super().measure(probe, item, answers)
+        attributes = {
+            attribute: found
+            for attribute in probe.attributes
+            if (found := self._sensitivity(probe, item, answers, attribute)) is not None
+        }
+        return replace(measurement, details={**measurement.details, "attributes": attributes})
+
+    def _sensitivity(
+        self, probe: Probe, item: AuditItem[SimilaritySettings], answers: Sequence[Answer], attribute: str
+    ) -> dict[str, Json] | None:
+        """SNSR of clean and perturbed lists, over the entities that are complete in both; `None` where too few are."""
+        values = tuple(value.label for value in probe.attributes[attribute].values)
+        own = [answer for answer in answers if answer.labels["attribute"] in (NEUTRAL, attribute)]
+        clean, perturbed = (
+            to_neutral(probe, item.settings, run, attribute, values)
+            for run in (
+                [answer for answer in own if not answer.labels.get("perturbation")],
+                [_as_clean(answer) for answer in own if answer.labels.get("perturbation")],
+            )
+        )
+        whole = [dict(zip(matrix.entities, matrix.rows, strict=True)) for matrix in (clean, perturbed)]
+        shared = [
+            entity
+            for entity in clean.entities
+            if entity in whole[1] and not np.isnan([*whole[0][entity], *whole[1][entity]]).any()
+        ]
+        if len(values) < 2 or len(shared) < MINIMUM_ENTITIES:
+            return None
+        first, second = (np.array([rows[entity] for entity in shared]) for rows in reversed(whole))
+        random = resampling.generator(f"{item.seed}/{attribute}")
+        drawn = blocks.bootstrap_means(np.hstack([first, second]), BOOTSTRAPS, random)
+        swapped = blocks.swapped_means(first, second, PERMUTATIONS, random)
+
+        def change(now: Floats, then: Floats) -> Floats:
+            return blocks.value_range(now) - blocks.value_range(then)
+
+        observed = float(change(first.mean(axis=0), second.mean(axis=0)))
+        ends = np.percentile(change(drawn[:, : len(values)], drawn[:, len(values) :]), [2.5, 97.5])
+        return {
+            "snsr_clean": float(blocks.value_range(second.mean(axis=0))),
+            "snsr_perturbed": float(blocks.value_range(first.mean(axis=0))),
+            "change": observed,
+            "interval": [float(ends[0]), float(ends[1])],
+            "p_value": resampling.p_value(change(swapped[0], swapped[1]), observed, exact=swapped[2]),
+            "entities": len(shared),
+        }
+
+    def describe(self, measurement: Measurement) -> str:
+        """The similarity beside that of two clean lists."""
+        floor = measurement.details["noise_floor"]
+        noise = "" if floor is None else f", neutral to neutral {floor['mean']:.2f}"
+        return f"{measurement.details['measure']} of perturbed to clean lists {measurement.value:.3g}{noise}"
+
+
+def _clean_draws(probe: Probe, lists: Lists, perturbation: str) -> float:
+    """How many clean draws count: what `uncertainty` asks besides changes nothing here."""
+    if probe.responses is not None:
+        return math.inf
+    perturbed = [draw.trial + 1 for draw in lists.draws if draw.perturbation == perturbation]
+    return float(max([probe.neutral_trials, *perturbed]))
+
+
+def _as_clean(answer: Answer) -> Answer:
+    return replace(answer, labels={name: text for name, text in answer.labels.items() if name != "perturbation"})

@@ -1,0 +1,123 @@
+"""SNSR, SNSV and PAFS: do the lists of some values stay closer to the neutral list than those of others?
+
+Sensitive-to-neutral similarity range and variance are Zhang et al.'s (2023, FaiRLLM), whose "variance" is a standard
+deviation; the personality-aware fairness score is Sah et al.'s (2025).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar, Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from pytest_fairness.audit.base import AuditItem, Direction, Probe
+from pytest_fairness.audit.closeness import SimilaritySettings, phrase, to_neutral
+from pytest_fairness.audit.entities import BetweenValues, Matrix, values_of
+from pytest_fairness.errors import ProbeError
+from pytest_fairness.probe.settings import AuditSettings
+from pytest_fairness.records import Answer, Measurement
+from pytest_fairness.stats import blocks
+
+Floats = NDArray[np.float64]
+SettingsT = TypeVar("SettingsT", bound=SimilaritySettings)
+
+
+class _Sensitivity(BetweenValues[SettingsT], Generic[SettingsT]):
+    """A statistic of the values' mean similarities to neutral."""
+
+    settings_model: ClassVar[type[AuditSettings]] = SimilaritySettings
+    version: ClassVar[int] = 1
+    unit: ClassVar[str] = ""
+    quantity: ClassVar[str] = "similarity"
+    harmed: ClassVar[str] = "lowest"
+
+    def matrix(self, probe: Probe, item: AuditItem[SettingsT], answers: Sequence[Answer]) -> Matrix:
+        """Similarity to neutral by entity and value."""
+        attribute = item.labels["attribute"]
+        return to_neutral(probe, item.settings, answers, attribute, values_of(probe, attribute))
+
+    def describe(self, measurement: Measurement) -> str:
+        """The value, and the two values of the attribute that are furthest apart."""
+        return f"{self.name.upper()} {measurement.value:.3g} ({phrase(measurement.details)})"
+
+
+class Snsr(_Sensitivity[SimilaritySettings]):
+    """Range of the values' mean similarities to neutral, 0..1 in the normalised scale."""
+
+    name: ClassVar[str] = "snsr"
+    better: ClassVar[Direction] = "lower"
+    default_tolerance: ClassVar[float] = 0.05
+
+    def statistic(self, means: Floats) -> Floats:
+        """Largest minus smallest."""
+        return blocks.value_range(means)
+
+
+class Snsv(_Sensitivity[SimilaritySettings]):
+    """Population standard deviation of the values' mean similarities to neutral, 0..0.5 in the normalised scale."""
+
+    name: ClassVar[str] = "snsv"
+    better: ClassVar[Direction] = "lower"
+    default_tolerance: ClassVar[float] = 0.025
+
+    def statistic(self, means: Floats) -> Floats:
+        """Population standard deviation."""
+        return blocks.value_spread(means)
+
+
+class PafsSettings(SimilaritySettings):
+    """How lists are compared, and for which attribute."""
+
+    attribute: str | None = Field(
+        default=None, min_length=1, description="The attribute that is scored. Without it each of them is."
+    )
+
+
+class Pafs(_Sensitivity[PafsSettings]):
+    """1 minus the mean absolute deviation of the values' mean similarities to neutral, 0.5..1: higher is better."""
+
+    name: ClassVar[str] = "pafs"
+    settings_model: ClassVar[type[AuditSettings]] = PafsSettings
+    better: ClassVar[Direction] = "higher"
+    default_tolerance: ClassVar[float] = 0.03
+
+    def attributes(self, probe: Probe, settings: PafsSettings) -> Sequence[str]:
+        """The one that the settings name, or all."""
+        if settings.attribute is None:
+            return super().attributes(probe, settings)
+        return known_attributes(probe, self.name, [settings.attribute])
+
+    def statistic(self, means: Floats) -> Floats:
+        """1 minus the mean absolute deviation."""
+        return blocks.evenness(means)
+
+    def matrix(self, probe: Probe, item: AuditItem[PafsSettings], answers: Sequence[Answer]) -> Matrix:
+        """Similarity to neutral by entity and value, with its mean over both."""
+        matrix = super().matrix(probe, item, answers)
+        matrix.require()
+        return Matrix(
+            matrix.entities,
+            matrix.values,
+            matrix.rows,
+            matrix.domains,
+            matrix.n,
+            matrix.missing,
+            {**matrix.details, "mean_similarity": float(matrix.means().mean())},
+        )
+
+
+def known_attributes(probe: Probe, audit: str, attributes: Sequence[str]) -> Sequence[str]:
+    """The attributes, each of which the probe has.
+
+    Raises:
+        ProbeError: it has not.
+    """
+    for attribute in attributes:
+        if attribute not in probe.attributes:
+            raise ProbeError(
+                f"{probe.name}: `{audit}` names the attribute `{attribute}`; there are {', '.join(probe.attributes)}"
+            )
+    return attributes

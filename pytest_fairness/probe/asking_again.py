@@ -1,0 +1,65 @@
+"""Questions that depend on answers: short lists asked again, and refused values in indirect words."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+from pytest_fairness.records import Answer, Status
+
+Cell = tuple[tuple[tuple[str, str], ...], int]
+"""The labels without `requery` and `form`, sorted, and the trial."""
+
+
+def next_cells(
+    answers: Sequence[Answer], *, k: int, requery: int, indirect: Collection[tuple[str, str]]
+) -> list[tuple[dict[str, str], int]]:
+    """The labels and trial of what is asked next.
+
+    Args:
+        answers: everything so far, follow-ups included.
+        k: items of a whole list.
+        requery: how often a short list is asked again.
+        indirect: attribute and value of those that have indirect words.
+    """
+    wanted: list[tuple[dict[str, str], int]] = []
+    for attempts in _cells(answers).values():
+        current = [answer for answer in attempts if answer.labels.get("form") == "indirect"]
+        first = attempts[0]
+        named = (first.labels["attribute"], first.labels["value"])
+        if not current:
+            current = attempts
+            # A perturbed question is refused or not; other words would be another perturbation.
+            may = named in indirect and "perturbation" not in first.labels
+            if may and all(answer.status is Status.REFUSED for answer in attempts):
+                wanted.append(({**first.labels, "form": "indirect"}, first.trial))
+                continue
+        again = len(current) - 1
+        if again < requery and all(_is_short(answer, k) for answer in current):
+            wanted.append(({**current[0].labels, "requery": str(again + 1)}, first.trial))
+    return wanted
+
+
+def _cells(answers: Sequence[Answer]) -> dict[Cell, list[Answer]]:
+    """The attempts at each question, in the order in which they were asked."""
+    cells: dict[Cell, list[Answer]] = {}
+    for answer in answers:
+        cells.setdefault((_without_attempt(answer.labels), answer.trial), []).append(answer)
+    for attempts in cells.values():
+        attempts.sort(key=_attempt)
+    return cells
+
+
+def _without_attempt(labels: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    return tuple(sorted(item for item in labels.items() if item[0] not in ("requery", "form")))
+
+
+def _attempt(answer: Answer) -> tuple[bool, int]:
+    return "form" in answer.labels, int(answer.labels.get("requery", "0"))
+
+
+def _is_short(answer: Answer, k: int) -> bool:
+    return answer.usable and _items(answer) < k
+
+
+def _items(answer: Answer) -> int:
+    return len({item.casefold() for item in answer.content})

@@ -1,0 +1,121 @@
+"""Resampling of an entity × value table: values exchanged within entities, runs swapped, entities drawn again.
+
+All of it gives the columns' means, (draws, values), from which any statistic of them follows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from itertools import permutations, product
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Statistic = Callable[[Floats], Floats]
+"""From (..., values) means to (...) numbers."""
+
+NUMBERS_AT_ONCE = 2**22
+
+
+def value_range(means: Floats) -> Floats:
+    """SNSR: the largest minus the smallest of (..., values)."""
+    found: Floats = means.max(axis=-1) - means.min(axis=-1)
+    return found
+
+
+def value_spread(means: Floats) -> Floats:
+    """SNSV: the population standard deviation of (..., values), which "variance" stands for in its name."""
+    found: Floats = means.std(axis=-1)
+    return found
+
+
+def evenness(means: Floats) -> Floats:
+    """PAFS: 1 minus the mean absolute deviation of (..., values); 0.5..1 for means in 0..1."""
+    found: Floats = 1 - np.abs(means - means.mean(axis=-1, keepdims=True)).mean(axis=-1)
+    return found
+
+
+def permuted_means(rows: Floats, count: int, random: np.random.Generator) -> tuple[Floats, bool]:
+    """Column means with the values exchanged within each entity, as if the value did not matter.
+
+    Args:
+        rows: (entities, values), complete.
+        count: how many exchanges to draw; where there are no more than this many, all of them are given.
+        random: the source of randomness.
+
+    Returns:
+        (draws, values) means, and whether these are all there are (an exact test).
+    """
+    entities, values = rows.shape
+    if math.factorial(values) ** entities <= count:
+        orders = [np.array(order) for order in permutations(range(values))]
+        choices = [[row[order] for order in orders] for row in rows]
+        return np.array([np.mean(choice, axis=0) for choice in product(*choices)]), True
+    parts = []
+    for size in _chunks(count, rows.size):
+        drawn = random.permuted(np.repeat(rows[None], size, axis=0), axis=2)
+        parts.append(drawn.mean(axis=1))
+    return np.concatenate(parts), False
+
+
+def swapped_means(now: Floats, then: Floats, count: int, random: np.random.Generator) -> tuple[Floats, Floats, bool]:
+    """Column means of two runs whose rows are swapped within each entity, as if nothing had changed between them.
+
+    Args:
+        now, then: (entities, values), complete, of the same entities.
+        count, random: as in `permuted_means`.
+
+    Returns:
+        (draws, values) means of the one and of the other run, and whether these are all there are.
+    """
+    swaps, exact = _choices(len(now), count, random)
+    moved = swaps @ (then - now) / len(now)
+    return now.mean(axis=0) + moved, then.mean(axis=0) - moved, exact
+
+
+def flipped_means(differences: Floats, count: int, random: np.random.Generator) -> tuple[Floats, bool]:
+    """Column means with the sign of each entity's differences turned at random, as if they were centred on 0.
+
+    Args:
+        differences: (entities, columns); the signs of an entity's row are turned together.
+        count, random: as in `permuted_means`.
+    """
+    flips, exact = _choices(len(differences), count, random)
+    return (1 - 2 * flips) @ differences / len(differences), exact
+
+
+def bootstrap_means(rows: Floats, count: int, random: np.random.Generator) -> Floats:
+    """(count, values) column means of entities drawn with replacement; missing cells are NaN and left out."""
+    present = ~np.isnan(rows)
+    filled = np.where(present, rows, 0.0)
+    chances = np.full(len(rows), 1 / len(rows))
+    parts = []
+    for size in _chunks(count, len(rows)):
+        weights = random.multinomial(len(rows), chances, size=size).astype(np.float64)
+        with np.errstate(invalid="ignore"):
+            parts.append(weights @ filled / (weights @ present))
+    return np.concatenate(parts)
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """P-values adjusted for all of them being looked at (Holm 1979)."""
+    order = sorted(range(len(p_values)), key=lambda index: p_values[index])
+    adjusted, largest = [0.0] * len(p_values), 0.0
+    for rank, index in enumerate(order):
+        largest = max(largest, min(1.0, (len(p_values) - rank) * p_values[index]))
+        adjusted[index] = largest
+    return adjusted
+
+
+def _choices(entities: int, count: int, random: np.random.Generator) -> tuple[Floats, bool]:
+    """(draws, entities) of 0 and 1: all of them, or `count` drawn ones."""
+    if 2**entities <= count:
+        return np.array(list(product((0.0, 1.0), repeat=entities))), True
+    return random.integers(0, 2, size=(count, entities)).astype(np.float64), False
+
+
+def _chunks(count: int, numbers: int) -> list[int]:
+    most = max(1, NUMBERS_AT_ONCE // max(1, numbers))
+    return [min(most, count - start) for start in range(0, count, most)]
