@@ -143,7 +143,9 @@ def _table(items: Sequence[Item], target: str, width: int) -> list[Line]:
 def _row(item: Item) -> tuple[str, ...]:
     change, worse = item["change"], ""
     if change:
-        worse = f"{'+' if (change['value'] or 0) > 0 else ''}{number(change['value'])}"
+        worse = number(change["value"])
+        if worse not in ("0", "-") and not worse.startswith("-"):
+            worse = f"+{worse}"
         if change["interval"]:
             worse += f" [{number(change['interval'][0])}, {number(change['interval'][1])}]"
     baseline = item["baseline"] or {}

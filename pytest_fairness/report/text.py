@@ -7,10 +7,16 @@ import unicodedata
 _JOINERS = "\u200c\u200d"  # wanted in Persian and Indic words and in emoji, and harmless
 
 
+ROUNDING = 1e-12
+"""What sums of fractions leave where nothing is."""
+
+
 def number(value: float | None) -> str:
     """A number at 3 significant digits, whole numbers whole; `-` where there is none."""
     if value is None:
         return "-"
+    if abs(value) < ROUNDING:
+        return "0"
     return f"{value:.0f}" if value == int(value) or abs(value) >= 999.5 else f"{value:.3g}"
 
 

@@ -22,6 +22,11 @@ def text_of(*results: ItemResult, width: int = 80, **requests: int) -> str:
     return "\n".join(line.text for line in summary(report(*results, **requests), width))
 
 
+def test_what_rounding_leaves_is_nothing() -> None:
+    assert number(5.55e-17) == "0"
+    assert number(0.000123) == "0.000123"
+
+
 def test_no_item_no_summary() -> None:
     assert summary(report(), 80) == []
 
