@@ -9,8 +9,8 @@ from typing import Any
 from pydantic import Field
 
 from pytest_fairness.audit.base import Probe
-from pytest_fairness.audit.entities import Matrix
 from pytest_fairness.audit.lists import NEUTRAL, Draw, Lists, count
+from pytest_fairness.audit.matrix import Matrix
 from pytest_fairness.probe.settings import AuditSettings
 from pytest_fairness.records import Answer, Json, Status
 from pytest_fairness.stats.similarity import Measure, Variant, similarities

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import ClassVar, TypeVar
 
 import numpy as np
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from pytest_fairness.audit.base import RESOLVED, Audit, AuditItem, Detectable, Probe, Standing
 from pytest_fairness.audit.lists import NEUTRAL
+from pytest_fairness.audit.matrix import MINIMUM_ENTITIES, Matrix, whole
 from pytest_fairness.errors import BaselineStale, NotMeasurable
 from pytest_fairness.probe.settings import AuditSettings
 from pytest_fairness.records import Answer, Comparison, Json, Measurement
@@ -23,8 +24,6 @@ from pytest_fairness.stats import blocks, normal, resampling
 
 Floats = NDArray[np.float64]
 
-MINIMUM_ENTITIES = 4
-"""Complete entities below which nothing is measured."""
 SHARED_ENTITIES = 0.80
 """Share of the entities that two runs must have in common to be compared."""
 BOOTSTRAPS = 2000
@@ -32,76 +31,6 @@ PERMUTATIONS = 1999
 SHOWN_ENTITIES = 5
 
 SettingsT = TypeVar("SettingsT", bound=AuditSettings)
-
-
-@dataclass(frozen=True)
-class Matrix:
-    """One number for each entity and value, averaged over the draws.
-
-    Attributes:
-        entities: everything that was asked about, sorted.
-        values: of the columns.
-        rows: (entities, values); NaN where there is no number.
-        domains: of the entities that have one.
-        n, missing: draws that were measured and draws that could not be, by group.
-        details: what the audit adds to its measurement.
-    """
-
-    entities: tuple[str, ...]
-    values: tuple[str, ...]
-    rows: Floats
-    domains: Mapping[str, str]
-    n: Mapping[str, int]
-    missing: Mapping[str, int]
-    details: Mapping[str, Json] = field(default_factory=dict)
-
-    @classmethod
-    def averaged(
-        cls,
-        values: Sequence[str],
-        cells: Mapping[tuple[str, str], Sequence[float]],
-        *,
-        entities: tuple[str, ...],
-        domains: Mapping[str, str],
-        n: Mapping[str, int],
-        missing: Mapping[str, int],
-        details: Mapping[str, Json],
-    ) -> Matrix:
-        """From the numbers of each (entity, value)."""
-        rows = np.full((len(entities), len(values)), np.nan)
-        for row, entity in enumerate(entities):
-            for column, value in enumerate(values):
-                found = [number for number in cells.get((entity, value), ()) if not math.isnan(number)]
-                if found:
-                    rows[row, column] = sum(found) / len(found)
-        return cls(entities, tuple(values), rows, domains, n, missing, details)
-
-    @property
-    def complete(self) -> NDArray[np.bool_]:
-        """(entities,) whether there is a number for every value."""
-        return _whole(self.rows)
-
-    def means(self) -> Floats:
-        """(values,) mean over the entities that have the value's number."""
-        mean: Floats = np.nanmean(self.rows, axis=0)
-        return mean
-
-    def require(self) -> None:
-        """Raise `NotMeasurable` unless enough entities are complete; the message says what is missing."""
-        complete = int(self.complete.sum())
-        if complete >= MINIMUM_ENTITIES:
-            return
-        lost = ", ".join(
-            f"{count} of {count + self.n.get(name, 0)} for {name}" for name, count in self.missing.items() if count
-        )
-        cure = (
-            f"lists are missing: {lost}; look at the answers with `python -m pytest_fairness export`"
-            if lost
-            else "name more `entities`"
-        )
-        raise NotMeasurable(
-            f"only {complete} entities have a list for every value, {MINIMUM_ENTITIES} are needed; {cure}"
-        )
 
 
 class EntityAudit(Audit[SettingsT]):
@@ -195,8 +124,8 @@ class EntityAudit(Audit[SettingsT]):
         shared = sorted({*present.entities} & {*earlier.entities})
         if len(shared) < SHARED_ENTITIES * max(len(present.entities), len(earlier.entities)):
             raise BaselineStale(["list of entities"])
-        first, second = (_rows(matrix, shared) for matrix in (present, earlier))
-        both = _whole(first) & _whole(second)
+        first, second = (matrix.rows_of(shared) for matrix in (present, earlier))
+        both = whole(first) & whole(second)
         if both.sum() < MINIMUM_ENTITIES:
             raise NotMeasurable(
                 f"only {int(both.sum())} entities have a list for every value in both runs, "
@@ -356,16 +285,6 @@ def equal_draws(now: Sequence[Answer], then: Sequence[Answer]) -> tuple[list[Ans
         [answer for answer in run if answer.trial < most.get(answer.labels["attribute"], 0)] for run in (now, then)
     )
     return first, second
-
-
-def _whole(rows: Floats) -> NDArray[np.bool_]:
-    complete: NDArray[np.bool_] = np.logical_and.reduce(~np.isnan(rows), axis=1)
-    return complete
-
-
-def _rows(matrix: Matrix, entities: Sequence[str]) -> Floats:
-    places = {entity: row for row, entity in enumerate(matrix.entities)}
-    return matrix.rows[[places[entity] for entity in entities]]
 
 
 def _moved(values: Sequence[str], now: Floats, then: Floats) -> list[dict[str, Json]]:

@@ -21,8 +21,9 @@ from pytest_fairness.audit.closeness import (
     noise_floor,
     to_neutral,
 )
-from pytest_fairness.audit.entities import BOOTSTRAPS, MINIMUM_ENTITIES, PERMUTATIONS, EntityAudit, Matrix
+from pytest_fairness.audit.entities import BOOTSTRAPS, PERMUTATIONS, EntityAudit
 from pytest_fairness.audit.lists import NEUTRAL, Draw, Lists
+from pytest_fairness.audit.matrix import MINIMUM_ENTITIES, Matrix
 from pytest_fairness.probe.settings import AuditSettings
 from pytest_fairness.records import Answer, Json, Measurement
 from pytest_fairness.stats import blocks, resampling

@@ -15,7 +15,8 @@ from pydantic import Field
 
 from pytest_fairness.audit.base import AuditItem, Direction, Probe
 from pytest_fairness.audit.closeness import SimilaritySettings, phrase, to_neutral
-from pytest_fairness.audit.entities import BetweenValues, Matrix, values_of
+from pytest_fairness.audit.entities import BetweenValues, values_of
+from pytest_fairness.audit.matrix import Matrix
 from pytest_fairness.errors import ProbeError
 from pytest_fairness.probe.settings import AuditSettings
 from pytest_fairness.records import Answer, Measurement

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from pytest_fairness.audit.base import AuditItem, Direction, Probe
 from pytest_fairness.audit.closeness import indirect
-from pytest_fairness.audit.entities import BetweenValues, Matrix, values_of
+from pytest_fairness.audit.entities import BetweenValues, values_of
 from pytest_fairness.audit.lists import NEUTRAL, Draw, Lists, count
+from pytest_fairness.audit.matrix import Matrix
 from pytest_fairness.probe.settings import AuditSettings
 from pytest_fairness.records import Answer, Measurement, Status
 from pytest_fairness.stats import blocks, proportions

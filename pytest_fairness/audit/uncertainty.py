@@ -11,8 +11,9 @@ from pydantic import Field
 
 from pytest_fairness.audit.base import AuditItem, Direction, Probe
 from pytest_fairness.audit.closeness import MISSING
-from pytest_fairness.audit.entities import EntityAudit, Matrix, values_of
+from pytest_fairness.audit.entities import EntityAudit, values_of
 from pytest_fairness.audit.lists import NEUTRAL, Draw, Lists, count, prepared
+from pytest_fairness.audit.matrix import Matrix
 from pytest_fairness.audit.sensitivity import known_attributes
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.probe.settings import AuditSettings
