@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import os
 
-import numpy as np  # noqa: F401 - see below
+import anyio._backends._asyncio  # noqa: F401 - see below
+import httpcore2  # noqa: F401
+import numpy as np  # noqa: F401
 import openai  # noqa: F401
 import pytest
 import scipy.stats  # noqa: F401
 import sklearn.linear_model
 import sklearn.model_selection  # noqa: F401
 
-# A run of pytest inside a test forgets afterwards what it imported first, and compiled modules cannot be loaded twice.
+# A run of pytest inside a test forgets afterwards what it imported first. Compiled modules cannot be loaded twice, and
+# what the HTTP client imports when it first connects would be there twice, its exceptions no longer recognised.
 import pytest_fairness.fixtures
 import pytest_fairness.session  # noqa: F401
 from pytest_fairness import probe as probes
