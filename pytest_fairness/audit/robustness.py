@@ -110,7 +110,9 @@ class Robustness(EntityAudit[SimilaritySettings]):
             for attribute in probe.attributes
             if (found := self._sensitivity(probe, item, answers, attribute)) is not None
         }
-        return replace(measurement, details={**measurement.details, "attributes": attributes})
+        # What a file of lists was perturbed with is not known.
+        edits = [] if probe.responses is not None else probe.edits(item.labels["perturbation"])
+        return replace(measurement, details={**measurement.details, "attributes": attributes, "edits": edits})
 
     def _sensitivity(
         self, probe: Probe, item: AuditItem[SimilaritySettings], answers: Sequence[Answer], attribute: str

@@ -33,6 +33,7 @@ def probe(**changes: Any) -> SimpleNamespace:
         "fuzzy": None,
         "relevant": None,
         "responses": None,
+        "edits": lambda perturbation: [{"clean": "songs", "text": "sonsg", "edits": [perturbation]}],
     }
     return SimpleNamespace(**{**plain, **changes})
 

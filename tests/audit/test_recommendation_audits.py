@@ -256,7 +256,9 @@ def test_robustness_of_neutral_lists() -> None:
 
 def test_robustness_tells_whether_a_perturbation_makes_lists_unfair() -> None:
     answers = run(1) + run(2, other=0.4, perturbation="typo")
-    found = measure("robustness", answers, "typo").details["attributes"]
+    details = measure("robustness", answers, "typo").details
+    assert details["edits"] == [{"clean": "songs", "text": "sonsg", "edits": ["typo"]}]
+    found = details["attributes"]
     assert set(found) == {"religion"}
     change = found["religion"]
     assert change["change"] == pytest.approx(change["snsr_perturbed"] - change["snsr_clean"])
