@@ -43,6 +43,7 @@ class Controller:
         self._reports = report_paths(config)
         self._records: dict[tuple[str, str, str], Record] = {}
         self._planned: dict[str, bool] = {}
+        self._retried = 0.0
         self._document: dict[str, Json] | None = None
         self._notes: list[terminal.Line] = []
         self._model: ServedModel | None = None
@@ -65,6 +66,8 @@ class Controller:
             by_probe[record["result"]["probe"]].append(record)
         for probe in sorted(by_probe):
             self._attempt(session, self._finish_probe, probe, by_probe[probe])
+        counts = self._counts()
+        self._retried = counts.get("retried") or 0
         self._document = document.document(
             [ItemResult.from_plain(record["result"]) for record in self._records.values()],
             tool_version=__version__,
@@ -72,7 +75,7 @@ class Controller:
             or self._settings.target,
             started=self._run.started,
             seconds=time.time() - self._run.started,
-            requests=self._counts(),
+            requests=counts,
         )
         for path in self._reports:
             self._attempt(session, json_report.write, self._document, path)
@@ -86,6 +89,7 @@ class Controller:
                 terminalreporter._tw.fullwidth,
                 options=accept_options(self._config),
                 root=Path(os.path.relpath(self._config.rootpath, self._config.invocation_params.dir)).as_posix(),
+                retried=self._retried,
             )
         if lines:
             terminalreporter.write_sep("=", "fairness")

@@ -18,6 +18,7 @@ import pytest
 
 from pytest_fairness.configuration import accept_options, settings_from
 from pytest_fairness.controller import Controller
+from pytest_fairness.dry_run import DryRun
 from pytest_fairness.errors import FairnessError, ProbeError, TargetError
 from pytest_fairness.items import FairnessItem, ProbeFile, Unfair, active_target, shown_alone
 from pytest_fairness.progress import ProgressLine
@@ -55,7 +56,8 @@ def start(config: pytest.Config) -> None:
         except TargetError as error:
             raise pytest.UsageError(str(error)) from error
         run = Run(settings)
-        config.pluginmanager.register(Controller(config, run), "fairness-controller")
+        once = DryRun(config, run) if config.getoption("fairness_dry_run") else Controller(config, run)
+        config.pluginmanager.register(once, "fairness-controller")
     else:
         run = Run(settings, **worker["fairness"])
     if str(settings.root) not in sys.path:

@@ -112,6 +112,7 @@ class Sender:
         self._resume_at = self._last_success = self._last_claim = self._last_renewal = 0.0
         self._unreached_since: float | None = None
         self._reached = False
+        self._refusal: str | None = None
         self._last_fault = ""
 
     def counts(self) -> dict[str, float]:
@@ -182,6 +183,8 @@ class Sender:
             raise
         if fatal:
             raise fatal
+        if self._refusal:
+            raise TargetError(self._refusal)
         for key, request in claimed.items():
             self._flying[key] = Flight(asyncio.create_task(self._ask(key, request)), time.monotonic())
 
@@ -220,17 +223,16 @@ class Sender:
             AnswersMissing: no longer.
         """
         name, limit = self._target.name, self._settings.give_up
-        end = self._last_success + limit
+        end, never = self._last_success + limit, False
         if self._unreached_since is not None and not self._reached:
-            soon = self._unreached_since + min(UNREACHED, limit)
             # What was sent when others were refused already may have got through, and only take its time.
-            waiting = any(flight.since <= self._unreached_since for flight in self._flying.values())
-            if now >= soon and not waiting:
-                raise AnswersMissing(unreachable(name, min(UNREACHED, limit), self._last_fault))
-            end = min(end, end if waiting else soon)
-        if now >= end or (self._resume_at > end and not self._flying):
-            raise AnswersMissing(given_up(name, limit, self._resume_at - now, self._last_fault))
-        return end
+            never = not any(flight.since <= self._unreached_since for flight in self._flying.values())
+            end = min(end, self._unreached_since + UNREACHED) if never else end
+        if now < end and (self._resume_at <= end or self._flying):
+            return end
+        if never:
+            raise AnswersMissing(unreachable(name, min(UNREACHED, limit), self._last_fault))
+        raise AnswersMissing(given_up(name, limit, self._resume_at - now, self._last_fault))
 
     async def _ask(self, key: str, request: Request) -> None:
         sent_at = time.time()
@@ -297,6 +299,8 @@ class Sender:
         changed = store.changed()
         if changed:
             self._read_news()
+            self._refusal = store.refusal(self._run_id, self._target.identity)
+            free = 0 if self._refusal else free
         due = [key for key, resting in self._resting.items() if resting.due <= now]
         renewing = now - self._last_renewal > RENEWAL
         late = now - self._last_claim > RECLAIM or (self._last_claim < self._resume_at <= now)
@@ -397,9 +401,6 @@ class Sender:
         self._ledger.settle_elsewhere([], dict.fromkeys(lost, over_budget(most, self._target.reusable)))
 
     def _read_news(self) -> None:
-        refusal = self._store.refusal(self._run_id, self._target.identity)
-        if refusal is not None:
-            raise TargetError(refusal)
         news = self._store.news(self._since, self._target.identity)
         self._since = news.until
         failed = {key: RequestFailed(message) for key, message in news.failed.items()}

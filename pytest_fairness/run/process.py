@@ -85,12 +85,12 @@ class Run:
     def engine(self, target: Target) -> Engine:
         """The one engine that asks this target."""
         if id(target) not in self._engines:
-            oldest = self._oldest(target)
+            oldest = self.oldest(target)
             engine = Engine(self.store, target, self.settings, oldest=oldest, owner=self._owner, run=self.id)
             self._engines[id(target)] = target, engine
         return self._engines[id(target)][1]
 
-    def _oldest(self, target: Target) -> float:
+    def oldest(self, target: Target) -> float:
         """When an answer must have come to count; the same moment in all processes."""
         if self.settings.replay:
             return float("-inf")
@@ -192,7 +192,7 @@ class Run:
         """Have these requests asked in the background, in their order; see `Engine.plan`."""
         questions = {response_key(target.identity, request): request for request in requests}
         new = questions.keys() - self._recorded.keys()
-        recorded = self.store.recorded(new, self._oldest(target)) if new else set()
+        recorded = self.store.recorded(new, self.oldest(target)) if new else set()
         found = {key: key in recorded for key in new}
         self._recorded |= found
         self._news |= found

@@ -75,7 +75,7 @@ def test_a_server_with_less_room_than_is_allowed_is_asked_less(tmp_path: Path) -
 
     def answer(messages: Messages, body: Body) -> Reply:
         most.append(server.in_flight)
-        return Reply("full", status=429, delay=0) if server.in_flight > room else Reply("fine")
+        return Reply("full", status=429) if server.in_flight > room else Reply("fine")
 
     with ChatServer(answer, delay=0.02) as server:
         with engine_for(settings_in(tmp_path, server.url, concurrency=16)) as engine:
@@ -155,17 +155,15 @@ def test_a_server_that_was_never_reached_is_given_up_soon(tmp_path: Path, monkey
 
 def test_a_server_that_comes_back_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sender, "UNREACHED", 0.3)
-    with ChatServer(delay=0.01) as server:
-        settings = settings_in(tmp_path, server.url, concurrency=4)
-        with engine_for(settings) as engine:
-            engine.plan(questions(200))
-            wait_until(lambda: server.count > 20)
-            port = server.port
-            server.__exit__()
-            time.sleep(1.0)
-            with ChatServer(port=port) as back:
-                texts(engine.answers(questions(200)))
-                assert server.count + back.count < 200 + 2 * 4
+    server = ChatServer(delay=0.01).__enter__()
+    with engine_for(settings_in(tmp_path, server.url, concurrency=4)) as engine:
+        engine.plan(questions(200))
+        wait_until(lambda: server.count > 20)
+        server.__exit__()
+        time.sleep(1.0)
+        with ChatServer(port=server.port) as back:
+            texts(engine.answers(questions(200)))
+            assert server.count + back.count < 200 + 2 * 4
 
 
 @pytest.mark.parametrize("status", [401, 403, 404])
