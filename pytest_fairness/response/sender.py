@@ -273,7 +273,9 @@ class Sender:
 
     def _without_secrets(self, error: FairnessError) -> FairnessError:
         error.args = (self._secrets.hidden(str(error)),)
-        return error
+        # Nor in what it was made from and where, which a full trace shows.
+        error.__cause__, error.__suppress_context__ = None, True
+        return error.with_traceback(None)
 
     async def _finish(self) -> None:
         """Record what has arrived, give everything else back."""
