@@ -81,7 +81,7 @@ def main() -> None:
             baselines = check_baselines(folder)
             print(
                 f"kill {number + 1} ({whom}{', afresh' if afresh else ''}): {server.count - sent} sent, "
-                f"{len(now)} answers recorded, {gone} gone, {max(0, paid)} unrecorded; {baselines} baselines, all whole",
+                f"{len(now)} answers recorded, {gone} gone, {max(0, paid)} unrecorded; {baselines} whole baselines",
                 flush=True,
             )
             before = now

@@ -82,7 +82,7 @@ class DryRun:
                 file,
                 [item.part for item in of_file],
                 target if _is_ours(of_file[0].target_fixture) else None,
-            )
+            ).to_json()
             for file, of_file in selected.items()
         ]
         return report.lines(

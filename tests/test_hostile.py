@@ -7,7 +7,7 @@ import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from xml.etree import ElementTree
+from xml.etree import ElementTree as ET
 
 import pytest
 
@@ -32,7 +32,7 @@ ROOMY = PROBE.replace("refusals: {limit: 0.5, gate: point}", "jsd: {limit: 0.000
 
 def files(project: Project) -> Iterator[tuple[Path, bytes]]:
     for path in project.path.rglob("*"):
-        if path.is_file() and path.suffix not in (".pyc",):
+        if path.is_file() and path.suffix != ".pyc":
             yield path, path.read_bytes()
 
 
@@ -55,7 +55,7 @@ def test_nothing_of_it_reaches_terminal_or_reports_unescaped(
     assert "INTERNALERROR" not in output
     assert result.parseoutcomes().get("errors", 0) == 0
     assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e\u2066\ud800-\udfff]", output.replace("\x1b[0m", ""))
-    ElementTree.parse(project.path / "junit.xml")  # noqa: S314 - our own file; that it is XML at all is the point
+    ET.parse(project.path / "junit.xml")  # noqa: S314 - our own file; that it is XML at all is the point
     report = project.read("report.json")
     assert report["summary"]["errors"] == 0
     assert b"\x1b" not in (project.path / "report.json").read_bytes()
@@ -103,7 +103,7 @@ def test_the_key_is_nowhere_even_if_the_server_echoes_it(project: Project, monke
         arguments = ("--fairness-base-url", server.url, "--fairness-report", "report.json", "--junitxml", "junit.xml")
         result = project.run("--fairness-rebaseline", "-vv", "--showlocals", *arguments, target=OPENAI)
         assert server.keys[0] == f"Bearer {KEY}"
-        server.answer = lambda messages, body: Reply(f"no such key {KEY}", status=401)
+        server.answer = lambda *_: Reply(f"no such key {KEY}", status=401)
         refused = project.run("--fairness", "--fairness-fresh", "-vv", "--full-trace", *arguments, target=OPENAI)
     assert says(refused, "refuses the key (HTTP 401)")
     for secret in (KEY, "tok_9876543210fedcba"):

@@ -2,39 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Protocol
+from collections.abc import Iterator, Mapping, Sequence
 
+from pytest_fairness.records import Json
 from pytest_fairness.report.text import printable
 
-
-class Forecast(Protocol):
-    """See `run.forecast.Forecast`."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def file(self) -> str: ...
-    @property
-    def requests(self) -> int: ...
-    @property
-    def recorded(self) -> int: ...
-    @property
-    def shared(self) -> int: ...
-    @property
-    def to_send(self) -> int: ...
-    @property
-    def prompt_tokens(self) -> float | None: ...
-    @property
-    def completion_tokens(self) -> float | None: ...
-    @property
-    def known(self) -> int: ...
-    @property
-    def cost(self) -> float | None: ...
-    @property
-    def may_ask_more(self) -> bool: ...
-    @property
-    def unknown_target(self) -> bool: ...
+Forecast = Mapping[str, Json]
+"""One probe's, as `run.forecast.Forecast.to_json` gives it."""
 
 
 def lines(
@@ -55,7 +29,7 @@ def lines(
         replay: whether the run sends nothing whatever is missing.
     """
     text = [line for forecast in forecasts for line in _block(forecast)]
-    total = sum(forecast.to_send for forecast in forecasts)
+    total = sum(forecast["to_send"] for forecast in forecasts)
     asked = f" to {printable(target)}" if forecasts else ", as there is no probe among what is selected"
     text.append(f"in all: {_count(total, 'request')}{asked}{_cost_of_all(forecasts)}; nothing was sent")
     if replay and total:
@@ -63,7 +37,7 @@ def lines(
     elif max_requests is not None and total > max_requests:
         text.append(f"more than --fairness-max-requests allows ({max_requests:,}): items would lack answers")
     more = ["requests that are tried again"] if total else []
-    if any(forecast.may_ask_more for forecast in forecasts):
+    if any(forecast["may_ask_more"] for forecast in forecasts):
         more.append("questions that depend on answers")
     if tests:
         more.append(f"whatever {_count(tests, 'Python test')} ask{'s' if tests == 1 else ''}")
@@ -73,41 +47,40 @@ def lines(
 
 
 def _block(forecast: Forecast) -> Iterator[str]:
-    title = printable(f"{forecast.name} ({forecast.file})")
-    if not forecast.requests:
+    title = printable(f"{forecast['name']} ({forecast['file']})")
+    if not forecast["requests"]:
         yield f"{title}: nothing to ask, its answers are in a file"
         return
-    shared = f"{forecast.shared:,} asked by probes above, " if forecast.shared else ""
+    shared = f"{forecast['shared']:,} asked by probes above, " if forecast["shared"] else ""
     yield (
-        f"{title}: {_count(forecast.requests, 'request')}, {forecast.recorded:,} recorded, {shared}"
-        f"{forecast.to_send:,} to send"
+        f"{title}: {_count(forecast['requests'], 'request')}, {forecast['recorded']:,} recorded, {shared}"
+        f"{forecast['to_send']:,} to send"
     )
-    if forecast.unknown_target:
+    if forecast["unknown_target"]:
         yield "  a fixture fairness_target says who is asked: recorded answers were not looked up"
-    if forecast.prompt_tokens is None:
+    if forecast["prompt_tokens"] is None:
         return
-    if forecast.known:
-        yield (
-            f"  about {forecast.prompt_tokens:,.0f} prompt and {forecast.completion_tokens:,.0f} completion tokens "
-            f"(as {_count(forecast.known, 'recorded answer')} took)"
-        )
+    if forecast["known"]:
+        prompt, completion = forecast["prompt_tokens"], forecast["completion_tokens"]
+        took = f"(as {_count(forecast['known'], 'recorded answer')} took)"
+        yield f"  about {prompt:,.0f} prompt and {completion:,.0f} completion tokens {took}"
     else:
         answers = (
             "any number of completion tokens (no max_tokens)"
-            if forecast.completion_tokens is None
-            else f"at most {forecast.completion_tokens:,.0f} completion tokens (max_tokens)"
+            if forecast["completion_tokens"] is None
+            else f"at most {forecast['completion_tokens']:,.0f} completion tokens (max_tokens)"
         )
-        yield f"  about {forecast.prompt_tokens:,.0f} prompt tokens (4 characters each) and {answers}"
-    if forecast.cost is not None:
-        yield f"  cost: {'about' if forecast.known else 'at most about'} {money(forecast.cost)} (fairness_prices)"
+        yield f"  about {forecast['prompt_tokens']:,.0f} prompt tokens (4 characters each) and {answers}"
+    if forecast["cost"] is not None:
+        yield f"  cost: {'about' if forecast['known'] else 'at most about'} {money(forecast['cost'])} (fairness_prices)"
 
 
 def _cost_of_all(forecasts: Sequence[Forecast]) -> str:
-    asking = [forecast for forecast in forecasts if forecast.to_send]
-    costs = [forecast.cost for forecast in asking if forecast.cost is not None]
+    asking = [forecast for forecast in forecasts if forecast["to_send"]]
+    costs = [forecast["cost"] for forecast in asking if forecast["cost"] is not None]
     if not costs or len(costs) < len(asking):
         return ""
-    word = "about" if all(forecast.known for forecast in asking) else "at most about"
+    word = "about" if all(forecast["known"] for forecast in asking) else "at most about"
     return f", cost {word} {money(sum(costs))}"
 
 

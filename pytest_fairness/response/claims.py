@@ -1,4 +1,4 @@
-"""Who asks what right now, how fast and how much: the half of the store by which processes keep out of each other's way.
+"""Who asks what right now, how fast and how much: the half of the store by which processes mind each other.
 
 All of it is forgotten when the runs that it is about are over.
 """

@@ -4,7 +4,7 @@ Everything turns on one visit to the store at a time. A visit writes down the an
 and claims as many new questions, all in one transaction: a slot is free again only when its answer is recorded, and
 answers that arrive together are recorded together. Whatever arrives during a visit is the matter of the next.
 
-A request whose try failed in a way that passes keeps its claim and rests, outside of any slot, until it is its turn again.
+A request whose try failed in a way that passes keeps its claim and rests, outside of any slot, until its turn comes.
 """
 
 from __future__ import annotations

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from pytest_fairness.probe import Probe
-from pytest_fairness.records import Prompt, Request, Response
+from pytest_fairness.records import Json, Prompt, Request, Response
 from pytest_fairness.response.costs import cost_of
 from pytest_fairness.response.store import response_key
 from pytest_fairness.run.parts import ProbeItem, read_all
@@ -53,6 +53,10 @@ class Forecast:
     def to_send(self) -> int:
         """Requests that this probe adds to the run."""
         return self.requests - self.recorded - self.shared
+
+    def to_json(self) -> dict[str, Json]:
+        """Plain JSON."""
+        return {**asdict(self), "to_send": self.to_send}
 
 
 class Forecaster:

@@ -137,7 +137,8 @@ class Chat:
         cause = one_line(self._without_key(str(error.__cause__ or error)))
         if isinstance(error.__cause__, httpx2.ConnectError | httpx2.ProxyError):
             return RequestFailed(
-                f"{self._name}: no connection to {self._endpoint} ({cause}). Is the server up, and {self._where} right?",
+                f"{self._name}: no connection to {self._endpoint} ({cause}). Is the server up, and {self._where} "
+                f"right?",
                 fault=Fault.UNREACHABLE,
             )
         return RequestFailed(

@@ -18,7 +18,9 @@ def test_it_counts_sends_nothing_and_needs_no_key(project: Project) -> None:
     assert result.ret == pytest.ExitCode.OK
     assert shows(result, "gifts (probes/gifts.yaml): 30 requests, 0 recorded, 30 to send")
     # 10 prompts of 33 characters, and 20 of 32.
-    assert shows(result, "  about 242 prompt tokens (4 characters each) and at most 1,500 completion tokens (max_tokens)")
+    assert shows(
+        result, "  about 242 prompt tokens (4 characters each) and at most 1,500 completion tokens (max_tokens)"
+    )
     assert shows(result, "in all: 30 requests to openai:tiny; nothing was sent")
     assert not (project.path / ".fairness").exists()
     assert result.parseoutcomes().get("passed", 0) == 0
@@ -31,7 +33,7 @@ def test_without_a_limit_answers_may_be_of_any_length(project: Project) -> None:
 
 def test_what_is_recorded_is_not_sent_and_says_how_long_answers_are(project: Project) -> None:
     project.probe(text=PROBE.replace("[Kim, Lou]", "[Kim]"))
-    with ChatServer(lambda messages, body: "one two three") as server:
+    with ChatServer(lambda *_: "one two three") as server:
         url = ("--fairness-base-url", server.url)
         project.run("--fairness", *url, target=OPENAI)
         assert server.count == 20
@@ -96,17 +98,18 @@ def test_questions_that_depend_on_recorded_answers_are_counted(project: Project)
     project.probe(
         "probes/songs.yaml",
         "kind: recommendation\nprompt: Name {k} songs for {value} fan of {entity}.\n"
-        "neutral: Name {k} songs for a fan of {entity}.\nentities: [Adele, Muse]\nattributes: {age: [a young, an old]}\n"
+        "neutral: Name {k} songs for a fan of {entity}.\nentities: [Adele, Muse]\n"
+        "attributes: {age: [a young, an old]}\n"
         "k: 3\nrequery: 1\naudits: {shortfall: {}}\n",
     )
-    with ChatServer(lambda messages, body: "1. One\n2. Two") as server:
+    with ChatServer(lambda *_: "1. One\n2. Two") as server:
         url = ("--fairness-base-url", server.url)
-        project.run("--fairness", "--fairness-max-requests", "4", *url, target=OPENAI)
-        assert server.count == 4
+        project.run("--fairness", "--fairness-max-requests", "8", *url, target=OPENAI)
+        assert server.count == 8
         result = project.run(*DRY, *url, target=OPENAI)
-        assert shows(result, "4 requests, 4 recorded") or shows(result, "8 requests, 4 recorded, 4 to send")
+        assert shows(result, "songs (probes/songs.yaml): 16 requests, 8 recorded, 8 to send")
         assert says(result, "not counted: requests that are tried again, questions that depend on answers")
-        assert server.count == 4
+        assert server.count == 8
 
 
 def test_a_probe_that_brings_its_answers_asks_nothing(project: Project) -> None:

@@ -14,7 +14,7 @@ OPENAI = "openai:tiny"
 def test_the_cost_of_what_was_received(project: Project, name: str) -> None:
     project.probe()
     project.write("pytest.ini", ini(fairness_prices=f"\n  {name} 2 10\n  other 1 1"))
-    with ChatServer(lambda messages, body: "one two three") as server:
+    with ChatServer(lambda *_: "one two three") as server:
         arguments = ("--fairness", "--fairness-base-url", server.url, "--fairness-report", "report.json")
         result = project.run(*arguments, target=OPENAI)
         # 30 prompts of 6 words, and answers of 3.
@@ -28,7 +28,7 @@ def test_the_cost_of_what_was_received(project: Project, name: str) -> None:
 def test_workers_add_up(project: Project) -> None:
     project.probe()
     project.write("pytest.ini", ini(fairness_prices="tiny 2 10"))
-    with ChatServer(lambda messages, body: "one two three") as server:
+    with ChatServer(lambda *_: "one two three") as server:
         arguments = ("--fairness", "--fairness-base-url", server.url, "--fairness-report", "report.json", "-n", "2")
         project.run_apart(*arguments, target=OPENAI).assert_outcomes(passed=2)
     assert project.read("report.json")["requests"]["cost"] == pytest.approx((180 * 2 + 90 * 10) / 1e6)
@@ -39,7 +39,7 @@ def test_no_cost_where_it_is_not_known(project: Project) -> None:
     assert project.report()["requests"]["cost"] is None
     project.write("pytest.ini", ini(fairness_prices="tiny 2 10"))
     bare = Reply(raw=b'{"choices": [{"message": {"content": "hi"}}]}')
-    with ChatServer(lambda messages, body: bare) as server:
+    with ChatServer(lambda *_: bare) as server:
         report = project.report("--fairness-base-url", server.url, target=OPENAI)
     assert report["requests"]["sent"] == 30
     assert report["requests"]["cost"] is None
