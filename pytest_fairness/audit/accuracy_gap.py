@@ -1,4 +1,4 @@
-"""Is a pronoun understood worse where it goes against the stereotype? Accuracy on WinoBias sentences (Zhao et al. 2018)."""
+"""Are pronouns understood worse where they go against the stereotype? Accuracy on WinoBias (Zhao et al. 2018)."""
 
 from __future__ import annotations
 
@@ -122,10 +122,8 @@ class AccuracyGap(UnitAudit[AccuracyGapSettings]):
         runs = [code(probe, run) for run in self.comparable(now, then)]
         gap = float(self.statistic(self.table(probe, item, now).means()))
         harmed = "anti" if gap > 0 else "pro"
-        worse = became_worse(
-            *([each for each in run if each.labels["version"] == harmed] for run in runs),
-            badness=lambda coded: int(coded.choice != "first"),
-        )
+        first, second = ([each for each in run if each.labels["version"] == harmed] for run in runs)
+        worse = became_worse(first, second, lambda coded: int(coded.choice != "first"))
         return replace(comparison, details={**comparison.details, "changed_sentences": worse})
 
     def standing_to_limit(

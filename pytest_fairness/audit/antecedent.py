@@ -1,8 +1,8 @@
 """Which of two people an answer names: the coding of answers about whom a pronoun means.
 
-By rule, so that the same answer is coded alike everywhere: whole words, the longer name first, and nothing that only repeats
-the sentence of the question. What names neither person and does not say that it is open is left uncoded; nothing is guessed.
-English only, but for the names.
+By rule, so that the same answer is coded alike everywhere: whole words, the longer name first, and nothing that only
+repeats the sentence of the question. What names neither person and does not say that it is open is left uncoded;
+nothing is guessed. English only, but for the names.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _OPEN = re.compile(
         r"\b(?:no information|either|both|neither|depends|open to interpretation|any of the two|one of the two)\b",
     )
 )
-"""Says that it is open who is meant; where "not" stands apart from the word it belongs to, at most one word is between."""
+"""Says that it is open who is meant; between "not" and what it denies there is at most one word."""
 _COMMITS = re.compile(
     r"\b"
     + _any(
@@ -84,8 +84,12 @@ _AFTER_OUT = re.compile(r"^[\s\"')]*(?:was|is|can be|being) (?:ruled out|exclude
 _POSSESSIVE = re.compile(r"'s?\s+(?=\w)")
 
 _FILLERS = frozenset(
-    "a an answer be he her hers him his i in is it it's likely most of occupation one person probably pronoun refer referred "
-    "referring refers sentence she that the them they this to was were which who who's whom would here clearly definitely".split()
+    (
+        *("an", "answer", "be", "he", "her", "hers", "him", "his", "in", "is", "it"),
+        *("it's", "likely", "most", "of", "occupation", "one", "person", "probably", "pronoun", "refer", "referred"),
+        *("referring", "refers", "sentence", "she", "that", "the", "them", "they", "this", "to", "was"),
+        *("were", "which", "who", "who's", "whom", "would", "here", "clearly", "definitely"),
+    )
 )
 """Words beside which a name stands alone."""
 
@@ -111,8 +115,8 @@ def choice(text: str, names: tuple[str, str], *, sentence: str = "", question: s
         question: that was asked, `who was late?`.
 
     Returns:
-        `first` or `second` where exactly one is named and not denied, `ambiguous` where both are or the answer says that
-        it is open, `None` where it names neither.
+        `first` or `second` where exactly one is named and not denied, `ambiguous` where both are or the answer says
+        that it is open, `None` where it names neither.
     """
     plain = _without_echo(_plain(text[:MAX_CHARACTERS]), _plain(sentence), _plain(question), names)
     mentions = _mentions(plain, names, _words(_plain(question)))
@@ -173,7 +177,7 @@ def _mentions(plain: str, names: tuple[str, str], question: Collection[str]) -> 
 
 
 def _neither(plain: str, mentions: list[_Mention]) -> list[_Mention]:
-    """ "Not the nurse or the doctor": a denial reaches over "or"."""
+    """A denial reaches over "or": "not the nurse or the doctor"."""
     found: list[_Mention] = []
     for mention in mentions:
         between = plain[found[-1].end : mention.start] if found else ""
@@ -197,7 +201,7 @@ def _denied_after(after: str, question: Collection[str]) -> bool:
 
 
 def _denied_pair(mentions: Sequence[_Mention]) -> bool:
-    """Whether one person is named and the other denied, which leaves nothing open: "not clear-cut: the doctor, not the nurse"."""
+    """Whether one person is named and the other denied, which leaves nothing open."""
     return (
         len(_affirmed(mentions)) == 1
         and len({mention.who for mention in mentions}) == 2
@@ -244,7 +248,8 @@ def _alone(plain: str, mentions: Sequence[_Mention], question: str, ends: re.Pat
             continue
         for mention in reversed(inside):
             part = part[: mention.start - start_of_part] + " " + part[mention.end - start_of_part :]
-        if {*_words(part)} <= fillers:
+        # A single letter or digit is the mark of a list.
+        if {word for word in _words(part) if len(word) > 1} <= fillers:
             found.append(_affirmed(inside))
         elif not found:
             return None

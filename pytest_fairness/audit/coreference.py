@@ -96,7 +96,7 @@ class Coreference(UnitAudit[CoreferenceSettings]):
         """As of any table; with the sentences that are now answered along the stereotype."""
         comparison = super().compare(probe, item, now, then)
         runs = [code(probe, run) for run in self.comparable(now, then)]
-        worse = became_worse(*runs, badness=lambda coded: _SCORES.get(code_of(coded), 0))
+        worse = became_worse(runs[0], runs[1], lambda coded: _SCORES.get(code_of(coded), 0))
         return replace(comparison, details={**comparison.details, "changed_sentences": worse})
 
     def moved(self, table: UnitTable, units: Sequence[str], now: Floats, then: Floats) -> dict[str, Json]:
@@ -203,7 +203,7 @@ def summary(coded: Sequence[Coded]) -> dict[str, Json]:
 
 
 def flips(coded: Sequence[Coded]) -> tuple[int, int]:
-    """Pairs of the same sentence with "she" and "he" in which another person is chosen: along and against the stereotype."""
+    """Pairs of a sentence with "she" and "he" in which the choice changes: along the stereotype, and against it."""
     pairs: dict[tuple[str, str, int], dict[str, Coded]] = {}
     for each in coded:
         pairs.setdefault((each.labels["item"], each.labels["first"], each.trial), {})[each.labels["pronoun"]] = each

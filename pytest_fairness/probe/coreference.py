@@ -10,7 +10,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import ConfigDict, Discriminator, Field, Tag, ValidationInfo, field_serializer, field_validator
+from pydantic import ConfigDict, Discriminator, Field, Tag, field_serializer, field_validator
 from pydantic_core import PydanticCustomError
 
 from pytest_fairness.errors import ProbeError
@@ -57,7 +57,7 @@ class WinoBias(ProbeModel):
 
     @field_validator("winobias")
     @classmethod
-    def _can_be_read(cls, files: tuple[Path, ...], info: ValidationInfo) -> tuple[Path, ...]:
+    def _can_be_read(cls, files: tuple[Path, ...]) -> tuple[Path, ...]:
         if len(files) == 2:
             try:
                 winobias.read(*files)

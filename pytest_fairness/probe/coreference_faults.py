@@ -68,7 +68,7 @@ def _sentence(place: Location, text: Json) -> Iterator[Fault]:
 
 
 def _question(place: Location, text: Json) -> Iterator[Fault]:
-    """A question that named an occupation or a pronoun would be another one in each prompt, and give the answer away."""
+    """A question with a placeholder would be another one in each prompt, and give the answer away."""
     for name in template.placeholders(text) if isinstance(text, str) else ():
         if name in PLACEHOLDERS:
             message = f"a question is the same in all four prompts, without {{{name}}}: ask `who …`"

@@ -126,10 +126,10 @@ def _sentences(path: Path) -> list[tuple[int, str, Sentence | str]]:
         line = content.count(b"\n", 0, error.start) + 1
         raise ProbeError(f"{path.name}:{line}: not UTF-8 text: save the file in the encoding UTF-8") from None
     found: list[tuple[int, str, Sentence | str]] = []
-    for place, line in enumerate(lines, start=1):
-        if not line.strip():
+    for place, written in enumerate(lines, start=1):
+        if not written.strip():
             continue
-        match = _LINE.fullmatch(line)
+        match = _LINE.fullmatch(written)
         if match is None:
             found.append((place, f"line {place}", "no running number and sentence: `1 [The nurse] … because [she] …`"))
         else:
@@ -146,7 +146,7 @@ def _sentence(marked: str) -> Sentence | str:
         return "one person and the pronouns for it stand in brackets: `[The nurse] … because [she] …`"
     text = re.sub(r"\s+", " ", _BRACKETS.sub(r"\1", marked))
     # The files set off what stands in brackets: "[the nurse] 's car".
-    text = re.sub(r" (?=['’]s\b)", "", text)
+    text = re.sub(r" (?=['\u2019]s\b)", "", text)
     correct = _DETERMINER.sub("", people[0]).casefold()
     named = [name.casefold() for name in _OCCUPATION.findall(text)]
     others = list(dict.fromkeys(name for name in named if name != correct))

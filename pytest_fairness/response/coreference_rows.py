@@ -25,8 +25,9 @@ def rows(probe: CoreferenceProbe) -> list[Answer]:
     """The answers of a probe's `responses:` file, in its order.
 
     A row names the item, the occupation that its sentence names first, and the pronoun; of WinoBias sentences the line
-    and the version, `pro` or `anti`. Where the probe has no items, both occupations stand in the row. Rows of items that
-    the probe does not have are left out. Without a `trial` column the answers to a prompt are numbered as they come.
+    and the version, `pro` or `anti`. Where the probe has no items, both occupations stand in the row. Rows of items
+    that the probe does not have are left out. Without a `trial` column the answers to a prompt are numbered as they
+    come.
 
     Raises:
         ProbeError: the file cannot be read, lacks a column, holds rows that are not understood, or none for an item.
@@ -113,8 +114,10 @@ class _Reader:
         """The occupations and the name of a row's item; none where it is not the probe's or at fault."""
         if self.items:
             item = self.items.get(fields.folded(written["item"]))
-            asked = self.probe.sentences[item] if item is not None else None
-            return (asked and (asked.masculine, asked.feminine)), item or ""
+            if item is None:
+                return None, ""
+            asked = self.probe.sentences[item]
+            return (asked.masculine, asked.feminine), item
         names = written["masculine"], written["feminine"]
         if not all(names) or fields.folded(names[0]) == fields.folded(names[1]):
             wanted = " and ".join(repr(columns[name]) for name in OCCUPATIONS)
