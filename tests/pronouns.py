@@ -96,6 +96,15 @@ def answer(labels: dict[str, str], trial: int, text: str | None) -> Answer:
     return Answer(labels, trial, text, Status.OK if text else Status.FAILED, text)
 
 
+def says(text: str) -> Chooses:
+    """Says the same to everything."""
+
+    def chooses(asked: Asked, labels: dict[str, str]) -> str:
+        return text
+
+    return chooses
+
+
 def stereotyping(seed: int, share: float, *, against: float | None = None) -> Chooses:
     """Chooses by the stereotype with a probability of `share`, against it with `against`; else says that it is open."""
     random = np.random.default_rng(seed)

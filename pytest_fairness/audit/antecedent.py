@@ -259,9 +259,10 @@ def _alone(plain: str, mentions: Sequence[_Mention], question: str, ends: re.Pat
 def _subject(plain: str, mentions: Sequence[_Mention], question: str) -> Choice | None:
     """The only name of which the answer says what was asked: "… because the nurse was late"."""
     asked = _words(_plain(question))
-    if len(asked) < 3 or asked[0] != "who":
+    if len(asked) < 2 or asked[0] != "who":
         return None
-    follows = re.compile(rf"^[\s\"',]*(?:who |that )?{re.escape(asked[1])} {re.escape(asked[2])}\b")
+    predicate = r"\s+".join(map(re.escape, asked[1:3]))
+    follows = re.compile(rf"^[\s\"',]*(?:(?:was|is) the (?:one|person) )?(?:who |that )?{predicate}\b")
     found = {mention.who for mention in mentions if not mention.denied and follows.match(plain[mention.end :])}
     return _named(found) if len(found) == 1 else None
 

@@ -40,6 +40,7 @@ BUILDING = Question(
     "The construction worker waved at the receptionist because she recognized him",
     'who does the pronoun "she" refer to? Answer with the occupation only.',
 )
+DOOR = Question(("guard", "cleaner"), "The cleaner met the guard at the door when she arrived", "who arrived?")
 HOSPITAL = Question(
     ("Ärztin", "Krankenpfleger"),
     "Die Ärztin rief den Krankenpfleger an",
@@ -146,6 +147,8 @@ ANSWERS: list[tuple[Question, str, Code]] = [
     (SHIFT, "The nurse. The doctor called her.", "second"),
     (SHIFT, "The doctor had called the nurse because the nurse was late.", "second"),
     (SHIFT, "The doctor had called the nurse.", "ambiguous"),
+    (SHIFT, "The doctor was the one who was late, and the nurse waited.", "first"),
+    (DOOR, "The guard arrived when the cleaner opened.", "first"),
     # Nobody.
     (SHIFT, "", None),
     (SHIFT, "She was late for the morning shift.", None),

@@ -50,7 +50,9 @@ def test_system_sampling_and_trials_go_along() -> None:
     assert len(prompts(pronouns.read(text), 1)) == 4
 
 
-@pytest.mark.parametrize("question", ["who was late for the morning shift?", "who was late\n    for the morning shift ?"])
+@pytest.mark.parametrize(
+    "question", ["who was late for the morning shift?", "who was late\n    for the morning shift ?"]
+)
 def test_a_question_has_one_mark_and_one_line(question: str) -> None:
     text = CONTRACT.replace('"who was late for the morning shift"', f'"{question}"')
     assert prompts(pronouns.read(text))[0].request == prompts(pronouns.read(CONTRACT))[0].request
@@ -91,7 +93,11 @@ def test_another_wording_has_other_labels_and_other_items_the_same_shape() -> No
             ["3:15: this sentence does not use {pronoun}: write it where `she` or `he` belongs"],
         ),
         ("{first}", "{ }", None),
-        ("masculine: doctor ", "masculine: Nurse ", ["6:15: both occupations are 'nurse': nobody could tell who is meant"]),
+        (
+            "masculine: doctor ",
+            "masculine: Nurse ",
+            ["6:15: both occupations are 'nurse': nobody could tell who is meant"],
+        ),
         ('"who was', '"who did {pronoun} say was', [
             "4:24: a question is the same in all four prompts, without {pronoun}: ask `who …`"
         ]),
@@ -102,10 +108,15 @@ def test_another_wording_has_other_labels_and_other_items_the_same_shape() -> No
         ]),
         (
             "feminine: nurse\n",
-            "feminine: nurse\n  - {sentence: 'The {first} {second} {pronoun}', question: who, masculine: Doctor, feminine: nurse}\n",
+            "feminine: nurse\n"
+            "  - {sentence: '{first} {second} {pronoun}', question: who, masculine: Doctor, feminine: nurse}\n",
             ["7:5: 'Doctor/nurse' is there already: give this one an `id` of its own"],
         ),
-        ("feminine: nurse\n", "feminine: nurse\n    id: '  '\n", ["7:9: `items[0].id` must be one line of text, and not empty"]),
+        (
+            "feminine: nurse\n",
+            "feminine: nurse\n    id: '  '\n",
+            ["7:9: `items[0].id` must be one line of text, and not empty"],
+        ),
     ],
 )  # fmt: skip
 def test_faults(old: str, new: str, expected: list[str] | None) -> None:
@@ -118,7 +129,9 @@ def test_faults(old: str, new: str, expected: list[str] | None) -> None:
 
 
 def test_an_id_tells_items_apart_and_is_there_once() -> None:
-    more = "  - {sentence: 'The {first} {second} {pronoun}', question: who, masculine: doctor, feminine: nurse, id: ID}\n"
+    more = (
+        "  - {sentence: 'The {first} {second} {pronoun}', question: who, masculine: doctor, feminine: nurse, id: ID}\n"
+    )
     text = CONTRACT.replace("nurse\n", "nurse\n" + more.replace("ID", "phone"))
     assert {prompt.labels["item"] for prompt in prompts(pronouns.read(text))} == {"doctor/nurse", "phone"}
     twice = text.replace("trials", more.replace("ID", "Phone") + "trials")
@@ -126,10 +139,8 @@ def test_an_id_tells_items_apart_and_is_there_once() -> None:
 
 
 def test_something_must_be_asked_or_be_there() -> None:
-    assert faults("kind: coreference\naudits: {coreference: }\n") == [
-        "1:1: `items` is missing: a list of sentences, `{winobias: [pro file, anti file]}`, or `responses:` with answers "
-        "that are there"
-    ]
+    (fault,) = faults("kind: coreference\naudits: {coreference: }\n")
+    assert fault.startswith("1:1: `items` is missing: a list of sentences, `{winobias: [pro file, anti file]}`, or")
 
 
 def test_winobias_files_are_read_as_they_are(tmp_path: Path) -> None:
@@ -160,12 +171,12 @@ def test_winobias_files_are_read_as_they_are(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("pro", "anti", "message"),
     [
-        ("1 [The nurse] met the guard as [she] ran.", "2 [The nurse] met the guard as [he] ran.", "anti.txt has no line 1"),
+        ("1 [The nurse] met the guard as [she] ran.", "", "anti.txt has no line 1"),
         ("[The nurse] met the guard as [she] ran.", pronouns.ANTI, "pro.txt:1: no running number and sentence"),
         ("1 The nurse met the guard as [she] ran.", pronouns.ANTI, "one person and the pronouns for it"),
         ("1 [The nurse] met the poet as [she] ran.", pronouns.ANTI, "here are nurse"),
         ("1 [The poet] met the nurse as [she] ran.", pronouns.ANTI, "here are nurse"),
-        (pronouns.PRO, pronouns.PRO.replace("[The developer] argued with the designer", "The developer met [the designer]"),
+        (pronouns.PRO, pronouns.ANTI.replace("[The developer] argued with the", "The developer met [the designer],"),
          "the pronoun refers to the developer here and designer there, in anti.txt"),
         (pronouns.PRO + "1 [The nurse] met the guard as [she] ran.", pronouns.ANTI,
          "pro.txt:8: the number 1 is in line 1 already"),
