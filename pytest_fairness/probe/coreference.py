@@ -27,7 +27,7 @@ VERSIONS = ("pro", "anti")
 _WINOBIAS_QUESTION = 'who does the pronoun "{pronoun}" refer to? Answer with the occupation only.'
 
 
-class Item(ProbeModel):
+class AmbiguousSentence(ProbeModel):
     """One ambiguous sentence, asked with the occupations in both orders and with both pronouns."""
 
     sentence: Text = Field(
@@ -79,7 +79,7 @@ def _written_as(value: object) -> str:
 
 
 Items = Annotated[
-    Annotated[tuple[Item, ...], Tag("list"), Field(min_length=1)] | Annotated[WinoBias, Tag("mapping")],
+    Annotated[tuple[AmbiguousSentence, ...], Tag("list"), Field(min_length=1)] | Annotated[WinoBias, Tag("mapping")],
     Discriminator(_written_as),
 ]
 
@@ -114,7 +114,7 @@ class CoreferenceProbe(Probe):
     )
 
     @cached_property
-    def sentences(self) -> dict[str, Item]:
+    def sentences(self) -> dict[str, AmbiguousSentence]:
         """The ambiguous sentences by name; none where WinoBias files or a file of answers say it."""
         return {item.name: item for item in self.items} if isinstance(self.items, tuple) else {}
 
@@ -198,7 +198,7 @@ class CoreferenceProbe(Probe):
         yield from coreference_faults.find(data)
 
 
-def _question(item: Item) -> str:
+def _question(item: AmbiguousSentence) -> str:
     return " ".join(item.question.split()).rstrip("? ") + "?"
 
 

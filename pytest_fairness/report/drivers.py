@@ -48,6 +48,7 @@ def driven_by(item: Item) -> list[str]:
         *_contributions(_mappings(details.get("contributions")), *_sides(item)),
         *(_top_words(top, *_sides(item)) if isinstance(top, Mapping) else []),
         *_answers(item),
+        *_paraphrases(details),
     ]
 
 
@@ -100,6 +101,15 @@ def _sentences(details: Mapping[str, Json]) -> list[str]:
         + (f", before: “{part['before']}”" if part.get("before") is not None else "")
         for part in shown[:SHOWN_SENTENCES]
     ]
+
+
+def _paraphrases(details: Mapping[str, Json]) -> list[str]:
+    """How far the wording of the question moves the value."""
+    found = details.get("paraphrases")
+    if not isinstance(found, Mapping) or not isinstance(found.get("values"), Mapping):
+        return []
+    values = ", ".join(f"prompt {name} {number(value)}" for name, value in found["values"].items())
+    return [f"other words for the question: {values}; they alone move it by {number(found.get('floor'))}"]
 
 
 def _shares(counts: Mapping[str, int], item: Item) -> list[str]:
