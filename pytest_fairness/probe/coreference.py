@@ -174,12 +174,11 @@ class CoreferenceProbe(Probe):
         """Four prompts an item: both orders, and in each of them `she` and `he`; two a line of WinoBias."""
         if self.responses is not None:
             return []
-        draws = self.trials if trials is None else trials
         system = next(iter(texts(self.system)), None)
         return [
             Prompt(Request(self.asked(labels).prompt, system, self.sampling.for_trial(draw), draw), labels, draw)
             for labels in self.cells()
-            for draw in range(draws)
+            for draw in range(self.draws(trials))
         ]
 
     def shape(self, labels: Mapping[str, str]) -> dict[str, str]:

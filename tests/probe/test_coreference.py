@@ -107,9 +107,8 @@ def test_another_wording_has_other_labels_and_other_items_the_same_shape() -> No
             "9:3: `accuracy_gap` needs right answers, `items: {winobias: [pro file, anti file]}`"
         ]),
         (
-            "feminine: nurse\n",
-            "feminine: nurse\n"
-            "  - {sentence: '{first} {second} {pronoun}', question: who, masculine: Doctor, feminine: nurse}\n",
+            "nurse\n",
+            "nurse\n  - {sentence: '{first} {second} {pronoun}', question: who, masculine: Doctor, feminine: nurse}\n",
             ["7:5: 'Doctor/nurse' is there already: give this one an `id` of its own"],
         ),
         (
