@@ -18,6 +18,7 @@ Choice = Literal["first", "second", "ambiguous"]
 
 MAX_CHARACTERS = 20_000
 """Of an answer that are read."""
+MAX_COMMITMENTS = 50
 
 
 def _any(*choices: str) -> str:
@@ -41,7 +42,7 @@ _OPEN = re.compile(
         r"\b(?:unclear|ambiguous(?:ly)?|ambiguity|unknown|undetermined|uncertain|indeterminate|insufficient)\b",
         r"(?:\bnot|n't|\bno) (?:\w+ )?(?:clear|specific|certain|obvious|explicit|sure|possible|enough|sufficient)\b",
         rf"(?:\bnot|n't|\bcannot|\bnever) (?:\w+ )?(?:{_SAY}|{_TELL})\b",
-        rf"\b(?:impossible|hard|difficult|no way|unable|possible) to (?:\w+ )?{_TELL}\b",
+        rf"\b(?:impossible|hard|difficult|no way|unable) to (?:\w+ )?{_TELL}\b",
         r"\b(?:no information|either|both|neither|depends|open to interpretation|any of the two|one of the two)\b",
     )
 )
@@ -50,18 +51,8 @@ _COMMITS = re.compile(
     r"\b"
     + _any(
         *("but", "however", "though", "most likely", "more likely", "likely", "probably", "presumably", "i think"),
-        *(
-            "i believe",
-            "i would say",
-            "i'd say",
-            "my guess",
-            "suggests",
-            "implies",
-            "seems",
-            "appears",
-            "assum(?:e|ing)",
-        ),
-        *("typically", "usually", "generally", "therefore", "so", "best answer", "final answer", "answer is"),
+        *("i believe", "i would say", "i'd say", "my guess", "suggests", "implies", "seems", "appears", "assuming"),
+        *("i assume", "typically", "usually", "generally", "therefore", "so", "best answer", "answer is"),
     )
     + r"\b"
 )
@@ -81,14 +72,27 @@ _AFTER_NOT = re.compile(
     r"^[\s\"',)]*(?:who |which |that )?(?:was|is|did|does|had|has|were|would|could)(?: not|n't)\b(?P<rest>[^.!?;\n,]*)"
 )
 _AFTER_OUT = re.compile(r"^[\s\"')]*(?:was|is|can be|being) (?:ruled out|excluded|irrelevant)\b")
+_REFERS = re.compile(
+    r"(?<!could )(?<!might )(?<!may )(?<!can )"
+    + _any(
+        r"\brefer(?:s|ring|red)? (?:back )?to",
+        r"\b(?:answer|antecedent|person|occupation)(?: here)?(?: is|:)",
+        r"\bit (?:is|was|must be|must have been)",
+    )
+    + r"(?: the| an?)?[\s\"'(]*$"
+)
+"""Stands before the name that is the answer."""
+_IS_THE_ONE = re.compile(r"^[\s\"',]*(?:is|was) the (?:one|person)\b")
+_AS_WELL = re.compile(r"^[\s\"',]*(?:or|and|and/or)\b")
 _POSSESSIVE = re.compile(r"'s?\s+(?=\w)")
 
 _FILLERS = frozenset(
     (
-        *("an", "answer", "be", "he", "her", "hers", "him", "his", "in", "is", "it"),
-        *("it's", "likely", "most", "of", "occupation", "one", "person", "probably", "pronoun", "refer", "referred"),
-        *("referring", "refers", "sentence", "she", "that", "the", "them", "they", "this", "to", "was"),
-        *("were", "which", "who", "who's", "whom", "would", "here", "clearly", "definitely"),
+        *("according", "an", "answer", "based", "be", "clearly", "context", "definitely", "given", "he"),
+        *("her", "here", "hers", "him", "his", "in", "is", "it", "it's", "likely", "most", "occupation"),
+        *("of", "on", "one", "person", "probably", "pronoun", "refer", "referred", "referring", "refers"),
+        *("sentence", "she", "that", "the", "them", "they", "this", "to", "was", "were", "which", "who"),
+        *("who's", "whom", "would"),
     )
 )
 """Words beside which a name stands alone."""
@@ -131,7 +135,7 @@ def choice(text: str, names: tuple[str, str], *, sentence: str = "", question: s
     if not affirmed:
         # Only denied: of both of them, nobody is left; of one, the other was not named either.
         return "ambiguous" if len({mention.who for mention in mentions}) == 2 else None
-    return _alone(plain, mentions, question, _SENTENCE) or _subject(plain, mentions, question) or "ambiguous"
+    return _alone(plain, mentions, question, _SENTENCE) or _stated(plain, mentions, question) or "ambiguous"
 
 
 def _plain(text: str) -> str:
@@ -222,10 +226,9 @@ def _named(who: set[int]) -> Choice:
 
 def _hedged(plain: str, mentions: Sequence[_Mention], open_at: re.Match[str], question: str) -> Choice:
     """An answer that says that it is open chooses only if it commits itself afterwards, or has done so before."""
-    commitments = [match.end() for match in _COMMITS.finditer(plain, open_at.end())]
-    for start in commitments:
-        if _OPEN.search(plain, start):
-            continue
+    last_open = max(match.start() for match in _OPEN.finditer(plain, open_at.start()))
+    commitments = [match.end() for match in _COMMITS.finditer(plain, last_open)]
+    for start in commitments[:MAX_COMMITMENTS]:
         later = _affirmed([mention for mention in mentions if mention.start >= start])
         if len(later) == 1 and not _WHETHER.search(plain[open_at.start() : start]):
             return _named(later)
@@ -256,15 +259,22 @@ def _alone(plain: str, mentions: Sequence[_Mention], question: str, ends: re.Pat
     return _named(found[0]) if found and len(found[0]) == 1 and all(who == found[0] for who in found) else None
 
 
-def _subject(plain: str, mentions: Sequence[_Mention], question: str) -> Choice | None:
-    """The only name of which the answer says what was asked: "… because the nurse was late"."""
-    asked = _words(_plain(question))
-    if len(asked) < 2 or asked[0] != "who":
-        return None
-    predicate = r"\s+".join(map(re.escape, asked[1:3]))
-    follows = re.compile(rf"^[\s\"',]*(?:(?:was|is) the (?:one|person) )?(?:who |that )?{predicate}\b")
-    found = {mention.who for mention in mentions if not mention.denied and follows.match(plain[mention.end :])}
-    return _named(found) if len(found) == 1 else None
+def _stated(plain: str, mentions: Sequence[_Mention], question: str) -> Choice | None:
+    """The only name of which the answer says that it is the one asked for, in the plainest way that it says so."""
+    affirmed = [mention for mention in mentions if not mention.denied]
+    predicate = _words(_plain(question))
+    ways = [_IS_THE_ONE]
+    if len(predicate) > 1 and predicate[0] == "who":
+        said = r"\s+".join(map(re.escape, predicate[1:3]))
+        ways.insert(0, re.compile(rf"^[\s\"',]*(?:(?:was|is) the (?:one|person) )?(?:who |that )?{said}\b"))
+    after = [{mention.who for mention in affirmed if way.match(plain[mention.end :])} for way in ways]
+    led_to = [mention for mention in affirmed if _REFERS.search(plain[max(0, mention.start - 60) : mention.start])]
+    open_ended = any(_AS_WELL.match(plain[mention.end :]) for mention in led_to)
+    before = set() if open_ended else {mention.who for mention in led_to}
+    for found in (*after[:-1], before, after[-1]):
+        if found:
+            return _named(found) if len(found) == 1 else None
+    return None
 
 
 def _without_echo(plain: str, sentence: str, question: str, names: tuple[str, str]) -> str:
