@@ -1,15 +1,18 @@
 from __future__ import annotations
 
+from io import StringIO
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from jsonschema import Draft7Validator
+from ruamel.yaml import YAML
 
 from pytest_fairness.errors import ProbeError
-from pytest_fairness.probe import prompts, shape, winobias
+from pytest_fairness.probe import json_schema, prompts, shape, winobias
 from tests import pronouns
-from tests.probe.support import faults
+from tests.probe.support import AUDITS, faults
 
 CONTRACT = """\
 kind: coreference
@@ -125,6 +128,15 @@ def test_faults(old: str, new: str, expected: list[str] | None) -> None:
         assert found
     else:
         assert found == expected
+
+
+def test_editors_take_and_refuse_the_same() -> None:
+    schema = Draft7Validator(json_schema(AUDITS))
+    read = YAML(typ="safe", pure=True)
+    for text in (CONTRACT, CONTRACT.replace("items:", "responses: {file: a.csv}\nitems:")):
+        assert schema.is_valid(read.load(StringIO(text)))
+    for old, new in (("question:", "asked:"), ("items:", "items: {winobias: [one]}\nitem:"), ("doctor ", "[doctor] ")):
+        assert not schema.is_valid(read.load(StringIO(CONTRACT.replace(old, new, 1))))
 
 
 def test_an_id_tells_items_apart_and_is_there_once() -> None:
