@@ -39,6 +39,7 @@ audits:
   refusals: {limit: 0.5, gate: point}
 """
 AFRESH_EVERY = 4
+QUESTIONS = 600
 IN_FLIGHT = 16
 """The default of `--fairness-concurrency`."""
 
@@ -59,29 +60,31 @@ def main() -> None:
         for thing in ("tea", "chess"):
             (folder / "probes" / f"{thing}.yaml").write_text(PROBE.replace("SOMETHING", thing))
         (folder / "pytest.ini").write_text("[pytest]\n")
-        before: dict[str, str] = {}
-        for number in range(given.kills):
-            afresh = number % AFRESH_EVERY == 0
-            sent = server.count
+        before: dict[str, tuple[str, float]] = {}
+        while (number := killed["controller"] + killed["worker"]) < given.kills:
+            afresh = number % AFRESH_EVERY == 0 or len(before) == QUESTIONS
+            sent, started = server.count, time.time()
             run = start(folder, server.url, *(["--fairness-fresh"] if afresh else []))
             whom, asking = draw.choice(["controller", "worker"]), draw.random() < 0.8
-            # Of 600 questions all are asked only if they are asked afresh.
+            # All questions are asked only if they are asked afresh.
             moment = sent + draw.randint(0, 550 if afresh else 120)
             until = time.monotonic() + (given.longest if asking else draw.uniform(0.2, given.longest / 2))
             while time.monotonic() < until and run.poll() is None and not (asking and server.count > moment):
                 time.sleep(0.005)
-            killed[kill(run, whom)] += 1
+            whom = kill(run, whom)
+            killed[whom] += 1
             run.wait(60)
             while server.in_flight:
                 time.sleep(0.1)
             now = recorded(folder)
-            gone = sum(now.get(key) != text for key, text in before.items())
-            paid = 0 if afresh else server.count - sent - (len(now) - len(before)) - 2 * IN_FLIGHT
-            lost += gone + max(0, paid)
+            gone = sum(now.get(key, ("", 0.0))[0] != text for key, (text, _) in before.items())
+            new = sum(created >= started for _, created in now.values())
+            unrecorded = max(0, server.count - sent - new - IN_FLIGHT)
+            lost += gone + unrecorded
             baselines = check_baselines(folder)
             print(
                 f"kill {number + 1} ({whom}{', afresh' if afresh else ''}): {server.count - sent} sent, "
-                f"{len(now)} answers recorded, {gone} gone, {max(0, paid)} unrecorded; {baselines} whole baselines",
+                f"{new} recorded, {gone} of {len(before)} gone, {unrecorded} lost; {baselines} whole baselines",
                 flush=True,
             )
             before = now
@@ -90,9 +93,9 @@ def main() -> None:
         check_baselines(folder)
         final = recorded(folder)
         asked = {json.dumps(body, sort_keys=True) for body in server.bodies}
-        print(f"kills: {killed}; answers recorded: {len(final)} of 600; lost: {lost}")
+        print(f"kills: {killed}; answers recorded: {len(final)} of {QUESTIONS}; lost: {lost}")
         print(f"requests: {server.count}, distinct questions {len(asked)}")
-        sys.exit(bool(lost) or len(final) != 600)
+        sys.exit(bool(lost) or len(final) != QUESTIONS)
 
 
 def start(folder: Path, url: str, *arguments: str) -> subprocess.Popen[str]:
@@ -125,8 +128,8 @@ def kill(run: subprocess.Popen[str], whom: str) -> str:
     return whom
 
 
-def recorded(folder: Path) -> dict[str, str]:
-    """All recorded answers by key, after a check of the whole database."""
+def recorded(folder: Path) -> dict[str, tuple[str, float]]:
+    """All recorded answers and when they came, by key, after a check of the whole database."""
     path = folder / ".fairness" / "responses.sqlite"
     if not path.exists():
         return {}
@@ -135,7 +138,8 @@ def recorded(folder: Path) -> dict[str, str]:
         (whole,) = connection.execute("PRAGMA integrity_check").fetchone()
         assert whole == "ok", whole
         try:
-            return dict(connection.execute("SELECT key, response FROM responses"))
+            rows = connection.execute("SELECT key, response, created FROM responses")
+            return {key: (response, created) for key, response, created in rows}
         except sqlite3.OperationalError:
             return {}  # killed before the tables were made
     finally:
