@@ -17,7 +17,7 @@ from pytest_fairness.probe.flips import Flip, WrittenFlip, flips_of
 from pytest_fairness.probe.models import MAX_TRIALS, Line, Probe, Text, texts
 from pytest_fairness.probe.records import Fields, OpenmlRecords, Record, Written, columns_of, drawn, rows_of
 from pytest_fairness.probe.settings import ProbeModel
-from pytest_fairness.records import Judging, Json, Prompt, Request
+from pytest_fairness.records import Json, Judging, Prompt, Request
 
 OWN, AGAIN, FLIPPED = "own", "again", "flipped"
 """The forms in which a record is asked about: as it is, as it is once more, and with an attribute flipped."""
@@ -53,8 +53,8 @@ class CounterfactualProbe(Probe):
     kind: Literal["counterfactual"] = Field(description="The same record, one attribute flipped.")
     prompt: Text | None = Field(
         default=None,
-        description="What is asked of each record: {age} stands for its field `age`. A clause whose field is missing is "
-        "left out. A brace that is meant as such is written {{ or }}.",
+        description="What is asked about each record: {age} stands for its field `age`. A clause whose field is missing "
+        "is left out. A brace that is meant as such is written {{ or }}.",
     )
     written_records: Written | None = Field(
         default=None, alias="records", description="What is asked about, as a list, in a file or from OpenML."
@@ -87,8 +87,8 @@ class CounterfactualProbe(Probe):
 
     @property
     def choices(self) -> tuple[str, ...]:
-        """What may be answered."""
-        return self.answer.choices
+        """What may be answered; nothing is read by rule where a judge reads."""
+        return () if self.answer.judge else self.answer.choices
 
     @property
     def positive(self) -> str:
@@ -205,7 +205,7 @@ class CounterfactualProbe(Probe):
     def shape(self, labels: Mapping[str, str]) -> dict[str, str]:
         """Of the flips that of the item; of the records nothing, as they are compared one by one."""
         parts = {
-            "answer": _canonical([sorted(self.choices), self.positive]),
+            "answer": _canonical([sorted(self.answer.choices), self.positive]),
             "truth": _canonical(self.truth and self.truth.model_dump()),
         }
         if self.answer.judge:

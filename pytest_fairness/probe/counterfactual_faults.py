@@ -49,7 +49,8 @@ def _flip(flip: Json) -> Iterator[Fault]:
         yield Fault(("flip",), "no attribute is flipped: name one with its values, `sex: {Male: Female}`")
     for name in attributes:
         if name in LABELS:
-            yield Fault(("flip", name), f"an attribute cannot be called {quoted(name)}: answers have that already", True)
+            message = f"an attribute cannot be called {quoted(name)}: answers have that already"
+            yield Fault(("flip", name), message, at_key=True)
         yield from _values(("flip", name), flip[name])
     if ALONG in flip:
         yield from _along(flip[ALONG], flip, attributes)
@@ -75,7 +76,7 @@ def _along(along: Json, flip: Mapping[str, Json], attributes: list[str]) -> Iter
     """What is wrong under `with`: columns with their pairs, under their attribute where there are several."""
     place: Location = ("flip", ALONG)
     if not isinstance(along, Mapping):
-        yield Fault(place, "`flip.with` must be a mapping: columns, each with its pairs, `relationship: {Husband: Wife}`")
+        yield Fault(place, "must be a mapping of columns, each with its pairs, `relationship: {Husband: Wife}`")
         return
     if len(attributes) == 1:
         yield from _pairs(place, along, attributes[0], flip)
@@ -155,7 +156,7 @@ def against(
         rows: the records.
         prompt, variants, flips, truth: the probe's.
     """
-    written = [(("prompt",), prompt)]
+    written: list[tuple[Location, Json]] = [(("prompt",), prompt)]
     written += [(("variants", name, "prompt"), variant.prompt) for name, variant in variants.items()]
     for place, text in written:
         if isinstance(text, str):
@@ -166,7 +167,7 @@ def against(
             continue
         yield from _unseen(("flip", name), flip.values, {row[name] for row in rows if name in row}, name)
         for column, pairs in flip.along.items():
-            place = ("flip", ALONG, column) if len(flips) == 1 else ("flip", ALONG, name, column)
+            place: Location = ("flip", ALONG, column) if len(flips) == 1 else ("flip", ALONG, name, column)
             if column not in columns:
                 yield Fault(place, f"no record has {quoted(column)}{suggestion(column, columns)}", at_key=True)
             else:

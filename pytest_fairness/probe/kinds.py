@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pytest_fairness.probe.counterfactual import CounterfactualProbe
 from pytest_fairness.probe.generation import GenerationProbe
 from pytest_fairness.probe.recommendation import RecommendationProbe
 
@@ -11,9 +12,10 @@ if TYPE_CHECKING:
     from pytest_fairness.probe.models import Probe
 
 KINDS: dict[str, type[Probe]] = {
+    "counterfactual": CounterfactualProbe,
     "generation": GenerationProbe,
     "recommendation": RecommendationProbe,
 }
 
-ANNOUNCED = ("coreference", "counterfactual", "stereotype")
+ANNOUNCED = ("coreference", "stereotype")
 """Kinds whose names are taken, and which this version does not read."""

@@ -14,7 +14,7 @@ from pydantic_core import PydanticCustomError
 from pytest_fairness import records
 from pytest_fairness.probe.faults import Fault, quoted
 from pytest_fairness.probe.settings import AuditSettings, ProbeModel
-from pytest_fairness.records import Answer, AnswerFormat, Json, Prompt
+from pytest_fairness.records import Answer, AnswerFormat, Json, Judging, Prompt
 
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"
 IDENTIFIER = r"^[A-Za-z_][A-Za-z0-9_]{0,99}$"
@@ -142,7 +142,8 @@ class ResponsesSettings(ProbeModel):
     columns: dict[str, Line] = Field(
         default_factory=dict,
         description="The probe's names to the file's columns; equal names need no entry. generation: the axes, text, "
-        "trial, prompt. recommendation: entity, attribute, value, items, rank, trial, domain.",
+        "trial, prompt. recommendation: entity, attribute, value, items, rank, trial, domain. "
+        "counterfactual: id, the flipped attributes, answer, truth, trial.",
     )
     strata: tuple[Line, ...] = Field(
         default=(), min_length=1, description="Further columns within whose values answers are compared."
@@ -230,6 +231,16 @@ class Probe(ProbeModel):
     def answer_format(self) -> AnswerFormat:
         """How answers are read."""
         return "text"
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """What may be answered, where that is one of few words and no judge reads it."""
+        return ()
+
+    @property
+    def judging(self) -> Judging | None:
+        """How a judge model reads the answers, where one does."""
+        return None
 
     def follow_ups(self, answers: Sequence[Answer]) -> list[Prompt]:
         """What is asked next, now that these answers are there; nothing more once they are enough."""

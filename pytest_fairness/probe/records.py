@@ -116,9 +116,7 @@ def rows_of(written: Written) -> list[dict[str, str]]:
         rows = _uci(written.file) if uci else _table(written.file)
     else:
         rows = written
-    return [
-        {name: value for name, field in row.items() if (value := _text(field)) not in MISSING} for row in rows
-    ]
+    return [{name: value for name, field in row.items() if (value := _text(field)) not in MISSING} for row in rows]
 
 
 def columns_of(rows: Sequence[Fields]) -> list[str]:
@@ -129,8 +127,8 @@ def columns_of(rows: Sequence[Fields]) -> list[str]:
 def drawn(written: Written, rows: Sequence[Fields]) -> list[Record]:
     """The records that are asked about: all, or the seeded sample, whatever the order in which they stand.
 
-    With `balance` one record of each combination of values is taken in turn, as far as they go; without `sample`, as many
-    of each as there are of the rarest. A record that lacks a value of `balance` is not drawn.
+    With `balance` one record of each combination of values is taken in turn, as far as they go; without `sample`, as
+    many of each as there are of the rarest. A record that lacks a value of `balance` is not drawn.
 
     Raises:
         ProbeError: two records have the same id, or there are fewer than are to be drawn.
@@ -152,9 +150,7 @@ def drawn(written: Written, rows: Sequence[Fields]) -> list[Record]:
         known = f" with {', '.join(written.balance)}" if written.balance else ""
         raise ProbeError(f"there are {there} records{known}, fewer than the {count} that are to be drawn")
     # Round by round; in which order the groups take their turn matters only to the last round.
-    in_turn = (
-        record for turn in zip_longest(*(groups[name] for name in sorted(groups))) for record in turn if record
-    )
+    in_turn = (record for turn in zip_longest(*(groups[name] for name in sorted(groups))) for record in turn if record)
     return sorted(islice(in_turn, count), key=lambda record: places[record.id])
 
 
@@ -191,7 +187,7 @@ def _table(file: Path) -> list[dict[str, Json]]:
 
 
 def _uci(file: Path) -> list[dict[str, Json]]:
-    """UCI's own format: no header, fields separated by commas and blanks, comments after `|`, labels that end in `.`."""
+    """UCI's own format: no header, commas and blanks between fields, comments after `|`, labels that end in `.`."""
     try:
         lines = file.read_text("utf-8").split("\n")
     except (OSError, UnicodeDecodeError) as error:
@@ -231,9 +227,9 @@ def _fetched(data_set: OpenmlRecords) -> list[dict[str, Json]]:
         named = f"version={version}" if data_set.version is not None else "version='active'"
         raise ProbeError(
             f"the data set {called} cannot be had from openml.org ({type(error).__name__}: {error}). Where there is a "
-            f"network, fetch it once: python -c \"from sklearn.datasets import fetch_openml; "
-            f"fetch_openml('{data_set.openml}', {named}, as_frame=False, parser='liac-arff')\", and copy scikit-learn's "
-            "cache, ~/scikit_learn_data; or download it and name the file, `records: {file: adult.data}`"
+            f'network, fetch it once: python -c "from sklearn.datasets import fetch_openml; '
+            f"fetch_openml('{data_set.openml}', {named}, as_frame=False, parser='liac-arff')\", and copy "
+            "scikit-learn's cache, ~/scikit_learn_data; or download it and name the file, `records: {file: adult.data}`"
         ) from error
     categories: Mapping[str, Sequence[str]] = found.categories or {}
     return [

@@ -1,6 +1,6 @@
 """Reading one of few choices off an answer, by exact rule: whole words, in the first sentence, exactly one choice.
 
-Matching parts of words would read "cannot" and "unknown" as "no", and count those who are refused as those who are denied.
+Matching parts of words would read "cannot" and "unknown" as "no", and count a refusal as a denial.
 """
 
 from __future__ import annotations
