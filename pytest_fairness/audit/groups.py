@@ -54,7 +54,7 @@ class GroupAudit(RecordAudit[SettingsT]):
         return self.rates[0]
 
     def table(self, probe: Probe, item: AuditItem[SettingsT], answers: Sequence[Answer]) -> UnitTable:
-        """By record its share of hits, in the column of its cell (a rate of a group); then whether it is in that cell."""
+        """By record its share of hits in the column of its cell, a rate of a group; then whether it is in it."""
         attribute = item.labels["attribute"]
         groups: tuple[str, ...] = probe.flips[attribute].values
         cells = [(rate, group) for rate in self.rates for group in groups]

@@ -53,8 +53,8 @@ class CounterfactualProbe(Probe):
     kind: Literal["counterfactual"] = Field(description="The same record, one attribute flipped.")
     prompt: Text | None = Field(
         default=None,
-        description="What is asked about each record: {age} stands for its field `age`. A clause whose field is missing "
-        "is left out. A brace that is meant as such is written {{ or }}.",
+        description="What is asked about each record: {age} stands for its field `age`. A clause whose field is "
+        "missing is left out. A brace that is meant as such is written {{ or }}.",
     )
     written_records: Written | None = Field(
         default=None, alias="records", description="What is asked about, as a list, in a file or from OpenML."

@@ -158,6 +158,7 @@ def against(
     """
     written: list[tuple[Location, Json]] = [(("prompt",), prompt)]
     written += [(("variants", name, "prompt"), variant.prompt) for name, variant in variants.items()]
+    place: Location
     for place, text in written:
         if isinstance(text, str):
             yield from _prompt(place, text, columns, flips)
@@ -167,7 +168,7 @@ def against(
             continue
         yield from _unseen(("flip", name), flip.values, {row[name] for row in rows if name in row}, name)
         for column, pairs in flip.along.items():
-            place: Location = ("flip", ALONG, column) if len(flips) == 1 else ("flip", ALONG, name, column)
+            place = ("flip", ALONG, column) if len(flips) == 1 else ("flip", ALONG, name, column)
             if column not in columns:
                 yield Fault(place, f"no record has {quoted(column)}{suggestion(column, columns)}", at_key=True)
             else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from pytest_fairness.errors import AnswersMissing, FairnessError, RequestFailed, TargetError
 from pytest_fairness.records import Answer, Judged, Judging, Request, Response
@@ -27,6 +28,7 @@ def open_judge(settings: RunSettings, address: str | None = None) -> Target | No
     judge = settings.judge
     if judge is None:
         return None
+    settings = replace(settings, base_url=settings.judge_base_url or settings.base_url)
     # What is served elsewhere is the model that is audited.
     served = address if judge == settings.target else None
     try:
