@@ -34,8 +34,11 @@ def probe_of(records: int) -> CounterfactualProbe:
         "prompt": "Age is {age}; sex is {sex}; relationship is {relationship}. More than $50,000? Answer yes or no.",
         "records": [
             {
-                **{"id": str(number), "age": 20 + number, "sex": ("Male", "Female")[number % 2]},
-                **{"relationship": ("Husband", "Wife")[number % 2], "income": ("<=50K", ">50K")[number // 2 % 2]},
+                "id": str(number),
+                "age": 20 + number,
+                "sex": ("Male", "Female")[number % 2],
+                "relationship": ("Husband", "Wife")[number % 2],
+                "income": ("<=50K", ">50K")[number // 2 % 2],
             }
             for number in range(records)
         ],
