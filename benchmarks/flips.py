@@ -97,8 +97,8 @@ def unbiased(repeats: int, probe: CounterfactualProbe, random: np.random.Generat
 def planted(repeats: int, probe: CounterfactualProbe, bias: float, random: np.random.Generator) -> dict[str, list[int]]:
     """How many intervals hold the planted flip rate, direction and parity gap, and how many there are.
 
-    A record's chance of "yes" is a half, so that two answers to the same prompt differ half of the time, and two to flipped
-    ones with (1 + bias²) / 2.
+    The chance of "yes" is a half and half of the bias more or less. Two answers to the same prompt then differ with
+    (1 - bias²) / 2, and two to flipped ones with (1 + bias²) / 2.
     """
     prompts = probes.prompts(probe)
     parts = {part.item.audit: part for part in items_of(probe)}
@@ -113,7 +113,7 @@ def planted(repeats: int, probe: CounterfactualProbe, bias: float, random: np.ra
     for _ in range(repeats):
         answers = answers_of(prompts, chances, bias, random)
         flips = measured(parts["flip_rate"], answers)
-        note("flip_rate", flips.interval, bias**2 / 2)
+        note("flip_rate", flips.interval, bias**2)
         note("share", flips.details["share_interval"], (1 + bias**2) / 2)
         n, directional = flips.details["records"], flips.details["directional"]
         half = 1.96 * np.sqrt((flips.details["share"] - directional**2) / n)
