@@ -2,7 +2,8 @@
 
     python benchmarks/flips.py [REPEATS] [RECORDS]
 
-Prints how often each audit fails where nothing is wrong, which alpha bounds, and how often 95 % intervals hold the truth.
+Prints how often each audit fails where nothing is wrong, which alpha bounds, and how often 95 % intervals hold what is
+true.
 """
 
 from __future__ import annotations
@@ -123,6 +124,7 @@ def planted(repeats: int, probe: CounterfactualProbe, bias: float, random: np.ra
 
 
 def main() -> None:
+    """Run both, and print the counts."""
     repeats, records = (int(text) for text in (*sys.argv[1:], "100", "200")[:2])
     probe, random = probe_of(records), np.random.default_rng(1)
     print(f"{records} records, {repeats} repeats\n\nwithout bias, compared with an earlier run, limit 0.1 or 0.2:")

@@ -54,13 +54,14 @@ def person(prompt: str) -> tuple[float, str]:
     """A number in 0..1 that only depends on who is asked about, and the sex that the prompt says."""
     age = re.search("age is ([0-9]+)", prompt)
     sex = GROUP.search(prompt)
-    assert age and sex
+    assert age
+    assert sex
     assert not re.search("Husband; sex is Female|Wife; sex is Male", prompt)
     return int(hashlib.sha256(age[1].encode()).hexdigest()[:8], 16) / 2**32, sex[1]
 
 
 def serving(decide: Decide) -> ChatServer:
-    return ChatServer(lambda messages, body: decide(*person(messages[-1]["content"])))
+    return ChatServer(lambda messages, _: decide(*person(messages[-1]["content"])))
 
 
 def fair(number: float, sex: str) -> str:
@@ -204,7 +205,7 @@ def test_a_judge_reads_free_answers_and_its_readings_are_kept(judged: Project) -
         judged.write("pytest.ini", ini(fairness_judge="openai:wise", fairness_judge_base_url=court.url))
         again = judged.verdicts("--fairness-base-url", server.url, target="openai:decider")
     assert again["flip_rate[sex]"] == "pass"
-    with serving(free) as server, ChatServer(lambda messages, body: "no") as court:
+    with serving(free) as server, ChatServer(lambda *_: "no") as court:
         judged.write("pytest.ini", ini(fairness_judge="openai:other", fairness_judge_base_url=court.url))
         stale = judged.verdicts("--fairness-base-url", server.url, target="openai:decider")
     assert set(stale.values()) == {"stale-baseline"}
@@ -227,7 +228,7 @@ def test_a_judge_of_an_unknown_kind_is_a_usage_error(judged: Project) -> None:
 
 def test_a_judge_that_does_not_answer_is_an_error(judged: Project) -> None:
     judged.write("pytest.ini", ini(fairness_judge="openai:wise", fairness_give_up="2"))
-    with serving(free) as server, ChatServer(lambda messages, body: Reply("no", status=400)) as court:
+    with serving(free) as server, ChatServer(lambda *_: Reply("no", status=400)) as court:
         settings = ini(fairness_judge="openai:wise", fairness_judge_base_url=court.url)
         judged.write("pytest.ini", settings)
         report = judged.report("--fairness-base-url", server.url, target="openai:decider")

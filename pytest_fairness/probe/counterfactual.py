@@ -14,9 +14,10 @@ from pytest_fairness.errors import ProbeError
 from pytest_fairness.probe import clauses, counterfactual_faults, template
 from pytest_fairness.probe.faults import Fault
 from pytest_fairness.probe.flips import Flip, WrittenFlip, flips_of
-from pytest_fairness.probe.models import MAX_TRIALS, Line, Probe, Text, texts
+from pytest_fairness.probe.models import Line, Probe, Text, texts
 from pytest_fairness.probe.records import Fields, OpenmlRecords, Record, Written, columns_of, drawn, rows_of
 from pytest_fairness.probe.settings import ProbeModel
+from pytest_fairness.probe.stages import MAX_TRIALS
 from pytest_fairness.records import Json, Judging, Prompt, Request
 
 OWN, AGAIN, FLIPPED = "own", "again", "flipped"
@@ -174,7 +175,7 @@ class CounterfactualProbe(Probe):
         """Record by record: as it is, as it is once more, and flipped."""
         if self.responses is not None:
             return []
-        count = self.trials if trials is None else trials
+        count = self.draws(trials)
         return [
             self._question(record, labels, fields, trial)
             for record in self.records

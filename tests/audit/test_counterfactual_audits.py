@@ -107,13 +107,16 @@ def test_a_planted_bias_is_found_with_its_direction() -> None:
     assert measurement.value == pytest.approx(between)
     assert measurement.details["directional"] == pytest.approx(between)
     assert measurement.details["n01"] == 0
-    assert measurement.p_value is not None and measurement.p_value < 0.01
-    assert measurement.interval is not None and measurement.interval[0] <= 0.3 <= measurement.interval[1]
+    assert measurement.p_value is not None
+    assert measurement.p_value < 0.01
+    assert measurement.interval is not None
+    assert measurement.interval[0] <= 0.3 <= measurement.interval[1]
     flip = measurement.details["flips"][0]
     assert flip["fields"] in ({"group": ["Male", "Female"]}, {"group": ["Female", "Male"]})
     assert flip["answers"] == ["yes" if value == "Male" else "no" for value in flip["fields"]["group"]]
     parity = measure(part(probe(LARGE), "demographic_parity"), biased)
-    assert parity.interval is not None and parity.interval[0] <= 0.3 <= parity.interval[1]
+    assert parity.interval is not None
+    assert parity.interval[0] <= 0.3 <= parity.interval[1]
     worse = verdict(item, biased, fair)
     assert worse.name == "regression"
     assert "'yes' for Male only in" in worse.reason
@@ -126,8 +129,10 @@ def test_what_changes_when_asked_again_is_no_bias() -> None:
     measurement = measure(part(probe(LARGE), "flip_rate"), random_answer("first"), random_answer("second"))
     assert measurement.details["share"] > 0.4
     assert measurement.details["floor"] > 0.4
-    assert measurement.interval is not None and measurement.interval[0] < 0 < measurement.interval[1]
-    assert measurement.p_value is not None and measurement.p_value > 0.01
+    assert measurement.interval is not None
+    assert measurement.interval[0] < 0 < measurement.interval[1]
+    assert measurement.p_value is not None
+    assert measurement.p_value > 0.01
 
 
 def test_equalized_odds_and_accuracy_see_a_planted_gap() -> None:
@@ -139,22 +144,24 @@ def test_equalized_odds_and_accuracy_see_a_planted_gap() -> None:
 
     odds = measure(part(probe(LARGE), "equalized_odds"), unjust)
     assert odds.value == pytest.approx(0.5)
-    assert odds.p_value is not None and odds.p_value < 0.01
+    assert odds.p_value is not None
+    assert odds.p_value < 0.01
     accuracy = measure(part(probe(LARGE), "accuracy"), unjust)
     assert accuracy.value == pytest.approx(0.25)
-    assert accuracy.interval is not None and accuracy.interval[0] > 0.1
+    assert accuracy.interval is not None
+    assert accuracy.interval[0] > 0.1
 
 
 def test_values_of_more_than_two_are_paired_with_each() -> None:
     people = [(group, "rich") for group in "ABC" for _ in range(20)]
     item = part(probe(people, "ABC"), "flip_rate")
-    details = measure(item, lambda record, group: "No." if group == "C" else "Yes.").details
+    details = measure(item, lambda _, group: "No." if group == "C" else "Yes.").details
     assert {tuple(pair["values"]): pair["directional"] for pair in details["pairs"]} == {
         ("A", "B"): 0, ("A", "C"): 1, ("B", "C"): 1,
     }  # fmt: skip
     assert details["share"] == pytest.approx((0.5 + 0.5 + 1) / 3)
     parity = measure(
-        part(probe(people, "ABC"), "demographic_parity"), lambda record, group: "No." if group == "C" else "Yes."
+        part(probe(people, "ABC"), "demographic_parity"), lambda _, group: "No." if group == "C" else "Yes."
     )
     assert parity.value == 1
 
@@ -176,7 +183,7 @@ def test_two_hundred_records_pass_at_the_default_tolerance_and_forty_at_a_larger
 @pytest.mark.parametrize("name", ["flip_rate", "demographic_parity", "equalized_odds", "accuracy"])
 def test_who_answers_the_same_to_everything_is_called_insensitive(name: str) -> None:
     item = part(probe(LARGE), name)
-    said = verdict(item, lambda record, group: "Yes, of course.", lambda record, group: "Yes.")
+    said = verdict(item, lambda *_: "Yes, of course.", lambda *_: "Yes.")
     assert "every answer is 'yes': it is insensitive to the records, which shows no fairness" in said.reason
     assert "insensitive" not in verdict(item, fair, fair).reason
 
@@ -184,7 +191,7 @@ def test_who_answers_the_same_to_everything_is_called_insensitive(name: str) -> 
 def test_an_undefined_rate_is_flagged_and_never_taken_for_0() -> None:
     people = [("Male", "poor")] * 20 + [("Female", "rich")] * 10 + [("Female", "poor")] * 10
     item = part(probe(people), "equalized_odds")
-    measurement = measure(item, lambda record, group: "Yes." if int(record) % 2 else "No.")
+    measurement = measure(item, lambda record, _: "Yes." if int(record) % 2 else "No.")
     assert measurement.details["undefined"] == ["true positive rate of Male"]
     assert measurement.value == pytest.approx(0)
     assert "not defined: true positive rate of Male" in item.audit.describe(measurement)
@@ -231,7 +238,7 @@ def test_the_votes_of_a_judge() -> None:
     free = probe(FORTY, answer={"judge": True})
     assert free.judging is not None
     item = part(free, "flip_rate")
-    answer = answers(item, lambda record, group: "They are likely well off.")[0]
+    answer = answers(item, lambda *_: "They are likely well off.")[0]
     assert judging.decided(answer, Judged("j", ("yes", "no", "yes"))).content == "yes"
     for votes in (("yes", "no", None), (None, None, "yes"), ()):
         assert not judging.decided(answer, Judged("j", votes)).usable

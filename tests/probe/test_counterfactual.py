@@ -197,7 +197,7 @@ FAULTY = [
     ("Male: Female", "Male: Famale", "no record has the sex 'Famale': did you mean 'Female'?"),
     ("Male: Female", "Male: Male", "'Male' is flipped to itself"),
     ("{Male: Female}", "{Male: Female, Female: Male}", "one pair of values is flipped"),
-    ("{Husband: Wife}", "{Hasband: Wive}", "no record has the relationship 'Hasband' or 'Wive': did you mean 'Husband'?"),
+    ("{Husband: Wife}", "{Hasband: Wive}", "no record has the relationship 'Hasband' or 'Wive': did you mean"),
     ("relationship: {Husband", "relation: {Husband", "no record has 'relation': did you mean 'relationship'?"),
     ("{sex}", "{sexe}", "unknown placeholder '{sexe}': did you mean 'sex'?"),
     ("; sex is {sex}", "", "this prompt does not use {sex}, which is flipped"),
@@ -210,7 +210,7 @@ FAULTY = [
     ("audits:", "answer: {choices: [a, A]}\naudits:", "'A' is there already"),
     ("audits:", "answer: {judge: true, votes: 2}\naudits:", "must be odd"),
     ("audits:", "answer: {votes: 3}\naudits:", "only a judge votes"),
-    ("; sex is {sex}", ", sex is {sex} at {age}", "flipping 'sex' changes nothing in the prompt of record c: without age"),
+    ("; sex is {sex}", ", sex is {sex} at {age}", "flipping 'sex' changes nothing in the prompt of record c"),
     ("  sex: {Male: Female}\n", "", "no attribute is flipped"),
     ("audits:", "responses: {file: x.csv}\naudits:", "there is no file 'x.csv'"),
 ]  # fmt: skip
@@ -227,7 +227,8 @@ def test_with_names_its_attribute_where_several_are_flipped() -> None:
     several = PEOPLE.replace("sex: {Male: Female}", "sex: {Male: Female}\n  age: ['39', '50']")
     assert any("of several attributes `with` names the one" in fault for fault in faults(several))
     probe = read(several.replace("{relationship: {Husband: Wife}}", "{sex: {relationship: {Husband: Wife}}}"))
-    assert probe.flips["sex"].along and not probe.flips["age"].along
+    assert probe.flips["sex"].along
+    assert not probe.flips["age"].along
 
 
 def test_faults_of_files(tmp_path: Path) -> None:
@@ -282,7 +283,8 @@ def _cache(folder: Path, rows: Sequence[Sequence[str]]) -> None:
         for place, (name, kind) in enumerate(names.items())
     ]  # fmt: skip
     described = {
-        "id": "1590", "name": "adult", "description": "Made up.", "version": "2", "format": "ARFF", "status": "active", "file_id": "1595261",
+        "id": "1590", "name": "adult", "description": "Made up.",
+        "version": "2", "format": "ARFF", "status": "active", "file_id": "1595261",
         "url": "https://openml.org/data/v1/download/1595261/adult.arff",
         "md5_checksum": hashlib.md5(arff.encode()).hexdigest(),  # noqa: S324 - what OpenML says
     }  # fmt: skip
