@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     from pytest_fairness.probe.models import Probe
 
 KINDS: dict[str, type[Probe]] = {
-    "counterfactual": CounterfactualProbe,
     "generation": GenerationProbe,
     "recommendation": RecommendationProbe,
+    "counterfactual": CounterfactualProbe,
 }
 
 ANNOUNCED = ("coreference", "stereotype")

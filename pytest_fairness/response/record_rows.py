@@ -41,6 +41,7 @@ class _Reader:
         self.probe = probe
         self.file = probe.responses.file
         self.written = probe.responses.columns
+        self.strata = probe.responses.strata
         self.name = shown(probe.responses.file, probe.root)
         self.values = {
             name: {fields.folded(value): value for value in flip.values} for name, flip in probe.flips.items()
@@ -50,7 +51,7 @@ class _Reader:
     def answers(self) -> list[Answer]:
         content = table.read(self.file, self.name)
         columns = self._columns(content)
-        by_record: dict[str, list[tuple[Row, Values]]] = {}
+        by_record: dict[tuple[str, ...], list[tuple[Row, Values]]] = {}
         for row in content.rows:
             record = _cell(row, columns["id"])
             if not record:
@@ -58,8 +59,8 @@ class _Reader:
                 continue
             values = self._values(row, columns)
             if values:
-                by_record.setdefault(record, []).append((row, values))
-        found = [answer for record, own in by_record.items() for answer in self._of_record(record, own, columns)]
+                by_record.setdefault((record, *self._strata(row).values()), []).append((row, values))
+        found = [answer for name, own in by_record.items() for answer in self._of_record(name[0], own, columns)]
         fields.raise_faults(self.name, self.faults)
         self._require_values(content, columns)
         return found
@@ -92,7 +93,7 @@ class _Reader:
         """A record's rows as its own, flipped ones, and those that were asked again."""
         own = rows_[0][1]
         truth = self._truth(rows_[0][0], columns)
-        labels = {"record": record, **own, **({"truth": truth} if truth else {})}
+        labels = {"record": record, **own, **({"truth": truth} if truth else {}), **self._strata(rows_[0][0])}
         found: list[tuple[Row, dict[str, str]]] = []
         for row, values in rows_:
             other = [name for name in own if values.get(name) != own[name]]
@@ -138,6 +139,10 @@ class _Reader:
         written = row.fields.get(columns["answer"])
         response = None if written is None else Response(fields.text(written))
         return reading.answer(Prompt(Request(""), labels, trial, self.probe.choices), response)
+
+    def _strata(self, row: Row) -> dict[str, str]:
+        """Further names of a row: what outputs are labelled with, where limits are chosen."""
+        return {name: _cell(row, name) for name in self.strata}
 
     def _truth(self, row: Row, columns: Mapping[str, str]) -> str:
         return _cell(row, columns["truth"]) if "truth" in columns else ""
