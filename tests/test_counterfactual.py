@@ -152,6 +152,21 @@ def test_other_records_make_the_baseline_stale(people: Project) -> None:
     assert "list of records" in found["reason"]
 
 
+def test_a_data_set_that_cannot_be_fetched_is_the_error_of_its_own_items(
+    people: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SCIKIT_LEARN_DATA", str(people.path / "cache"))
+    monkeypatch.setenv("https_proxy", "http://127.0.0.1:9")
+    text = PROBE.replace("ANSWER", RULE).replace("file: people.csv", "openml: adult")
+    people.probe("probes/far.yaml", text)
+    people.probe("probes/gifts.yaml")
+    assert people.run("--fairness", "--co").ret == 0
+    report = people.report("probes/far.yaml", "probes/gifts.yaml")
+    assert [item["verdict"] for item in report["items"] if item["probe"] == "far"] == ["error"] * 4
+    assert [item["verdict"] for item in report["items"] if item["probe"] == "gifts"] == ["pass"] * 2
+    assert all("openml.org" in item["reason"] for item in report["items"] if item["probe"] == "far")
+
+
 # The judge
 
 
