@@ -208,8 +208,10 @@ def test_one_fault(line: str, fault: str) -> None:
         ("kind: 5", "1:7: `kind` must be the name of a kind of probe (generation, recommendation, counterfactual)"),
         (
             "kind: stereotype",
-            "1:7: this version does not read probes of the kind 'stereotype' yet; "
-            "it reads generation, recommendation, counterfactual",
+            (
+                "1:7: this version does not read probes of the kind 'stereotype' yet; "
+                "it reads generation, recommendation, counterfactual"
+            ),
         ),
         ("kind: stereotyp", "1:7: unknown kind 'stereotyp': did you mean 'stereotype'?"),
         ("kind: a\n---\nkind: b\n", "2:1: a probe file holds one document; `---` begins another"),
