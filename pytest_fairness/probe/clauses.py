@@ -13,8 +13,9 @@ from dataclasses import dataclass
 
 from pytest_fairness.probe import template
 
-_PARENTHESIS = re.compile(r"\s*\([^()]*\)")
-_END = re.compile(r"(?P<clause>[;,]\s+)|(?P<sentence>[.!?]+(?:\s+|$)|[ \t]*\n\s*)")
+# Lookbehinds keep long runs of blanks and marks, which a stranger's probe may hold, from being tried at every place.
+_PARENTHESIS = re.compile(r"(?<!\s)\s*\([^()]*\)")
+_END = re.compile(r"(?P<clause>[;,]\s+)|(?P<sentence>(?<![.!?])[.!?]++(?:\s+|$)|(?<![ \t])[ \t]*+\n\s*)")
 _COLON = re.compile(r":\s+")
 
 

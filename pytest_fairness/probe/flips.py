@@ -73,5 +73,17 @@ def flips_of(written: Mapping[str, Any]) -> dict[str, Flip]:
         values = written[name]
         if isinstance(values, Mapping):
             values = next(iter(values.items()))
-        found[name] = Flip(name, tuple(values), along if len(attributes) == 1 else along.get(name, {}))
+        own = along if len(attributes) == 1 else _mapping(along).get(name, {})
+        found[name] = Flip(
+            name, tuple(values), {column: pairs for column, pairs in _mapping(own).items() if _pairs(pairs)}
+        )
     return found
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    # What is of another form is a fault already, and is looked at with the others.
+    return value if isinstance(value, Mapping) else {}
+
+
+def _pairs(value: Any) -> bool:
+    return isinstance(value, Mapping) and all(isinstance(to, str) for to in value.values())

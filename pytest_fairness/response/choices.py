@@ -11,6 +11,7 @@ from functools import lru_cache
 
 _SENTENCE = re.compile(r"(?:[^.!?\n]|[.!?](?!\s|$)|(?<=:)\s*\n)+")
 _APOSTROPHES = re.compile("[\u2018\u2019\u02bc\u00b4`\uff07]")
+_EMPHASIS = re.compile("[*`#]+")
 _HEAD = 2000
 """Characters within which the first sentence is looked for."""
 
@@ -27,7 +28,9 @@ def first_sentence(text: str, choices: Sequence[str] = ()) -> str:
 
     A sentence ends with `.`, `!` or `?` before a blank, and with its line, unless that ends with a colon.
     """
-    for match in _SENTENCE.finditer(text[:_HEAD].strip()):
+    # "**Answer:**" is set in bold, and ends with its colon all the same.
+    plain = text[:_HEAD] if any(_EMPHASIS.search(choice) for choice in choices) else _EMPHASIS.sub("", text[:_HEAD])
+    for match in _SENTENCE.finditer(plain.strip()):
         sentence = match[0].strip()
         if any(character.isalpha() for character in sentence) or _named(sentence, tuple(choices)):
             return sentence

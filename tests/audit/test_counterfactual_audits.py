@@ -166,6 +166,15 @@ def test_values_of_more_than_two_are_paired_with_each() -> None:
     assert parity.value == 1
 
 
+def test_trials_of_a_record_are_averaged() -> None:
+    item = part(probe(FORTY, trials=2), "flip_rate")
+    before = measure(part(probe(FORTY), "flip_rate"), biased)
+    measurement = measure(item, biased)
+    assert measurement.value == before.value
+    assert measurement.details["step"] == before.details["step"] / 2
+    assert sum(measurement.n.values()) == 2 * sum(before.n.values())
+
+
 # What cannot be told
 
 

@@ -45,6 +45,11 @@ def test_other_ways_to_write(text: str, names: list[str], left: str) -> None:
     assert without(text, names) == left
 
 
+def test_long_runs_take_no_time() -> None:
+    runs = [mark * 200_000 for mark in (" ", ".", "(", ",", "\n", ":")]
+    assert "{age}" not in without("x".join(runs) + "{age}", ["age"])
+
+
 @given(st.text(alphabet="ab,;.:? \n()", max_size=60), st.text(alphabet="ab,;.:? \n()", max_size=60))
 def test_what_is_missing_is_gone_and_nothing_is_asked_that_was_not_there(before: str, after: str) -> None:
     left = without(f"{before}{{age}}{after} {{sex}}", ["age"])

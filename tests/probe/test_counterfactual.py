@@ -212,6 +212,10 @@ FAULTY = [
     ("audits:", "answer: {votes: 3}\naudits:", "only a judge votes"),
     ("; sex is {sex}", ", sex is {sex} at {age}", "flipping 'sex' changes nothing in the prompt of record c"),
     ("  sex: {Male: Female}\n", "", "no attribute is flipped"),
+    ("{relationship: {Husband: Wife}}", "{relationship: Husband}", "must be a mapping of values, `{Husband: Wife}`"),
+    ("{relationship: {Husband: Wife}}", "{relationship: {Husband: {Wife: Spouse}}}", "values are text"),
+    ("{Male: Female}", "{Male: {Female: Male}}", "the value that it is flipped to must be text"),
+    ("{relationship: {Husband: Wife}}", "[relationship, sex]", "must be a mapping of columns"),
     ("audits:", "responses: {file: x.csv}\naudits:", "there is no file 'x.csv'"),
 ]  # fmt: skip
 

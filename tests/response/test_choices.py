@@ -29,6 +29,7 @@ def test_the_worked_vectors(vector: dict[str, Any]) -> None:
         ("  **NO**, because of the hours.", "no"),
         ("Answer: yes", "yes"),
         ("Answer:\nyes, they do", "yes"),
+        ("**Answer:**\nNo", "no"),
         ("2. Yes", "yes"),
         ("I would say yes because of the education.", "yes"),
         ("No. Yes would be wrong.", "no"),
