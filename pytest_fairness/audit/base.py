@@ -80,7 +80,8 @@ class Audit(ABC, Generic[SettingsT]):
         better: which values are better: lower, higher, nearer zero, nearer fifty.
         unit: of the value, for sentences; empty for a share or a score.
         default_tolerance: worst acceptable change where the probe names none.
-        counted: what there must be more of where a run is too small: `trials` or `entities`.
+        counted: what there must be more of where a run is too small: `trials`, `entities` or
+            whatever else the units are.
     """
 
     name: ClassVar[str]

@@ -49,9 +49,9 @@ def _size(measured: Measured) -> int | None:
     part = measured.part
     if not part.asks:
         return None
-    if part.audit.counted == "entities":
-        return int(measured.measurement.details["entities"])
-    return int(part.trials or part.probe.trials)
+    if part.audit.counted == "trials":
+        return int(part.trials or part.probe.trials)
+    return int(measured.measurement.details[part.audit.counted])
 
 
 def unjudged(part: ProbeItem, error: BaseException, nodeid: str) -> ItemResult:
