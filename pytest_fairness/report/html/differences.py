@@ -11,6 +11,8 @@ from pytest_fairness.records import Json
 from pytest_fairness.report.order import mappings
 
 _PIECES = re.compile(r"\s+|\w[\w'’-]*|.", re.DOTALL)
+LISTED, SHORT = 2, 60
+"""Line ends from which on a text of lines no longer than this is a list."""
 LONGEST = 1500
 """Pieces of a text that are compared; what follows is shown as it is."""
 
@@ -37,8 +39,8 @@ def side_by_side(first: str, second: str, drivers: Set[str] = frozenset()) -> tu
         first, second: the texts.
         drivers: words, case folded, that are marked wherever they stand.
     """
-    pieces = [_PIECES.findall(text) for text in (first, second)]
-    matcher = SequenceMatcher(None, *([piece.casefold() for piece in side[:LONGEST]] for side in pieces), autojunk=False)
+    pieces = _pieces(first, second)
+    matcher = SequenceMatcher(None, *([piece.casefold().strip() or piece for piece in side[:LONGEST]] for side in pieces), autojunk=False)
     same: tuple[set[int], set[int]] = (set(), set())
     for block in matcher.get_matching_blocks():
         same[0].update(range(block.a, block.a + block.size))
@@ -46,13 +48,25 @@ def side_by_side(first: str, second: str, drivers: Set[str] = frozenset()) -> tu
     left, right = (
         _joined(
             [
-                Piece(text, place < LONGEST and place not in equal and not text.isspace(), text.casefold() in drivers)
+                Piece(text, place < LONGEST and place not in equal and _is_word(text), text.casefold() in drivers)
                 for place, text in enumerate(side)
             ]
         )
         for side, equal in zip(pieces, same, strict=True)
     )
     return left, right
+
+
+def _pieces(first: str, second: str) -> list[list[str]]:
+    """Words and what is between them; of two lists, their lines."""
+    texts = (first, second)
+    if all(LISTED <= text.count("\n") and max(map(len, text.split("\n"))) <= SHORT for text in texts):
+        return [text.splitlines(keepends=True) for text in texts]
+    return [_PIECES.findall(text) for text in texts]
+
+
+def _is_word(text: str) -> bool:
+    return any(map(str.isalnum, text))
 
 
 def _joined(pieces: list[Piece]) -> list[Piece]:

@@ -114,15 +114,15 @@ def names_axis() -> Spec:
     return {"field": "name", "type": "nominal", "sort": None, "axis": {"title": None, "ticks": False, "domain": False}}
 
 
-def rule(value: float, label: str, *, dash: Sequence[int] = (4, 3)) -> list[Spec]:
-    """A vertical line across all rows, with its name above."""
+def rule(value: float, label: str, *, dash: Sequence[int] = (4, 3), align: str = "center") -> list[Spec]:
+    """A vertical line across all rows, with its name above; `align` is the side of the name that is at the line."""
     at = {"datum": value, "type": "quantitative"}
+    # Data of its own, or it would be drawn once for every row.
+    once = {"data": {"values": [{}]}}
+    text = {"type": "text", "text": label, "align": align, "baseline": "bottom", "color": TEXT, "fontSize": 12, "dy": -3}
     return [
-        {"mark": {"type": "rule", "color": TEXT, "strokeDash": list(dash)}, "encoding": {"x": at}},
-        {
-            "mark": {"type": "text", "text": label, "baseline": "bottom", "color": TEXT, "fontSize": 12, "dy": -3},
-            "encoding": {"x": at, "y": {"value": 0}},
-        },
+        {**once, "mark": {"type": "rule", "color": TEXT, "strokeDash": list(dash)}, "encoding": {"x": at}},
+        {**once, "mark": text, "encoding": {"x": at, "y": {"value": 0}}},
     ]
 
 

@@ -31,7 +31,8 @@ def overview(items: Sequence[Item]) -> Picture | None:
     if len(rows) < FEWEST:
         return None
     spec = whiskers(rows, "worse by, in tolerances")
-    spec["layer"] += rule(1.0, "tolerance") + rule(0.0, "baseline", dash=(1, 0))
+    spec["layer"] += rule(1.0, "tolerance", align="left")
+    spec["layer"] += rule(0.0, "baseline", dash=(1, 0), align="right")
     farthest = max(table, key=lambda row: float(row[5]))
     return Picture(
         "Change since the baseline, in tolerances",

@@ -47,7 +47,7 @@ def standing(item: Item) -> Picture | None:
         words += f"; the tolerance allows from {number(at_least)}" if at_least is not None else "; the tolerance allows"
         words += f" to {number(at_most)}" if at_most is not None else " on"
     return Picture(
-        "Now and before" if then is not None else "Now",
+        "Now" if then is None else "Now and before" + ("" if allowed is None else "; shaded: within tolerance"),
         f"{words}.",
         Table(("", "value", "from", "to"), rows),
         _spec(rows, domain, allowed, limit),

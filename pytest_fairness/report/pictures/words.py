@@ -102,4 +102,4 @@ def _picture(
     )
     rows = [{"name": word, "amount": amount, "strong": strong} for word, amount, strong in shown]
     ends = (f"← more in {unmarked_name}" if left else "", axis, f"more in {marked_name} →" if right else "")
-    return Picture(title, f"{text}.", table, bars(rows, "   ".join(end for end in ends if end)))
+    return Picture(title, f"{text}.", table, bars(rows, " · ".join(end for end in ends if end)))
