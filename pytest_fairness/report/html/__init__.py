@@ -8,10 +8,10 @@ from pytest_fairness.records import Json
 from pytest_fairness.report.html.page import render
 from pytest_fairness.report.html.view import View
 
-__all__ = ["page"]
+__all__ = ["report"]
 
 
-def page(
+def report(
     document: Mapping[str, Json], trends: Mapping[tuple[str, str], Sequence[Mapping[str, Json]]] | None = None
 ) -> str:
     """The report page of one run.

@@ -101,7 +101,7 @@ class View:
 
     Args:
         document: the report document.
-        trends: as in `html.page`.
+        trends: as in `html.report`.
     """
 
     document: Mapping[str, Json]

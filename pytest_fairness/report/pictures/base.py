@@ -70,7 +70,7 @@ def bars(rows: Sequence[Mapping[str, Json]], axis: str) -> Spec:
         "data": {"values": list(rows)},
         "mark": {"type": "bar", "height": {"band": 0.72}, "strokeWidth": 1.2},
         "encoding": {
-            "y": names_axis(),
+            "y": names_axis(rows),
             "x": {
                 "field": "amount",
                 "type": "quantitative",
@@ -99,19 +99,21 @@ def whiskers(rows: Sequence[Mapping[str, Json]], axis: str, *, domain: Sequence[
             {
                 "transform": [{"filter": "isValid(datum.low)"}],
                 "mark": {"type": "rule", "strokeWidth": 2, "color": FIRST},
-                "encoding": {"y": names_axis(), "x": {"field": "low", **amount}, "x2": {"field": "high"}},
+                "encoding": {"y": names_axis(rows), "x": {"field": "low", **amount}, "x2": {"field": "high"}},
             },
             {
                 "mark": {"type": "point", "filled": True, "size": 70, "opacity": 1, "color": FIRST},
-                "encoding": {"y": names_axis(), "x": {"field": "mean", **amount}},
+                "encoding": {"y": names_axis(rows), "x": {"field": "mean", **amount}},
             },
         ],
     }
 
 
-def names_axis() -> Spec:
-    """The vertical axis of rows, in the order in which they are given."""
-    return {"field": "name", "type": "nominal", "sort": None, "axis": {"title": None, "ticks": False, "domain": False}}
+def names_axis(rows: Sequence[Mapping[str, Json]]) -> Spec:
+    """The vertical axis of rows, in the order in which they are given, whatever a layer leaves out."""
+    order = list(dict.fromkeys(row["name"] for row in rows))
+    axis = {"title": None, "ticks": False, "domain": False}
+    return {"field": "name", "type": "nominal", "sort": order, "axis": axis}
 
 
 def rule(value: float, label: str, *, dash: Sequence[int] = (4, 3), align: str = "center") -> list[Spec]:

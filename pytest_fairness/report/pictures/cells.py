@@ -38,7 +38,7 @@ def counts(item: Item, detail: Json) -> Picture | None:
     spec = {
         "data": {"values": rows},
         "encoding": {
-            "y": names_axis(),
+            "y": names_axis(rows),
             "x": {
                 "field": "amount",
                 "type": "quantitative",

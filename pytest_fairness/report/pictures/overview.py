@@ -30,7 +30,8 @@ def overview(items: Sequence[Item]) -> Picture | None:
             rows[-1] |= {"low": _cut(ends[0] / tolerance), "high": _cut(ends[1] / tolerance)}
     if len(rows) < FEWEST:
         return None
-    spec = whiskers(rows, "worse by, in tolerances")
+    edge = any(abs(row[5]) > WIDEST for row in table)
+    spec = whiskers(rows, "worse by, in tolerances" + (f"; what is beyond {WIDEST:g} stands at the edge" if edge else ""))
     spec["layer"] += rule(1.0, "tolerance", align="left")
     spec["layer"] += rule(0.0, "baseline", dash=(1, 0), align="right")
     farthest = max(table, key=lambda row: float(row[5]))

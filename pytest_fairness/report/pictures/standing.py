@@ -95,12 +95,12 @@ def _spec(
         {
             "transform": [{"filter": "isValid(datum.low)"}],
             "mark": {"type": "rule", "strokeWidth": 2, "color": FIRST},
-            "encoding": {"y": names_axis(), "x": {"field": "low", **amount, **axis}, "x2": {"field": "high"}},
+            "encoding": {"y": names_axis(values), "x": {"field": "low", **amount, **axis}, "x2": {"field": "high"}},
         },
         {
             "mark": {"type": "point", "filled": True, "size": 80, "opacity": 1, "color": FIRST},
             "encoding": {
-                "y": names_axis(),
+                "y": names_axis(values),
                 "x": {"field": "mean", **amount, **axis},
                 "shape": {
                     "field": "name",
