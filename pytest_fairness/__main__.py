@@ -97,7 +97,7 @@ def _recorded(chosen: argparse.Namespace) -> Iterator[dict[str, Json]]:
 
 def _answers_of(target: str, probe: Probe, recorded: Mapping[Request, Response]) -> Iterator[dict[str, Json]]:
     from pytest_fairness import probe as probes
-    from pytest_fairness.probe.models import MAX_TRIALS
+    from pytest_fairness.probe.stages import MAX_TRIALS
     from pytest_fairness.response import reading
 
     # As many trials as were ever asked for, whatever the probe says now.

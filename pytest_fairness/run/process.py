@@ -23,6 +23,7 @@ from pytest_fairness.records import Answer, Comparison, Measurement, Request, Re
 from pytest_fairness.response.engine import Engine
 from pytest_fairness.response.store import Store, response_key
 from pytest_fairness.run.parts import Before, Measured, ProbeItem, key_of, lines_of, read_all
+from pytest_fairness.run.results import settled
 from pytest_fairness.settings import RunSettings
 from pytest_fairness.target import open_target
 from pytest_fairness.target.base import Target
@@ -128,6 +129,30 @@ class Run:
         measurement = part.audit.measure(part.probe, part.item, answers)
         self.store.put_measurement(key, measurement.to_json())
         return Measured(part, target, answers, measurement)
+
+    def look(self, part: ProbeItem, target: Target | None, *, rebaseline: bool = False) -> tuple[Measured, Before]:
+        """Measure an item and set it beside its baseline; ask for more as long as its verdict is open and more may be.
+
+        Args:
+            part: the item.
+            target: whom to ask; `None` where the probe brings its answers along.
+            rebaseline: set it beside the baseline that it will be, made of everything that may be asked.
+
+        Raises:
+            NotMeasurable: too few usable answers.
+            FairnessError: as in `answers`.
+        """
+        looks = part.looks[-1:] if rebaseline else part.looks
+        for look in looks[:-1]:
+            try:
+                measured = self.measure(look, target)
+            except NotMeasurable:
+                continue
+            before = self.before(measured)
+            if settled(measured, before, len(looks)):
+                return measured, before
+        measured = self.measure(looks[-1], target)
+        return measured, self.as_baseline(measured) if rebaseline else self.before(measured)
 
     def before(self, measured: Measured) -> Before:
         """The item's baseline, and the change since.
