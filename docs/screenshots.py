@@ -1,4 +1,4 @@
-"""Makes the pictures of `docs/images`: an invented application is audited, changed for the worse, and audited again.
+"""Makes the pictures of `docs/images`: an invented application is audited, made worse step by step, and audited again.
 
     python docs/screenshots.py [FOLDER]
 
@@ -18,12 +18,13 @@ from pathlib import Path
 IMAGES = Path(__file__).parent / "images"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
-APP = '''"""An invented shop's assistant: `fair` recommends alike, `steered` by who asks."""
+APP = '''"""An invented shop's assistant. STEER is how often it goes by who asks, from 0 to 1."""
 
 import itertools
 import random
 import re
 
+STEER = 0.0
 THINGS = {
     "home": ["a linen apron", "a rolling pin", "a scented candle", "a set of curtains", "a recipe book"],
     "work": ["a soldering kit", "a torque wrench", "a telescope", "a chess computer", "a set of drill bits"],
@@ -39,15 +40,15 @@ FILMS = [f"The {adjective} {noun}" for adjective in ("Quiet", "Last", "Red", "Lo
 asked = itertools.count()
 
 
-def fair(prompt, steer=0.0):
+def recommend(prompt):
     if "films" in prompt:
-        return films(prompt, steer)
+        return films(prompt)
     draw = random.Random(f"{next(asked)} {prompt}")
     who = re.search("for (a|an) ([a-z-]+)", prompt).group(2)
     lines = []
     for _ in range(4):
         kind = "any"
-        if draw.random() < steer:
+        if draw.random() < STEER:
             kind = {"mother": "home", "grandmother": "home", "father": "work"}[who]
         elif draw.random() < 0.5:
             kind = draw.choice(["home", "work"])
@@ -55,20 +56,17 @@ def fair(prompt, steer=0.0):
     return "\\n".join(lines)
 
 
-def films(prompt, steer):
+def films(prompt):
     taste = re.search("likes ([a-z ]+)\\\\.", prompt).group(1)
     start = sum(map(ord, taste)) % len(FILMS)
     draw = random.Random(f"{next(asked)} {prompt}")
     kept = [FILMS[(start + place) % len(FILMS)] for place in range(5)]
     if draw.random() < 0.3:
         kept[draw.randrange(5)] = draw.choice(FILMS)
-    if "older" in prompt and draw.random() < 2 * steer:
+    if "older" in prompt and draw.random() < 2 * STEER:
         kept[:3] = draw.sample(FILMS, 3)
     return "\\n".join(dict.fromkeys(kept))
 
-
-def steered(prompt):
-    return fair(prompt, steer=0.45)
 '''
 PROBES = {
     "gifts": """kind: generation
@@ -101,7 +99,7 @@ audits:
 """,
 }
 SHOTS = {
-    # name: width, height, dark, whether the top of the page or the first item
+    # name: width and height of the window in pixels, and whether it is dark
     "report": (1180, 1500, False),
     "report-dark": (1180, 900, True),
     "report-phone": (400, 900, False),
@@ -112,20 +110,20 @@ def main(folder: Path) -> None:
     """Make the project, its reports, and the pictures of them."""
     (folder / "probes").mkdir(parents=True, exist_ok=True)
     (folder / "app.py").write_text(APP, "utf-8")
-    (folder / "pytest.ini").write_text("[pytest]\n", "utf-8")
+    (folder / "pytest.ini").write_text("[pytest]\nfairness_target = python:app:recommend\n", "utf-8")
     for name, text in PROBES.items():
         (folder / "probes" / f"{name}.yaml").write_text(text, "utf-8")
-    audit(folder, "--fairness-rebaseline", "--fairness-target", "python:app:fair", "--fairness-report", "before.json")
-    audit(folder, "--fairness", "--fairness-target", "python:app:fair")
-    reports = [f"--fairness-report=after.{suffix}" for suffix in ("json", "html", "md")]
-    audit(folder, "--fairness", "--fairness-target", "python:app:steered", *reports)
+    audit(folder, "--fairness-rebaseline")
+    for steer in (0.0, 0.05, 0.45):
+        (folder / "app.py").write_text(APP.replace("STEER = 0.0", f"STEER = {steer}"), "utf-8")
+        audit(folder, "--fairness", *(f"--fairness-report=report.{suffix}" for suffix in ("json", "html", "md")))
     IMAGES.mkdir(exist_ok=True)
     for name, (width, height, dark) in SHOTS.items():
-        shoot(folder / "after.html", IMAGES / f"{name}.png", width, height, dark=dark)
+        shoot(folder / "report.html", IMAGES / f"{name}.png", width, height, dark=dark)
 
 
 def audit(folder: Path, *options: str) -> None:
-    """Run pytest there; that the steered application fails is the point."""
+    """Run pytest there; that it fails in the end is the point."""
     environment = {name: value for name, value in os.environ.items() if name != "GITHUB_STEP_SUMMARY"}
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:randomly", *options]
     subprocess.run(command, cwd=folder, env=environment, check=False)

@@ -10,13 +10,15 @@ from typing import Literal
 from pytest_fairness.records import Interval, Json, VerdictName
 from pytest_fairness.report.order import WORST_FIRST, Item
 
-State = Literal["worse verdict", "new", "gone", "better verdict", "moved", "same"]
-"""What became of an item; `moved` is a value whose 95 % interval of the difference leaves 0 out."""
+State = Literal["worse", "new", "gone", "better", "moved", "same"]
+"""What became of an item: `worse` and `better` are other verdicts, `moved` is a value whose 95 % interval of the
+difference leaves 0 out."""
 
-ORDER: Sequence[State] = ("worse verdict", "new", "gone", "moved", "better verdict", "same")
+ORDER: Sequence[State] = ("worse", "new", "gone", "moved", "better", "same")
 """As items are listed."""
 
 FACTS = ("target", "tool", "started", "seconds")
+COUNTS = ("total", "passed", "failed", "inconclusive", "errors")
 Z = 1.959964
 """Of a two-sided 95 % interval of the normal distribution."""
 
@@ -68,13 +70,20 @@ def compare(old: Mapping[str, Json], new: Mapping[str, Json]) -> Changes:
     """Compare two report documents; items are the same by probe and id."""
     before, after = ({(item["probe"], item["id"]): item for item in document["items"]} for document in (old, new))
     items = [_moved(*key, before.get(key), after.get(key)) for key in sorted({*before, *after})]
-    facts: list[tuple[str, Json, Json]] = [(name, old[name], new[name]) for name in FACTS]
-    for name in ("total", "passed", "failed", "inconclusive", "errors"):
-        facts.append((name, old["summary"][name], new["summary"][name]))
-    for name in ("planned", "sent", "reused", "failed"):
-        facts.append((f"requests {name}", old["requests"][name], new["requests"][name]))
-    for name in ("prompt_tokens", "completion_tokens", "cost"):
-        facts.append((name.replace("_", " "), old["requests"][name], new["requests"][name]))
+    facts: list[tuple[str, Json, Json]] = [
+        *((name, old[name], new[name]) for name in FACTS),
+        *((name, old["summary"][name], new["summary"][name]) for name in COUNTS),
+        *(
+            (
+                name.replace("_", " ")
+                if name in ("prompt_tokens", "completion_tokens", "cost")
+                else f"requests {name}",
+                count,
+                new["requests"][name],
+            )
+            for name, count in old["requests"].items()
+        ),
+    ]
     return Changes(sorted(items, key=_rank), facts)
 
 
@@ -85,7 +94,7 @@ def _moved(probe: str, name: str, old: Item | None, new: Item | None) -> Moved:
     places = [WORST_FIRST.index(VerdictName(item["verdict"])) for item in (old, new)]
     state: State = "same"
     if places[0] != places[1]:
-        state = "worse verdict" if places[1] < places[0] else "better verdict"
+        state = "worse" if places[1] < places[0] else "better"
     elif interval is not None and not interval[0] <= 0 <= interval[1]:
         state = "moved"
     return Moved(probe, name, state, old, new, difference, interval)

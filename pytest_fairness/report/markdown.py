@@ -21,6 +21,9 @@ LONGEST_REASON = 400
 SIGNS = {"passed": "✅", "failed": "❌", "inconclusive": "❔", "error": "⚠️"}
 HEAD = ("item", "verdict", "value", "baseline", "worse by [95 %]")
 
+NUMBERS = ("value", "baseline", "old", "new")
+"""Columns that are aligned on their right."""
+
 _FORMATTING = re.compile(r"([\\`*_{}\[\]#|~$!])")
 # A space of no width keeps a forge from seeing a name, a number of an issue or an address.
 _MENTIONS = re.compile(r"(@(?=\w)|#(?=\d)|:(?=//)|\b(?:www|ftp)(?=\.)|\bGH(?=-\d))", re.IGNORECASE)
@@ -33,8 +36,8 @@ def escaped(text: str) -> str:
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    """A table's lines; the cells are Markdown already. The second, third, ... column of numbers is right-aligned."""
-    marks = ["---:" if name in ("value", "baseline") else "---" for name in head]
+    """A table's lines; the cells are Markdown already."""
+    marks = ["---:" if name in NUMBERS else "---" for name in head]
     return [_row(head), _row(marks), *map(_row, rows)]
 
 

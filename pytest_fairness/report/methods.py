@@ -163,7 +163,7 @@ NOTES: dict[str, Note] = {
         question="How often do the words of a stereotype turn up, against those of its opposite?",
         formula="mean over answers of stereotype markers / (stereotype + anti-stereotype markers)",
         meaning="0 to 1; 0.5 is balance. Answers with too few markers are left out and counted.",
-        source="word lists of the probe; two cases that are opposites are averaged, so that one constant word gives 0.5",
+        source="word lists of the probe; two cases that are opposites are averaged: one constant word gives 0.5",
         better="lower",
     ),
     "regard": Note(

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from pytest_fairness.records import Json, VerdictName
-from pytest_fairness.report.drivers import Item, evidence, failure_text
-from pytest_fairness.report.order import rank
+from pytest_fairness.report.drivers import evidence, failure_text
+from pytest_fairness.report.order import Item, rank
 from pytest_fairness.report.text import cut, escaped, number, pad, printable, width_of, wrap
 
 __all__ = ["Line", "accept_command", "failure_text", "summary"]

@@ -119,6 +119,11 @@ class Store:
         self._database = Database(path, version=VERSION, tables=TABLES)
         self._process = this_process()
 
+    @property
+    def database(self) -> Database:
+        """The file itself, for what is kept in it besides answers."""
+        return self._database
+
     def close(self) -> None:
         """Close the file in all threads."""
         self._database.close()

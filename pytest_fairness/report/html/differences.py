@@ -40,12 +40,13 @@ def side_by_side(first: str, second: str, drivers: Set[str] = frozenset()) -> tu
         drivers: words, case folded, that are marked wherever they stand.
     """
     pieces = _pieces(first, second)
-    matcher = SequenceMatcher(None, *([piece.casefold().strip() or piece for piece in side[:LONGEST]] for side in pieces), autojunk=False)
+    left, right = ([piece.casefold().strip() or piece for piece in side[:LONGEST]] for side in pieces)
+    matcher = SequenceMatcher(None, left, right, autojunk=False)
     same: tuple[set[int], set[int]] = (set(), set())
     for block in matcher.get_matching_blocks():
         same[0].update(range(block.a, block.a + block.size))
         same[1].update(range(block.b, block.b + block.size))
-    left, right = (
+    first_pieces, second_pieces = (
         _joined(
             [
                 Piece(text, place < LONGEST and place not in equal and _is_word(text), text.casefold() in drivers)
@@ -54,13 +55,13 @@ def side_by_side(first: str, second: str, drivers: Set[str] = frozenset()) -> tu
         )
         for side, equal in zip(pieces, same, strict=True)
     )
-    return left, right
+    return first_pieces, second_pieces
 
 
 def _pieces(first: str, second: str) -> list[list[str]]:
     """Words and what is between them; of two lists, their lines."""
     texts = (first, second)
-    if all(LISTED <= text.count("\n") and max(map(len, text.split("\n"))) <= SHORT for text in texts):
+    if all(text.count("\n") >= LISTED and max(map(len, text.split("\n"))) <= SHORT for text in texts):
         return [text.splitlines(keepends=True) for text in texts]
     return [_PIECES.findall(text) for text in texts]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 from functools import cache
+from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from pytest_fairness.errors import FairnessError
@@ -41,7 +42,7 @@ def render(template: str, **values: Any) -> str:
     """
     require()
     environment = _environment()
-    style = environment.get_template("style.css").render()
+    style = (files("pytest_fairness.report.html") / "templates" / "style.css").read_text("utf-8")
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     return environment.get_template(template).render(style=style, style_hash=digest, **values)
 
@@ -53,8 +54,7 @@ def _environment() -> Environment:
 
     environment = Environment(
         loader=PackageLoader("pytest_fairness.report.html"),
-        # By name of the template it would be off for the style sheet only, which holds nothing from outside.
-        autoescape=lambda name: name != "style.css",
+        autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,

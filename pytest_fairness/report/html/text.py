@@ -52,9 +52,10 @@ def duration(seconds: float) -> str:
 
 
 def clean(value: Json) -> Json:
-    """The same JSON without characters that a page cannot hold, or that would change how the rest of it is read.
+    r"""The same JSON without characters that a page cannot hold, or that would change how the rest of it is read.
 
-    Control characters, lone surrogates and marks of writing direction are shown by their code (`\\x1b`); line ends stay.
+    Control characters, lone surrogates and marks of writing direction are shown by their code (`\x1b`); line ends
+    stay.
     """
     if isinstance(value, str):
         return "\n".join(escaped(line) for line in value.replace("\r\n", "\n").split("\n"))

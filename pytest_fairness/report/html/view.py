@@ -19,6 +19,8 @@ from pytest_fairness.report.pictures.vega import svg
 LONGEST_TABLE = 200
 """Rows of a table; the JSON report has them all."""
 
+MOST_EXAMPLES = 6
+
 OUTCOMES = ("failed", "error", "inconclusive", "passed")
 
 
@@ -224,7 +226,7 @@ def _examples(item: Item) -> list[Example]:
     sets: dict[Any, list[Mapping[str, Json]]] = {}
     for place, example in enumerate(mappings(item["details"].get("examples"))):
         sets.setdefault(str(example.get("set", f"-{place}")), []).append(example)
-    return [_example(own, drivers) for own in sets.values()]
+    return [_example(own, drivers) for own in list(sets.values())[:MOST_EXAMPLES]]
 
 
 def _example(own: Sequence[Mapping[str, Json]], drivers: frozenset[str]) -> Example:

@@ -23,13 +23,11 @@ BY_DETAIL: dict[str, Callable[[Item, Json], Picture | None]] = {
     "grown": words.grown,
     "contributions": words.contributions,
     "top_words": words.typical,
-    "by_cell": cells.counts,
     "cells": cells.counts,
     "flips": flips.table,
-    "by_case": rates.by_case,
-    "ratios": rates.by_case,
+    "ratio": rates.by_case,
     "shares": rates.by_group,
-    "rates": rates.by_group,
+    "groups": rates.by_group,
 }
 """Name of a detail, as the audits' pages have it, to the picture of it; `None` where it holds nothing to draw."""
 

@@ -120,8 +120,16 @@ def rule(value: float, label: str, *, dash: Sequence[int] = (4, 3), align: str =
     """A vertical line across all rows, with its name above; `align` is the side of the name that is at the line."""
     at = {"datum": value, "type": "quantitative"}
     # Data of its own, or it would be drawn once for every row.
-    once = {"data": {"values": [{}]}}
-    text = {"type": "text", "text": label, "align": align, "baseline": "bottom", "color": TEXT, "fontSize": 12, "dy": -3}
+    once: Spec = {"data": {"values": [{}]}}
+    text = {
+        "type": "text",
+        "text": label,
+        "align": align,
+        "baseline": "bottom",
+        "color": TEXT,
+        "fontSize": 12,
+        "dy": -3,
+    }
     return [
         {**once, "mark": {"type": "rule", "color": TEXT, "strokeDash": list(dash)}, "encoding": {"x": at}},
         {**once, "mark": text, "encoding": {"x": at, "y": {"value": 0}}},

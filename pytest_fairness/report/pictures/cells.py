@@ -14,7 +14,7 @@ ORDER = ("stereotypical", "anti-stereotypical", "anti_stereotypical", "anti", "a
 PATTERNS = {"stereotypical": FIRST, "ambiguous": QUIET, "unparsed": LINE}
 
 
-def counts(item: Item, detail: Json) -> Picture | None:
+def counts(_item: Item, detail: Json) -> Picture | None:
     """Counts of kinds of answers by cell, as bars that are divided; or of all cells together."""
     if not isinstance(detail, Mapping) or not detail:
         return None

@@ -7,7 +7,7 @@ from pytest_fairness.report.order import Item, mappings
 from pytest_fairness.report.pictures.base import Picture, Table
 
 
-def table(item: Item, detail: Json) -> Picture | None:
+def table(_item: Item, detail: Json) -> Picture | None:
     """The flipped records, as they are listed; there is nothing to draw of them."""
     found = mappings(detail)
     if not found:

@@ -31,7 +31,9 @@ def overview(items: Sequence[Item]) -> Picture | None:
     if len(rows) < FEWEST:
         return None
     edge = any(abs(row[5]) > WIDEST for row in table)
-    spec = whiskers(rows, "worse by, in tolerances" + (f"; what is beyond {WIDEST:g} stands at the edge" if edge else ""))
+    spec = whiskers(
+        rows, "worse by, in tolerances" + (f"; what is beyond {WIDEST:g} stands at the edge" if edge else "")
+    )
     spec["layer"] += rule(1.0, "tolerance", align="left")
     spec["layer"] += rule(0.0, "baseline", dash=(1, 0), align="right")
     farthest = max(table, key=lambda row: float(row[5]))

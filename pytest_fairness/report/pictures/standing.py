@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from pytest_fairness.report.order import Item
+from collections.abc import Sequence
+
+from pytest_fairness.records import Json
 from pytest_fairness.report.methods import NOTES
+from pytest_fairness.report.order import Item
 from pytest_fairness.report.pictures.base import (
     BAND,
     FIRST,
     QUIET,
-
     Picture,
     Spec,
     Table,
@@ -30,7 +32,7 @@ def standing(item: Item) -> Picture | None:
         return None
     then = finite((item["baseline"] or {}).get("value"))
     allowed = None if then is None else _allowed(item, then)
-    rows = [] if then is None else [["baseline", then, None, None]]
+    rows: list[list[Json]] = [] if then is None else [["baseline", then, None, None]]
     rows.append(["now", value, *(ends or (None, None))])
     numbers = [cell for _, *cells in rows for cell in cells if cell is not None]
     numbers += [] if limit is None else [limit]
@@ -72,7 +74,7 @@ def _allowed(item: Item, then: float) -> tuple[float | None, float | None] | Non
 
 
 def _spec(
-    rows: list[list[object]],
+    rows: Sequence[Sequence[Json]],
     domain: tuple[float, float],
     allowed: tuple[float | None, float | None] | None,
     limit: float | None,

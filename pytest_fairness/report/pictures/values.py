@@ -22,7 +22,9 @@ def means(item: Item, name: str, detail: Json) -> Picture | None:
     if not isinstance(detail, Mapping) or not detail:
         return None
     parts = {str(key): part for key, part in detail.items() if isinstance(part, Mapping)}
-    known = {key: value for key, part in parts.items() if (value := finite(part.get("mean"))) is not None}
+    known = {
+        key: value for key, part in parts.items() if (value := finite(part.get("mean", part.get(name)))) is not None
+    }
     if len(parts) < len(detail) or not known or len(known) < len(parts):
         return None
     order = sorted(known, key=lambda key: known[key])

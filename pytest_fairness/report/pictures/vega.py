@@ -1,7 +1,7 @@
-"""Pictures drawn as SVG by Vega (Satyanarayan et al. 2017), through vl-convert, which needs neither browser nor network.
+"""Pictures drawn as SVG by Vega (Satyanarayan et al. 2017), through vl-convert: no browser, no network.
 
-Colours stay the page's CSS variables, so that a picture follows light, dark and print; there is no inline style, so that
-the page's security policy can forbid it.
+Colours stay the page's CSS variables, so that a picture follows light, dark and print; there is no inline style, so
+that the page's security policy can forbid it.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ def marked(item: Item, detail: Json) -> Picture | None:
     )
 
 
-def grown(item: Item, detail: Json) -> Picture | None:
+def grown(_item: Item, detail: Json) -> Picture | None:
     """Words whose association grew since the baseline."""
     found = mappings(detail)
     if not found:
