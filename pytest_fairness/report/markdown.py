@@ -120,7 +120,7 @@ def _headline(document: Mapping[str, Json]) -> list[str]:
     if not total:
         return ["## Fairness: no audit was selected"]
     parts = (("failed", "failed"), ("errors", "error"), ("inconclusive", "inconclusive"), ("passed", "passed"))
-    told = ", ".join(f"{SIGNS[sign]} {counts[name]} {name}" for name, sign in parts if counts[name])
+    told = ", ".join(f"{SIGNS[kind]} {counts[name]} {kind}" for name, kind in parts if counts[name])
     bad = counts["failed"] + counts["errors"]
     title = f"{bad} of {total} audits failed" if bad else f"{counts['passed']} of {total} audits passed"
     return [f"## Fairness: {title}", "", f"{told}. Target: {escaped(document['target'])}."]

@@ -32,6 +32,17 @@ def test_schema_is_valid_and_describes_every_field() -> None:
     assert [path for path, field in fields.items() if len(field.get("description", "")) < 10] == []
 
 
+def test_the_schema_of_the_docs_is_the_one_in_use() -> None:
+    assert json.loads(files.schema_text()) == SCHEMA
+
+
+@pytest.mark.parametrize("results", [ALL, []], ids=["every verdict", "no item"])
+def test_a_written_report_is_read_back(results: list[Json], tmp_path: Path) -> None:
+    document = report(*results)
+    files.write(document, tmp_path / "report.json", {})
+    assert files.read(tmp_path / "report.json") == document
+
+
 def test_schema_knows_every_verdict() -> None:
     assert SCHEMA["definitions"]["item"]["properties"]["verdict"]["enum"] == [verdict.value for verdict in VerdictName]
 
