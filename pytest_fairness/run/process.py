@@ -22,6 +22,7 @@ from pytest_fairness.errors import BaselineStale, FairnessError, NotMeasurable
 from pytest_fairness.records import Answer, Comparison, Measurement, Request, Response
 from pytest_fairness.response.engine import Engine
 from pytest_fairness.response.store import Store, response_key
+from pytest_fairness.run import floors
 from pytest_fairness.run.parts import Before, Measured, ProbeItem, key_of, lines_of, read_all
 from pytest_fairness.run.results import settled
 from pytest_fairness.settings import RunSettings
@@ -127,6 +128,8 @@ class Run:
         if kept is not None:
             return Measured(part, target, answers, Measurement.from_json(kept))
         measurement = part.audit.measure(part.probe, part.item, answers)
+        if (moved := floors.paraphrases(part, answers)) is not None:
+            measurement = replace(measurement, details={**measurement.details, "paraphrases": moved})
         self.store.put_measurement(key, measurement.to_json())
         return Measured(part, target, answers, measurement)
 
@@ -180,7 +183,12 @@ class Run:
         sampling = part.probe.sampling.to_json() if part.asks else {}
         date = datetime.fromtimestamp(self.started, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         entry = files.Entry.measured(
-            measured.measurement, target=measured.target, sampling=sampling, shape=part.shape, date=date
+            measured.measurement,
+            target=measured.target,
+            sampling=sampling,
+            shape=part.shape,
+            date=date,
+            run_to_run=floors.run_to_run(part, measured.answers),
         )
         return Before(entry, (), self._compare(measured, entry, measured.rows))
 
