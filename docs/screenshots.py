@@ -99,10 +99,10 @@ audits:
 """,
 }
 SHOTS = {
-    # name: width and height of the window in pixels, and whether it is dark
-    "report": (1180, 1500, False),
-    "report-dark": (1180, 900, True),
-    "report-phone": (400, 900, False),
+    # name: the page, width and height of the window in pixels, and whether it is dark
+    "report": ("report.html", 1000, 860, False),
+    "item-dark": ("item.html", 1000, 920, True),
+    "report-phone": ("report.html", 400, 860, False),
 }
 
 
@@ -118,8 +118,12 @@ def main(folder: Path) -> None:
         (folder / "app.py").write_text(APP.replace("STEER = 0.0", f"STEER = {steer}"), "utf-8")
         audit(folder, "--fairness", *(f"--fairness-report=report.{suffix}" for suffix in ("json", "html", "md")))
     IMAGES.mkdir(exist_ok=True)
-    for name, (width, height, dark) in SHOTS.items():
-        shoot(folder / "report.html", IMAGES / f"{name}.png", width, height, dark=dark)
+    # A window shows a page from its top: the worst item gets one of its own.
+    report = (folder / "report.html").read_text("utf-8")
+    head, item = report.partition("<body>")[0], report[report.index("<article") : report.index("</article>")]
+    (folder / "item.html").write_text(f"{head}<body><main>{item}</article></main></body></html>", "utf-8")
+    for name, (page, width, height, dark) in SHOTS.items():
+        shoot(folder / page, IMAGES / f"{name}.png", width, height, dark=dark)
 
 
 def audit(folder: Path, *options: str) -> None:
