@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pytest_fairness.probe.coreference import CoreferenceProbe
 from pytest_fairness.probe.generation import GenerationProbe
 from pytest_fairness.probe.recommendation import RecommendationProbe
 
@@ -13,7 +14,8 @@ if TYPE_CHECKING:
 KINDS: dict[str, type[Probe]] = {
     "generation": GenerationProbe,
     "recommendation": RecommendationProbe,
+    "coreference": CoreferenceProbe,
 }
 
-ANNOUNCED = ("coreference", "counterfactual", "stereotype")
+ANNOUNCED = ("counterfactual", "stereotype")
 """Kinds whose names are taken, and which this version does not read."""
