@@ -14,6 +14,7 @@ from tests.report.results import report, result
 @pytest.fixture
 def reports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "120")
     (tmp_path / "old.json").write_text(json_report.text(report(result())), "utf-8")
     (tmp_path / "new.json").write_text(json_report.text(report(result(VerdictName.REGRESSION))), "utf-8")
     return tmp_path

@@ -21,7 +21,8 @@ def run(day: int, *, target: str = "openai:model", verdict: VerdictName = Verdic
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Path:
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("COLUMNS", "120")
     path = tmp_path / "responses.sqlite"
     with Store(path) as opened:
         for day in (1, 2, 3):

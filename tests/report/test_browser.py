@@ -12,8 +12,8 @@ import pytest
 
 from pytest_fairness.records import Json
 from pytest_fairness.report import html
-from tests.report.results import report
-from tests.report.test_html import DETAILS, RUN, TREND, example, with_details
+from tests.report.results import DETAILS, report
+from tests.report.test_html import RUN, TREND, example, with_details
 
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 OPTIONS = ("--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking")

@@ -151,7 +151,7 @@ def test_every_picture_is_described_and_has_its_numbers(page: Page, text: str) -
 
 
 def test_the_worst_comes_first(page: Page) -> None:
-    outcomes = [row.attributes["data-outcome"] for row in page.all("tr") if "data-outcome" in row.attributes]
+    outcomes = [str(row.attributes["data-outcome"]) for row in page.all("tr") if "data-outcome" in row.attributes]
     assert len(outcomes) == len(RUN["items"])
     assert sorted(outcomes, key=["failed", "error", "inconclusive", "passed"].index) == outcomes
 

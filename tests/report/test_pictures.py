@@ -80,7 +80,9 @@ def test_cells_keep_the_order_of_kinds() -> None:
     ("audit", "allowed"),
     [("jsd", (None, 0.0378)), ("pafs", (-0.0022, None)), ("refusals", (-0.0378, 0.0378)), ("unknown", None)],
 )
-def test_the_tolerance_is_drawn_on_the_side_that_is_not_worse(audit: str, allowed: tuple[float, ...] | None) -> None:
+def test_the_tolerance_is_drawn_on_the_side_that_is_not_worse(
+    audit: str, allowed: tuple[float | None, ...] | None
+) -> None:
     one = pictures.standing(item(audit=audit))
     assert one is not None
     bands = [layer for layer in one.spec["layer"] if layer["mark"]["type"] == "rect"]
