@@ -93,8 +93,8 @@ def _answers(item: Item) -> list[str]:
 
 def _sentences(details: Mapping[str, Json]) -> list[str]:
     """Sentences with their answers: those whose answers became worse, or else those that are answered worst."""
-    changed = _mappings(details.get("changed_sentences"))
-    shown = changed or _mappings(details.get("sentences"))
+    changed = mappings(details.get("changed_sentences"))
+    shown = changed or mappings(details.get("sentences"))
     return [
         f"“{part.get('sentence')}” → “{part.get('answer')}”"
         + (f", before: “{part['before']}”" if part.get("before") is not None else "")

@@ -237,6 +237,35 @@ def test_every_audit_has_a_note() -> None:
         assert NOTES[name].better in (audit.better, ""), name
 
 
+def luminance(colour: str) -> float:
+    """Relative luminance as WCAG 2 defines it."""
+    parts = [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)]
+    red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def contrast(first: str, second: str) -> float:
+    light, dark = sorted((luminance(first), luminance(second)), reverse=True)
+    return (light + 0.05) / (dark + 0.05)
+
+
+def test_colours_stand_out_in_light_dark_and_print(page: Page) -> None:
+    (style,) = page.all("style")
+    palettes = [
+        dict(re.findall(r"--([a-z]+): (#\w{6})", part))
+        for part in re.findall(r":root \{(.*?)\}", style.text, re.DOTALL)
+    ]
+    assert len(palettes) == 3
+    for palette in palettes:
+        for text in ("text", "muted", "link", "passed", "failed", "inconclusive", "error"):
+            for under in ("page", "raised"):
+                assert contrast(palette[text], palette[under]) >= 4.5, (text, under, palette)
+        assert contrast(palette["text"], palette["mark"]) >= 4.5
+        for shape in ("first", "second", "quiet", "differs"):
+            assert contrast(palette[shape], palette["page"]) >= 3, (shape, palette)
+        assert contrast(palette["first"], palette["band"]) >= 3
+
+
 def test_long_tables_are_cut_and_say_so() -> None:
     details = {"by_entity": {f"entity {number}": {"a": 1.0} for number in range(1000)}}
     written = html.report(report(with_details("snsr", details)), {})

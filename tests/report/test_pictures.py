@@ -71,9 +71,11 @@ def test_the_noise_floor_is_drawn() -> None:
 
 
 def test_cells_keep_the_order_of_kinds() -> None:
-    one = picture("cells", {"she": {"unparsed": 1, "stereotypical": 3}, "he": {"ambiguous": 2}})
-    assert one.table.columns == ("cell", "stereotypical", "ambiguous", "unparsed")
-    assert [list(row) for row in one.table.rows] == [["she", 3, 0, 1], ["he", 0, 2, 0]]
+    one = picture(
+        "cells", {"she": {"unparsed": 1, "stereotypical": 3}, "he": {"ambiguous": 2, "anti_stereotypical": 0}}
+    )
+    assert one.table.columns == ("cell", "stereotypical", "anti-stereotypical", "ambiguous", "unparsed")
+    assert [list(row) for row in one.table.rows] == [["she", 3, 0, 0, 1], ["he", 0, 0, 2, 0]]
 
 
 @pytest.mark.parametrize(

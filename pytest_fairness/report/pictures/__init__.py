@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 
 from pytest_fairness.records import Json
 from pytest_fairness.report.order import Item
-from pytest_fairness.report.pictures import cells, flips, rates, values, words
+from pytest_fairness.report.pictures import cells, listings, rates, values, words
 from pytest_fairness.report.pictures.base import Picture, Table
 from pytest_fairness.report.pictures.overview import overview
 from pytest_fairness.report.pictures.standing import standing
@@ -24,7 +24,8 @@ BY_DETAIL: dict[str, Callable[[Item, Json], Picture | None]] = {
     "contributions": words.contributions,
     "top_words": words.typical,
     "cells": cells.counts,
-    "flips": flips.table,
+    "flips": listings.flips,
+    "changed_sentences": listings.changed_sentences,
     "ratio": rates.by_case,
     "shares": rates.by_group,
     "groups": rates.by_group,

@@ -9,9 +9,9 @@ from pytest_fairness.report.order import Item
 from pytest_fairness.report.pictures.base import FIRST, LINE, QUIET, SECOND, Picture, Table, finite, names_axis
 from pytest_fairness.report.text import number
 
-ORDER = ("stereotypical", "anti-stereotypical", "anti_stereotypical", "anti", "ambiguous", "unparsed")
+ORDER = ("stereotypical", "anti_stereotypical", "ambiguous", "unparsed")
 """As they are stacked; others follow."""
-PATTERNS = {"stereotypical": FIRST, "ambiguous": QUIET, "unparsed": LINE}
+COLOURS = {"stereotypical": FIRST, "ambiguous": QUIET, "unparsed": LINE}
 
 
 def counts(_item: Item, detail: Json) -> Picture | None:
@@ -30,8 +30,9 @@ def counts(_item: Item, detail: Json) -> Picture | None:
     kinds = sorted({kind for count in found.values() for kind in count}, key=_order)
     if not kinds or any(len(found[cell]) < len(cells[cell]) for cell in cells):
         return None
+    plain = {kind: kind.replace("_", "-") for kind in kinds}
     rows = [
-        {"name": cell, "kind": kind, "place": place, "amount": found[cell].get(kind, 0.0)}
+        {"name": cell, "kind": plain[kind], "place": place, "amount": found[cell].get(kind, 0.0)}
         for cell in found
         for place, kind in enumerate(kinds)
     ]
@@ -55,8 +56,11 @@ def counts(_item: Item, detail: Json) -> Picture | None:
                         "field": "kind",
                         "type": "nominal",
                         "sort": None,
-                        "scale": {"domain": kinds, "range": [PATTERNS.get(kind, SECOND) for kind in kinds]},
-                        "legend": {"orient": "top", "title": None},
+                        "scale": {
+                            "domain": list(plain.values()),
+                            "range": [COLOURS.get(kind, SECOND) for kind in kinds],
+                        },
+                        "legend": {"orient": "top", "title": None, "columnPadding": 22},
                     }
                 },
             }
@@ -65,8 +69,11 @@ def counts(_item: Item, detail: Json) -> Picture | None:
     totals = {kind: sum(count.get(kind, 0.0) for count in found.values()) for kind in kinds}
     return Picture(
         "Answers by cell",
-        "In all " + ", ".join(f"{number(total)} {kind}" for kind, total in totals.items()) + ".",
-        Table(("cell", *kinds), [[cell, *(count.get(kind, 0.0) for kind in kinds)] for cell, count in found.items()]),
+        "In all " + ", ".join(f"{number(total)} {plain[kind]}" for kind, total in totals.items()) + ".",
+        Table(
+            ("cell", *plain.values()),
+            [[cell, *(count.get(kind, 0.0) for kind in kinds)] for cell, count in found.items()],
+        ),
         spec,
     )
 
