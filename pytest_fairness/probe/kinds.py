@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pytest_fairness.probe.coreference import CoreferenceProbe
+from pytest_fairness.probe.counterfactual import CounterfactualProbe
 from pytest_fairness.probe.generation import GenerationProbe
 from pytest_fairness.probe.recommendation import RecommendationProbe
 
@@ -15,7 +16,8 @@ KINDS: dict[str, type[Probe]] = {
     "generation": GenerationProbe,
     "recommendation": RecommendationProbe,
     "coreference": CoreferenceProbe,
+    "counterfactual": CounterfactualProbe,
 }
 
-ANNOUNCED = ("counterfactual", "stereotype")
+ANNOUNCED = ("stereotype",)
 """Kinds whose names are taken, and which this version does not read."""
