@@ -78,6 +78,13 @@ def test_cells_keep_the_order_of_kinds() -> None:
     assert [list(row) for row in one.table.rows] == [["she", 3, 0, 0, 1], ["he", 0, 0, 2, 0]]
 
 
+def test_flips_say_what_was_flipped_and_both_answers() -> None:
+    flip = {"record": "7", "fields": {"sex": ["Male", "Female"]}, "answers": ["yes", "no"], "texts": ["Yes.", "No!"]}
+    one = picture("flips", [flip])
+    assert (one.spec, list(one.table.columns)) == ({}, ["record", "fields", "answers"])
+    assert [list(row) for row in one.table.rows] == [["7", "sex: Male → Female", "yes → no"]]
+
+
 @pytest.mark.parametrize(
     ("audit", "allowed"),
     [("jsd", (None, 0.0378)), ("pafs", (-0.0022, None)), ("refusals", (-0.0378, 0.0378)), ("unknown", None)],

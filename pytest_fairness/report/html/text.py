@@ -37,6 +37,8 @@ def cell(value: Json) -> str:
             return value
         case [*parts] if not any(isinstance(part, Mapping | list | tuple) for part in parts):
             return ", ".join(map(cell, parts)) or NOTHING
+        case Mapping() if not any(isinstance(part, Mapping | list | tuple) for part in value.values()):
+            return "; ".join(f"{name} {cell(part)}" for name, part in value.items()) or NOTHING
         case _:
             return json.dumps(value, ensure_ascii=False)
 
