@@ -108,7 +108,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="PATH",
         action="append",
         default=[],
-        help="Write a report to PATH, which ends in .json; may be repeated (default: none)",
+        help="Write a report to PATH, which ends in .json, .html or .md; may be repeated (default: none)",
     )
     for name, kind, text in (*_INI_OF_OPTIONS, *_INI_ONLY):
         parser.addini(name, text, type=kind, default=None)

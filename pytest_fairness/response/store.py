@@ -101,6 +101,11 @@ class Store(Claims):
         self.path = path
         super().__init__(Database(path, version=VERSION, tables=TABLES + claims.TABLES, changes=CHANGES))
 
+    @property
+    def database(self) -> Database:
+        """The file itself, for what is kept in it besides answers."""
+        return self._database
+
     def close(self) -> None:
         """Close the file in all threads."""
         self._database.close()

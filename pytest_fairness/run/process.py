@@ -203,7 +203,8 @@ class Run:
         if stale:
             return Before(entry, stale)
         try:
-            return Before(entry, (), self._compare(measured, entry, baseline.answers(entry.generation)))
+            rows = baseline.answers(entry.generation)
+            return Before(entry, (), self._compare(measured, entry, rows), rows)
         except BaselineStale as error:
             return Before(entry, error.parts)
 
