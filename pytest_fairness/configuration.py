@@ -37,6 +37,7 @@ def settings_from(config: pytest.Config) -> RunSettings:
         "inconclusive": _inconclusive(config),
         "timeout": _number(config, "fairness_timeout"),
         "give_up": _number(config, "fairness_give_up"),
+        "device": _text(config, "fairness_device"),
     }
     settings = RunSettings(
         root=root,

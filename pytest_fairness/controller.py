@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from _pytest.terminal import TerminalReporter
 
     from pytest_fairness.settings import RunSettings
-    from pytest_fairness.target.local_server import ServedModel
+    from pytest_fairness.target.registry import Served
 
 Record = Mapping[str, Json]
 """One result with what the controller needs to know beyond it; see `FairnessSession.keep`."""
@@ -46,7 +46,7 @@ class Controller:
         self._planned: dict[str, bool] = {}
         self._document: dict[str, Json] | None = None
         self._notes: list[terminal.Line] = []
-        self._model: ServedModel | None = None
+        self._model: Served | None = None
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Take the records off a report, whichever process made it."""

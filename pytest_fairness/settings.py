@@ -30,6 +30,7 @@ class RunSettings:
         inconclusive: what an inconclusive item counts as.
         timeout: seconds one request may take.
         give_up: seconds without one successful answer after which the rest is given up.
+        device: where a `transformers:` target computes (`cpu`, `cuda`, `cuda:1`, `mps`); `None` for the best.
     """
 
     root: Path
@@ -48,3 +49,4 @@ class RunSettings:
     inconclusive: Literal["warn", "fail"] = "warn"
     timeout: float = 120.0
     give_up: float = 120.0
+    device: str | None = None

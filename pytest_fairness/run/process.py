@@ -24,7 +24,7 @@ from pytest_fairness.response.engine import Engine
 from pytest_fairness.response.store import Store, response_key
 from pytest_fairness.run.parts import Before, Measured, ProbeItem, key_of, lines_of, read_all
 from pytest_fairness.settings import RunSettings
-from pytest_fairness.target import open_target
+from pytest_fairness.target import likelihoods, open_target
 from pytest_fairness.target.base import Target
 from pytest_fairness.target.python import Application, CallableTarget
 
@@ -181,7 +181,8 @@ class Run:
 
     def plan(self, target: Target, requests: Iterable[Request]) -> None:
         """Have these requests asked in the background, in their order; see `Engine.plan`."""
-        questions = {response_key(target.identity, request): request for request in requests}
+        answerable = (request for request in requests if likelihoods.can_be_asked(target, request))
+        questions = {response_key(target.identity, request): request for request in answerable}
         new = questions.keys() - self._recorded.keys()
         recorded = self.store.recorded(new, self._oldest(target)) if new else set()
         found = {key: key in recorded for key in new}
@@ -190,7 +191,12 @@ class Run:
         self.engine(target).plan(questions.values())
 
     def ask(self, target: Target, requests: Sequence[Request]) -> list[Response | FairnessError]:
-        """Plan and wait; see `Engine.answers`."""
+        """Plan and wait; see `Engine.answers`.
+
+        Raises:
+            TargetError: likelihoods are asked of a target that gives none.
+        """
+        likelihoods.require(target, requests)
         self.plan(target, requests)
         return self.engine(target).answers(requests)
 

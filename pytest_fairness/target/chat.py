@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import openai
 
 from pytest_fairness.errors import RequestFailed, TargetError
 from pytest_fairness.records import Json, Request, Response
+from pytest_fairness.target import echo
 from pytest_fairness.target.address import public_url
 from pytest_fairness.target.text import one_line
 
@@ -46,6 +48,7 @@ class Chat:
         self._name, self._model, self._key, self._where = name, model, key, where
         self._endpoint = public_url(base_url)
         self._takes_json_format = True
+        self._no_echo: str | None = None
         self._limit_name = "max_tokens"
         self._client = openai.AsyncOpenAI(
             api_key=key or "none",  # the client wants one
@@ -77,26 +80,41 @@ class Chat:
             **(more or {}),
         }
         in_json = json_format and request.answer_format == "json" and self._takes_json_format
-        try:
+        with self._faults():
             try:
                 return self._read(await self._send(body, in_json))
             except openai.APIStatusError as error:
                 if error.status_code not in (400, 422) or not in_json:
                     raise
             response = self._read(await self._send(body, in_json=False))
-        except openai.APIStatusError as error:
-            raise self._fault(error) from error
-        except openai.APITimeoutError as error:
-            raise RequestFailed(
-                f"{self._name}: no answer from {self._endpoint} in time (ini fairness_timeout)."
-            ) from error
-        except openai.APIConnectionError as error:
-            cause = one_line(self._without_key(str(error.__cause__ or error)))
-            raise RequestFailed(
-                f"{self._name}: no connection to {self._endpoint} ({cause}). Is the server up, and {self._where} right?"
-            ) from error
         self._takes_json_format = False
         return response
+
+    async def likelihood(self, request: Request) -> Response:
+        """How likely the model finds a text: completions that echo it with log-probabilities, as vLLM's do.
+
+        Raises:
+            RequestFailed: the endpoint does not echo, or not this text; others of its answers are not concerned.
+            TargetError: as in `ask`, but for an endpoint that offers no completions.
+        """
+        if self._no_echo is not None:
+            raise RequestFailed(self._no_echo)
+        with self._faults():
+            try:
+                raw = await self._client.completions.with_raw_response.create(model=self._model, **echo.body(request))
+            except (openai.NotFoundError, openai.BadRequestError, openai.UnprocessableEntityError) as error:
+                said = one_line(self._without_key(_said(error)))
+                if error.status_code != 404 and not echo.is_refused(said):
+                    raise
+                self._no_echo = (
+                    f"{self._name}: {self._endpoint} offers no completions that echo log-probabilities (HTTP "
+                    f"{error.status_code}: {said}), so it gives no likelihoods; vLLM's and transformers: targets do."
+                )
+                raise RequestFailed(self._no_echo) from error
+        try:
+            return echo.read(raw.http_response.content, request)
+        except ValueError as error:
+            raise RequestFailed(f"{self._name}: {self._endpoint} did not echo the text: {error}") from error
 
     async def close(self) -> None:
         """Close the connections."""
@@ -119,6 +137,23 @@ class Chat:
                 return await self._send(body, in_json)
             raise
         return raw.http_response.content
+
+    @contextmanager
+    def _faults(self) -> Iterator[None]:
+        """What the client raises, as errors that say what to do."""
+        try:
+            yield
+        except openai.APIStatusError as error:
+            raise self._fault(error) from error
+        except openai.APITimeoutError as error:
+            raise RequestFailed(
+                f"{self._name}: no answer from {self._endpoint} in time (ini fairness_timeout)."
+            ) from error
+        except openai.APIConnectionError as error:
+            cause = one_line(self._without_key(str(error.__cause__ or error)))
+            raise RequestFailed(
+                f"{self._name}: no connection to {self._endpoint} ({cause}). Is the server up, and {self._where} right?"
+            ) from error
 
     def _fault(self, error: openai.APIStatusError) -> RequestFailed | TargetError:
         status = error.status_code

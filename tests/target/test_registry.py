@@ -25,7 +25,7 @@ from tests.asking import settings_in
         ("python:app", "'python:app' names no callable; write python:package.module:callable"),
         ("python::f", "names no callable"),
         ("python:my-app:f", "names no callable"),
-        ("local:no-such.gguf", r"no-such.gguf: the file cannot be read: No such file"),
+        ("local:no-such.gguf", r"no-such.gguf: cannot be read: No such file"),
     ],
 )
 def test_what_names_no_target(tmp_path: Path, spec: str, said: str) -> None:
