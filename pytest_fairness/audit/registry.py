@@ -28,6 +28,7 @@ AUDITS: dict[str, dict[str, str]] = {
         "shortfall": "pytest_fairness.audit.shortfall:Shortfall",
         "quality": "pytest_fairness.audit.quality:Quality",
     },
+    "stereotype": {},
 }
 """Kind of probe, then name of the audit, to `module:class`."""
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from pytest_fairness.probe.generation import GenerationProbe
 from pytest_fairness.probe.recommendation import RecommendationProbe
+from pytest_fairness.probe.stereotype import StereotypeProbe
 
 if TYPE_CHECKING:
     from pytest_fairness.probe.models import Probe
@@ -13,7 +14,8 @@ if TYPE_CHECKING:
 KINDS: dict[str, type[Probe]] = {
     "generation": GenerationProbe,
     "recommendation": RecommendationProbe,
+    "stereotype": StereotypeProbe,
 }
 
-ANNOUNCED = ("coreference", "counterfactual", "stereotype")
+ANNOUNCED = ("coreference", "counterfactual")
 """Kinds whose names are taken, and which this version does not read."""

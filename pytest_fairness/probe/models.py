@@ -20,11 +20,14 @@ NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"
 IDENTIFIER = r"^[A-Za-z_][A-Za-z0-9_]{0,99}$"
 SOMETHING = r"\S"
 LINE = r"^[^\x00-\x1f\x7f]*[^\x00-\x20\x7f][^\x00-\x1f\x7f]*$"
+# What names items, of which `/` joins two and `=` and brackets mean something else.
+CASE = r"^[^\x00-\x20\x7f/=\[\]]([^\x00-\x1f\x7f/=\[\]]{0,98}[^\x00-\x20\x7f/=\[\]])?$"
 PATTERNS = {
     NAME: "must be letters, digits, '.', '_' and '-', beginning with a letter or digit, as it names files",
     IDENTIFIER: "must be letters, digits and '_', not beginning with a digit",
     SOMETHING: "must not be empty",
     LINE: "must be one line of text, and not empty",
+    CASE: "must be one line of at most 100 characters without '/', '=', '[' and ']', as it names items",
 }
 """What the patterns mean, for messages."""
 
@@ -32,6 +35,7 @@ Text = Annotated[str, Field(pattern=SOMETHING)]
 Line = Annotated[str, Field(pattern=LINE)]
 Name = Annotated[str, Field(pattern=NAME)]
 Identifier = Annotated[str, Field(pattern=IDENTIFIER)]
+CaseName = Annotated[str, Field(pattern=CASE)]
 
 MAX_TRIALS = 100_000
 TABLE_SUFFIXES = (".csv", ".jsonl", ".ndjson")
@@ -142,7 +146,8 @@ class ResponsesSettings(ProbeModel):
     columns: dict[str, Line] = Field(
         default_factory=dict,
         description="The probe's names to the file's columns; equal names need no entry. generation: the axes, text, "
-        "trial, prompt. recommendation: entity, attribute, value, items, rank, trial, domain.",
+        "trial, prompt. recommendation: entity, attribute, value, items, rank, trial, domain. stereotype: case, "
+        "category, group, text, trial.",
     )
     strata: tuple[Line, ...] = Field(
         default=(), min_length=1, description="Further columns within whose values answers are compared."
