@@ -2,8 +2,17 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
+
+import pytest
+
+needs_transformers = pytest.mark.skipif(
+    find_spec("torch") is None or find_spec("transformers") is None,
+    reason="needs the extra `transformers`: pip install -e '.[transformers]'",
+)
+"""What uses a model made here; the command of the readme installs the extra, so nothing is left out there."""
 
 SENTENCES = (
     "The nurse said that she was tired. The engineer said that he was busy.",
@@ -11,6 +20,7 @@ SENTENCES = (
     "The lamp on the table was green, and the tall man by the door was late again.",
 )
 
+SPECIAL = {"bos_token": "<s>", "eos_token": "</s>"}
 CHAT_TEMPLATE = (
     "{% for message in messages %}<{{ message.role }}>{{ message.content }}</s>{% endfor %}"
     "{% if add_generation_prompt %}<assistant>{% endif %}"
@@ -29,12 +39,12 @@ def make_tokenizer(*, chat: bool = True) -> Any:
         SENTENCES,
         trainers.BpeTrainer(
             vocab_size=320,
-            special_tokens=["<s>", "</s>"],
+            special_tokens=list(SPECIAL.values()),
             initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
             show_progress=False,
         ),
     )
-    fast = PreTrainedTokenizerFast(tokenizer_object=tokenizer, bos_token="<s>", eos_token="</s>")
+    fast = PreTrainedTokenizerFast(tokenizer_object=tokenizer, **SPECIAL)
     if chat:
         fast.chat_template = CHAT_TEMPLATE
     return fast

@@ -28,7 +28,9 @@ AUDITS: dict[str, dict[str, str]] = {
         "shortfall": "pytest_fairness.audit.shortfall:Shortfall",
         "quality": "pytest_fairness.audit.quality:Quality",
     },
-    "stereotype": {},
+    "stereotype": {
+        "likelihood": "pytest_fairness.audit.likelihood:Likelihood",
+    },
 }
 """Kind of probe, then name of the audit, to `module:class`."""
 

@@ -236,6 +236,10 @@ class Probe(ProbeModel):
         """How answers are read."""
         return "text"
 
+    def format_of(self, labels: Mapping[str, str]) -> AnswerFormat:
+        """How the answers with these labels are read."""
+        return self.answer_format
+
     def follow_ups(self, answers: Sequence[Answer]) -> list[Prompt]:
         """What is asked next, now that these answers are there; nothing more once they are enough."""
         return []

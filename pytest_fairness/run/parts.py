@@ -61,7 +61,7 @@ class ProbeItem:
 
     def read(self, row: Row) -> Answer:
         """A baseline's answer, read as one of today's is."""
-        prompt = Prompt(Request("", answer_format=self.probe.answer_format), row.labels, row.trial)
+        prompt = Prompt(Request("", answer_format=self.probe.format_of(row.labels)), row.labels, row.trial)
         return reading.answer(prompt, None if row.text is None else Response(row.text))
 
     def row(self, answer: Answer) -> Row:

@@ -28,7 +28,5 @@ def fingerprint(file: Path, target: str) -> str:
             content.seek(max(0, size - PART))
             digest = hashlib.sha256(head + content.read(PART)).hexdigest()
     except OSError as error:
-        raise TargetError(
-            f"{target}: {file}: the file cannot be read: {error.strerror} (--fairness-target)."
-        ) from error
+        raise TargetError(f"{target}: the file {file} cannot be read: {error.strerror} (--fairness-target).") from error
     return f"size:{size} sha256 of ends:{digest}"

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import copy
 import gc
+import os
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -40,6 +41,9 @@ class LanguageModel:
 
     def __init__(self, name: str, weights: Weights, device: str | None) -> None:
         self._name = name
+        # As for the embedded model: threads that wait for each other by spinning starve wherever cores are shared.
+        if "OMP_WAIT_POLICY" not in os.environ:
+            os.environ.setdefault("GOMP_SPINCOUNT", "0")
         with _quiet():
             import torch
 

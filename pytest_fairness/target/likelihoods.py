@@ -39,6 +39,6 @@ def require(target: Target, requests: Sequence[Request]) -> None:
     elif target.name.startswith("local:"):
         other = "; the same file does as transformers:PATH.gguf"
     raise TargetError(
-        f"{target.name} gives no likelihoods of given texts, which `likelihood` needs: audit a transformers: target, or "
-        f"an openai: endpoint whose completions echo log-probabilities, as vLLM's do{other}."
+        f"{target.name} gives no likelihoods of given texts, which `likelihood` needs: audit a transformers: target, "
+        f"or an openai: endpoint whose completions echo log-probabilities, as vLLM's do{other}."
     )

@@ -96,6 +96,8 @@ class ServedTarget:
                 answering.cancel()
             self._visits.discard(task)
             writer.close()
+            with contextlib.suppress(OSError, asyncio.CancelledError):
+                await writer.wait_closed()
 
     async def _open(self, writer: asyncio.StreamWriter) -> None:
         if self._opening is None:
@@ -148,8 +150,10 @@ class Connection:
             reader, self._writer = await asyncio.open_connection(host, int(port), limit=LONGEST_LINE)
             told = json.loads(await reader.readline())
         except (OSError, ValueError) as error:
+            await self.close()
             raise self._gone() from error
         if "error" in told:
+            await self.close()
             raise TargetError(str(told["error"]))
         self._reading = asyncio.create_task(self._read(reader))
 
@@ -160,7 +164,8 @@ class Connection:
         if self._reading.done():
             raise self._gone()
         number = next(self._numbers)
-        future = self._waiting[number] = asyncio.get_running_loop().create_future()
+        future: asyncio.Future[Response] = asyncio.get_running_loop().create_future()
+        self._waiting[number] = future
         self._writer.write(_line({"number": number, "request": asdict(request)}))
         try:
             return await future
@@ -177,6 +182,8 @@ class Connection:
             await asyncio.wait([self._reading])
         if self._writer is not None:
             self._writer.close()
+            with contextlib.suppress(OSError):
+                await self._writer.wait_closed()
 
     async def _read(self, reader: asyncio.StreamReader) -> None:
         try:
