@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from itertools import accumulate
 from typing import Any
 
 from pytest_fairness.records import Request, Response
@@ -31,11 +30,10 @@ def read(content: bytes, request: Request) -> Response:
         completion = json.loads(content)
         logprobs = completion["choices"][0]["logprobs"]
         tokens, logs = list(map(str, logprobs["tokens"])), list(logprobs["token_logprobs"])
-        offsets = logprobs.get("text_offset")
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         raise ValueError("the answer has no log-probabilities of its tokens") from None
     text = request.prompt + (request.continuation or "")
-    spans = _spans(tokens, offsets, text)
+    spans = _spans(tokens, text)
     if len(spans) != len(logs) or not all(log is None or isinstance(log, int | float) for log in logs):
         raise ValueError("the answer's tokens and log-probabilities are not one to one")
     own = [place for place, (begin, end) in enumerate(spans) if end > len(request.prompt) and begin < len(text)]
@@ -47,18 +45,39 @@ def read(content: bytes, request: Request) -> Response:
     )
 
 
-def _spans(tokens: list[str], offsets: Any, text: str) -> list[tuple[int, int]]:
-    """Where each token begins and ends in the text; before 0 what a server puts in front, after it what it adds."""
-    ends = list(accumulate(map(len, tokens)))
-    joined = "".join(tokens)
-    # Some servers begin with a token of their own, which is not part of the text.
-    front = len(tokens[0]) if tokens and joined.startswith(tokens[0] + text) else 0
-    if joined[front:].startswith(text):
-        begins = [0, *ends[:-1]]
-        return [(begin - front, end - front) for begin, end in zip(begins, ends, strict=True)]
-    # Characters that are split between tokens are not shown whole: then the server's own word has to do.
-    if not isinstance(offsets, list) or len(offsets) != len(tokens) or not all(isinstance(at, int) for at in offsets):
-        raise ValueError("its tokens are not those of the text")
-    front = 0 if text.startswith(tokens[0]) else len(tokens[0])
-    begins = [offset - offsets[0] - front for offset in offsets]
-    return list(zip(begins, [*begins[1:], max(len(text), begins[-1]) + 1], strict=True))
+def _spans(tokens: list[str], text: str) -> list[tuple[int, int]]:
+    """Where each token begins and ends in the text; before 0 what a server puts in front, after it what it adds.
+
+    A character that is split between tokens is shown whole by none of them: they share its place.
+    """
+    front = 1 if tokens and _is_whole(tokens[0]) and not text.startswith(tokens[0]) else 0
+    spans = [(-len(token), 0) for token in tokens[:front]]
+    at, split = 0, 0
+    for place in range(front, len(tokens)):
+        token = tokens[place]
+        if at == len(text) and not split:
+            spans.append((at, at + 1 + len(token)))
+        elif not _is_whole(token):
+            split += 1
+        elif 0 <= (found := text.find(token, at)) - at <= _WIDEST * split:
+            spans += [(at, found)] * split
+            spans.append((found, found + len(token)))
+            at, split = found + len(token), 0
+        elif place == len(tokens) - 1 and 0 < len(text) - at <= _WIDEST * split:
+            break
+        else:
+            raise ValueError("its tokens are not those of the text")
+    spans += [(at, len(text))] * split
+    added = len(tokens) - len(spans)
+    if at + _WIDEST * split < len(text):
+        raise ValueError("its tokens are not those of the whole text")
+    return spans + [(len(text), len(text) + 1)] * added
+
+
+_WIDEST = 4
+"""Characters that one token of a split character may stand for."""
+
+
+def _is_whole(token: str) -> bool:
+    """Whether a token is shown as it is: not as the bytes of a part of a character."""
+    return bool(token) and "\N{REPLACEMENT CHARACTER}" not in token and not token.startswith("bytes:")

@@ -79,20 +79,26 @@ def test_a_token_that_a_server_puts_in_front_is_not_part_of_the_text() -> None:
 
 
 def test_characters_that_are_split_between_tokens() -> None:
-    text = Request("Zoë", answer_format="likelihood", continuation=" \N{GRINNING FACE} is.")
+    face = "\N{GRINNING FACE}"
+    inside = Request("Zoë", answer_format="likelihood", continuation=f" {face} is.")
+    last = Request("Zoë is", answer_format="likelihood", continuation=f" {face}")
 
-    def echo(_: Body) -> Echo:
-        return [("Zoë", None), (" \N{REPLACEMENT CHARACTER}", -1.0), ("", -2.0), (" is.", -3.0)]
+    def echo(body: Body) -> Echo:
+        split: Echo = [(" \N{REPLACEMENT CHARACTER}", -1.0), ("bytes:\\x9f", -2.0)]
+        if body["prompt"].endswith(face):
+            return [("Zoë", None), (" is", -4.0), *split]
+        return [("Zoë", None), *split, (" is.", -3.0)]
 
     with ChatServer(echo=echo) as server:
-        (response,) = ask(server, text)
-    assert [log for _, log in read(response)] == [-1, -2, -3]
+        one, other = ask(server, inside, last)
+    assert [log for _, log in read(one)] == [-1, -2, -3]
+    assert [log for _, log in read(other)] == [-1, -2]
 
 
 def test_a_token_across_the_boundary_is_the_continuations() -> None:
     with ChatServer(echo=echo_by_words) as server:
         (response,) = ask(server, Request("The nur", answer_format="likelihood", continuation="se said"))
-    assert read(response) == [("nurse", -6.0), (" said", -5.0)] or read(response)[0][1] == -6.0
+    assert read(response) == [(" nurse", -6.0), (" said", -5.0)]
 
 
 @pytest.mark.parametrize(
@@ -107,6 +113,7 @@ def test_a_token_across_the_boundary_is_the_continuations() -> None:
         ),
         (Reply(raw=b"no json"), "the answer has no log-probabilities of its tokens"),
         ([("Something", None), (" else", -1.0)], "did not echo the text"),
+        ([("The nurse said", None), (" that", -1.0)], "its tokens are not those of the text"),
         ([("The nurse said", None), (" that she was tired.", "high")], "are not one to one"),
     ],
 )

@@ -8,7 +8,7 @@ import math
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -62,8 +62,8 @@ def gpt2(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def model(llama: Path) -> Iterator[Any]:
-    yield loaded(llama)
+def model(llama: Path) -> Any:
+    return loaded(llama)
 
 
 def loaded(folder: Path) -> Any:
@@ -429,7 +429,7 @@ def test_models_of_the_hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     settings = settings_in(tmp_path / "elsewhere")
     assert open_target("transformers:some/model", settings).identity == "transformers:some/model main"
-    with pytest.raises(TargetError, match="HF_HUB_OFFLINE forbids fetching it. Fetch it .* `hf download some/model`"):
+    with pytest.raises(TargetError, match=r"HF_HUB_OFFLINE forbids fetching it. Fetch it .* `hf download some/model`"):
         check_spec("transformers:some/model", settings)
     folder = tmp_path / "models--some--model"
     (folder / "refs").mkdir(parents=True)
