@@ -28,7 +28,10 @@ AUDITS: dict[str, dict[str, str]] = {
         "shortfall": "pytest_fairness.audit.shortfall:Shortfall",
         "quality": "pytest_fairness.audit.quality:Quality",
     },
-    "stereotype": {},
+    "stereotype": {
+        "markers": "pytest_fairness.audit.markers:MarkerRatio",
+        "regard": "pytest_fairness.audit.regard:Regard",
+    },
 }
 """Kind of probe, then name of the audit, to `module:class`."""
 
