@@ -20,6 +20,10 @@ class TargetError(FairnessError):
     """The system under test cannot be reached or used as configured (missing key, unknown model, missing package)."""
 
 
+class ModelError(FairnessError):
+    """A model that reads answers cannot be used (missing package, model not there, labels that are not understood)."""
+
+
 class RequestFailed(FairnessError):
     """One request got no answer, after all retries. Other requests go on."""
 

@@ -125,6 +125,7 @@ class FairnessSession:
     def measure(self, item: FairnessItem) -> Measured:
         """Ask for what all items of the same target need, wait for what this one needs, and measure it."""
         definition = item.target_fixture
+        item.part.require()
         if definition is None:
             return self.run.measure(item.part, None)
         if definition not in self._planned:
@@ -203,7 +204,7 @@ class FairnessSession:
     def _plan(self, items: list[pytest.Item], definition: FixtureDef[Any], value: object) -> None:
         target = self._targets.get(definition) or self._adopt(definition, value)
         peers = (item for item in items if isinstance(item, FairnessItem) and item.target_fixture is definition)
-        due = (item for item in peers if item.get_closest_marker("skip") is None)
+        due = (item for item in peers if item.get_closest_marker("skip") is None and item.part.measurable)
         self.run.plan(target, [prompt.request for item in due for prompt in item.part.prompts])
         self._planned.add(definition)
 

@@ -29,6 +29,8 @@ AUDITS: dict[str, dict[str, str]] = {
         "quality": "pytest_fairness.audit.quality:Quality",
     },
     "stereotype": {
+        "markers": "pytest_fairness.audit.markers:MarkerRatio",
+        "regard": "pytest_fairness.audit.regard:Regard",
         "likelihood": "pytest_fairness.audit.likelihood:Likelihood",
     },
 }

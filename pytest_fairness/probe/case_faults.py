@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -52,7 +53,7 @@ def is_open(case: Mapping[str, Json], *, recorded: bool = False) -> bool:
 def folded(text: str) -> str:
     """Text as markers are compared: compatibility forms, letter case, apostrophes and blanks do not matter."""
     plain = unicodedata.normalize("NFKC", text).casefold().replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")
-    return " ".join(plain.split())
+    return " ".join(part for part in re.split(r"[\s-]+", plain) if part)
 
 
 def _names(rows: list[tuple[int, Mapping[str, Json]]]) -> Iterator[CaseFault]:

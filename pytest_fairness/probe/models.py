@@ -147,7 +147,7 @@ class ResponsesSettings(ProbeModel):
         default_factory=dict,
         description="The probe's names to the file's columns; equal names need no entry. generation: the axes, text, "
         "trial, prompt. recommendation: entity, attribute, value, items, rank, trial, domain. stereotype: case, "
-        "category, group, text, trial.",
+        "group, text, trial.",
     )
     strata: tuple[Line, ...] = Field(
         default=(), min_length=1, description="Further columns within whose values answers are compared."

@@ -19,7 +19,7 @@ from pytest_fairness.records import AnswerFormat, Json, Prompt, Request
 MAX_QUESTIONS = 1_000_000
 """Most questions that one probe may ask; beyond it a typing error is likelier than an intention."""
 
-COLUMNS = ("case", "category", "group", "text", "trial")
+COLUMNS = ("case", "group", "text", "trial")
 """What a file of answers may hold."""
 
 
@@ -177,7 +177,7 @@ def _columns(data: Mapping[str, Json]) -> Iterator[Fault]:
             yield Fault(("responses", "columns", name), message, at_key=True)
     strata = responses.get("strata")
     for i, stratum in enumerate(strata) if isinstance(strata, list) else ():
-        if stratum in COLUMNS:
+        if stratum in (*COLUMNS, "category"):
             message = f"{quoted(stratum)} is a name of the answers already, and no further stratum"
             yield Fault(("responses", "strata", i), message)
 

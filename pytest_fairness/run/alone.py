@@ -69,7 +69,7 @@ def audit(probe: str | Path, target: str | Application | Target = DEFAULT_TARGET
         asked = None
         if loaded.responses is None:
             asked = run.target_of(target, "target")
-            run.plan(asked, [prompt.request for part in parts for prompt in part.prompts])
+            run.plan(asked, [prompt.request for part in parts if part.measurable for prompt in part.prompts])
         return [_audited(run, part, asked) for part in parts]
 
 

@@ -14,9 +14,10 @@ from pytest_fairness.audit import registry
 from pytest_fairness.audit.base import Audit, AuditItem, Probe
 from pytest_fairness.baseline import files
 from pytest_fairness.baseline.answers import Row
-from pytest_fairness.errors import AnswersMissing, FairnessError, RequestFailed
+from pytest_fairness.errors import AnswersMissing, FairnessError, ModelError, RequestFailed
 from pytest_fairness.records import Answer, Comparison, Measurement, Prompt, Request, Response
-from pytest_fairness.response import reading
+from pytest_fairness.response import classifier, reading
+from pytest_fairness.response.classifier import Classifier
 
 LEVEL = 0.01
 """One-sided level of a test where the probe's `alpha` leaves more."""
@@ -49,7 +50,32 @@ class ProbeItem:
     @property
     def shape(self) -> Mapping[str, str]:
         """Everything that shapes the item's prompts and their reading, by readable name."""
-        return probes.shape(self.probe, self.item.labels)
+        model = {} if self.classifier is None else {"model": self.classifier.identity}
+        return {**probes.shape(self.probe, self.item.labels), **self.audit.shape(self.probe, self.item), **model}
+
+    @cached_property
+    def classifier(self) -> Classifier | None:
+        """The model that scores the item's answers, if one does; nothing is loaded until it has to."""
+        found = self.audit.classifier(self.item.settings)
+        return None if found is None else classifier.named(found[0], found[1], self.probe.path.parent)
+
+    def require(self) -> None:
+        """Have everything at hand that measuring takes besides answers.
+
+        Raises:
+            ModelError: the model that scores answers, or a package that it needs, is not there.
+        """
+        if self.classifier is not None:
+            self.classifier.require()
+
+    @property
+    def measurable(self) -> bool:
+        """Whether everything is at hand that measuring takes; if not, nothing need be asked."""
+        try:
+            self.require()
+        except ModelError:
+            return False
+        return True
 
     def uses(self, labels: Mapping[str, str]) -> bool:
         """Whether answers with these labels are the item's."""
@@ -151,6 +177,7 @@ def key_of(what: str, part: ProbeItem, *answers: Sequence[Answer]) -> str:
         [item.id, item.level, item.seed, item.settings.model_dump(mode="json", exclude={"skip", "xfail"})],
         probe,
         [lines_of(run) for run in answers],
+        *([part.classifier.identity] if part.classifier else []),
     ]
     return sha256(json.dumps(made_of, sort_keys=True).encode()).hexdigest()
 

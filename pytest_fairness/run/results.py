@@ -39,6 +39,7 @@ def judge(measured: Measured, before: Before, nodeid: str, accept: str) -> ItemR
         limit=part.item.settings.limit,
         tolerance=tolerance_of(part.audit, part.item),
         baseline={"value": entry.value, "target": entry.target, "date": entry.date} if entry else None,
+        category=part.item.labels.get("category"),
     )
 
 
@@ -65,4 +66,5 @@ def unjudged(part: ProbeItem, error: BaseException, nodeid: str) -> ItemResult:
         verdict=Verdict(name, f"{part.id}: {reason}"),
         limit=part.item.settings.limit,
         tolerance=tolerance_of(part.audit, part.item),
+        category=part.item.labels.get("category"),
     )

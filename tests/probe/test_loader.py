@@ -205,8 +205,10 @@ def test_one_fault(line: str, fault: str) -> None:
         ("kind: 5", "1:7: `kind` must be the name of a kind of probe (generation, recommendation, stereotype)"),
         (
             "kind: coreference",
-            "1:7: this version does not read probes of the kind 'coreference' yet; it reads generation, "
-            "recommendation, stereotype",
+            (
+                "1:7: this version does not read probes of the kind 'coreference' yet; it reads generation, "
+                "recommendation, stereotype"
+            ),
         ),
         ("kind: coreferenc", "1:7: unknown kind 'coreferenc': did you mean 'coreference'?"),
         ("kind: a\n---\nkind: b\n", "2:1: a probe file holds one document; `---` begins another"),
