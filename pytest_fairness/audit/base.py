@@ -137,6 +137,14 @@ class Audit(ABC, Generic[SettingsT]):
             NotMeasurable: the baseline holds too few usable answers.
         """
 
+    def score(self, probe: Probe, item: AuditItem[SettingsT], answers: Sequence[Answer]) -> float:
+        """The value of as few answers as one label of a person stands for, for choosing limits; no verdict.
+
+        Raises:
+            NotMeasurable: there is nothing to measure in them.
+        """
+        return self.measure(probe, item, answers).value
+
     def badness(self, value: float) -> float:
         """The value turned so that more is worse, on the same scale."""
         match self.better:

@@ -25,7 +25,9 @@ from pytest_fairness.records import Answer, Comparison, Json, Measurement, Reque
 from pytest_fairness.response.classifier import Classifier
 from pytest_fairness.response.engine import Engine
 from pytest_fairness.response.store import Store, response_key
+from pytest_fairness.run import floors
 from pytest_fairness.run.parts import Before, Measured, ProbeItem, key_of, lines_of, read_all
+from pytest_fairness.run.results import settled
 from pytest_fairness.settings import RunSettings
 from pytest_fairness.target import likelihoods, open_target
 from pytest_fairness.target.base import Target
@@ -130,9 +132,36 @@ class Run:
         kept = self.store.get_measurement(key)
         if kept is not None:
             return Measured(part, target, answers, Measurement.from_json(kept))
-        measurement = part.audit.measure(part.probe, part.item, self._scored(part, answers))
+        scored = self._scored(part, answers)
+        measurement = part.audit.measure(part.probe, part.item, scored)
+        if (moved := floors.paraphrases(part, scored)) is not None:
+            measurement = replace(measurement, details={**measurement.details, "paraphrases": moved})
         self.store.put_measurement(key, measurement.to_json())
         return Measured(part, target, answers, measurement)
+
+    def look(self, part: ProbeItem, target: Target | None, *, rebaseline: bool = False) -> tuple[Measured, Before]:
+        """Measure an item and set it beside its baseline; ask for more as long as its verdict is open and more may be.
+
+        Args:
+            part: the item.
+            target: whom to ask; `None` where the probe brings its answers along.
+            rebaseline: set it beside the baseline that it will be, made of everything that may be asked.
+
+        Raises:
+            NotMeasurable: too few usable answers.
+            FairnessError: as in `answers`.
+        """
+        looks = part.looks[-1:] if rebaseline else part.looks
+        for look in looks[:-1]:
+            try:
+                measured = self.measure(look, target)
+            except NotMeasurable:
+                continue
+            before = self.before(measured)
+            if settled(measured, before, len(looks)):
+                return measured, before
+        measured = self.measure(looks[-1], target)
+        return measured, self.as_baseline(measured) if rebaseline else self.before(measured)
 
     def before(self, measured: Measured) -> Before:
         """The item's baseline, and the change since.
@@ -159,7 +188,12 @@ class Run:
         sampling = part.probe.sampling.to_json() if part.asks else {}
         date = datetime.fromtimestamp(self.started, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         entry = files.Entry.measured(
-            measured.measurement, target=measured.target, sampling=sampling, shape=part.shape, date=date
+            measured.measurement,
+            target=measured.target,
+            sampling=sampling,
+            shape=part.shape,
+            date=date,
+            run_to_run=floors.run_to_run(part, measured.answers),
         )
         return Before(entry, (), self._compare(measured, entry, measured.rows))
 

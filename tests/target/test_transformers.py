@@ -449,14 +449,14 @@ def test_a_model_of_the_hub_that_cannot_be_fetched(tmp_path: Path, monkeypatch: 
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
     with pytest.raises(
-        TargetError, match="it is not on this machine and cannot be fetched .*hf download no-such/model"
+        TargetError, match=r"it is not on this machine and cannot be fetched .*hf download no-such/model"
     ):
         ask(open_target("transformers:no-such/model", settings_in(tmp_path)), NURSE)
 
 
 def test_a_device_that_there_is_not(llama: Path) -> None:
     target = open_target(f"transformers:{llama}", settings_in(llama, device="abacus"))
-    with pytest.raises(TargetError, match="'abacus' is no device that torch can use here .*ini fairness_device"):
+    with pytest.raises(TargetError, match=r"'abacus' is no device that torch can use here .*ini fairness_device"):
         ask(target, NURSE)
 
 
