@@ -21,7 +21,7 @@ from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.probe.likelihood_questions import SENTENCES
 from pytest_fairness.probe.settings import AuditSettings
 from pytest_fairness.records import Answer, Comparison, Json, Measurement
-from pytest_fairness.stats import paired, stereoset
+from pytest_fairness.stats import normal, paired, stereoset
 
 Floats = NDArray[np.float64]
 Scoring = Literal["per_token", "total"]
@@ -29,6 +29,8 @@ Scoring = Literal["per_token", "total"]
 ALIKE = 1e-4
 """Difference of scores, in nats, that does not tell two sentences apart: what the size of a batch may change."""
 SHOWN = 5
+EXACT = 0.01
+"""Level of the bound where all terms say the same, and resampling them shows no error."""
 
 
 class LikelihoodSettings(AuditSettings):
@@ -136,12 +138,11 @@ class Likelihood(UnitAudit[LikelihoodSettings]):
         return found
 
     def error_floor(self, table: UnitTable) -> float:
-        """Of terms that are all alike, as if two more had said the one and two the other (Agresti and Coull 1998)."""
+        """Of terms that are all alike, what puts the exact bound of so many (Clopper and Pearson 1934) at its place."""
         rows = table.rows[table.complete]
         if not len(rows) or np.ptp(rows) > 0:
             return 0.0
-        share = (float(rows.sum()) / stereoset.WHOLE + 2) / (len(rows) + 4)
-        return stereoset.WHOLE * math.sqrt(share * (1 - share) / (len(rows) + 4))
+        return stereoset.WHOLE * float(1 - EXACT ** (1 / len(rows))) / normal.quantile(1 - EXACT)
 
     def p_value(self, table: UnitTable, random: np.random.Generator) -> float | None:
         """Exact sign test over terms that stereotypes are preferred as often as not, two-sided."""
