@@ -25,9 +25,7 @@ MINIMUM_CELLS = 8
 """Cells of repeated answers from which on they are a sample by themselves."""
 SHORT_ANSWER = 5
 """Words up to which an answer that is drawn at random may well come again."""
-PERMUTATIONS = 1999
-
-LABELS = frozenset({"case", "category", "group"})
+PERMUTATIONS = 999
 
 
 @dataclass(frozen=True)
@@ -135,7 +133,7 @@ class CaseAudit(Audit[SettingsT]):
                 column: Column = (case, group if groups else "")
                 # What is not drawn at random, or is long, does not come again by chance.
                 repeated = not sampled or len(text.split()) > SHORT_ANSWER
-                scores.append(Score(column, _stratum(answer), value, text, repeated))
+                scores.append(Score(column, _stratum(answer, column), value, text, repeated))
         scored = Counter(score.column for score in scores)
         return Reading(Scores.of(scores), scored, dict(n), dict(missing), groups)
 
@@ -281,10 +279,10 @@ def _names(probe: Probe, item: AuditItem[Any]) -> set[str]:
     return {case.name for case in probe.cases_of(item.labels)}
 
 
-def _stratum(answer: Answer) -> str:
-    """The group, and the strata that a file of answers names."""
-    labels = sorted(answer.labels.items())
-    return "; ".join(f"{name}={label}" for name, label in labels if name not in ("case", "category"))
+def _stratum(answer: Answer, column: Column) -> str:
+    """The strata that a file of answers names, and the group where it is no column of its own."""
+    told_apart = {"case", "category", "group"} if column[1] else {"case", "category"}
+    return "; ".join(f"{name}={label}" for name, label in sorted(answer.labels.items()) if name not in told_apart)
 
 
 def _mean(column_means: Floats) -> Floats:
