@@ -40,6 +40,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     export.set_defaults(run=_export)
     schema = commands.add_parser("schema", help="print the JSON Schema of probe files")
     schema.set_defaults(run=_schema)
+    calibrate = commands.add_parser(
+        "calibrate",
+        help="see what the limits of a probe get wrong on labelled outputs",
+        description="Score outputs that people labelled acceptable or problematic by the audits of a probe; print the "
+        "error rates of its limits, of others, and the limit that keeps both errors low.",
+    )
+    calibrate.add_argument(
+        "labelled", type=Path, help="CSV or JSON Lines file: the columns that the probe's kind reads, and `label`"
+    )
+    calibrate.add_argument("--probe", type=Path, required=True, help="probe file")
+    calibrate.add_argument("--json", action="store_true", help="print everything as JSON")
+    calibrate.set_defaults(run=_calibrate)
     chosen = parser.parse_args(arguments)
     try:
         chosen.run(chosen)
@@ -97,7 +109,7 @@ def _recorded(chosen: argparse.Namespace) -> Iterator[dict[str, Json]]:
 
 def _answers_of(target: str, probe: Probe, recorded: Mapping[Request, Response]) -> Iterator[dict[str, Json]]:
     from pytest_fairness import probe as probes
-    from pytest_fairness.probe.models import MAX_TRIALS
+    from pytest_fairness.probe.stages import MAX_TRIALS
     from pytest_fairness.response import reading
 
     # As many trials as were ever asked for, whatever the probe says now.
@@ -116,6 +128,17 @@ def _answers_of(target: str, probe: Probe, recorded: Mapping[Request, Response])
                 "created": response.created,
             }
         prompts = probes.follow_ups(probe, answers)
+
+
+def _calibrate(chosen: argparse.Namespace) -> None:
+    from pytest_fairness import probe as probes
+    from pytest_fairness.audit import registry
+    from pytest_fairness.report import limits
+    from pytest_fairness.run.calibrate import calibrate
+
+    probe = probes.load(chosen.probe, registry.settings_models(), root=Path.cwd())
+    found = [each.to_json() for each in calibrate(probe, chosen.labelled)]
+    print(json.dumps(found, indent=2) if chosen.json else limits.text(found))
 
 
 def _schema(_chosen: argparse.Namespace) -> None:

@@ -166,8 +166,20 @@ def _written(probe: str, records: Mapping[str, Record], old: files.Baseline | No
     for item, record in sorted(records.items()):
         before = old.items.get(item) if old else None
         was = number(before.value) if before else "none"
-        lines.append(terminal.Line(f"  {printable(item)}: {was} -> {number(record['entry']['value'])}"))
+        lines.append(
+            terminal.Line(f"  {printable(item)}: {was} -> {number(record['entry']['value'])}{_spread(record)}")
+        )
     return lines
+
+
+def _spread(record: Record) -> str:
+    """How far the value moves by itself, where enough trials were asked for to know."""
+    spread = record["entry"].get("run_to_run")
+    if spread is None:
+        return ""
+    least, tolerance = 2 * spread["sd"], record["result"]["tolerance"]
+    advice = "" if tolerance >= least else f"; a tolerance of {number(tolerance)} is too narrow, {number(least)} is not"
+    return f" (run to run {number(spread['sd'])}, over {spread['runs']} runs{advice})"
 
 
 def _gone(probe: str, items: Sequence[str], *, removed: bool) -> list[terminal.Line]:

@@ -93,8 +93,7 @@ class FairnessItem(pytest.Item):
         """Ask and measure; what fails here is an error, not a verdict."""
         self._request._fillfixtures()
         if not self.config.getoption("setuponly", False):
-            measured = self._fairness.measure(self)
-            self._measured = measured, self._fairness.before(measured)
+            self._measured = self._fairness.measure(self)
 
     def runtest(self) -> None:
         """The verdict."""

@@ -122,18 +122,17 @@ class FairnessSession:
 
     # What an item goes through
 
-    def measure(self, item: FairnessItem) -> Measured:
-        """Ask for what all items of the same target need, wait for what this one needs, and measure it."""
+    def measure(self, item: FairnessItem) -> tuple[Measured, Before]:
+        """Ask for what all items of the same target need, wait for what this one needs, measure and compare it."""
         definition = item.target_fixture
         item.part.require()
         if definition is None:
-            return self.run.measure(item.part, None)
+            return self.run.look(item.part, None, rebaseline=self._rebaseline)
         if definition not in self._planned:
             self._plan(item.session.items, definition, item.funcargs[definition.argname])
         target = self._targets[definition]
         with self._progress.shown(self.run.engine(target).progress):
-            answers = self.run.answers(item.part, target)
-        return self.run.measured(item.part, answers, target.name)
+            return self.run.look(item.part, target, rebaseline=self._rebaseline)
 
     def before(self, measured: Measured) -> Before:
         """The baseline that the measurement is judged by: the one in the repository, or the one that it will be."""
@@ -205,7 +204,8 @@ class FairnessSession:
         target = self._targets.get(definition) or self._adopt(definition, value)
         peers = (item for item in items if isinstance(item, FairnessItem) and item.target_fixture is definition)
         due = (item for item in peers if item.get_closest_marker("skip") is None and item.part.measurable)
-        self.run.plan(target, [prompt.request for item in due for prompt in item.part.prompts])
+        looks = (item.part.looks[-1 if self._rebaseline else 0] for item in due)
+        self.run.plan(target, [prompt.request for look in looks for prompt in look.prompts])
         self._planned.add(definition)
 
     def _adopt(self, definition: FixtureDef[Any], value: object) -> Target:

@@ -77,7 +77,8 @@ class Audit(ABC, Generic[SettingsT]):
         better: which values are better: lower, higher, nearer zero, nearer fifty.
         unit: of the value, for sentences; empty for a share or a score.
         default_tolerance: worst acceptable change where the probe names none.
-        counted: what there must be more of where a run is too small: `trials` or `entities`.
+        counted: what there must be more of where a run is too small: `trials`, `entities` or
+            whatever else the units are.
     """
 
     name: ClassVar[str]
@@ -135,6 +136,14 @@ class Audit(ABC, Generic[SettingsT]):
         Raises:
             NotMeasurable: the baseline holds too few usable answers.
         """
+
+    def score(self, probe: Probe, item: AuditItem[SettingsT], answers: Sequence[Answer]) -> float:
+        """The value of as few answers as one label of a person stands for, for choosing limits; no verdict.
+
+        Raises:
+            NotMeasurable: there is nothing to measure in them.
+        """
+        return self.measure(probe, item, answers).value
 
     def badness(self, value: float) -> float:
         """The value turned so that more is worse, on the same scale."""

@@ -67,7 +67,7 @@ class CaseAudit(Audit[SettingsT]):
         """Whether a case holds what is measured."""
 
     @abstractmethod
-    def score(self, probe: Probe, item: AuditItem[SettingsT], answer: Answer) -> float | None:
+    def score_of(self, probe: Probe, item: AuditItem[SettingsT], answer: Answer) -> float | None:
         """The score of a usable answer, 0..1; `None` where it has none."""
 
     @abstractmethod
@@ -127,7 +127,7 @@ class CaseAudit(Audit[SettingsT]):
                 missing[by] += 1
                 continue
             n[by] += 1
-            value = self.score(probe, item, answer)
+            value = self.score_of(probe, item, answer)
             if value is not None:
                 text = answer.text or ""
                 column: Column = (case, group if groups else "")
@@ -171,6 +171,14 @@ class CaseAudit(Audit[SettingsT]):
                 f"too few {self.scored}: {have}, {MINIMUM_RESPONSES} are needed; {self.lacking(probe, item, answers)}"
             )
         return reading, reading.scores.of_cases(sorted(whole)), [name for name in partners if name not in whole]
+
+    def score(self, probe: Probe, item: AuditItem[SettingsT], answers: Sequence[Answer]) -> float:
+        """The mean or the gap of however few answers; see `Audit.score`."""
+        reading = self.read(probe, item, answers)
+        scores = reading.scores
+        if not scores.columns or (reading.groups and len(scores.columns) < len(scores.cases) * len(reading.groups)):
+            raise NotMeasurable(f"no {self.scored}")
+        return float(scores.gap(scores.means()) if reading.groups else scores.means().mean())
 
     def measure(self, probe: Probe, item: AuditItem[SettingsT], answers: Sequence[Answer]) -> Measurement:
         """The mean of the cases' mean scores, or the gap between groups; see `Audit.measure`."""

@@ -14,27 +14,24 @@ from typing import ClassVar, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pytest_fairness.audit.base import RESOLVED, Audit, AuditItem, Detectable, Probe, Standing
+from pytest_fairness.audit.base import RESOLVED, AuditItem, Probe, Standing
 from pytest_fairness.audit.lists import NEUTRAL
-from pytest_fairness.audit.matrix import MINIMUM_ENTITIES, Matrix, whole
-from pytest_fairness.errors import BaselineStale, NotMeasurable
+from pytest_fairness.audit.matrix import Matrix
+from pytest_fairness.audit.units import PERMUTATIONS, UnitAudit, UnitTable
+from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.probe.settings import AuditSettings
 from pytest_fairness.records import Answer, Comparison, Json, Measurement
-from pytest_fairness.stats import blocks, normal, resampling
+from pytest_fairness.stats import blocks, resampling
 
 Floats = NDArray[np.float64]
 
-SHARED_ENTITIES = 0.80
-"""Share of the entities that two runs must have in common to be compared."""
-BOOTSTRAPS = 2000
-PERMUTATIONS = 1999
 SHOWN_ENTITIES = 5
 
 SettingsT = TypeVar("SettingsT", bound=AuditSettings)
 
 
-class EntityAudit(Audit[SettingsT]):
-    """An audit of a matrix by entity: bootstrap by entity, runs swapped within entities.
+class EntityAudit(UnitAudit[SettingsT]):
+    """An audit of a matrix by entity.
 
     Class attributes:
         quantity: name of what a cell holds; the values' means stand under it in the details.
@@ -43,132 +40,57 @@ class EntityAudit(Audit[SettingsT]):
 
     kind: ClassVar[str] = "recommendation"
     counted: ClassVar[str] = "entities"
+    usable: ClassVar[str] = "have a list for every value"
     quantity: ClassVar[str]
     harmed: ClassVar[str] = ""
 
     @abstractmethod
-    def matrix(self, probe: Probe, item: AuditItem[SettingsT], answers: Sequence[Answer]) -> Matrix:
+    def table(self, probe: Probe, item: AuditItem[SettingsT], answers: Sequence[Answer]) -> Matrix:
         """The numbers of one run; the result does not depend on the order of answers."""
 
-    @abstractmethod
-    def statistic(self, means: Floats) -> Floats:
-        """The audit's value from the (..., values) means."""
-
-    def error_floor(self, matrix: Matrix) -> float:
-        """Standard error that is never undercut, however alike all entities are."""
-        return 0.0
-
-    def p_value(self, matrix: Matrix, random: np.random.Generator) -> float | None:
+    def p_value(self, table: UnitTable, random: np.random.Generator) -> float | None:
         """Of the hypothesis that the values can be exchanged within each entity."""
-        rows = matrix.rows[matrix.complete]
+        rows = table.rows[table.complete]
         null, exact = blocks.permuted_means(rows, PERMUTATIONS, random)
         return resampling.p_value(
-            self._bad(self.statistic(null)), float(self._bad(self.statistic(rows.mean(axis=0)))), exact=exact
+            self.worse(self.statistic(null)), float(self.worse(self.statistic(rows.mean(axis=0)))), exact=exact
         )
 
-    def measure(self, probe: Probe, item: AuditItem[SettingsT], answers: Sequence[Answer]) -> Measurement:
-        """The statistic, its bootstrap by entity and its permutation test; see `Audit.measure`."""
-        matrix = self.matrix(probe, item, answers)
-        matrix.require()
-        random = resampling.generator(f"{item.seed}/measure")
-        means = matrix.means()
-        value = float(self.statistic(means))
-        drawn = blocks.bootstrap_means(matrix.rows, BOOTSTRAPS, random)
-        statistics = self.statistic(drawn)
+    def summary(self, table: UnitTable, value: float, drawn: Floats, random: np.random.Generator) -> dict[str, Json]:
+        """The values' means with intervals, what chance adds, the value that is worst off, and every cell."""
+        means = table.means()
         ends = np.nanpercentile(drawn, [2.5, 97.5], axis=0)
-        low, high = np.nanpercentile(statistics, [2.5, 97.5])
-        return Measurement(
-            value=value,
-            interval=(float(low), float(high)),
-            standard_error=max(float(np.nanstd(statistics, ddof=1)), self.error_floor(matrix)),
-            p_value=self.p_value(matrix, random),
-            n=dict(matrix.n),
-            missing=dict(matrix.missing),
-            details={
-                "entities": int(matrix.complete.sum()),
-                "incomplete": [
-                    entity for entity, whole in zip(matrix.entities, matrix.complete, strict=True) if not whole
-                ],
-                self.quantity: {
-                    name: {
-                        "mean": float(means[column]),
-                        "sd": _sd(matrix.rows[:, column]),
-                        "entities": int(np.count_nonzero(~np.isnan(matrix.rows[:, column]))),
-                        "interval": [float(ends[0, column]), float(ends[1, column])],
-                    }
-                    for column, name in enumerate(matrix.values)
-                },
-                # What chance alone adds to a range or spread of means, as far as the bootstrap shows it.
-                "chance": max(0.0, float(self._bad(np.nanmean(statistics, keepdims=True) - value)[0])),
-                **self._worst(matrix, random),
-                **self._domains(matrix),
-                "by_entity": {
-                    entity: {name: _number(cell) for name, cell in zip(matrix.values, row, strict=True)}
-                    for entity, row in zip(matrix.entities, matrix.rows, strict=True)
-                },
-                **matrix.details,
+        # What chance alone adds to a range or spread of means, as far as the bootstrap shows it.
+        chance = self.worse(np.nanmean(self.statistic(drawn), keepdims=True)) - self.worse(np.array([value]))
+        return {
+            self.quantity: {
+                name: {
+                    "mean": float(means[column]),
+                    "sd": _sd(table.rows[:, column]),
+                    self.counted: int(np.count_nonzero(~np.isnan(table.rows[:, column]))),
+                    "interval": [float(ends[0, column]), float(ends[1, column])],
+                }
+                for column, name in enumerate(table.columns)
             },
-        )
-
-    def compare(
-        self, probe: Probe, item: AuditItem[SettingsT], now: Sequence[Answer], then: Sequence[Answer]
-    ) -> Comparison:
-        """Change over the entities that are complete in both runs, run by run swapped within them.
-
-        Raises:
-            NotMeasurable: fewer than `MINIMUM_ENTITIES` of them.
-            BaselineStale: the runs share less than 80 % of their entities.
-        """
-        now, then = equal_draws(now, then)
-        present, earlier = self.matrix(probe, item, now), self.matrix(probe, item, then)
-        shared = sorted({*present.entities} & {*earlier.entities})
-        if len(shared) < SHARED_ENTITIES * max(len(present.entities), len(earlier.entities)):
-            raise BaselineStale(["list of entities"])
-        first, second = (matrix.rows_of(shared) for matrix in (present, earlier))
-        both = whole(first) & whole(second)
-        if both.sum() < MINIMUM_ENTITIES:
-            raise NotMeasurable(
-                f"only {int(both.sum())} entities have a list for every value in both runs, "
-                f"{MINIMUM_ENTITIES} are needed"
-            )
-        first, second = first[both], second[both]
-        random = resampling.generator(f"{item.seed}/compare")
-        value = self._change(first.mean(axis=0), second.mean(axis=0))
-        swapped = blocks.swapped_means(first, second, PERMUTATIONS, random)
-        # Both runs' rows of an entity are drawn together, as the same entity stands in both.
-        drawn = blocks.bootstrap_means(np.hstack([first, second]), BOOTSTRAPS, random)
-        changes = self._change(drawn[:, : first.shape[1]], drawn[:, first.shape[1] :])
-        error = max(float(changes.std(ddof=1)), self.error_floor(present), self.error_floor(earlier))
-        return Comparison(
-            value=float(value),
-            interval=normal.interval(float(value), error),
-            standard_error=error,
-            p_value=resampling.p_value(self._change(swapped[0], swapped[1]), float(value), exact=swapped[2]),
-            details={
-                "compared_entities": int(both.sum()),
-                "only_now": sorted({*present.entities} - {*shared}),
-                "only_in_baseline": sorted({*earlier.entities} - {*shared}),
-                "moved": _moved(present.values, first, second),
-                "moved_entities": _moved_entities([shared[row] for row in np.flatnonzero(both)], first, second),
+            "chance": max(0.0, float(chance[0])),
+            **self._worst(table, random),
+            **(self._domains(table) if isinstance(table, Matrix) else {}),
+            "by_entity": {
+                entity: {name: _number(cell) for name, cell in zip(table.columns, row, strict=True)}
+                for entity, row in zip(table.units, table.rows, strict=True)
             },
-        )
+        }
 
-    def detectable(
-        self, item: AuditItem[SettingsT], measurement: Measurement, comparison: Comparison | None, tolerance: float
-    ) -> Detectable:
-        """As of any audit; but so few entities that no exchange could reach the item's level see nothing."""
-        entities = (comparison.details if comparison and comparison.paired else measurement.details).get(
-            "compared_entities", measurement.details["entities"]
-        )
-        # The fewest two-fold exchanges (swaps, signs) of which a single one is rare enough.
-        needed = math.ceil(-math.log2(max(item.level, RESOLVED)))
-        if entities < needed:
-            return Detectable(None, enough=False, times_more_units=needed / entities)
-        return super().detectable(item, measurement, comparison, tolerance)
+    def comparable(self, now: Sequence[Answer], then: Sequence[Answer]) -> tuple[Sequence[Answer], Sequence[Answer]]:
+        """Equal draws of each attribute, as more of them make a range of means smaller."""
+        return equal_draws(now, then)
 
-    def describe_detectable(self, effect: float) -> str:
-        """The minimum detectable effect, or that there is none."""
-        return super().describe_detectable(effect) if math.isfinite(effect) else "nothing, of so few entities"
+    def moved(self, table: UnitTable, units: Sequence[str], now: Floats, then: Floats) -> dict[str, Json]:
+        """The values and the entities that moved most."""
+        return {
+            "moved": _moved(table.columns, now, then),
+            "moved_entities": _moved_entities(units, now, then),
+        }
 
     def drivers(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
         """What moved most: values, then entities; without a baseline the value that is worst off."""
@@ -180,13 +102,7 @@ class EntityAudit(Audit[SettingsT]):
         worst = measurement.details.get("worst")
         return [f"{worst['value']} (p = {worst['p_value']:.2g})"] if worst else []
 
-    def _bad(self, statistic: Floats) -> Floats:
-        return -statistic if self.better == "higher" else statistic
-
-    def _change(self, now: Floats, then: Floats) -> Floats:
-        return self._bad(self.statistic(now) - self.statistic(then))
-
-    def _worst(self, matrix: Matrix, random: np.random.Generator) -> dict[str, Json]:
+    def _worst(self, matrix: UnitTable, random: np.random.Generator) -> dict[str, Json]:
         """The value that is worst off against the mean of the others, paired by entity; signs flipped, Holm."""
         rows = matrix.rows[matrix.complete]
         values = rows.shape[1]
@@ -203,7 +119,7 @@ class EntityAudit(Audit[SettingsT]):
         column = int(np.argmax(np.round(observed, 12)))
         return {
             "worst": {
-                "value": matrix.values[column],
+                "value": matrix.columns[column],
                 "effect": float(effects.mean(axis=0)[column]),
                 "p_value": adjusted[column],
             }
@@ -215,14 +131,14 @@ class EntityAudit(Audit[SettingsT]):
             return {}
         found = {}
         for domain in sorted({*matrix.domains.values()}):
-            own = np.array([matrix.domains.get(entity) == domain for entity in matrix.entities]) & matrix.complete
+            own = np.array([matrix.domains.get(entity) == domain for entity in matrix.units]) & matrix.complete
             means = matrix.rows[own].mean(axis=0) if own.any() else None
             found[domain] = {
                 "entities": int(own.sum()),
                 "value": None if means is None else float(self.statistic(means)),
                 self.quantity: {}
                 if means is None
-                else {name: float(mean) for name, mean in zip(matrix.values, means, strict=True)},
+                else {name: float(mean) for name, mean in zip(matrix.columns, means, strict=True)},
             }
         return {"by_domain": found}
 

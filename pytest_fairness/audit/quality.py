@@ -37,7 +37,7 @@ class Quality(BetweenValues[QualitySettings]):
     quantity: ClassVar[str] = "ndcg"
     harmed: ClassVar[str] = "lowest"
 
-    def matrix(self, probe: Probe, item: AuditItem[QualitySettings], answers: Sequence[Answer]) -> Matrix:
+    def table(self, probe: Probe, item: AuditItem[QualitySettings], answers: Sequence[Answer]) -> Matrix:
         """NDCG by entity and value."""
         if probe.relevant is None:
             raise NotMeasurable("`quality` needs to know what is relevant: name a file of it as `relevant`")

@@ -21,9 +21,10 @@ from pytest_fairness.audit.closeness import (
     noise_floor,
     to_neutral,
 )
-from pytest_fairness.audit.entities import BOOTSTRAPS, PERMUTATIONS, EntityAudit
+from pytest_fairness.audit.entities import EntityAudit
 from pytest_fairness.audit.lists import NEUTRAL, Draw, Lists
-from pytest_fairness.audit.matrix import MINIMUM_ENTITIES, Matrix
+from pytest_fairness.audit.matrix import Matrix
+from pytest_fairness.audit.units import BOOTSTRAPS, MINIMUM_UNITS, PERMUTATIONS, UnitTable
 from pytest_fairness.probe.settings import AuditSettings
 from pytest_fairness.records import Answer, Json, Measurement
 from pytest_fairness.stats import blocks, resampling
@@ -55,7 +56,7 @@ class Robustness(EntityAudit[SimilaritySettings]):
         """Everything clean, and everything of this perturbation."""
         return labels.get("perturbation", "") in ("", item.labels["perturbation"])
 
-    def matrix(self, probe: Probe, item: AuditItem[SimilaritySettings], answers: Sequence[Answer]) -> Matrix:
+    def table(self, probe: Probe, item: AuditItem[SimilaritySettings], answers: Sequence[Answer]) -> Matrix:
         """One column: the similarity of perturbed lists to clean ones of the same question, by entity."""
         name = item.labels["perturbation"]
         lists = Lists.of(probe, answers)
@@ -98,7 +99,7 @@ class Robustness(EntityAudit[SimilaritySettings]):
         """The one mean there is."""
         return means[..., 0]
 
-    def p_value(self, matrix: Matrix, random: np.random.Generator) -> float | None:
+    def p_value(self, table: UnitTable, random: np.random.Generator) -> float | None:
         """There is no hypothesis to test: a perturbed question may well be answered otherwise."""
         return None
 
@@ -127,13 +128,13 @@ class Robustness(EntityAudit[SimilaritySettings]):
                 [_as_clean(answer) for answer in own if answer.labels.get("perturbation")],
             )
         )
-        whole = [dict(zip(matrix.entities, matrix.rows, strict=True)) for matrix in (clean, perturbed)]
+        whole = [dict(zip(matrix.units, matrix.rows, strict=True)) for matrix in (clean, perturbed)]
         shared = [
             entity
-            for entity in clean.entities
+            for entity in clean.units
             if entity in whole[1] and not np.isnan([*whole[0][entity], *whole[1][entity]]).any()
         ]
-        if len(values) < 2 or len(shared) < MINIMUM_ENTITIES:
+        if len(values) < 2 or len(shared) < MINIMUM_UNITS:
             return None
         first, second = (np.array([rows[entity] for entity in shared]) for rows in reversed(whole))
         random = resampling.generator(f"{item.seed}/{attribute}")

@@ -7,6 +7,7 @@ deviation; the personality-aware fairness score is Sah et al.'s (2025).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import ClassVar, Generic, TypeVar
 
 import numpy as np
@@ -35,7 +36,7 @@ class _Sensitivity(BetweenValues[SettingsT], Generic[SettingsT]):
     quantity: ClassVar[str] = "similarity"
     harmed: ClassVar[str] = "lowest"
 
-    def matrix(self, probe: Probe, item: AuditItem[SettingsT], answers: Sequence[Answer]) -> Matrix:
+    def table(self, probe: Probe, item: AuditItem[SettingsT], answers: Sequence[Answer]) -> Matrix:
         """Similarity to neutral by entity and value."""
         attribute = item.labels["attribute"]
         return to_neutral(probe, item.settings, answers, attribute, values_of(probe, attribute))
@@ -95,19 +96,11 @@ class Pafs(_Sensitivity[PafsSettings]):
         """1 minus the mean absolute deviation."""
         return blocks.evenness(means)
 
-    def matrix(self, probe: Probe, item: AuditItem[PafsSettings], answers: Sequence[Answer]) -> Matrix:
+    def table(self, probe: Probe, item: AuditItem[PafsSettings], answers: Sequence[Answer]) -> Matrix:
         """Similarity to neutral by entity and value, with its mean over both."""
-        matrix = super().matrix(probe, item, answers)
-        matrix.require()
-        return Matrix(
-            matrix.entities,
-            matrix.values,
-            matrix.rows,
-            matrix.domains,
-            matrix.n,
-            matrix.missing,
-            {**matrix.details, "mean_similarity": float(matrix.means().mean())},
-        )
+        matrix = super().table(probe, item, answers)
+        self.require(matrix)
+        return replace(matrix, details={**matrix.details, "mean_similarity": float(matrix.means().mean())})
 
 
 def known_attributes(probe: Probe, audit: str, attributes: Sequence[str]) -> Sequence[str]:

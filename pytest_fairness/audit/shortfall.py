@@ -13,6 +13,7 @@ from pytest_fairness.audit.closeness import indirect
 from pytest_fairness.audit.entities import BetweenValues, values_of
 from pytest_fairness.audit.lists import NEUTRAL, Draw, Lists, count
 from pytest_fairness.audit.matrix import Matrix
+from pytest_fairness.audit.units import UnitTable
 from pytest_fairness.probe.settings import AuditSettings
 from pytest_fairness.records import Answer, Measurement, Status
 from pytest_fairness.stats import blocks, proportions
@@ -40,7 +41,7 @@ class Shortfall(BetweenValues[ShortfallSettings]):
     quantity: ClassVar[str] = "share_missing"
     harmed: ClassVar[str] = "highest"
 
-    def matrix(self, probe: Probe, item: AuditItem[ShortfallSettings], answers: Sequence[Answer]) -> Matrix:
+    def table(self, probe: Probe, item: AuditItem[ShortfallSettings], answers: Sequence[Answer]) -> Matrix:
         """Share of missing items by entity and value."""
         attribute = item.labels["attribute"]
         values = values_of(probe, attribute)
@@ -84,9 +85,9 @@ class Shortfall(BetweenValues[ShortfallSettings]):
         """Largest minus smallest."""
         return blocks.value_range(means)
 
-    def error_floor(self, matrix: Matrix) -> float:
+    def error_floor(self, table: UnitTable) -> float:
         """That nothing was missing in so many lists does not show that nothing ever will."""
-        lists = min(matrix.n.values())
+        lists = min(table.n.values())
         return proportions.difference_error(0, lists, 0, lists)
 
     def describe(self, measurement: Measurement) -> str:

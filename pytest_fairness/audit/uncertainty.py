@@ -15,6 +15,7 @@ from pytest_fairness.audit.entities import EntityAudit, values_of
 from pytest_fairness.audit.lists import NEUTRAL, Draw, Lists, count, prepared
 from pytest_fairness.audit.matrix import Matrix
 from pytest_fairness.audit.sensitivity import known_attributes
+from pytest_fairness.audit.units import UnitTable
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.probe.settings import AuditSettings
 from pytest_fairness.records import Answer, Json, Measurement, Status
@@ -56,7 +57,7 @@ class Uncertainty(EntityAudit[UncertaintySettings]):
         """The neutral lists or those of the attribute, without perturbation."""
         return not labels.get("perturbation") and labels["attribute"] == item.labels.get("attribute", NEUTRAL)
 
-    def matrix(self, probe: Probe, item: AuditItem[UncertaintySettings], answers: Sequence[Answer]) -> Matrix:
+    def table(self, probe: Probe, item: AuditItem[UncertaintySettings], answers: Sequence[Answer]) -> Matrix:
         """Entropy by entity and value; an entity with fewer than two lists has none."""
         attribute = item.labels.get("attribute", NEUTRAL)
         values = values_of(probe, attribute) if attribute != NEUTRAL else (NEUTRAL,)
@@ -104,9 +105,9 @@ class Uncertainty(EntityAudit[UncertaintySettings]):
         """The mean itself, or the range of the values' means."""
         return means[..., 0] if means.shape[-1] == 1 else blocks.value_range(means)
 
-    def p_value(self, matrix: Matrix, random: np.random.Generator) -> float | None:
+    def p_value(self, table: UnitTable, random: np.random.Generator) -> float | None:
         """Of values alike; one group alone has nothing to be alike to."""
-        return super().p_value(matrix, random) if len(matrix.values) > 1 else None
+        return super().p_value(table, random) if len(table.columns) > 1 else None
 
     def describe(self, measurement: Measurement) -> str:
         """The entropy, and how much of the possible variation that is."""

@@ -42,6 +42,14 @@ _ENTRY = {
     "date": {"type": "string"},
     "generation": {"type": ["string", "null"]},
 }
+_OPTIONAL = {
+    "run_to_run": {
+        "type": "object",
+        "required": ["runs", "sd"],
+        "properties": {"runs": {"type": "integer", "minimum": 2}, "sd": {"type": "number", "minimum": 0}},
+        "additionalProperties": False,
+    },
+}
 _SUMMARY = Draft7Validator(
     {
         "type": "object",
@@ -54,7 +62,7 @@ _SUMMARY = Draft7Validator(
                 "additionalProperties": {
                     "type": "object",
                     "required": list(_ENTRY),
-                    "properties": _ENTRY,
+                    "properties": _ENTRY | _OPTIONAL,
                     "additionalProperties": False,
                 },
             },
@@ -77,6 +85,8 @@ class Entry:
         tool_version: of pytest-fairness.
         date: when it was measured, ISO 8601 in UTC.
         generation: the answers it stands on, or `None` where none were kept. `update` fills it in.
+        run_to_run: `runs`, how many runs the trials would have made, and `sd`, the standard deviation of their values;
+            `None` where there were not enough trials for two.
     """
 
     value: float
@@ -90,6 +100,7 @@ class Entry:
     tool_version: str
     date: str
     generation: str | None = None
+    run_to_run: Mapping[str, float] | None = None
 
     @classmethod
     def measured(
@@ -100,6 +111,7 @@ class Entry:
         sampling: Mapping[str, float],
         shape: Mapping[str, Json],
         date: str,
+        run_to_run: Mapping[str, float] | None = None,
     ) -> Self:
         """The entry of a fresh measurement; `shape` maps part names to the parts themselves, not yet to hashes."""
         return cls(
@@ -113,11 +125,13 @@ class Entry:
             shape={part: _hash(content) for part, content in shape.items()},
             tool_version=__version__,
             date=date,
+            run_to_run=run_to_run,
         )
 
     def to_json(self) -> dict[str, Json]:
         """Plain JSON, its numbers at 6 significant digits."""
-        return {field.name: rounded(getattr(self, field.name)) for field in fields(self)}
+        plain = {field.name: rounded(getattr(self, field.name)) for field in fields(self)}
+        return {name: value for name, value in plain.items() if not (name in _OPTIONAL and value is None)}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Json]) -> Self:

@@ -75,6 +75,12 @@ class EntitiesFile(DataFile):
     domain: Line | None = Field(default=None, description="The column with what each belongs to.")
     sample: int | None = Field(default=None, ge=1, description="How many are drawn. Default: all.")
     seed: int = Field(default=0, ge=0, description="Seed of the draw: the same seed draws the same entities.")
+    start: int | None = Field(
+        default=None,
+        ge=4,
+        description="How many of them are asked about at first; the number doubles as long as an item's verdict is "
+        "open. Default: all.",
+    )
 
     @field_validator("column", "domain")
     @classmethod

@@ -12,8 +12,9 @@ from pydantic import ConfigDict, Field
 
 from pytest_fairness.probe import template
 from pytest_fairness.probe.faults import Fault, Location, nearest, quoted, suggestion
-from pytest_fairness.probe.models import MAX_TRIALS, Identifier, Line, Probe, Text, Texts, texts
+from pytest_fairness.probe.models import Identifier, Line, Probe, Text, Texts, texts
 from pytest_fairness.probe.settings import ProbeModel
+from pytest_fairness.probe.stages import MAX_TRIALS, Trials
 from pytest_fairness.records import AnswerFormat, Json, Prompt, Request
 
 MAX_QUESTIONS = 1_000_000
@@ -58,8 +59,10 @@ class GenerationProbe(Probe):
     axes: dict[Identifier, Axis] = Field(
         min_length=1, description="The attributes by which groups differ, by name. They are crossed."
     )
-    trials: int = Field(
-        default=15, ge=1, le=MAX_TRIALS, description="How many answers each prompt gets for each combination of values."
+    trials: Trials = Field(
+        default=15,
+        description="How many answers each prompt gets for each combination of values; {start: 8, max: 60} asks for "
+        "more only while a verdict is open.",
     )
     answer: AnswerSettings = Field(default_factory=AnswerSettings, description="How answers are read.")
     anonymize: Annotated[tuple[Text, ...], Field(min_length=1)] | Literal[False] = Field(
@@ -94,7 +97,7 @@ class GenerationProbe(Probe):
             for cell in self.cells():
                 text = template.fill(prompt, cell)
                 labels = cell if len(self.prompts) == 1 else {**cell, "prompt": str(number)}
-                for trial in range(self.trials if trials is None else trials):
+                for trial in range(self.draws(trials)):
                     request = Request(text, system, sampling.for_trial(trial), trial, self.answer.format)
                     asked.append(Prompt(request, labels, trial))
         return asked
@@ -232,6 +235,7 @@ def _column_faults(data: Mapping[str, Json], axes: list[str]) -> Iterator[Fault]
 
 def _size_faults(data: Mapping[str, Json], axes: Mapping[str, Json]) -> Iterator[Fault]:
     trials, prompt = data.get("trials", 15), data.get("prompt")
+    trials = trials.get("max") if isinstance(trials, Mapping) else trials
     if data.get("responses") is not None or not isinstance(trials, int):
         return
     counts = [

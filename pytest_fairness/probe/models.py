@@ -14,6 +14,7 @@ from pydantic_core import PydanticCustomError
 from pytest_fairness import records
 from pytest_fairness.probe.faults import Fault, quoted
 from pytest_fairness.probe.settings import AuditSettings, ProbeModel
+from pytest_fairness.probe.stages import GrowingTrials, Stage, Trials, doubling, most
 from pytest_fairness.records import Answer, AnswerFormat, Json, Prompt
 
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"
@@ -37,7 +38,6 @@ Name = Annotated[str, Field(pattern=NAME)]
 Identifier = Annotated[str, Field(pattern=IDENTIFIER)]
 CaseName = Annotated[str, Field(pattern=CASE)]
 
-MAX_TRIALS = 100_000
 TABLE_SUFFIXES = (".csv", ".jsonl", ".ndjson")
 
 
@@ -189,7 +189,10 @@ class Probe(ProbeModel):
         alias="sampling",
         description="How answers are drawn. Only what is set here is sent.",
     )
-    trials: int = Field(default=1, ge=1, le=MAX_TRIALS, description="How often each question is asked.")
+    trials: Trials = Field(
+        default=1,
+        description="How often each question is asked; {start: 8, max: 60} asks more only while a verdict is open.",
+    )
     audits: Annotated[
         Mapping[str, AuditSettings], PlainValidator(_validated, json_schema_input_type=dict[str, Any])
     ] = Field(description="The audits of the answers, by name, each with its settings; {} or nothing for the defaults.")
@@ -235,6 +238,20 @@ class Probe(ProbeModel):
     def answer_format(self) -> AnswerFormat:
         """How answers are read."""
         return "text"
+
+    def stages(self) -> list[Stage]:
+        """How much is asked until an item is looked at for the first time, the second time and so on; at least one."""
+        if isinstance(self.trials, GrowingTrials):
+            return [Stage(trials=trials) for trials in doubling(self.trials.start, self.trials.max)]
+        return [Stage()]
+
+    def within(self, stage: Stage, labels: Mapping[str, str]) -> bool:
+        """Whether answers with these labels are asked for at this stage, whatever their trial."""
+        return True
+
+    def draws(self, trials: int | None = None) -> int:
+        """How often each question is asked at most; `trials` overrides it."""
+        return most(self.trials) if trials is None else trials
 
     def follow_ups(self, answers: Sequence[Answer]) -> list[Prompt]:
         """What is asked next, now that these answers are there; nothing more once they are enough."""

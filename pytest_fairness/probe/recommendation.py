@@ -6,16 +6,18 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from hashlib import sha256
 from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field
 
 from pytest_fairness.probe import recommendation_faults, template, values
 from pytest_fairness.probe.asking_again import next_cells
-from pytest_fairness.probe.entities import Entities, Entity, RelevantFile, entities_of
+from pytest_fairness.probe.entities import Entities, EntitiesFile, Entity, RelevantFile, entities_of
 from pytest_fairness.probe.faults import Fault
-from pytest_fairness.probe.models import MAX_TRIALS, Identifier, Probe, Text, texts
+from pytest_fairness.probe.models import Identifier, Probe, Text, texts
 from pytest_fairness.probe.perturbations import Perturbation, Translation
+from pytest_fairness.probe.stages import MAX_TRIALS, Stage, Trials, doubling
 from pytest_fairness.probe.values import Attribute, Value, WrittenValue
 from pytest_fairness.records import Answer, AnswerFormat, Json, Prompt, Request
 
@@ -65,7 +67,11 @@ class RecommendationProbe(Probe):
         description="Attributes whose values are combined, and reported as the attribute `age+personality`.",
     )
     k: int = Field(default=25, ge=1, le=1000, description="How many items are asked for; longer lists are cut to it.")
-    trials: int = Field(default=1, ge=1, le=MAX_TRIALS, description="How many lists are asked for each value.")
+    trials: Trials = Field(
+        default=1,
+        description="How many lists are asked for each value; {start: 2, max: 8} asks for more only while a verdict is "
+        "open.",
+    )
     neutral_trials: int = Field(
         default=2, ge=1, le=MAX_TRIALS, description="How many neutral lists are asked for; two show the noise."
     )
@@ -166,9 +172,32 @@ class RecommendationProbe(Probe):
             return []
         return [self.question(labels, trial) for labels, count in self._cells(trials) for trial in range(count)]
 
+    def stages(self) -> list[Stage]:
+        """Trials and entities may both grow; the one that has reached its end waits for the other."""
+        trials = super().stages()
+        written = self.written_entities
+        if not isinstance(written, EntitiesFile) or written.start is None:
+            return trials
+        entities = doubling(written.start, len(self.entities))
+        longest = max(len(trials), len(entities))
+        return [
+            Stage(trials[min(place, len(trials) - 1)].trials, entities[min(place, len(entities) - 1)])
+            for place in range(longest)
+        ]
+
+    def within(self, stage: Stage, labels: Mapping[str, str]) -> bool:
+        """Whether the entity is among the first ones."""
+        return stage.entities is None or self._places.get(labels["entity"], 0) < stage.entities
+
+    @cached_property
+    def _places(self) -> dict[str, int]:
+        """When each entity has its turn: in an order that is no order of anything, and the same in every run."""
+        names = sorted((entity.name for entity in self.entities), key=lambda name: sha256(name.encode()).digest())
+        return {name: place for place, name in enumerate(names)}
+
     def _cells(self, trials: int | None) -> Iterator[tuple[dict[str, str], int]]:
         """The labels of everything that is asked, and how many draws each gets."""
-        draws = self.trials if trials is None else trials
+        draws = self.draws(trials)
         uncertainty = self.audits.get("uncertainty")
         repeats = int(getattr(uncertainty, "repeats", 0) or 0)
         repeated = tuple(getattr(uncertainty, "attributes", None) or ())

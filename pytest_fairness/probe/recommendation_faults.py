@@ -167,6 +167,7 @@ def _columns(data: Mapping[str, Json]) -> Iterator[Fault]:
 
 def _size(data: Mapping[str, Json], attributes: Mapping[str, Json]) -> Iterator[Fault]:
     entities, trials = data.get("entities"), data.get("trials", 1)
+    trials = trials.get("max") if isinstance(trials, Mapping) else trials
     if data.get("responses") is not None or not isinstance(entities, list) or not isinstance(trials, int):
         return
     lengths = {name: len(values) for name, values in attributes.items() if isinstance(values, list)}

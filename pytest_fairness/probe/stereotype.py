@@ -13,7 +13,8 @@ from pydantic_core import PydanticCustomError
 from pytest_fairness.probe import case_faults, template
 from pytest_fairness.probe.cases import Case, Cases, CasesFile, cases_of
 from pytest_fairness.probe.faults import Fault, quoted, suggestion
-from pytest_fairness.probe.models import MAX_TRIALS, Probe, texts
+from pytest_fairness.probe.models import Probe, texts
+from pytest_fairness.probe.stages import MAX_TRIALS, Trials
 from pytest_fairness.records import Json, Prompt, Request
 
 MAX_QUESTIONS = 1_000_000
@@ -27,8 +28,10 @@ class StereotypeProbe(Probe):
     """Stereotypes: open cases are asked `trials` times each, of each of their groups."""
 
     kind: Literal["stereotype"] = Field(description="Stereotypes in texts, and in what a model holds to be likely.")
-    trials: int = Field(
-        default=20, ge=1, le=MAX_TRIALS, description="How many answers each prompt gets, of each of its groups."
+    trials: Trials = Field(
+        default=20,
+        description="How many answers each prompt gets, of each of its groups; {start: 20, max: 80} asks for more only "
+        "while a verdict is open.",
     )
     written_cases: Cases = Field(
         alias="cases", description="The cases, as a list or in a file: `{file: cases.jsonl}`, with the same keys."
@@ -78,7 +81,7 @@ class StereotypeProbe(Probe):
         """Case by case, group by group, trial by trial."""
         if self.responses is not None:
             return []
-        return list(self._open_questions(self.trials if trials is None else trials))
+        return list(self._open_questions(self.draws(trials)))
 
     def _open_questions(self, trials: int) -> Iterator[Prompt]:
         system, sampling = next(iter(texts(self.system)), None), self.sampling
@@ -178,6 +181,8 @@ def _columns(data: Mapping[str, Json]) -> Iterator[Fault]:
 
 def _size(data: Mapping[str, Json], cases: list[Json]) -> Iterator[Fault]:
     trials = data.get("trials", 20)
+    if isinstance(trials, Mapping):
+        trials = trials.get("max")
     if data.get("responses") is not None or not isinstance(trials, int) or not 1 <= trials <= MAX_TRIALS:
         return
     groups = [case.get("groups") for case in cases if isinstance(case, Mapping)]

@@ -45,6 +45,7 @@ def driven_by(item: Item) -> list[str]:
         *_contributions(_mappings(details.get("contributions")), *_sides(item)),
         *(_top_words(top, *_sides(item)) if isinstance(top, Mapping) else []),
         *_answers(item),
+        *_paraphrases(details),
     ]
 
 
@@ -86,6 +87,15 @@ def _answers(item: Item) -> list[str]:
         for kind, counts in kinds.items()
         if isinstance(counts, Mapping) and any(counts.values())
     ]
+
+
+def _paraphrases(details: Mapping[str, Json]) -> list[str]:
+    """How far the wording of the question moves the value."""
+    found = details.get("paraphrases")
+    if not isinstance(found, Mapping) or not isinstance(found.get("values"), Mapping):
+        return []
+    values = ", ".join(f"prompt {name} {number(value)}" for name, value in found["values"].items())
+    return [f"other words for the question: {values}; they alone move it by {number(found.get('floor'))}"]
 
 
 def _shares(counts: Mapping[str, int], item: Item) -> list[str]:

@@ -15,22 +15,30 @@ from pytest_fairness.audit.base import Audit, AuditItem, Probe
 from pytest_fairness.baseline import files
 from pytest_fairness.baseline.answers import Row
 from pytest_fairness.errors import AnswersMissing, FairnessError, ModelError, RequestFailed
+from pytest_fairness.probe.stages import Stage
 from pytest_fairness.records import Answer, Comparison, Measurement, Prompt, Request, Response
 from pytest_fairness.response import classifier, reading
 from pytest_fairness.response.classifier import Classifier
 
+EVERYTHING = Stage()
 LEVEL = 0.01
 """One-sided level of a test where the probe's `alpha` leaves more."""
 
 
 @dataclass(frozen=True)
 class ProbeItem:
-    """One audit item together with the probe and the method that it is made of; `trials` overrides the probe's own."""
+    """One audit item together with the probe and the method that it is made of.
+
+    Attributes:
+        trials: overrides the probe's own number.
+        stage: how much of what may be asked is asked; everything, if it does not say.
+    """
 
     probe: Probe
     audit: Audit[Any]
     item: AuditItem[Any]
     trials: int | None = None
+    stage: Stage = EVERYTHING
 
     @property
     def id(self) -> str:
@@ -45,7 +53,28 @@ class ProbeItem:
     @cached_property
     def prompts(self) -> list[Prompt]:
         """What is to be asked for this item."""
-        return [prompt for prompt in probes.prompts(self.probe, self.trials) if self.uses(prompt.labels)]
+        return [prompt for prompt in probes.prompts(self.probe, self.draws) if self.uses(prompt.labels)]
+
+    @property
+    def draws(self) -> int:
+        """How often each question is asked."""
+        return int(self.probe.draws(self.trials if self.stage.trials is None else self.stage.trials))
+
+    @cached_property
+    def looks(self) -> list[ProbeItem]:
+        """The item each time that it is looked at, with more answers from time to time as long as its verdict is open.
+
+        Every look is a chance to be wrong, so that they share the item's level equally: by Bonferroni's inequality all
+        of them together err no more often than one look at the whole level (a group-sequential test with a linear
+        spending function of the number of looks, Lan and DeMets 1983, whatever the statistic).
+        """
+        if not self.asks:
+            return [self]
+        stages = self.probe.stages()
+        if self.trials is not None:
+            stages = list(dict.fromkeys(replace(stage, trials=None) for stage in stages))
+        item = replace(self.item, level=self.item.level / len(stages))
+        return [replace(self, item=item, stage=stage) for stage in stages]
 
     @property
     def shape(self) -> Mapping[str, str]:
@@ -78,8 +107,8 @@ class ProbeItem:
         return True
 
     def uses(self, labels: Mapping[str, str]) -> bool:
-        """Whether answers with these labels are the item's."""
-        return self.audit.uses(self.probe, self.item, labels)
+        """Whether answers with these labels are the item's, at its stage."""
+        return self.audit.uses(self.probe, self.item, labels) and self.probe.within(self.stage, labels)
 
     def follow_ups(self, answers: Sequence[Answer]) -> list[Prompt]:
         """What is to be asked next, now that these answers are there."""

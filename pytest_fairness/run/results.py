@@ -6,6 +6,10 @@ from pytest_fairness.baseline.verdicts import Earlier, decide, tolerance_of
 from pytest_fairness.errors import FairnessError, NotMeasurable
 from pytest_fairness.records import ItemResult, Verdict, VerdictName
 from pytest_fairness.run.parts import Before, Measured, ProbeItem
+from pytest_fairness.stats import normal
+
+MISSED = 0.05
+"""Chance that an early look lets a worsening by twice the tolerance pass."""
 
 
 def judge(measured: Measured, before: Before, nodeid: str, accept: str) -> ItemResult:
@@ -18,15 +22,7 @@ def judge(measured: Measured, before: Before, nodeid: str, accept: str) -> ItemR
         accept: the command that makes this run the baseline, for the reason.
     """
     part, entry = measured.part, before.entry
-    verdict = decide(
-        part.audit,
-        part.item,
-        measured.measurement,
-        earlier=Earlier(entry.value, before.stale) if entry else None,
-        comparison=before.comparison,
-        trials=_size(measured),
-        accept=accept,
-    )
+    verdict = decided(measured, before, accept)
     return ItemResult(
         nodeid=nodeid,
         probe=part.probe.name,
@@ -43,14 +39,45 @@ def judge(measured: Measured, before: Before, nodeid: str, accept: str) -> ItemR
     )
 
 
+def decided(measured: Measured, before: Before, accept: str = "") -> Verdict:
+    """The verdict alone; arguments as in `judge`."""
+    part, entry = measured.part, before.entry
+    return decide(
+        part.audit,
+        part.item,
+        measured.measurement,
+        earlier=Earlier(entry.value, before.stale) if entry else None,
+        comparison=before.comparison,
+        trials=_size(measured),
+        accept=accept,
+    )
+
+
+def settled(measured: Measured, before: Before, looks: int) -> bool:
+    """Whether one of several looks decides an item, so that nothing more need be asked.
+
+    A failure does. A pass does where a worsening by twice the tolerance can be excluded as well, with a chance of error
+    of `MISSED` shared by all looks, so that looking early does not overlook what a last look would have found.
+
+    Args:
+        measured, before: as in `judge`.
+        looks: how many there may be.
+    """
+    verdict, comparison = decided(measured, before).name, before.comparison
+    if verdict is not VerdictName.PASS or comparison is None or comparison.standard_error is None:
+        return verdict is not VerdictName.INCONCLUSIVE
+    tolerance = tolerance_of(measured.part.audit, measured.part.item)
+    return comparison.value + normal.quantile(1 - MISSED / looks) * comparison.standard_error <= 2 * tolerance
+
+
 def _size(measured: Measured) -> int | None:
     """How many trials or entities there were; `None` where a file's rows are what there is."""
     part = measured.part
     if not part.asks:
         return None
-    if part.audit.counted == "entities":
-        return int(measured.measurement.details["entities"])
-    return int(part.trials or part.probe.trials)
+    if part.audit.counted == "trials":
+        return part.draws
+    return int(measured.measurement.details[part.audit.counted])
 
 
 def unjudged(part: ProbeItem, error: BaseException, nodeid: str) -> ItemResult:

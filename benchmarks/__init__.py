@@ -1,0 +1,1 @@
+"""What the product claims of its speed and of its verdicts, measured."""

@@ -1,0 +1,225 @@
+"""How often verdicts are wrong: false alarms when nothing changed, and planted changes that are found.
+
+    python -m benchmarks.calibration --repeats 300 --workers 2
+    python -m benchmarks.calibration --show
+
+Models are pretended, so that the truth is known; one part resamples recorded answers of the embedded model. Every
+repeat draws two runs of one model, a baseline and a present one, measures, compares and judges them as the plugin
+does, and judges them by the rules that are pasted from papers and tutorials as well. Counts are appended to
+`benchmarks/calibration.jsonl`, so that repeats add up; `--show` makes the tables of them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.simulated import ranked, texts
+from benchmarks.simulated.scenario import Scenario
+from pytest_fairness.baseline.files import Entry
+from pytest_fairness.baseline.verdicts import tolerance_of
+from pytest_fairness.errors import NotMeasurable
+from pytest_fairness.records import Answer, Measurement, VerdictName
+from pytest_fairness.run import Before, Measured, ProbeItem, items_of
+from pytest_fairness.run.results import decided, settled
+from pytest_fairness.stats.proportions import wilson
+
+COUNTS = Path(__file__).with_suffix(".jsonl")
+FAILED = (VerdictName.REGRESSION, VerdictName.OVER_LIMIT)
+WHOLE = "whole probe"
+BATCH = 10
+
+Row = dict[str, Any]
+
+
+def scenarios() -> dict[tuple[str, str], Scenario]:
+    """Every pretended model by its name and size."""
+    return {(each.name, each.size): each for each in (*texts.scenarios(), *ranked.scenarios())}
+
+
+def naive(part: ProbeItem, now: Measurement, then: Measurement) -> dict[str, bool]:
+    """What the rules that are pasted from papers and tutorials say: whether they raise an alarm."""
+    audit, tolerance = part.audit, tolerance_of(part.audit, part.item)
+    alarms = {"value > baseline + tolerance": audit.badness(now.value) > audit.badness(then.value) + tolerance}
+    match audit.name:
+        case "jsd":
+            alarms["divergence > 0.10"] = now.details["bits"] > 0.10
+        case "svm":
+            alarms["accuracy > 0.80"] = now.details["accuracy"] > 0.80
+        case "marked_words":
+            alarms["any |z| > 1.96"] = bool(now.details["words"])
+        case "robustness":
+            alarms["similarity < 0.59"] = now.value < 0.59
+    return alarms
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What became of one item.
+
+    Attributes:
+        verdict: its name.
+        moved: by how many tolerances the value is worse than the baseline's.
+        alarms: what naive rules say.
+        asked: the answers that it took.
+        decides: whether nothing more need be asked.
+    """
+
+    verdict: VerdictName
+    moved: float
+    alarms: dict[str, bool]
+    asked: set[tuple[str, int]]
+    decides: bool
+
+
+def judged(part: ProbeItem, now: Sequence[Answer], then: Sequence[Answer]) -> Judged:
+    """Look at an item as often as its probe says, until its verdict is no longer open."""
+    for look in part.looks[:-1]:
+        found = looked_at(look, now, then, len(part.looks))
+        if found.decides:
+            return found
+    return looked_at(part.looks[-1], now, then, len(part.looks))
+
+
+def looked_at(part: ProbeItem, now: Sequence[Answer], then: Sequence[Answer], looks: int) -> Judged:
+    """The verdict on as many of this run's answers as the look takes, against all of the baseline's."""
+    trials = part.stage.trials
+    now = [answer for answer in now if trials is None or answer.trial < trials]
+    runs = [[answer for answer in run if part.uses(answer.labels)] for run in (now, then)]
+    asked = {(json.dumps(dict(answer.labels), sort_keys=True), answer.trial) for answer in runs[0]}
+    try:
+        present, earlier = (part.audit.measure(part.probe, part.item, run) for run in runs)
+        comparison = part.audit.compare(part.probe, part.item, *runs)
+    except NotMeasurable:
+        return Judged(VerdictName.NOT_MEASURABLE, float("nan"), {}, asked, decides=False)
+    measured, before = Measured(part, "", runs[0], present), Before(_entry(earlier), (), comparison)
+    verdict = decided(measured, before)
+    moved = (part.audit.badness(present.value) - part.audit.badness(earlier.value)) / tolerance_of(
+        part.audit, part.item
+    )
+    return Judged(verdict.name, moved, naive(part, present, earlier), asked, settled(measured, before, looks))
+
+
+def _entry(earlier: Measurement) -> Entry:
+    return Entry.measured(earlier, target="", sampling={}, shape={}, date="")
+
+
+def repeat(key: tuple[str, str], change: float, seeds: Sequence[int]) -> list[Row]:
+    """Judge pairs of runs, one a seed; one row for each item of the probe, and one for the whole of it."""
+    scenario = scenarios()[key]
+    parts = items_of(scenario.probe)
+    counted: dict[tuple[str, bool], Counter[str]] = defaultdict(Counter)
+    moves: dict[tuple[str, bool], list[float]] = defaultdict(list)
+    for seed in seeds:
+        then, now = scenario.simulate(2 * seed, 0.0), scenario.simulate(2 * seed + 1, change)
+        failed, naive_failed = False, False
+        asked: set[tuple[str, int]] = set()
+        for part in parts:
+            planted = change > 0 and part.item.subject in scenario.planted
+            found = judged(part, now, then)
+            count = counted[part.audit.name, planted]
+            count["n"] += 1
+            count[found.verdict.value] += 1
+            count.update(f"naive: {rule}" for rule, alarm in found.alarms.items() if alarm)
+            count.update(f"rule: {rule}" for rule in found.alarms)
+            moves[part.audit.name, planted].append(found.moved)
+            asked |= found.asked
+            failed |= found.verdict in FAILED
+            naive_failed |= found.alarms.get("value > baseline + tolerance", False)
+        counted[WHOLE, change > 0]["n"] += 1
+        counted[WHOLE, change > 0]["asked"] += len(asked)
+        counted[WHOLE, change > 0]["regression"] += failed
+        counted[WHOLE, change > 0]["naive: value > baseline + tolerance"] += naive_failed
+        counted[WHOLE, change > 0]["rule: value > baseline + tolerance"] += 1
+    return [
+        {
+            "scenario": scenario.name,
+            "size": scenario.size,
+            "change": change,
+            "audit": name,
+            "planted": planted,
+            "first": seeds[0],
+            "counts": dict(count),
+            "moved": float(np.nanmean(moves[name, planted])) if np.isfinite(moves[name, planted]).any() else None,
+        }
+        for (name, planted), count in counted.items()
+    ]
+
+
+def tasks(only: str, repeats: int, planted_repeats: int) -> Iterator[tuple[tuple[str, str], float, list[int]]]:
+    """What is still to be done, in batches of seeds."""
+    done = (
+        {
+            (row["scenario"], row["size"], row["change"], row["first"])
+            for row in (json.loads(line) for line in COUNTS.read_text().splitlines())
+        }
+        if COUNTS.exists()
+        else set()
+    )
+    for key, scenario in scenarios().items():
+        if only not in " ".join(key):
+            continue
+        for change in (0.0, *scenario.changes):
+            for first in range(0, planted_repeats if change else repeats, BATCH):
+                if (*key, change, first) not in done:
+                    yield key, change, list(range(first, first + BATCH))
+
+
+def show() -> None:
+    """Print what the counts say, with 95 % intervals."""
+    total: dict[tuple[str, str, float, str, bool], Counter[str]] = defaultdict(Counter)
+    moved: dict[tuple[str, str, float, str, bool], list[float]] = defaultdict(list)
+    for line in COUNTS.read_text().splitlines():
+        row = json.loads(line)
+        key = row["scenario"], row["size"], row["change"], row["audit"], row["planted"]
+        total[key].update(row["counts"])
+        if row["moved"] is not None:
+            moved[key].append(row["moved"])
+    for key in sorted(total):
+        count = total[key]
+        n, failed = count["n"], sum(count[name.value] for name in FAILED)
+        low, high = wilson(failed, n, 1.96)
+        rules = "  ".join(
+            f"{rule.removeprefix('rule: ')}: {count['naive: ' + rule.removeprefix('rule: ')] / known:.2f}"
+            for rule, known in sorted(count.items())
+            if rule.startswith("rule: ")
+        )
+        worse = f"{np.mean(moved[key]):+.2f}" if moved[key] else ""
+        print(
+            f"{key[0]:15} {key[1]:12} {key[2]:5} {key[3]:13} {'planted' if key[4] else '':8} n {n:5} "
+            f"moved {worse:6} fail {failed / n:.4f} [{low:.3f}, {high:.3f}] "
+            f"pass {count['pass'] / n:.2f} open {count['inconclusive'] / n:.2f} asked {count['asked'] / n:.0f}  {rules}"
+        )
+
+
+def main() -> None:
+    """Add repeats, or show what there is."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--show", action="store_true", help="print the tables and add nothing")
+    parser.add_argument("--only", default="", help="scenarios whose name or size holds this")
+    parser.add_argument("--repeats", type=int, default=300, help="pairs of runs without a change")
+    parser.add_argument("--planted", type=int, default=100, help="pairs of runs for each planted change")
+    parser.add_argument("--workers", type=int, default=1)
+    given = parser.parse_args()
+    if given.show:
+        show()
+        return
+    with ProcessPoolExecutor(given.workers) as pool, COUNTS.open("a") as file:
+        work = [pool.submit(repeat, *task) for task in tasks(given.only, given.repeats, given.planted)]
+        for number, future in enumerate(work, start=1):
+            file.writelines(json.dumps(row, sort_keys=True) + "\n" for row in future.result())
+            file.flush()
+            print(f"\r{number} of {len(work)}", end="", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,130 @@
+"""How much faster text audits resample than plain loops over the same numbers do, with the same results.
+
+    python -m benchmarks.resampling
+
+Divergence and log-odds of 1,500 documents are recomputed for 999 relabellings, by the audits' own functions and by a
+loop over relabellings as one would write it with `scipy.spatial.distance.jensenshannon`; a classifier is refitted on
+199 relabellings by the audit and by `sklearn.model_selection.permutation_test_score`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial.distance import jensenshannon
+from sklearn.model_selection import StratifiedKFold, permutation_test_score
+from sklearn.svm import SVC
+
+from benchmarks.simulated import texts
+from pytest_fairness.audit.classifier import NULL_SHUFFLES, Corpus
+from pytest_fairness.audit.contrast import count_words
+from pytest_fairness.audit.jsd import divergences
+from pytest_fairness.audit.two_runs import totals
+from pytest_fairness.stats import resampling
+from pytest_fairness.stats.log_odds import z_scores
+
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+LEAST_RESAMPLING = 3.0
+LEAST_REFITTING = 2.0
+PERMUTATIONS = 999
+REFITS = 199
+
+
+def main() -> None:
+    """Measure, print the ratios, and end with 1 if one is too low or a number differs."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--documents", type=int, default=1500)
+    parser.add_argument("--refitted", type=int, default=60, help="documents of the classifier")
+    given = parser.parse_args()
+    counts, marked = documents(given.documents)
+    strata = np.zeros(len(marked), dtype=np.int64)
+    labels, _ = resampling.relabellings(marked, strata, PERMUTATIONS, resampling.generator("benchmark"))
+    ratios = [
+        compared("divergence", lambda: divergences(labels, ~labels, counts), lambda: plain_divergences(labels, counts)),
+        compared("log-odds", lambda: largest_z(labels, counts), lambda: plain_largest_z(labels, counts)),
+    ]
+    refitting = refits(*documents(given.refitted))
+    sys.exit(min(ratios) < LEAST_RESAMPLING or refitting < LEAST_REFITTING)
+
+
+def documents(count: int) -> tuple[Floats, Bools]:
+    """(documents, words) counts of pretended texts, and which of them are marked."""
+    run = [answer for answer in texts.answers(1, 0.1, trials=count // 4) if answer.labels["group"] != "Cork"]
+    _, counts = count_words([str(answer.content).split() for answer in run], 1)
+    return counts, np.array([answer.labels["group"] == "Bern" for answer in run])
+
+
+def plain_divergences(labels: Bools, counts: Floats) -> Floats:
+    """The same by a loop."""
+    return np.array([jensenshannon(counts[row].sum(axis=0), counts[~row].sum(axis=0), base=2) ** 2 for row in labels])
+
+
+def largest_z(labels: Bools, counts: Floats) -> Floats:
+    """(relabellings,) largest absolute z."""
+    found: Floats = np.abs(z_scores(totals(labels, counts), totals(~labels, counts), counts.sum(axis=0))).max(axis=1)
+    return found
+
+
+def plain_largest_z(labels: Bools, counts: Floats) -> Floats:
+    """The same by a loop."""
+    prior = counts.sum(axis=0)
+    found = []
+    for row in labels:
+        first, second = counts[row].sum(axis=0), counts[~row].sum(axis=0)
+        found.append(np.abs(z_scores(first, second, prior)).max())
+    return np.array(found)
+
+
+def compared(name: str, ours: Callable[[], Floats], plain: Callable[[], Floats]) -> float:
+    """How many times faster, after seeing to it that the numbers are the same."""
+    own_seconds, own = timed(ours)
+    plain_seconds, theirs = timed(plain)
+    np.testing.assert_allclose(own, theirs, rtol=1e-7, atol=1e-12)
+    ratio = plain_seconds / own_seconds
+    print(
+        f"{name}: {len(own)} relabellings in {own_seconds:.2f} s, by a loop {plain_seconds:.2f} s, "
+        f"{ratio:.1f} times (at least {LEAST_RESAMPLING:g})"
+    )
+    return ratio
+
+
+def refits(counts: Floats, marked: Bools) -> float:
+    """How many times faster a classifier is refitted; both cross-validate each relabelling in five folds."""
+    corpus = Corpus([""] * counts.shape[1], counts, marked, np.zeros(len(marked), dtype=np.int64), "counts")
+    own_seconds, _ = timed(lambda: corpus.null(REFITS, resampling.generator("benchmark")))
+    their_seconds, _ = timed(
+        lambda: permutation_test_score(
+            SVC(kernel="linear"),
+            counts,
+            marked,
+            cv=StratifiedKFold(5, shuffle=True, random_state=0),
+            n_permutations=REFITS,
+            scoring="balanced_accuracy",
+            random_state=0,
+        )
+    )
+    ratio = their_seconds * NULL_SHUFFLES / own_seconds
+    print(
+        f"classifier: {REFITS} relabellings cross-validated {NULL_SHUFFLES} times in {own_seconds:.2f} s, by "
+        f"scikit-learn once in {their_seconds:.2f} s, {ratio:.1f} times a fit (at least {LEAST_REFITTING:g})"
+    )
+    return ratio
+
+
+def timed(work: Callable[[], Any]) -> tuple[float, Any]:
+    """Seconds, and the result."""
+    start = time.perf_counter()
+    result = work()
+    return time.perf_counter() - start, result
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,41 @@
+"""What a pretended model is to the calibration: a probe, and answers drawn from a seed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from pytest_fairness import probe as probes
+from pytest_fairness.audit import registry
+from pytest_fairness.probe import Probe
+from pytest_fairness.records import Answer
+
+Simulate = Callable[[int, float], list[Answer]]
+"""From a seed and the size of the planted change to one run's answers; at 0 nothing is changed."""
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """One pretended model, asked one probe.
+
+    Attributes:
+        name: for tables.
+        size: how much is asked, for tables (`15 trials`).
+        probe: the probe.
+        simulate: one run.
+        planted: subjects of the items in which a change is planted; the others stay as they are.
+        changes: sizes of the planted change.
+    """
+
+    name: str
+    size: str
+    probe: Probe
+    simulate: Simulate
+    planted: tuple[str, ...]
+    changes: tuple[float, ...]
+
+
+def probe(text: str, name: str) -> Probe:
+    """A probe from its text."""
+    return probes.parse(text.encode(), Path(__file__).with_name(f"{name}.yaml"), registry.settings_models())

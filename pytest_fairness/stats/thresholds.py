@@ -1,0 +1,72 @@
+"""How well a limit on a score tells what is acceptable from what is not: error rates at every limit that differs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pytest_fairness.stats import normal
+from pytest_fairness.stats.proportions import wilson
+
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+FALSE_POSITIVES = 0.05
+MISSES = 0.10
+"""Rates below which both errors of a good limit stay."""
+
+
+@dataclass(frozen=True)
+class Errors:
+    """What a limit gets wrong; a score above the limit is an alarm.
+
+    Attributes:
+        limit: the limit.
+        false_positive: share of acceptable cases with an alarm, 0..1.
+        false_positive_interval: two-sided 95 % (Wilson 1927).
+        missed: share of problematic cases without an alarm, 0..1.
+        missed_interval: two-sided 95 %.
+    """
+
+    limit: float
+    false_positive: float
+    false_positive_interval: tuple[float, float]
+    missed: float
+    missed_interval: tuple[float, float]
+
+    @property
+    def good(self) -> bool:
+        """Whether both rates are as low as they should be."""
+        return self.false_positive < FALSE_POSITIVES and self.missed < MISSES
+
+
+def errors(scores: Floats, problematic: Bools, limit: float) -> Errors:
+    """The error rates of one limit.
+
+    Args:
+        scores: (cases,) more is worse.
+        problematic: (cases,) whether a case was labelled so; there are some of both kinds.
+        limit: scores above it are alarms.
+    """
+    z = normal.quantile(0.975)
+    acceptable, bad = int((~problematic).sum()), int(problematic.sum())
+    alarms, misses = int((scores[~problematic] > limit).sum()), int((scores[problematic] <= limit).sum())
+    return Errors(limit, alarms / acceptable, wilson(alarms, acceptable, z), misses / bad, wilson(misses, bad, z))
+
+
+def curve(scores: Floats, problematic: Bools) -> list[Errors]:
+    """The error rates at every limit that differs from the others, from the lowest limit to the highest.
+
+    Limits lie half-way between neighbouring scores; arguments as in `errors`.
+    """
+    found = np.unique(scores)
+    return [errors(scores, problematic, float(limit)) for limit in (found[1:] + found[:-1]) / 2]
+
+
+def best(candidates: Sequence[Errors]) -> Errors | None:
+    """Of these limits the one whose errors stay furthest below what they may be; `None` where none stays below."""
+    good = [each for each in candidates if each.good]
+    return min(good, key=lambda each: max(each.false_positive / FALSE_POSITIVES, each.missed / MISSES), default=None)

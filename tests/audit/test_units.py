@@ -1,0 +1,94 @@
+"""What audits by named unit share: units matched by name, too few of them, and answers that flip or do not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from pytest_fairness.audit.base import AuditItem, Direction, Probe
+from pytest_fairness.audit.units import UnitAudit, UnitTable
+from pytest_fairness.errors import BaselineStale, NotMeasurable
+from pytest_fairness.probe.settings import AuditSettings
+from pytest_fairness.records import Answer, Status
+
+Floats = NDArray[np.float64]
+ITEM = AuditItem("share", None, {}, AuditSettings(), 0.01, "a test")
+
+
+class Share(UnitAudit[AuditSettings]):
+    """Share of the records whose answer is yes."""
+
+    name: ClassVar[str] = "share"
+    kind: ClassVar[str] = "counterfactual"
+    version: ClassVar[int] = 1
+    settings_model: ClassVar[type[AuditSettings]] = AuditSettings
+    better: ClassVar[Direction] = "lower"
+    unit: ClassVar[str] = ""
+    default_tolerance: ClassVar[float] = 0.05
+    counted: ClassVar[str] = "records"
+
+    def items(self, probe: Probe, settings: AuditSettings) -> list[AuditItem[AuditSettings]]:
+        return [ITEM]
+
+    def uses(self, probe: Probe, item: AuditItem[AuditSettings], labels: Mapping[str, str]) -> bool:
+        return True
+
+    def table(self, probe: Probe, item: AuditItem[AuditSettings], answers: Sequence[Answer]) -> UnitTable:
+        units = tuple(sorted(answer.labels["id"] for answer in answers))
+        text = {answer.labels["id"]: answer.text for answer in answers}
+        rows = np.array([[np.nan if text[unit] is None else float(text[unit] == "yes")] for unit in units])
+        usable = int((~np.isnan(rows)).sum())
+        return UnitTable(units, ("yes",), rows, {"all": usable}, {"all": len(rows) - usable}, step=1 / len(rows))
+
+    def statistic(self, means: Floats) -> Floats:
+        return means[..., 0]
+
+
+def answers(yes: int, no: int, absent: int = 0, first: int = 0) -> list[Answer]:
+    texts: list[str | None] = [*["yes"] * yes, *["no"] * no, *[None] * absent]
+    return [
+        Answer({"id": f"{first + number:04d}"}, 0, text, Status.OK if text else Status.FAILED, text)
+        for number, text in enumerate(texts)
+    ]
+
+
+def test_the_value_and_what_is_missing() -> None:
+    measurement = Share().measure(None, ITEM, answers(30, 60, absent=10))
+    assert measurement.value == pytest.approx(1 / 3)
+    assert measurement.standard_error == pytest.approx((1 / 3 * 2 / 3 / 90) ** 0.5, rel=0.1)
+    assert measurement.n == {"all": 90}
+    assert measurement.missing == {"all": 10}
+    assert measurement.details["records"] == 90
+    assert len(measurement.details["incomplete"]) == 10
+
+
+def test_too_few_units_say_what_is_missing() -> None:
+    with pytest.raises(NotMeasurable, match=r"only 3 records can be measured, 4 are needed; answers are missing: 9 of"):
+        Share().measure(None, ITEM, answers(3, 0, absent=9))
+    with pytest.raises(NotMeasurable, match="more records are needed"):
+        Share().measure(None, ITEM, answers(3, 0))
+
+
+def test_units_are_matched_by_name() -> None:
+    comparison = Share().compare(None, ITEM, answers(40, 60), answers(20, 80))
+    assert comparison.value == pytest.approx(0.2)
+    assert comparison.p_value is not None
+    assert comparison.p_value < 0.005
+    with pytest.raises(BaselineStale) as raised:
+        Share().compare(None, ITEM, answers(40, 60), answers(40, 60, first=30))
+    assert raised.value.parts == ("list of records",)
+
+
+@pytest.mark.parametrize(("records", "enough"), [(40, False), (60, False), (80, True), (200, True)])
+def test_answers_that_flip_or_do_not_need_enough_records(records: int, enough: bool) -> None:
+    """At level 0.01 seven flips one way are the fewest that chance does not give; they must be twice the tolerance."""
+    audit: Any = Share()
+    run = answers(0, records)
+    seen = audit.detectable(ITEM, audit.measure(None, ITEM, run), audit.compare(None, ITEM, run, run), 0.05)
+    assert seen.enough is enough
+    assert seen.effect == pytest.approx(7 / records)
+    assert seen.times_more_units == pytest.approx(max(1.0, 70 / records))

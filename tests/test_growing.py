@@ -1,0 +1,132 @@
+"""Trials and entities that are added only while a verdict is open."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pytest_fairness import probe as probes
+from pytest_fairness.audit import registry
+from pytest_fairness.errors import ProbeError
+from pytest_fairness.run import ProbeItem, items_of
+from pytest_fairness.stats import normal
+from tests.projects import Project
+
+PROBE = """
+kind: generation
+prompt: Say yes or no to {name}.
+axes:
+  name: {unmarked: Alex, marked: [Kim]}
+trials: {start: 20, max: 160}
+audits:
+  refusals: {tolerance: 0.1}
+"""
+LISTS = """
+kind: recommendation
+prompt: "I am {value} fan of {entity}. List {k} songs."
+neutral: "I am a fan of {entity}. List {k} songs."
+entities: {file: artists.csv, start: 8}
+attributes: {age: [a young, an old]}
+k: 5
+audits: {snsr: {}, shortfall: {}}
+"""
+APP = """
+import os
+from pathlib import Path
+
+REFUSED = "I'm sorry, but I can't help with that."
+
+def service(prompt):
+    with Path(__file__).with_name("calls.txt").open("a") as file:
+        file.write(prompt + "\\n")
+    calls = len(Path(__file__).with_name("calls.txt").read_text().splitlines())
+    share = int(os.environ.get("REFUSED_TO_KIM", "0"))
+    return REFUSED if "Kim" in prompt and calls * 37 % 100 < share else "Yes, with pleasure."
+"""
+
+
+@pytest.fixture
+def growing(project: Project) -> Project:
+    """A project whose probe grows, with a baseline of a service that refuses nobody."""
+    project.write("app.py", APP)
+    project.probe(text=PROBE)
+    project.run("--fairness-rebaseline", target="python:app:service")
+    assert len(project.calls()) == 2 * 160
+    (project.path / "calls.txt").unlink()
+    return project
+
+
+def asked(project: Project) -> int:
+    count = len(project.calls())
+    (project.path / "calls.txt").unlink()
+    return count
+
+
+def test_a_fair_service_is_asked_little(growing: Project) -> None:
+    (item,) = growing.report("--fairness", target="python:app:service")["items"]
+    assert item["verdict"] == "pass"
+    assert sum(item["n"].values()) == asked(growing) == 2 * 40
+
+
+def test_a_clear_regression_is_found_early(growing: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("REFUSED_TO_KIM", "100")
+    (item,) = growing.report("--fairness", target="python:app:service")["items"]
+    assert item["verdict"] == "regression"
+    assert asked(growing) == 2 * 20
+
+
+def test_what_stays_open_is_asked_to_the_end(growing: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("REFUSED_TO_KIM", "18")
+    (item,) = growing.report("--fairness", target="python:app:service")["items"]
+    assert item["verdict"] == "inconclusive"
+    assert asked(growing) == 2 * 160
+
+
+def test_a_fixed_number_overrides_it(growing: Project) -> None:
+    growing.run("--fairness", "--fairness-trials", "30", target="python:app:service")
+    assert asked(growing) == 2 * 30
+
+
+def test_workers_find_the_same(growing: Project) -> None:
+    (item,) = growing.report("--fairness", "-n", "2", target="python:app:service")["items"]
+    assert (item["verdict"], asked(growing)) == ("pass", 2 * 40)
+
+
+def looks(folder: Path, text: str) -> list[ProbeItem]:
+    return items_of(probes.parse(text.encode(), folder / "probe.yaml", registry.settings_models()))[0].looks
+
+
+def test_the_looks_share_the_level(tmp_path: Path) -> None:
+    found = looks(tmp_path, PROBE)
+    assert [part.draws for part in found] == [20, 40, 80, 160]
+    assert [part.item.level for part in found] == [pytest.approx(0.01 / 4)] * 4
+    assert [len(part.prompts) for part in found] == [40, 80, 160, 320]
+
+
+def test_entities_grow_in_an_order_of_their_own(tmp_path: Path) -> None:
+    names = [f"artist {number:02d}" for number in range(50)]
+    (tmp_path / "artists.csv").write_text("\n".join(["name", *names]))
+    found = looks(tmp_path, LISTS)
+    asked_about = [{prompt.labels["entity"] for prompt in part.prompts} for part in found]
+    assert [len(entities) for entities in asked_about] == [8, 16, 32, 50]
+    assert all(fewer < more for fewer, more in pairwise(asked_about))
+    assert asked_about[0] != set(names[:8])
+    (tmp_path / "artists.csv").write_text("\n".join(["name", *reversed(names)]))
+    assert {prompt.labels["entity"] for prompt in looks(tmp_path, LISTS)[0].prompts} == asked_about[0]
+
+
+def test_start_is_below_max(tmp_path: Path) -> None:
+    with pytest.raises(ProbeError, match="`trials`: `start` must be below `max`; for a fixed number write it alone"):
+        looks(tmp_path, PROBE.replace("160", "20"))
+
+
+def test_all_looks_together_err_no_more_often_than_one() -> None:
+    """Of 4,000 series of looks at nothing, those in which some look is beyond its share of the level."""
+    random = np.random.default_rng(1)
+    level, sizes = 0.05, np.array([20, 40, 80, 160])
+    sums = np.cumsum(random.normal(size=(4000, 160)), axis=1)[:, sizes - 1] / np.sqrt(sizes)
+    alarms = (sums > normal.quantile(1 - level / len(sizes))).any(axis=1).mean()
+    assert 0.02 < alarms < level
