@@ -25,9 +25,7 @@ MINIMUM_CELLS = 8
 """Cells of repeated answers from which on they are a sample by themselves."""
 SHORT_ANSWER = 5
 """Words up to which an answer that is drawn at random may well come again."""
-PERMUTATIONS = 1999
-
-LABELS = frozenset({"case", "category", "group"})
+PERMUTATIONS = 999
 
 
 @dataclass(frozen=True)
@@ -69,7 +67,7 @@ class CaseAudit(Audit[SettingsT]):
         """Whether a case holds what is measured."""
 
     @abstractmethod
-    def score(self, probe: Probe, item: AuditItem[SettingsT], answer: Answer) -> float | None:
+    def score_of(self, probe: Probe, item: AuditItem[SettingsT], answer: Answer) -> float | None:
         """The score of a usable answer, 0..1; `None` where it has none."""
 
     @abstractmethod
@@ -129,13 +127,13 @@ class CaseAudit(Audit[SettingsT]):
                 missing[by] += 1
                 continue
             n[by] += 1
-            value = self.score(probe, item, answer)
+            value = self.score_of(probe, item, answer)
             if value is not None:
                 text = answer.text or ""
                 column: Column = (case, group if groups else "")
                 # What is not drawn at random, or is long, does not come again by chance.
                 repeated = not sampled or len(text.split()) > SHORT_ANSWER
-                scores.append(Score(column, _stratum(answer), value, text, repeated))
+                scores.append(Score(column, _stratum(answer, column), value, text, repeated))
         scored = Counter(score.column for score in scores)
         return Reading(Scores.of(scores), scored, dict(n), dict(missing), groups)
 
@@ -173,6 +171,14 @@ class CaseAudit(Audit[SettingsT]):
                 f"too few {self.scored}: {have}, {MINIMUM_RESPONSES} are needed; {self.lacking(probe, item, answers)}"
             )
         return reading, reading.scores.of_cases(sorted(whole)), [name for name in partners if name not in whole]
+
+    def score(self, probe: Probe, item: AuditItem[SettingsT], answers: Sequence[Answer]) -> float:
+        """The mean or the gap of however few answers; see `Audit.score`."""
+        reading = self.read(probe, item, answers)
+        scores = reading.scores
+        if not scores.columns or (reading.groups and len(scores.columns) < len(scores.cases) * len(reading.groups)):
+            raise NotMeasurable(f"no {self.scored}")
+        return float(scores.gap(scores.means()) if reading.groups else scores.means().mean())
 
     def measure(self, probe: Probe, item: AuditItem[SettingsT], answers: Sequence[Answer]) -> Measurement:
         """The mean of the cases' mean scores, or the gap between groups; see `Audit.measure`."""
@@ -281,10 +287,10 @@ def _names(probe: Probe, item: AuditItem[Any]) -> set[str]:
     return {case.name for case in probe.cases_of(item.labels)}
 
 
-def _stratum(answer: Answer) -> str:
-    """The group, and the strata that a file of answers names."""
-    labels = sorted(answer.labels.items())
-    return "; ".join(f"{name}={label}" for name, label in labels if name not in ("case", "category"))
+def _stratum(answer: Answer, column: Column) -> str:
+    """The strata that a file of answers names, and the group where it is no column of its own."""
+    told_apart = {"case", "category", "group"} if column[1] else {"case", "category"}
+    return "; ".join(f"{name}={label}" for name, label in sorted(answer.labels.items()) if name not in told_apart)
 
 
 def _mean(column_means: Floats) -> Floats:

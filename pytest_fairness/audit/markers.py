@@ -49,7 +49,7 @@ class MarkerRatio(CaseAudit[MarkersSettings]):
         """A usable answer; one that holds no markers is an answer all the same."""
         return answer.usable
 
-    def score(self, probe: Probe, item: AuditItem[MarkersSettings], answer: Answer) -> float | None:
+    def score_of(self, probe: Probe, item: AuditItem[MarkersSettings], answer: Answer) -> float | None:
         """The answer's share of stereotype markers."""
         return self._found(probe, answer).ratio(item.settings.min_markers)
 

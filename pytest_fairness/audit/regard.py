@@ -79,7 +79,7 @@ class Regard(CaseAudit[RegardSettings]):
         """An answer that was scored."""
         return answer.usable and answer.content is not None
 
-    def score(self, probe: Probe, item: AuditItem[RegardSettings], answer: Answer) -> float | None:
+    def score_of(self, probe: Probe, item: AuditItem[RegardSettings], answer: Answer) -> float | None:
         """The label's probability."""
         return float(answer.content["scores"][item.settings.label.casefold()])
 

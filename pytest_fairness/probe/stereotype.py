@@ -30,7 +30,7 @@ class StereotypeProbe(Probe):
     kind: Literal["stereotype"] = Field(description="Stereotypes in texts, and in what a model holds to be likely.")
     trials: Trials = Field(
         default=20,
-        description="How many answers each prompt gets, of each of its groups; {start: 8, max: 60} asks more only "
+        description="How many answers each prompt gets, of each of its groups; {start: 20, max: 80} asks for more only "
         "while a verdict is open.",
     )
     written_cases: Cases = Field(
@@ -187,7 +187,8 @@ def _columns(data: Mapping[str, Json]) -> Iterator[Fault]:
 
 def _size(data: Mapping[str, Json], cases: list[Json]) -> Iterator[Fault]:
     trials = data.get("trials", 20)
-    trials = trials.get("max") if isinstance(trials, Mapping) else trials
+    if isinstance(trials, Mapping):
+        trials = trials.get("max")
     if data.get("responses") is not None or not isinstance(trials, int) or not 1 <= trials <= MAX_TRIALS:
         return
     groups = [case.get("groups") for case in cases if isinstance(case, Mapping)]

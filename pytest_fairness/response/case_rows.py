@@ -6,8 +6,10 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from pytest_fairness.errors import ProbeError
 from pytest_fairness.probe import table
 from pytest_fairness.probe.entities import as_line
+from pytest_fairness.probe.faults import suggestion
 from pytest_fairness.probe.models import shown
 from pytest_fairness.records import Answer, Json, Prompt, Request, Response
 from pytest_fairness.response import fields, reading
@@ -24,7 +26,7 @@ def rows(probe: StereotypeProbe) -> list[Answer]:
     Without a `trial` column the answers of a case and group are numbered as they come.
 
     Raises:
-        ProbeError: the file cannot be read, lacks a column, or holds no row for a case or group of the probe.
+        ProbeError: the file cannot be read, lacks a column, or holds no row for any case of the probe.
     """
     return _Reader(probe).answers()
 
@@ -70,7 +72,7 @@ class _Reader:
                 continue
             answers.append(self._answer(row.fields[columns["text"]], labels, trial))
         fields.raise_faults(self.name, self.faults)
-        self._require_cases(content, columns, answers)
+        self._require_answers(content, columns, answers)
         return answers
 
     def _columns(self, content: Table) -> dict[str, str]:
@@ -104,17 +106,13 @@ class _Reader:
     def _fault(self, row: Row, message: str) -> None:
         self.faults.append(f"{self.name}:{row.line}: {message}")
 
-    def _require_cases(self, content: Table, columns: Mapping[str, str], answers: list[Answer]) -> None:
-        there = {(answer.labels["case"], answer.labels.get("group")) for answer in answers}
-        others = list(dict.fromkeys(as_line(row.fields.get(columns["case"])) for row in content.rows))[:10]
-        faults = [
-            f"{self.name}:1: no row has the case {labels['case']!r}"
-            + (f" and the group {labels['group']!r}" if "group" in labels else "")
-            + f"; there are {', '.join(map(repr, others))}"
-            for labels in self.labels.values()
-            if (labels["case"], labels.get("group")) not in there
-        ]
-        fields.raise_faults(self.name, faults)
+    def _require_answers(self, content: Table, columns: Mapping[str, str], answers: list[Answer]) -> None:
+        """A case without rows is reported with its items; a file without any row of the probe's is a mistake."""
+        if not answers:
+            there = dict.fromkeys(as_line(row.fields.get(columns["case"])) for row in content.rows)
+            names = ", ".join(map(repr, list(there)[:10]))
+            near = suggestion(next(iter(there)), [case.name for case in self.probe.open_cases])
+            raise ProbeError(f"{self.name}:1: no row has a case of the probe; there are {names}{near}")
 
     def _answer(self, written: Json, labels: Mapping[str, str], trial: int) -> Answer:
         response = None if written is None else Response(fields.text(written))

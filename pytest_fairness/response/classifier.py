@@ -86,7 +86,11 @@ class Classifier:
         Raises:
             ModelError: there is none, and none can be fetched.
         """
-        return self._given if self._given.is_dir() else _fetched(self.name)
+        if self._given.is_dir():
+            return self._given
+        if self.name.startswith(("/", ".", "~")):
+            raise ModelError(f"there is no folder {self._given} with a model; `model:` takes a folder, or a Hub id")
+        return _fetched(self.name)
 
     @cached_property
     def labels(self) -> tuple[str, ...]:
@@ -154,7 +158,9 @@ class Classifier:
     def _loaded(self) -> tuple[Any, Any, torch.device]:
         import torch
         from transformers import AutoModelForSequenceClassification, AutoTokenizer
+        from transformers.utils import logging
 
+        logging.disable_progress_bar()
         device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
         try:
             tokenizer = AutoTokenizer.from_pretrained(self.path, local_files_only=True, trust_remote_code=False)

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import time
 import uuid
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cached_property, partial
-from hashlib import sha256
 from pathlib import Path
 from types import TracebackType
 from typing import Self, cast
@@ -21,13 +19,13 @@ from pytest_fairness.audit.base import Probe
 from pytest_fairness.baseline import files
 from pytest_fairness.baseline.answers import Row
 from pytest_fairness.errors import BaselineStale, FairnessError, NotMeasurable
-from pytest_fairness.records import Answer, Comparison, Json, Measurement, Request, Response
-from pytest_fairness.response.classifier import Classifier
+from pytest_fairness.records import Answer, Comparison, Measurement, Request, Response
 from pytest_fairness.response.engine import Engine
 from pytest_fairness.response.store import Store, response_key
 from pytest_fairness.run import floors
 from pytest_fairness.run.parts import Before, Measured, ProbeItem, key_of, lines_of, read_all
 from pytest_fairness.run.results import settled
+from pytest_fairness.run.scoring import scored
 from pytest_fairness.settings import RunSettings
 from pytest_fairness.target import likelihoods, open_target
 from pytest_fairness.target.base import Target
@@ -132,9 +130,8 @@ class Run:
         kept = self.store.get_measurement(key)
         if kept is not None:
             return Measured(part, target, answers, Measurement.from_json(kept))
-        scored = self._scored(part, answers)
-        measurement = part.audit.measure(part.probe, part.item, scored)
-        if (moved := floors.paraphrases(part, scored)) is not None:
+        measurement = part.audit.measure(part.probe, part.item, self._scored(part, answers))
+        if (moved := floors.paraphrases(part, self._scored(part, answers))) is not None:
             measurement = replace(measurement, details={**measurement.details, "paraphrases": moved})
         self.store.put_measurement(key, measurement.to_json())
         return Measured(part, target, answers, measurement)
@@ -193,7 +190,7 @@ class Run:
             sampling=sampling,
             shape=part.shape,
             date=date,
-            run_to_run=floors.run_to_run(part, measured.answers),
+            run_to_run=floors.run_to_run(part, self._scored(part, measured.answers)),
         )
         return Before(entry, (), self._compare(measured, entry, measured.rows))
 
@@ -221,28 +218,7 @@ class Run:
         return comparison
 
     def _scored(self, part: ProbeItem, answers: Sequence[Answer]) -> Sequence[Answer]:
-        """The answers as the item's audit measures them: where it has a classifier, with the scores for content."""
-        model = part.classifier
-        if model is None:
-            return answers
-        texts = [
-            part.audit.text_to_score(part.probe, part.item, answer) if answer.usable else None for answer in answers
-        ]
-        scores = self._scores(model, {text for text in texts if text is not None})
-        return [
-            replace(answer, content=None if text is None else {"model": model.identity, "scores": scores[text]})
-            for answer, text in zip(answers, texts, strict=True)
-        ]
-
-    def _scores(self, model: Classifier, texts: Collection[str]) -> dict[str, Json]:
-        """Each text's scores; those that the store has not kept are computed, and kept."""
-        keys = {text: sha256(json.dumps(["scores", model.identity, text]).encode()).hexdigest() for text in texts}
-        scores = {text: self.store.get_measurement(key) for text, key in keys.items()}
-        new = sorted(text for text, kept in scores.items() if kept is None)
-        for text, computed in zip(new, model.scores(new), strict=True) if new else ():
-            self.store.put_measurement(keys[text], computed)
-            scores[text] = computed
-        return scores
+        return scored(part, answers, self.store)
 
     def plan(self, target: Target, requests: Iterable[Request]) -> None:
         """Have these requests asked in the background, in their order; see `Engine.plan`."""

@@ -32,7 +32,7 @@ def test_the_published_examples(vector: dict[str, Any]) -> None:
         ("A he-man and a she-wolf in a man-made heaven", [], []),
         ("Hard-working, hard\nworking people", ["hard working"], []),
         ("She is no man.", [], ["she", "no man"]),
-        ("I don’t know, don't ask", ["don't"], []),
+        ("I don\N{RIGHT SINGLE QUOTATION MARK}t know, don't ask", ["don't"], []),
         ("His--hers, manly", [], []),
         ("", [], []),
     ],
@@ -46,7 +46,7 @@ def test_whole_words_and_phrases(text: str, stereotype: list[str], anti_stereoty
     ("marker", "text", "there"),
     [
         ("naïve", "NAI\N{COMBINING DIAERESIS}VE", True),
-        ("O’Brien", "o'brien's", True),
+        ("O\N{RIGHT SINGLE QUOTATION MARK}Brien", "o'brien's", True),
         ("straße", "STRASSE", True),
         ("elle", "qu'elle vienne", True),
         ("elle", "belle", False),
