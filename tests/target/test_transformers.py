@@ -22,7 +22,7 @@ from pytest_fairness.target.batches import PATIENCE, BatchSize
 from pytest_fairness.target.served import ServedTarget
 from pytest_fairness.target.transformers import TransformersTarget
 from tests.asking import engine_for, settings_in, texts
-from tests.tiny_models import CHAT_TEMPLATE, make_model, needs_transformers
+from tests.tiny_models import CHAT_TEMPLATE, make_gguf, make_model, needs_transformers
 
 QUESTIONS = [
     Request(
@@ -377,6 +377,14 @@ def test_workers_are_told_why_it_cannot_be_loaded(llama: Path, tmp_path: Path) -
 
 
 # Names, and what is wrong with them
+
+
+def test_a_gguf_file_answers_like_the_folder_that_it_was_made_of(llama: Path, tmp_path: Path) -> None:
+    make_gguf(llama, tmp_path / "tiny.gguf")
+    folder, file = (ask(target_of(path), *QUESTIONS, *TEXTS) for path in (llama, tmp_path))
+    assert texts(file)[: len(QUESTIONS)] == texts(folder)[: len(QUESTIONS)]
+    for one, other in zip(folder[len(QUESTIONS) :], file[len(QUESTIONS) :], strict=True):
+        assert logs(one) == pytest.approx(logs(other), abs=1e-3)
 
 
 def test_a_gguf_file_by_itself_or_in_its_folder(llama: Path, tmp_path: Path) -> None:
