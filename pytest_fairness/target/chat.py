@@ -114,7 +114,10 @@ class Chat:
         try:
             return echo.read(raw.http_response.content, request)
         except ValueError as error:
-            raise RequestFailed(f"{self._name}: {self._endpoint} did not echo the text: {error}") from error
+            fault = f"{self._name}: {self._endpoint} did not echo the text: {error}"
+            if isinstance(error, echo.NoEcho):
+                self._no_echo = f"{fault}, so it gives no likelihoods; vLLM's and transformers: targets do."
+            raise RequestFailed(self._no_echo or fault) from error
 
     async def close(self) -> None:
         """Close the connections."""

@@ -9,6 +9,10 @@ from pytest_fairness.records import Request, Response
 from pytest_fairness.target import likelihoods
 
 
+class NoEcho(ValueError):
+    """The server answered, but knows no echo: llama.cpp's passes over what it was asked for."""
+
+
 def body(request: Request) -> dict[str, Any]:
     """What is sent beside the model: the text, and one token more, as not every server takes none."""
     text = request.prompt + (request.continuation or "")
@@ -24,14 +28,15 @@ def read(content: bytes, request: Request) -> Response:
     """The likelihood of the continuation. A server gives none for the first token of all that it reads.
 
     Raises:
-        ValueError: the answer is no completion that echoes this text with its tokens.
+        NoEcho: the answer holds no tokens with their log-probabilities.
+        ValueError: it does, but they are not those of this text.
     """
     try:
         completion = json.loads(content)
         logprobs = completion["choices"][0]["logprobs"]
         tokens, logs = list(map(str, logprobs["tokens"])), list(logprobs["token_logprobs"])
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
-        raise ValueError("the answer has no log-probabilities of its tokens") from None
+        raise NoEcho("the answer has no log-probabilities of its prompt's tokens") from None
     text = request.prompt + (request.continuation or "")
     spans = _spans(tokens, text)
     if len(spans) != len(logs) or not all(log is None or isinstance(log, int | float) for log in logs):

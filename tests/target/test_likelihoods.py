@@ -109,9 +109,9 @@ def test_a_token_across_the_boundary_is_the_continuations() -> None:
         (Reply("too long a prompt", status=400), "HTTP 400 from .*: too long a prompt"),
         (
             Reply(raw=b'{"choices": [{"text": "x", "logprobs": null}]}'),
-            "the answer has no log-probabilities of its tok",
+            "the answer has no log-probabilities of its prompt's tok",
         ),
-        (Reply(raw=b"no json"), "the answer has no log-probabilities of its tokens"),
+        (Reply(raw=b"no json"), "the answer has no log-probabilities of its prompt's tokens, so it gives"),
         ([("Something", None), (" else", -1.0)], "did not echo the text"),
         ([("The nurse said", None), (" that", -1.0)], "its tokens are not those of the text"),
         ([("The nurse said", None), (" that she was tired.", "high")], "are not one to one"),
@@ -127,8 +127,16 @@ def test_a_server_that_does_not_echo(echo: Any, said: str) -> None:
     assert isinstance(chat, Response), "other questions are answered all the same"
 
 
-def test_an_endpoint_without_completions_is_asked_once() -> None:
-    with ChatServer(echo=lambda _: Reply("'echo' is not supported", status=400)) as server:
+@pytest.mark.parametrize(
+    "reply",
+    [
+        Reply("'echo' is not supported", status=400),
+        Reply(raw=b'{"choices": [{"text": ",", "logprobs": {"content": []}}]}'),
+    ],
+    ids=["refuses", "passes over it"],
+)
+def test_an_endpoint_without_echo_is_asked_once(reply: Reply) -> None:
+    with ChatServer(echo=lambda _: reply) as server:
         ask(server, NURSE, NURSE, NURSE)
     assert server.count == 1
 
