@@ -27,6 +27,8 @@ def settings_from(config: pytest.Config) -> RunSettings:
     named = {
         "target": _text(config, "fairness_target", environment="PYTEST_FAIRNESS_TARGET"),
         "base_url": _text(config, "fairness_base_url", environment="OPENAI_BASE_URL"),
+        "judge": _text(config, "fairness_judge"),
+        "judge_base_url": _text(config, "fairness_judge_base_url"),
         "target_version": _text(config, "fairness_target_version"),
         "concurrency": _whole_number(config, "fairness_concurrency"),
         "trials": _whole_number(config, "fairness_trials", ini=False),

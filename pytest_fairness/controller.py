@@ -130,9 +130,9 @@ class Controller:
         if rebaselined:
             with Store(self._settings.store) as store:
                 rows = [
-                    Row(labels, trial, text)
+                    Row(labels, trial, text, judged)
                     for record in rebaselined.values()
-                    for labels, trial, text in store.get_answer_set(record["answers"])
+                    for labels, trial, text, judged in store.get_answer_set(record["answers"])
                 ]
             files.update(
                 folder,

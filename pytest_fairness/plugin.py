@@ -34,6 +34,12 @@ _INI_ONLY: tuple[tuple[str, Any, str], ...] = (
         None,
         "version of a python: target; lets its recorded responses be reused (default: none, asked afresh each run)",
     ),
+    (
+        "fairness_judge",
+        None,
+        "target of the judge model that reads the answers of probes with `answer: {judge: true}` (default: none)",
+    ),
+    ("fairness_judge_base_url", None, "endpoint of an openai: judge (default: that of the target)"),
     ("fairness_inconclusive", None, "what an inconclusive audit is: warn or fail (default: warn)"),
     ("fairness_timeout", _FLOAT, "seconds one request may take (default: 120)"),
     ("fairness_device", None, "where a transformers: target computes: cpu, cuda, cuda:1 or mps (default: the best)"),

@@ -17,6 +17,8 @@ class RunSettings:
         root: pytest's rootdir, or the current folder outside pytest.
         target: who is audited, as the user named it.
         base_url: endpoint of an `openai:` target, or `None` for OpenAI's own.
+        judge: target of the judge model, or `None` where none is named.
+        judge_base_url: endpoint of an `openai:` judge; `None` for that of the target.
         target_version: names the version of a `python:` or `http` target, so that its answers are reused.
         concurrency: most requests in flight, all processes together.
         trials: overrides every probe's `trials`.
@@ -36,6 +38,8 @@ class RunSettings:
     root: Path
     target: str = DEFAULT_TARGET
     base_url: str | None = None
+    judge: str | None = None
+    judge_base_url: str | None = None
     target_version: str | None = None
     concurrency: int = 16
     trials: int | None = None

@@ -13,6 +13,12 @@ from pytest_fairness.audit.base import Audit
 from pytest_fairness.probe.settings import AuditSettings
 
 AUDITS: dict[str, dict[str, str]] = {
+    "counterfactual": {
+        "flip_rate": "pytest_fairness.audit.flip_rate:FlipRate",
+        "demographic_parity": "pytest_fairness.audit.groups:DemographicParity",
+        "equalized_odds": "pytest_fairness.audit.groups:EqualizedOdds",
+        "accuracy": "pytest_fairness.audit.groups:Accuracy",
+    },
     "generation": {
         "marked_words": "pytest_fairness.audit.marked_words:MarkedWords",
         "svm": "pytest_fairness.audit.svm:Svm",
@@ -32,6 +38,10 @@ AUDITS: dict[str, dict[str, str]] = {
         "markers": "pytest_fairness.audit.markers:MarkerRatio",
         "regard": "pytest_fairness.audit.regard:Regard",
         "likelihood": "pytest_fairness.audit.likelihood:Likelihood",
+    },
+    "coreference": {
+        "coreference": "pytest_fairness.audit.coreference:Coreference",
+        "accuracy_gap": "pytest_fairness.audit.accuracy_gap:AccuracyGap",
     },
 }
 """Kind of probe, then name of the audit, to `module:class`."""

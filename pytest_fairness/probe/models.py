@@ -15,7 +15,7 @@ from pytest_fairness import records
 from pytest_fairness.probe.faults import Fault, quoted
 from pytest_fairness.probe.settings import AuditSettings, ProbeModel
 from pytest_fairness.probe.stages import GrowingTrials, Stage, Trials, doubling, most
-from pytest_fairness.records import Answer, AnswerFormat, Json, Prompt
+from pytest_fairness.records import Answer, AnswerFormat, Json, Judging, Prompt
 
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"
 IDENTIFIER = r"^[A-Za-z_][A-Za-z0-9_]{0,99}$"
@@ -146,8 +146,9 @@ class ResponsesSettings(ProbeModel):
     columns: dict[str, Line] = Field(
         default_factory=dict,
         description="The probe's names to the file's columns; equal names need no entry. generation: the axes, text, "
-        "trial, prompt. recommendation: entity, attribute, value, items, rank, trial, domain. stereotype: case, "
-        "group, text, trial.",
+        "trial, prompt. recommendation: entity, attribute, value, items, rank, trial, domain. coreference: item, "
+        "first, pronoun, text, trial, masculine, feminine; of WinoBias sentences line, version, text, trial. "
+        "counterfactual: id, the flipped attributes, answer, truth, trial. stereotype: case, group, text, trial.",
     )
     strata: tuple[Line, ...] = Field(
         default=(), min_length=1, description="Further columns within whose values answers are compared."
@@ -242,6 +243,16 @@ class Probe(ProbeModel):
     def format_of(self, labels: Mapping[str, str]) -> AnswerFormat:
         """How the answers with these labels are read."""
         return self.answer_format
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """What may be answered, where that is one of few words and no judge reads it."""
+        return ()
+
+    @property
+    def judging(self) -> Judging | None:
+        """How a judge model reads the answers, where one does."""
+        return None
 
     def stages(self) -> list[Stage]:
         """How much is asked until an item is looked at for the first time, the second time and so on; at least one."""

@@ -8,10 +8,10 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from pytest_fairness.records import Answer, AnswerFormat, Json, Prompt, Response, Status
-from pytest_fairness.response import json_in_text, lists, titles
+from pytest_fairness.response import choices, json_in_text, lists, titles
 from pytest_fairness.response.refusals import is_refusal
 
 _JSON_BEGINS = re.compile(r"(?:```\w*\s*)?[\[{]")
@@ -25,21 +25,22 @@ def answer(prompt: Prompt, response: Response | None) -> Answer:
         prompt: what was asked.
         response: what came back, or `None` where nothing did.
     """
-    status, content = read(response, prompt.request.answer_format)
+    status, content = read(response, prompt.request.answer_format, prompt.choices)
     text = None if response is None else response.text
     return Answer(labels=prompt.labels, trial=prompt.trial, text=text, status=status, content=content)
 
 
-def read(response: Response | None, answer_format: AnswerFormat) -> tuple[Status, Json]:
+def read(response: Response | None, answer_format: AnswerFormat, allowed: Sequence[str] = ()) -> tuple[Status, Json]:
     """What became of a response, and what was read from it.
 
     Args:
         response: what came back, or `None` where nothing did.
         answer_format: what was asked for.
+        allowed: the choices of which one was asked for, if any.
 
     Returns:
-        The status, and where it is `OK` the content: a string for `text` and `json`, strings for `list` and `titles`;
-        else `None`.
+        The status, and where it is `OK` the content: a string for `text` and `json`, strings for `list` and `titles`,
+        one of the choices where there are such; else `None`.
     """
     if response is None:
         return Status.FAILED, None
@@ -48,7 +49,7 @@ def read(response: Response | None, answer_format: AnswerFormat) -> tuple[Status
     text = whole_characters(response.text).strip()
     if not text:
         return Status.UNREADABLE, None
-    content, refused = _READERS[answer_format](text)
+    content, refused = _choice(text, allowed) if allowed else _READERS[answer_format](text)
     if refused:
         return Status.REFUSED, None
     return (Status.OK, content) if content else (Status.UNREADABLE, None)
@@ -108,6 +109,14 @@ def _likelihood(text: str) -> tuple[list[float], bool]:
 
 def _text(text: str) -> tuple[str, bool]:
     return text, is_refusal(text)
+
+
+def _choice(text: str, allowed: Sequence[str]) -> tuple[str | None, bool]:
+    # "No, I can't help with that" declines, and denies nobody anything.
+    if is_refusal(choices.first_sentence(text, allowed)):
+        return None, True
+    found = choices.read(text, allowed)
+    return found, found is None and is_refusal(text)
 
 
 _READERS: dict[AnswerFormat, Callable[[str], tuple[Json, bool]]] = {

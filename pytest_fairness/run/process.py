@@ -18,11 +18,12 @@ from pytest_fairness.audit import registry
 from pytest_fairness.audit.base import Probe
 from pytest_fairness.baseline import files
 from pytest_fairness.baseline.answers import Row
-from pytest_fairness.errors import BaselineStale, FairnessError, NotMeasurable
+from pytest_fairness.errors import BaselineStale, FairnessError, NotMeasurable, ProbeError
 from pytest_fairness.records import Answer, Comparison, Measurement, Request, Response
 from pytest_fairness.response.engine import Engine
 from pytest_fairness.response.store import Store, response_key
 from pytest_fairness.run import floors
+from pytest_fairness.run.judging import judged, open_judge
 from pytest_fairness.run.parts import Before, Measured, ProbeItem, key_of, lines_of, read_all
 from pytest_fairness.run.results import settled
 from pytest_fairness.run.scoring import scored
@@ -64,6 +65,19 @@ class Run:
         """The target that the settings name."""
         return open_target(self.settings.target, self.settings, self.address)
 
+    @cached_property
+    def judge(self) -> Target | None:
+        """The judge model that the settings name."""
+        return open_judge(self.settings, self.address)
+
+    def require_judge(self, probe: Probe) -> None:
+        """Raise `ProbeError` where a probe's answers are read by a judge, and the settings name none."""
+        if probe.judging is not None and self.settings.judge is None:
+            raise ProbeError(
+                f"{probe.path}: its answers are read by a judge model (`answer: {{judge: true}}`), and none is named: "
+                "set `fairness_judge` in the ini file, for instance `fairness_judge = openai:MODEL`"
+            )
+
     def target_of(self, value: object, name: str) -> Target:
         """Whoever a user handed over: a target's name, a callable, or a target as it is.
 
@@ -103,12 +117,20 @@ class Run:
         if target is None:
             if id(part.probe) not in self._rows:
                 self._rows[id(part.probe)] = part.probe, probes.rows(part.probe)
-            return [answer for answer in self._rows[id(part.probe)][1] if part.uses(answer.labels)]
+            return self._read(part, [answer for answer in self._rows[id(part.probe)][1] if part.uses(answer.labels)])
         prompts, responses = list(part.prompts), self.ask(target, [prompt.request for prompt in part.prompts])
         while more := part.follow_ups(answers := read_all(prompts, responses)):
             prompts += more
             responses += self.ask(target, [prompt.request for prompt in more])
-        return answers
+        return self._read(part, answers)
+
+    def _read(self, part: ProbeItem, answers: list[Answer]) -> list[Answer]:
+        """The answers as the judge reads them, where one does."""
+        judging = part.probe.judging
+        if judging is None:
+            return answers
+        self.require_judge(part.probe)
+        return judged(answers, judging, cast("Target", self.judge), self.ask)
 
     def measure(self, part: ProbeItem, target: Target | None) -> Measured:
         """Ask, wait and measure, each of them only where it was not done before.
