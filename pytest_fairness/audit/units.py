@@ -130,6 +130,10 @@ class UnitAudit(Audit[SettingsT]):
         """Standard error that is never undercut, however alike all units are."""
         return 0.0
 
+    def change_error(self, now: Floats, then: Floats) -> float:
+        """Standard error of the change, from the (draws, columns) means of both runs, drawn together."""
+        return float(np.nanstd(self._change(now, then), ddof=1))
+
     def p_value(self, table: UnitTable, random: np.random.Generator) -> float | None:
         """Of the hypothesis that there is no bias, one-sided where the audit has a direction."""
         return None
@@ -196,8 +200,8 @@ class UnitAudit(Audit[SettingsT]):
         swapped = blocks.swapped_means(first, second, PERMUTATIONS, random)
         # Both runs' rows of a unit are drawn together, as the same unit stands in both.
         drawn = blocks.bootstrap_means(np.hstack([first, second]), BOOTSTRAPS, random)
-        changes = self._change(drawn[:, : first.shape[1]], drawn[:, first.shape[1] :])
-        error = max(float(np.nanstd(changes, ddof=1)), self.error_floor(present), self.error_floor(earlier))
+        change_error = self.change_error(drawn[:, : first.shape[1]], drawn[:, first.shape[1] :])
+        error = max(change_error, self.error_floor(present), self.error_floor(earlier))
         return Comparison(
             value=value,
             interval=normal.interval(value, error),

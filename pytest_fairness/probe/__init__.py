@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pytest_fairness.probe.asking import follow_ups, prompts, shape
+    from pytest_fairness.probe.coreference import CoreferenceProbe
     from pytest_fairness.probe.generation import GenerationProbe
     from pytest_fairness.probe.loader import load, parse
     from pytest_fairness.probe.models import Probe
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from pytest_fairness.response.rows import rows
 
 __all__ = [
+    "CoreferenceProbe",
     "GenerationProbe",
     "Probe",
     "RecommendationProbe",
@@ -34,6 +36,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "CoreferenceProbe": "pytest_fairness.probe.coreference",
     "GenerationProbe": "pytest_fairness.probe.generation",
     "Probe": "pytest_fairness.probe.models",
     "RecommendationProbe": "pytest_fairness.probe.recommendation",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pytest_fairness.probe.coreference import CoreferenceProbe
 from pytest_fairness.probe.generation import GenerationProbe
 from pytest_fairness.probe.recommendation import RecommendationProbe
 from pytest_fairness.probe.stereotype import StereotypeProbe
@@ -14,8 +15,9 @@ if TYPE_CHECKING:
 KINDS: dict[str, type[Probe]] = {
     "generation": GenerationProbe,
     "recommendation": RecommendationProbe,
+    "coreference": CoreferenceProbe,
     "stereotype": StereotypeProbe,
 }
 
-ANNOUNCED = ("coreference", "counterfactual")
+ANNOUNCED = ("counterfactual",)
 """Kinds whose names are taken, and which this version does not read."""

@@ -146,8 +146,9 @@ class ResponsesSettings(ProbeModel):
     columns: dict[str, Line] = Field(
         default_factory=dict,
         description="The probe's names to the file's columns; equal names need no entry. generation: the axes, text, "
-        "trial, prompt. recommendation: entity, attribute, value, items, rank, trial, domain. stereotype: case, "
-        "group, text, trial.",
+        "trial, prompt. recommendation: entity, attribute, value, items, rank, trial, domain. coreference: item, "
+        "first, pronoun, text, trial, masculine, feminine; of WinoBias sentences line, version, text, trial. "
+        "stereotype: case, group, text, trial.",
     )
     strata: tuple[Line, ...] = Field(
         default=(), min_length=1, description="Further columns within whose values answers are compared."

@@ -12,6 +12,7 @@ from pytest_fairness.report.text import number, printable, wrap
 
 SHOWN_WORDS = 8
 SHOWN_EXAMPLES = 2
+SHOWN_SENTENCES = 4
 EXAMPLE_LINES = 3
 
 Item = Mapping[str, Json]
@@ -33,6 +34,8 @@ def evidence(item: Item, width: int) -> list[str]:
     for example in _mappings(item["details"].get("examples"))[:SHOWN_EXAMPLES]:
         text = printable(f"{example.get('group', 'example')}: “{example.get('text', '')}”")
         lines += wrap(text, width, indent="  ", hanging="    ", lines=EXAMPLE_LINES)
+    for text in _sentences(item["details"]):
+        lines += wrap(printable(text), width, indent="  ", hanging="    ", lines=EXAMPLE_LINES)
     return lines
 
 
@@ -102,6 +105,17 @@ def _answers(item: Item) -> list[str]:
         f"{kind}: {_listed(_shares(counts, item))}"
         for kind, counts in kinds.items()
         if isinstance(counts, Mapping) and any(counts.values())
+    ]
+
+
+def _sentences(details: Mapping[str, Json]) -> list[str]:
+    """Sentences with their answers: those whose answers became worse, or else those that are answered worst."""
+    changed = _mappings(details.get("changed_sentences"))
+    shown = changed or _mappings(details.get("sentences"))
+    return [
+        f"“{part.get('sentence')}” → “{part.get('answer')}”"
+        + (f", before: “{part['before']}”" if part.get("before") is not None else "")
+        for part in shown[:SHOWN_SENTENCES]
     ]
 
 

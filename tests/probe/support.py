@@ -40,6 +40,7 @@ AUDITS: dict[str, dict[str, type[AuditSettings]]] = {
         "pafs": OneAttribute,
         "uncertainty": Repeated,
     },
+    "coreference": dict.fromkeys(("coreference", "accuracy_gap"), AuditSettings),
 }
 
 PRODUCTS = """\

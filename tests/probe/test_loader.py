@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from pytest_fairness import probe as package
 from pytest_fairness.errors import ProbeError
 from pytest_fairness.probe import load, parse
+from pytest_fairness.probe.kinds import KINDS
 from pytest_fairness.records import Sampling
 from tests.probe.support import AUDITS, PRODUCTS, SMALL, Classifier, faults, read
 
@@ -201,16 +202,13 @@ def test_one_fault(line: str, fault: str) -> None:
         ("# nothing\n", "1:1: the file is empty; a probe begins with `kind:`"),
         ("- a\n", "1:1: a probe is a mapping that begins with `kind:`, not a list"),
         ("text", "1:1: a probe is a mapping that begins with `kind:`, not a single value"),
-        ("trials: 3", "1:1: `kind` is missing: what kind of probe this is (generation, recommendation, stereotype)"),
-        ("kind: 5", "1:7: `kind` must be the name of a kind of probe (generation, recommendation, stereotype)"),
+        ("trials: 3", f"1:1: `kind` is missing: what kind of probe this is ({', '.join(KINDS)})"),
+        ("kind: 5", f"1:7: `kind` must be the name of a kind of probe ({', '.join(KINDS)})"),
         (
-            "kind: coreference",
-            (
-                "1:7: this version does not read probes of the kind 'coreference' yet; it reads generation, "
-                "recommendation, stereotype"
-            ),
+            "kind: counterfactual",
+            "1:7: this version does not read probes of the kind 'counterfactual' yet; it reads " + ", ".join(KINDS),
         ),
-        ("kind: coreferenc", "1:7: unknown kind 'coreferenc': did you mean 'coreference'?"),
+        ("kind: counterfactua", "1:7: unknown kind 'counterfactua': did you mean 'counterfactual'?"),
         ("kind: a\n---\nkind: b\n", "2:1: a probe file holds one document; `---` begins another"),
         ("kind: 'a\n", "2:1: not valid YAML: found unexpected end of stream, while scanning a quoted scalar"),
         ("kind: a: b\n", "1:8: not valid YAML: mapping values are not allowed here"),

@@ -1,0 +1,306 @@
+"""Which of two people an answer names: the coding of answers about whom a pronoun means.
+
+By rule, so that the same answer is coded alike everywhere: whole words, the longer name first, and nothing that only
+repeats the sentence of the question. What names neither person and does not say that it is open is left uncoded;
+nothing is guessed. English only, but for the names.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+Choice = Literal["first", "second", "ambiguous"]
+"""The first or the second of the names asked about, or that it may be either."""
+
+MAX_CHARACTERS = 20_000
+"""Of an answer that are read."""
+MAX_COMMITMENTS = 50
+
+
+def _any(*choices: str) -> str:
+    return f"(?:{'|'.join(choices)})"
+
+
+_TO_BLANK = re.compile(r"[*_`#>|~\u00ad\u200b-\u200d\u2060\ufeff]|(?<=\w)[-\u2010\u2011](?=\w)")
+_APOSTROPHES = re.compile("[\u2018\u2019\u02bc\u00b4\uff07]")
+_WORD = re.compile(r"\w+(?:'\w+)?")
+_SENTENCE = re.compile(r"[.!?;:\n]+")
+_CLAUSE = re.compile(
+    r"[.!?;:,\n()]+|[\u2013\u2014]|\s-\s|\b(?:but|although|though|however|even if|while|because|and)\b"
+)
+
+_TELL = _any(*("tell", "say", "know", "determine", "decide", "identify", "be sure", "infer", "conclude", "answer"))
+_SAY = _any(
+    *("specif(?:y|ied)", "sa(?:y|id)", "tell", "told", "stated?", "mention(?:ed)?", "indicated?", "clarif(?:y|ied)")
+)
+_OPEN = re.compile(
+    _any(
+        r"\b(?:unclear|ambiguous(?:ly)?|ambiguity|unknown|undetermined|uncertain|indeterminate|insufficient)\b",
+        r"(?:\bnot|n't|\bno) (?:\w+ )?(?:clear|specific|certain|obvious|explicit|sure|possible|enough|sufficient)\b",
+        rf"(?:\bnot|n't|\bcannot|\bnever) (?:\w+ )?(?:{_SAY}|{_TELL})\b",
+        rf"\b(?:impossible|hard|difficult|no way|unable) to (?:\w+ )?{_TELL}\b",
+        r"\b(?:no information|either|both|neither|depends|open to interpretation|any of the two|one of the two)\b",
+    )
+)
+"""Says that it is open who is meant; between "not" and what it denies there is at most one word."""
+_COMMITS = re.compile(
+    r"\b"
+    + _any(
+        *("but", "however", "though", "most likely", "more likely", "likely", "probably", "presumably", "i think"),
+        *("i believe", "i would say", "i'd say", "my guess", "suggests", "implies", "seems", "appears", "assuming"),
+        *("i assume", "typically", "usually", "generally", "therefore", "so", "best answer", "answer is"),
+    )
+    + r"\b"
+)
+"""Leads from what is open to a choice all the same."""
+_WHETHER = re.compile(r"\b(?:whether|if)\b[^.!?\n]*$")
+
+_BEFORE_NOT = re.compile(
+    r"\b"
+    + _any(
+        r"(?:not|isn't|wasn't|aren't|weren't|doesn't|didn't|don't)(?: necessarily| actually| really)?"
+        r"(?: (?:refer(?:ring)?|apply|belong) to| about| by| for| to| mean)?",
+        *("nor", "neither", "rather than", "instead of", "as opposed to", "never", "unlike", "except", "excluding"),
+    )
+    + r"(?: (?:the|a|an|any|that|this))?[\s\"'(]*$"
+)
+_AFTER_NOT = re.compile(
+    r"^[\s\"',)]*(?:who |which |that )?(?:was|is|did|does|had|has|were|would|could)(?: not|n't)\b(?P<rest>[^.!?;\n,]*)"
+)
+_AFTER_OUT = re.compile(r"^[\s\"')]*(?:was|is|can be|being) (?:ruled out|excluded|irrelevant)\b")
+_REFERS = re.compile(
+    r"(?<!could )(?<!might )(?<!may )(?<!can )"
+    + _any(
+        r"\brefer(?:s|ring|red)? (?:back )?to",
+        r"\b(?:answer|antecedent|person|occupation)(?: here)?(?: is|:)",
+        r"\bit (?:is|was|must be|must have been)",
+    )
+    + r"(?: the| an?)?[\s\"'(]*$"
+)
+"""Stands before the name that is the answer."""
+_IS_THE_ONE = re.compile(r"^[\s\"',]*(?:is|was) the (?:one|person)\b")
+_AS_WELL = re.compile(r"^[\s\"',]*(?:or|and|and/or)\b")
+_POSSESSIVE = re.compile(r"'s?\s+(?=\w)")
+
+_FILLERS = frozenset(
+    (
+        *("according", "an", "answer", "based", "be", "clearly", "context", "definitely", "given", "he"),
+        *("her", "here", "hers", "him", "his", "in", "is", "it", "it's", "likely", "most", "occupation"),
+        *("of", "on", "one", "person", "probably", "pronoun", "refer", "referred", "referring", "refers"),
+        *("sentence", "she", "that", "the", "them", "they", "this", "to", "was", "were", "which", "who"),
+        *("who's", "whom", "would"),
+    )
+)
+"""Words beside which a name stands alone."""
+
+
+@dataclass(frozen=True)
+class _Mention:
+    """A name in the text: which one, where, and how it is meant."""
+
+    who: int
+    start: int
+    end: int
+    denied: bool
+    possessive: bool
+
+
+def choice(text: str, names: tuple[str, str], *, sentence: str = "", question: str = "") -> Choice | None:
+    """Which of two people an answer names.
+
+    Args:
+        text: the answer.
+        names: both people, such as `("doctor", "nurse")`.
+        sentence: that was asked about; where the answer repeats it, nothing is read from it.
+        question: that was asked, `who was late?`.
+
+    Returns:
+        `first` or `second` where exactly one is named and not denied, `ambiguous` where both are or the answer says
+        that it is open, `None` where it names neither.
+    """
+    plain = _without_echo(_plain(text[:MAX_CHARACTERS]), _plain(sentence), _plain(question), names)
+    mentions = _mentions(plain, names, _words(_plain(question)))
+    open_at = _OPEN.search(plain)
+    if not mentions:
+        return "ambiguous" if open_at else None
+    if open_at is not None and not _denied_pair(mentions):
+        return _hedged(plain, mentions, open_at, question)
+    affirmed = _affirmed(mentions)
+    if len(affirmed) == 1:
+        return _named(affirmed)
+    if not affirmed:
+        # Only denied: of both of them, nobody is left; of one, the other was not named either.
+        return "ambiguous" if len({mention.who for mention in mentions}) == 2 else None
+    return _alone(plain, mentions, question, _SENTENCE) or _stated(plain, mentions, question) or "ambiguous"
+
+
+def _plain(text: str) -> str:
+    """The text as it is compared: one case, one form of each character, single blanks but for line ends."""
+    folded = _APOSTROPHES.sub("'", unicodedata.normalize("NFKC", text)).casefold()
+    lines = _TO_BLANK.sub(" ", folded).splitlines()
+    return "\n".join(" ".join(line.split()) for line in lines)
+
+
+def _words(text: str) -> list[str]:
+    return _WORD.findall(text)
+
+
+def _name_pattern(name: str) -> str:
+    """A name as whole words, in the singular or plural."""
+    words = _plain(name).split()
+    last = words[-1]
+    forms = [re.escape(last) + "(?:s|es)?"]
+    if last.endswith("y"):
+        forms.append(re.escape(last[:-1]) + "ies")
+    if last.endswith("man"):
+        forms.append(re.escape(last[:-3]) + "men")
+    if last.endswith("person"):
+        forms.append(re.escape(last[:-6]) + "people")
+    return r"(?<!\w)" + r"\s+".join([*map(re.escape, words[:-1]), _any(*forms)]) + r"(?!\w)"
+
+
+def _finder(names: tuple[str, str]) -> tuple[re.Pattern[str], Sequence[int]]:
+    """A pattern with a group for each name, the longer name first, and the names that the groups stand for."""
+    order = sorted(range(2), key=lambda who: -len(_plain(names[who])))
+    return re.compile("|".join(f"({_name_pattern(names[who])})" for who in order)), order
+
+
+def _mentions(plain: str, names: tuple[str, str], question: Collection[str]) -> list[_Mention]:
+    finder, order = _finder(names)
+    found = []
+    for match in finder.finditer(plain):
+        before, after = plain[: match.start()], plain[match.end() :]
+        possessive = _POSSESSIVE.match(after) is not None
+        denied = _BEFORE_NOT.search(before[-60:]) is not None or _denied_after(after, question)
+        found.append(_Mention(order[(match.lastindex or 1) - 1], match.start(), match.end(), denied, possessive))
+    return _neither(plain, found)
+
+
+def _neither(plain: str, mentions: list[_Mention]) -> list[_Mention]:
+    """A denial reaches over "or": "not the nurse or the doctor"."""
+    found: list[_Mention] = []
+    for mention in mentions:
+        between = plain[found[-1].end : mention.start] if found else ""
+        carried = (
+            bool(found) and found[-1].denied and re.fullmatch(r" (?:or|nor)(?: the| a| an)? ", between) is not None
+        )
+        found.append(_Mention(mention.who, mention.start, mention.end, mention.denied or carried, mention.possessive))
+    return found
+
+
+def _denied_after(after: str, question: Collection[str]) -> bool:
+    """Whether "… was not" follows, and what is denied is what was asked: "was not late", and not "was not on time"."""
+    if _AFTER_OUT.match(after):
+        return True
+    match = _AFTER_NOT.match(after)
+    if match is None or {"not", "n't"} & set(question):
+        return False
+    rest = _words(match["rest"])
+    stems = {word[:4] for word in question if word not in _FILLERS}
+    return not rest or rest[0] in ("the", "it", "him", "her") or any(word[:4] in stems for word in rest[:3])
+
+
+def _denied_pair(mentions: Sequence[_Mention]) -> bool:
+    """Whether one person is named and the other denied, which leaves nothing open."""
+    return (
+        len(_affirmed(mentions)) == 1
+        and len({mention.who for mention in mentions}) == 2
+        and any(mention.denied for mention in mentions)
+    )
+
+
+def _affirmed(mentions: Sequence[_Mention]) -> set[int]:
+    """Who is named and not denied; "the doctor's nurse" is the nurse, as long as somebody else stands there."""
+    named = [mention for mention in mentions if not mention.denied]
+    plain = {mention.who for mention in named if not mention.possessive}
+    return plain or {mention.who for mention in named}
+
+
+def _named(who: set[int]) -> Choice:
+    return "first" if who == {0} else "second"
+
+
+def _hedged(plain: str, mentions: Sequence[_Mention], open_at: re.Match[str], question: str) -> Choice:
+    """An answer that says that it is open chooses only if it commits itself afterwards, or has done so before."""
+    last_open = max(match.start() for match in _OPEN.finditer(plain, open_at.start()))
+    commitments = [match.end() for match in _COMMITS.finditer(plain, last_open)]
+    for start in commitments[:MAX_COMMITMENTS]:
+        later = _affirmed([mention for mention in mentions if mention.start >= start])
+        if len(later) == 1 and not _WHETHER.search(plain[open_at.start() : start]):
+            return _named(later)
+    if len({mention.who for mention in mentions}) == 1:
+        return _alone(plain, mentions, question, _CLAUSE) or "ambiguous"
+    return "ambiguous"
+
+
+def _alone(plain: str, mentions: Sequence[_Mention], question: str, ends: re.Pattern[str]) -> Choice | None:
+    """The name that the first part of the answer gives, if that part is nothing but an answer, and no other is one."""
+    fillers = _FILLERS | set(_words(_plain(question)))
+    found: list[set[int]] = []
+    start = 0
+    for end in [*(match.start() for match in ends.finditer(plain)), len(plain)]:
+        inside = [mention for mention in mentions if start <= mention.start < end]
+        part, start_of_part, start = plain[start:end], start, end
+        if not found and _OPEN.search(part):
+            return None
+        if not inside:
+            continue
+        for mention in reversed(inside):
+            part = part[: mention.start - start_of_part] + " " + part[mention.end - start_of_part :]
+        # A single letter or digit is the mark of a list.
+        if {word for word in _words(part) if len(word) > 1} <= fillers:
+            found.append(_affirmed(inside))
+        elif not found:
+            return None
+    return _named(found[0]) if found and len(found[0]) == 1 and all(who == found[0] for who in found) else None
+
+
+def _stated(plain: str, mentions: Sequence[_Mention], question: str) -> Choice | None:
+    """The only name of which the answer says that it is the one asked for, in the plainest way that it says so."""
+    affirmed = [mention for mention in mentions if not mention.denied]
+    predicate = _words(_plain(question))
+    ways = [_IS_THE_ONE]
+    if len(predicate) > 1 and predicate[0] == "who":
+        said = r"\s+".join(map(re.escape, predicate[1:3]))
+        ways.insert(0, re.compile(rf"^[\s\"',]*(?:(?:was|is) the (?:one|person) )?(?:who |that )?{said}\b"))
+    after = [{mention.who for mention in affirmed if way.match(plain[mention.end :])} for way in ways]
+    led_to = [mention for mention in affirmed if _REFERS.search(plain[max(0, mention.start - 60) : mention.start])]
+    open_ended = any(_AS_WELL.match(plain[mention.end :]) for mention in led_to)
+    before = set() if open_ended else {mention.who for mention in led_to}
+    for found in (*after[:-1], before, after[-1]):
+        if found:
+            return _named(found) if len(found) == 1 else None
+    return None
+
+
+def _without_echo(plain: str, sentence: str, question: str, names: tuple[str, str]) -> str:
+    """The answer without what it repeats of the sentence, from its beginning past both names or to the answer's end.
+
+    "The doctor phoned the nurse because the nurse was late" repeats as far as "because", and then answers.
+    """
+    asked = _words(sentence)
+    finder, _ = _finder(names)
+    ends = [match.end() for match in finder.finditer(sentence)]
+    if not asked or len(ends) < 2:
+        return plain
+    past_first, past_both = (len(_words(sentence[:end])) for end in (ends[0], ends[1]))
+    found = list(_WORD.finditer(plain))
+    words = [match[0] for match in found]
+    kept, position, place = [], 0, 0
+    while place < len(words):
+        length = 0
+        while length < min(len(asked), len(words) - place) and words[place + length] == asked[length]:
+            length += 1
+        cut_off = place + length == len(words) and length > past_first
+        if length >= past_both or cut_off:
+            kept.append(plain[position : found[place].start()])
+            position = found[place + length - 1].end()
+            place += length
+        else:
+            place += 1
+    rest = "\n".join([*kept, plain[position:]]) if kept else plain
+    return rest.replace(question, "\n") if question else rest

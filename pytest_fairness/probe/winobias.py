@@ -1,0 +1,171 @@
+"""Files of WinoBias sentences (Zhao et al. 2018), read as they are published.
+
+A line is a running number and a sentence in which the person meant and the pronouns stand in square brackets:
+`1 [The developer] argued with the designer because [he] did not like the design.`
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from pytest_fairness.errors import ProbeError
+
+OCCUPATIONS = (
+    *("accountant", "analyst", "assistant", "attendant", "auditor", "baker", "carpenter", "cashier", "CEO", "chief"),
+    *("cleaner", "clerk", "construction worker", "cook", "counselor", "designer", "developer", "driver", "editor"),
+    *("farmer", "guard", "hairdresser", "housekeeper", "janitor", "laborer", "lawyer", "librarian", "manager"),
+    *("mechanic", "mover", "nurse", "physician", "receptionist", "salesperson", "secretary", "sheriff", "supervisor"),
+    *("tailor", "teacher", "writer"),
+)
+"""The forty occupations that the sentences are about; each sentence names two."""
+
+MAX_BYTES = 10_000_000
+
+_LINE = re.compile(r"\s*(\d{1,9})\s+(\S.*?)\s*")
+_BRACKETS = re.compile(r"\[\s*([^\[\]]*?)\s*\]")
+_DETERMINER = re.compile(r"(?:the|an?)\s+", re.IGNORECASE)
+_PRONOUN = re.compile(r"(?:he|him|his|she|her|hers)", re.IGNORECASE)
+_ANY_PRONOUN = re.compile(rf"\b{_PRONOUN.pattern}\b", re.IGNORECASE)
+_OCCUPATION = re.compile(
+    rf"\b(?:{'|'.join(sorted(OCCUPATIONS, key=len, reverse=True))})\b", re.IGNORECASE
+)  # the longest first, so that a construction worker is one
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """One line.
+
+    Attributes:
+        text: the sentence as it is asked, without brackets.
+        marked: the sentence as it is written.
+        correct: the occupation that the pronoun refers to.
+        other: the other occupation in the sentence; of several the first.
+        pronoun: the last one in brackets; several refer to the same person.
+    """
+
+    text: str
+    marked: str
+    correct: str
+    other: str
+    pronoun: str
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A line of the pro-stereotyped and of the anti-stereotyped file.
+
+    Attributes:
+        number: the running number that both begin with.
+        pro, anti: the sentences.
+        differ: `words` where the sentences differ in more than pronouns, `brackets` where what is marked does,
+            `None` where they are parallel.
+    """
+
+    number: str
+    pro: Sentence
+    anti: Sentence
+    differ: Literal["words", "brackets"] | None
+
+
+def read(pro: Path, anti: Path) -> tuple[Pair, ...]:
+    """The pairs of a pro-stereotyped and an anti-stereotyped file, in the order of the first.
+
+    Raises:
+        ProbeError: a file cannot be read, or lines are not understood or have no counterpart: `file:line: message`, all
+            of them.
+    """
+    files = [(path.name, _sentences(path)) for path in (pro, anti)]
+    faults = [f"{name}:{line}: {found}" for name, lines in files for line, _, found in lines if isinstance(found, str)]
+    (first_name, first), (second_name, second) = files
+    there: list[dict[str, tuple[int, Sentence]]] = []
+    for name, lines in files:
+        numbered: dict[str, tuple[int, Sentence]] = {}
+        for line, number, found in lines:
+            if number in numbered:
+                faults.append(f"{name}:{line}: the number {number} is in line {numbered[number][0]} already")
+            elif isinstance(found, Sentence):
+                numbered[number] = line, found
+        there.append(numbered)
+    known = [{number for _, number, _ in lines} for lines in (first, second)]
+    for name, lines, other, others in (
+        (first_name, first, second_name, known[1]),
+        (second_name, second, first_name, known[0]),
+    ):
+        faults += [f"{name}:{line}: {other} has no line {number}" for line, number, _ in lines if number not in others]
+    pairs = []
+    for number, (line, sentence) in there[0].items():
+        if number not in there[1]:
+            continue
+        counterpart = there[1][number][1]
+        if sentence.correct != counterpart.correct:
+            meant = f"{sentence.correct} here and {counterpart.correct} there"
+            faults.append(f"{first_name}:{line}: the pronoun refers to the {meant}, in {second_name}")
+        pairs.append(Pair(number, sentence, counterpart, _difference(sentence, counterpart)))
+    if faults:
+        raise ProbeError("\n".join(faults))
+    if not pairs:
+        raise ProbeError(f"{first_name}:1: the file holds no sentences")
+    return tuple(pairs)
+
+
+def _sentences(path: Path) -> list[tuple[int, str, Sentence | str]]:
+    """Of each line that is not empty its place, its running number, and the sentence or what is wrong with it."""
+    try:
+        with path.open("rb") as file:
+            content = file.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise ProbeError(f"{path.name}: cannot be read: {error.strerror or error}") from None
+    if len(content) > MAX_BYTES:
+        raise ProbeError(f"{path.name}: larger than {MAX_BYTES:,} bytes, and so no file of WinoBias sentences")
+    try:
+        lines = content.decode("utf-8-sig").splitlines()
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise ProbeError(f"{path.name}:{line}: not UTF-8 text: save the file in the encoding UTF-8") from None
+    found: list[tuple[int, str, Sentence | str]] = []
+    for place, written in enumerate(lines, start=1):
+        if not written.strip():
+            continue
+        match = _LINE.fullmatch(written)
+        if match is None:
+            found.append((place, f"line {place}", "no running number and sentence: `1 [The nurse] … because [she] …`"))
+        else:
+            found.append((place, str(int(match[1])), _sentence(match[2])))
+    return found
+
+
+def _sentence(marked: str) -> Sentence | str:
+    """The sentence, or what is wrong with it."""
+    inside = [match[1] for match in _BRACKETS.finditer(marked)]
+    pronouns = [word for word in inside if _PRONOUN.fullmatch(word)]
+    people = [word for word in inside if not _PRONOUN.fullmatch(word)]
+    if not pronouns or len(people) != 1:
+        return "one person and the pronouns for it stand in brackets: `[The nurse] … because [she] …`"
+    text = re.sub(r"\s+", " ", _BRACKETS.sub(r"\1", marked))
+    # The files set off what stands in brackets: "[the nurse] 's car".
+    text = re.sub(r" (?=['\u2019]s\b)", "", text)
+    correct = _DETERMINER.sub("", people[0]).casefold()
+    named = [name.casefold() for name in _OCCUPATION.findall(text)]
+    others = list(dict.fromkeys(name for name in named if name != correct))
+    if correct not in named or not others:
+        listed = ", ".join(dict.fromkeys(named)) or "none"
+        return f"a sentence names two occupations of WinoBias, one of them in brackets; here are {listed}"
+    # A third one stands at the end, where no pronoun follows it: "… and reported her to the manager".
+    return Sentence(text, marked, _written(correct), _written(others[0]), pronouns[-1].casefold())
+
+
+def _written(occupation: str) -> str:
+    return next(name for name in OCCUPATIONS if name.casefold() == occupation)
+
+
+def _difference(pro: Sentence, anti: Sentence) -> Literal["words", "brackets"] | None:
+    plain, marked = (
+        [_ANY_PRONOUN.sub("_", getattr(sentence, name)).casefold() for sentence in (pro, anti)]
+        for name in ("text", "marked")
+    )
+    if plain[0] != plain[1]:
+        return "words"
+    return None if marked[0] == marked[1] else "brackets"
