@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 def rows(probe: Probe) -> list[Answer]:
     """The answers of a probe's `responses:` file, in its order.
 
-    Of lists see `list_rows.rows`, of pronouns `coreference_rows.rows`, of cases `case_rows.rows`. Of texts, rows whose value
-    on an axis is not in the probe are left out; letter case and blanks around a value do not matter.
+    Of lists see `list_rows.rows`, of pronouns `coreference_rows.rows`, of cases `case_rows.rows`. Of texts, rows whose
+    value on an axis is not in the probe are left out; letter case and blanks around a value do not matter.
     Without a `trial` column the answers of a cell are numbered as they come. `text` that is `null` in JSON Lines is an
     answer that never came.
 
