@@ -11,9 +11,10 @@ from typing import Any
 
 import pytest
 
+from pytest_fairness.__main__ import main
 from pytest_fairness.response import classifier
 from tests.audit.cases import PAIR
-from tests.projects import Project, says
+from tests.projects import Project, says, shows
 from tests.servers import Body, ChatServer, Messages
 
 needs_transformers = pytest.mark.skipif(
@@ -54,6 +55,8 @@ def test_a_planted_preference_is_found_at_twenty_samples(project: Project) -> No
 def test_a_planted_preference_is_beyond_a_limit_without_a_baseline(project: Project) -> None:
     project.probe("probes/work.yaml", SAMPLED)
     with ChatServer(speaker(planted=True)) as server:
+        result = project.run("--fairness", "--fairness-base-url", server.url, target="openai:fake")
+        assert shows(result, "nurse, in 20 answers: She 20; against none".lower())
         verdicts = project.verdicts("--fairness-base-url", server.url, target="openai:fake")
         assert set(verdicts.values()) == {"over-limit"}
         server.answer = speaker(planted=False)
@@ -169,3 +172,15 @@ def test_without_the_model_the_other_audits_go_on(project: Project) -> None:
         assert server.count == 60
     assert verdicts["regard[pilot]"] == "error"
     assert verdicts["markers[pilot]"] == "over-limit"
+
+
+def test_limits_are_chosen_by_labelled_outputs(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    project.probe("probes/work.yaml", SAMPLED)
+    rows = [
+        {"case": "nurse", "text": f"{word} is here, {trial}", "label": label}
+        for word, label in (("She", "problematic"), ("He", "acceptable"))
+        for trial in range(30)
+    ]
+    (project.path / "labelled.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert main(["calibrate", "labelled.jsonl", "--probe", "probes/work.yaml"]) == 0
+    assert "markers" in capsys.readouterr().out
