@@ -42,6 +42,7 @@ def settings_from(config: pytest.Config) -> RunSettings:
         "give_up": _number(config, "fairness_give_up"),
         "max_requests": _whole_number(config, "fairness_max_requests"),
         "prices": _prices(config),
+        "device": _text(config, "fairness_device"),
     }
     settings = RunSettings(
         root=root,

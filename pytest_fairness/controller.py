@@ -29,7 +29,7 @@ from pytest_fairness.target import serve_local
 if TYPE_CHECKING:
     from _pytest.terminal import TerminalReporter
 
-    from pytest_fairness.target.local_server import ServedModel
+    from pytest_fairness.target.registry import Served
 
 Record = Mapping[str, Json]
 """One result with what the controller needs to know beyond it; see `FairnessSession.keep`."""
@@ -48,7 +48,7 @@ class Controller:
         self._retried = 0.0
         self._document: dict[str, Json] | None = None
         self._notes: list[terminal.Line] = []
-        self._model: ServedModel | None = None
+        self._model: Served | None = None
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Take the records off a report, whichever process made it."""

@@ -129,6 +129,7 @@ class FairnessSession:
     def measure(self, item: FairnessItem) -> tuple[Measured, Before]:
         """Ask for what all items of the same target need, wait for what this one needs, measure and compare it."""
         definition = item.target_fixture
+        item.part.require()
         if definition is None:
             return self.run.look(item.part, None, rebaseline=self._rebaseline)
         if definition not in self._planned:
@@ -206,7 +207,7 @@ class FairnessSession:
     def _plan(self, items: list[pytest.Item], definition: FixtureDef[Any], value: object) -> None:
         target = self._targets.get(definition) or self._adopt(definition, value)
         peers = (item for item in items if isinstance(item, FairnessItem) and item.target_fixture is definition)
-        due = (item for item in peers if item.get_closest_marker("skip") is None)
+        due = (item for item in peers if item.get_closest_marker("skip") is None and item.part.measurable)
         looks = (item.part.looks[-1 if self._rebaseline else 0] for item in due)
         self.run.plan(target, [request for look in looks for request in look.requests])
         self._planned.add(definition)

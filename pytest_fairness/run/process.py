@@ -26,8 +26,9 @@ from pytest_fairness.run import floors
 from pytest_fairness.run.judging import judged, open_judge
 from pytest_fairness.run.parts import Before, Measured, ProbeItem, key_of, lines_of, read_all
 from pytest_fairness.run.results import settled
+from pytest_fairness.run.scoring import scored
 from pytest_fairness.settings import RunSettings
-from pytest_fairness.target import open_target
+from pytest_fairness.target import likelihoods, open_target
 from pytest_fairness.target.base import Target
 from pytest_fairness.target.python import Application, CallableTarget
 
@@ -118,8 +119,10 @@ class Run:
         """The answers that an item is measured from; blocks until they are there.
 
         Raises:
+            ModelError: the model that scores answers cannot be used; nothing is asked then.
             FairnessError: answers that could have been had are missing: not recorded, given up, or none came at all.
         """
+        part.require()
         if target is None:
             if id(part.probe) not in self._rows:
                 self._rows[id(part.probe)] = part.probe, probes.rows(part.probe)
@@ -158,8 +161,8 @@ class Run:
         kept = self.store.get_measurement(key)
         if kept is not None:
             return Measured(part, target, answers, Measurement.from_json(kept))
-        measurement = part.audit.measure(part.probe, part.item, answers)
-        if (moved := floors.paraphrases(part, answers)) is not None:
+        measurement = part.audit.measure(part.probe, part.item, self._scored(part, answers))
+        if (moved := floors.paraphrases(part, self._scored(part, answers))) is not None:
             measurement = replace(measurement, details={**measurement.details, "paraphrases": moved})
         self.store.put_measurement(key, measurement.to_json())
         return Measured(part, target, answers, measurement)
@@ -219,7 +222,7 @@ class Run:
             sampling=sampling,
             shape=part.shape,
             date=date,
-            run_to_run=floors.run_to_run(part, measured.answers),
+            run_to_run=floors.run_to_run(part, self._scored(part, measured.answers)),
         )
         return Before(entry, (), self._compare(measured, entry, measured.rows))
 
@@ -236,7 +239,9 @@ class Run:
         if kept is not None:
             return Comparison.from_json(kept)
         try:
-            comparison = part.audit.compare(part.probe, part.item, measured.answers, then)
+            comparison = part.audit.compare(
+                part.probe, part.item, self._scored(part, measured.answers), self._scored(part, then)
+            )
         except NotMeasurable:
             return by_value(paired=False)
         if lines_of(then) == lines_of(measured.answers):
@@ -244,9 +249,13 @@ class Run:
         self.store.put_measurement(key, comparison.to_json())
         return comparison
 
+    def _scored(self, part: ProbeItem, answers: Sequence[Answer]) -> Sequence[Answer]:
+        return scored(part, answers, self.store)
+
     def plan(self, target: Target, requests: Iterable[Request]) -> None:
         """Have these requests asked in the background, in their order; see `Engine.plan`."""
-        questions = {response_key(target.identity, request): request for request in requests}
+        answerable = (request for request in requests if likelihoods.can_be_asked(target, request))
+        questions = {response_key(target.identity, request): request for request in answerable}
         new = questions.keys() - self._recorded.keys()
         recorded = self.store.recorded(new, self.oldest(target)) if new else set()
         found = {key: key in recorded for key in new}
@@ -255,7 +264,12 @@ class Run:
         self.engine(target).plan(questions.values())
 
     def ask(self, target: Target, requests: Sequence[Request]) -> list[Response | FairnessError]:
-        """Plan and wait; see `Engine.answers`."""
+        """Plan and wait; see `Engine.answers`.
+
+        Raises:
+            TargetError: likelihoods are asked of a target that gives none.
+        """
+        likelihoods.require(target, requests)
         self.plan(target, requests)
         return self.engine(target).answers(requests)
 
