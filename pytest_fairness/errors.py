@@ -21,6 +21,10 @@ class TargetError(FairnessError):
     """The system under test cannot be reached or used as configured (missing key, unknown model, missing package)."""
 
 
+class ModelError(FairnessError):
+    """A model that reads answers cannot be used (missing package, model not there, labels that are not understood)."""
+
+
 class Fault(Enum):
     """What kept one try of a request from an answer, and so whether and when to try again."""
 

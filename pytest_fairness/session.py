@@ -25,7 +25,7 @@ from pytest_fairness.progress import ProgressLine
 from pytest_fairness.records import ItemResult, Json, Request, Response, VerdictName
 from pytest_fairness.report import junit
 from pytest_fairness.report.terminal import failure_text
-from pytest_fairness.run import Before, Measured, ProbeItem, Run, items_of, judge, unjudged
+from pytest_fairness.run import Before, Measured, ProbeItem, Run, items_of, judge, open_judge, unjudged
 from pytest_fairness.target import open_target
 
 if TYPE_CHECKING:
@@ -53,6 +53,7 @@ def start(config: pytest.Config) -> None:
     if worker is None:
         try:
             open_target(settings.target, settings)
+            open_judge(settings)
         except TargetError as error:
             raise pytest.UsageError(str(error)) from error
         run = Run(settings)
@@ -114,6 +115,7 @@ class FairnessSession:
             ProbeError: the file has faults, or its name is taken.
         """
         probe = self.run.load(path)
+        self.run.require_judge(probe)
         other = self._probes.setdefault(probe.name, path)
         if other != path:
             raise ProbeError(
@@ -127,6 +129,7 @@ class FairnessSession:
     def measure(self, item: FairnessItem) -> tuple[Measured, Before]:
         """Ask for what all items of the same target need, wait for what this one needs, measure and compare it."""
         definition = item.target_fixture
+        item.part.require()
         if definition is None:
             return self.run.look(item.part, None, rebaseline=self._rebaseline)
         if definition not in self._planned:
@@ -151,7 +154,7 @@ class FairnessSession:
         result = judge(measured, before, item.nodeid, shlex.join(command))
         more: dict[str, Json] = {"siblings": siblings}
         if self._rebaseline and before.entry is not None:
-            rows = [[dict(row.labels), row.trial, row.text] for row in measured.rows]
+            rows = [[dict(row.labels), row.trial, row.text, row.judged] for row in measured.rows]
             more |= {"entry": before.entry.to_json(), "answers": self.run.store.put_answer_set(rows)}
         self.keep(item, result, measured.target, **more)
         failing = ["failed", "inconclusive"] if self.run.settings.inconclusive == "fail" else ["failed"]
@@ -204,9 +207,9 @@ class FairnessSession:
     def _plan(self, items: list[pytest.Item], definition: FixtureDef[Any], value: object) -> None:
         target = self._targets.get(definition) or self._adopt(definition, value)
         peers = (item for item in items if isinstance(item, FairnessItem) and item.target_fixture is definition)
-        due = (item for item in peers if item.get_closest_marker("skip") is None)
+        due = (item for item in peers if item.get_closest_marker("skip") is None and item.part.measurable)
         looks = (item.part.looks[-1 if self._rebaseline else 0] for item in due)
-        self.run.plan(target, [prompt.request for look in looks for prompt in look.prompts])
+        self.run.plan(target, [request for look in looks for request in look.requests])
         self._planned.add(definition)
 
     def _adopt(self, definition: FixtureDef[Any], value: object) -> Target:

@@ -31,6 +31,8 @@ class RunSettings:
         root: pytest's rootdir, or the current folder outside pytest.
         target: who is audited, as the user named it.
         base_url: endpoint of an `openai:` target, or `None` for OpenAI's own.
+        judge: target of the judge model, or `None` where none is named.
+        judge_base_url: endpoint of an `openai:` judge; `None` for that of the target.
         target_version: names the version of a `python:` or `http` target, so that its answers are reused.
         concurrency: most requests in flight, all processes together.
         trials: overrides every probe's `trials`.
@@ -46,11 +48,14 @@ class RunSettings:
         give_up: seconds without one successful answer after which the rest is given up.
         max_requests: most requests that the run may send, all processes together; every try counts.
         prices: what models cost.
+        device: where a `transformers:` target computes (`cpu`, `cuda`, `cuda:1`, `mps`); `None` for the best.
     """
 
     root: Path
     target: str = DEFAULT_TARGET
     base_url: str | None = None
+    judge: str | None = None
+    judge_base_url: str | None = None
     target_version: str | None = None
     concurrency: int = 16
     trials: int | None = None
@@ -66,6 +71,7 @@ class RunSettings:
     give_up: float = 120.0
     max_requests: int | None = None
     prices: tuple[Price, ...] = ()
+    device: str | None = None
 
     def price_of(self, target: str) -> Price | None:
         """What a target costs, where that is known."""

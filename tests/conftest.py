@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 import anyio._backends._asyncio  # noqa: F401 - see below
 import httpcore2  # noqa: F401
@@ -12,10 +13,12 @@ import pytest
 import scipy.stats  # noqa: F401
 import sklearn.linear_model
 import sklearn.model_selection  # noqa: F401
+import vl_convert  # noqa: F401
 
 # A run of pytest inside a test forgets afterwards what it imported first. Compiled modules cannot be loaded twice, and
 # what the HTTP client imports when it first connects would be there twice, its exceptions no longer recognised.
 import pytest_fairness.fixtures
+import pytest_fairness.report.html
 import pytest_fairness.session  # noqa: F401
 from pytest_fairness import probe as probes
 from pytest_fairness.audit import registry
@@ -40,3 +43,11 @@ def _no_settings_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
 def project(pytester: pytest.Pytester) -> Project:
     """An empty project of a user, with an application to audit in `app.py`."""
     return Project(pytester)
+
+
+@pytest.fixture(scope="session")
+def regard_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a small text classifier with real weights."""
+    from tests.classifiers import train
+
+    return train(tmp_path_factory.mktemp("models") / "regard")

@@ -19,6 +19,9 @@ Standing = Literal["within", "unclear", "beyond"]
 RESOLVED = 0.005
 """Smallest p-value that the permutation counts in use resolve; no smaller one is demanded of them."""
 
+Example = tuple[str, Answer]
+"""An answer and the group that it stands for."""
+
 SettingsT = TypeVar("SettingsT", bound=AuditSettings)
 Probe = Any
 """A loaded probe of the audit's own kind; see `pytest_fairness.probe`."""
@@ -97,6 +100,22 @@ class Audit(ABC, Generic[SettingsT]):
     @abstractmethod
     def uses(self, probe: Probe, item: AuditItem[SettingsT], labels: Mapping[str, str]) -> bool:
         """Whether answers with these labels are measured by the item."""
+
+    def shape(self, probe: Probe, item: AuditItem[SettingsT]) -> dict[str, str]:
+        """Settings and lists that the item's answers are read by, by readable name: others make a baseline stale."""
+        return {}
+
+    def classifier(self, settings: SettingsT) -> tuple[str, str] | None:
+        """The model that scores answers before they are measured, and a label that it must have; `None` without one."""
+        return None
+
+    def text_to_score(self, probe: Probe, item: AuditItem[SettingsT], answer: Answer) -> str | None:
+        """What the classifier reads of a usable answer; `None` where it is too little to be scored.
+
+        With a classifier, `measure` and `compare` get answers whose content is `{"model": …, "scores": {label:
+        probability}}`, or `None` where nothing was scored.
+        """
+        return None
 
     @abstractmethod
     def measure(self, probe: Probe, item: AuditItem[SettingsT], answers: Sequence[Answer]) -> Measurement:
@@ -202,6 +221,19 @@ class Audit(ABC, Generic[SettingsT]):
 
     def drivers(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
         """What the value comes from, the strongest first: words, groups, records; for a verdict's reason."""
+        return []
+
+    def examples(
+        self, probe: Probe, item: AuditItem[SettingsT], measurement: Measurement, answers: Sequence[Answer]
+    ) -> list[list[Example]]:
+        """Answers to be read side by side, each with its group's name, the most telling ones first; for reports.
+
+        Args:
+            probe: the probe.
+            item: the item.
+            measurement: what was measured of the answers.
+            answers: as in `measure`.
+        """
         return []
 
 

@@ -13,6 +13,12 @@ from pytest_fairness.audit.base import Audit
 from pytest_fairness.probe.settings import AuditSettings
 
 AUDITS: dict[str, dict[str, str]] = {
+    "counterfactual": {
+        "flip_rate": "pytest_fairness.audit.flip_rate:FlipRate",
+        "demographic_parity": "pytest_fairness.audit.groups:DemographicParity",
+        "equalized_odds": "pytest_fairness.audit.groups:EqualizedOdds",
+        "accuracy": "pytest_fairness.audit.groups:Accuracy",
+    },
     "generation": {
         "marked_words": "pytest_fairness.audit.marked_words:MarkedWords",
         "svm": "pytest_fairness.audit.svm:Svm",
@@ -27,6 +33,11 @@ AUDITS: dict[str, dict[str, str]] = {
         "robustness": "pytest_fairness.audit.robustness:Robustness",
         "shortfall": "pytest_fairness.audit.shortfall:Shortfall",
         "quality": "pytest_fairness.audit.quality:Quality",
+    },
+    "stereotype": {
+        "markers": "pytest_fairness.audit.markers:MarkerRatio",
+        "regard": "pytest_fairness.audit.regard:Regard",
+        "likelihood": "pytest_fairness.audit.likelihood:Likelihood",
     },
     "coreference": {
         "coreference": "pytest_fairness.audit.coreference:Coreference",

@@ -11,18 +11,22 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pytest_fairness.probe.asking import follow_ups, prompts, shape
     from pytest_fairness.probe.coreference import CoreferenceProbe
+    from pytest_fairness.probe.counterfactual import CounterfactualProbe
     from pytest_fairness.probe.generation import GenerationProbe
     from pytest_fairness.probe.loader import load, parse
     from pytest_fairness.probe.models import Probe
     from pytest_fairness.probe.recommendation import RecommendationProbe
     from pytest_fairness.probe.schema import json_schema, schema_text
+    from pytest_fairness.probe.stereotype import StereotypeProbe
     from pytest_fairness.response.rows import rows
 
 __all__ = [
     "CoreferenceProbe",
+    "CounterfactualProbe",
     "GenerationProbe",
     "Probe",
     "RecommendationProbe",
+    "StereotypeProbe",
     "follow_ups",
     "json_schema",
     "load",
@@ -35,9 +39,11 @@ __all__ = [
 
 _HOMES = {
     "CoreferenceProbe": "pytest_fairness.probe.coreference",
+    "CounterfactualProbe": "pytest_fairness.probe.counterfactual",
     "GenerationProbe": "pytest_fairness.probe.generation",
     "Probe": "pytest_fairness.probe.models",
     "RecommendationProbe": "pytest_fairness.probe.recommendation",
+    "StereotypeProbe": "pytest_fairness.probe.stereotype",
     "follow_ups": "pytest_fairness.probe.asking",
     "json_schema": "pytest_fairness.probe.schema",
     "load": "pytest_fairness.probe.loader",

@@ -15,17 +15,20 @@ from pytest_fairness import records
 from pytest_fairness.probe.faults import Fault, quoted
 from pytest_fairness.probe.settings import AuditSettings, ProbeModel
 from pytest_fairness.probe.stages import GrowingTrials, Stage, Trials, doubling, most
-from pytest_fairness.records import Answer, AnswerFormat, Json, Prompt
+from pytest_fairness.records import Answer, AnswerFormat, Json, Judging, Prompt
 
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"
 IDENTIFIER = r"^[A-Za-z_][A-Za-z0-9_]{0,99}$"
 SOMETHING = r"\S"
 LINE = r"^[^\x00-\x1f\x7f]*[^\x00-\x20\x7f][^\x00-\x1f\x7f]*$"
+# What names items, of which `/` joins two and `=` and brackets mean something else.
+CASE = r"^[^\x00-\x20\x7f/=\[\]]([^\x00-\x1f\x7f/=\[\]]{0,98}[^\x00-\x20\x7f/=\[\]])?$"
 PATTERNS = {
     NAME: "must be letters, digits, '.', '_' and '-', beginning with a letter or digit, as it names files",
     IDENTIFIER: "must be letters, digits and '_', not beginning with a digit",
     SOMETHING: "must not be empty",
     LINE: "must be one line of text, and not empty",
+    CASE: "must be one line of at most 100 characters without '/', '=', '[' and ']', as it names items",
 }
 """What the patterns mean, for messages."""
 
@@ -33,6 +36,7 @@ Text = Annotated[str, Field(pattern=SOMETHING)]
 Line = Annotated[str, Field(pattern=LINE)]
 Name = Annotated[str, Field(pattern=NAME)]
 Identifier = Annotated[str, Field(pattern=IDENTIFIER)]
+CaseName = Annotated[str, Field(pattern=CASE)]
 
 TABLE_SUFFIXES = (".csv", ".jsonl", ".ndjson")
 
@@ -143,7 +147,8 @@ class ResponsesSettings(ProbeModel):
         default_factory=dict,
         description="The probe's names to the file's columns; equal names need no entry. generation: the axes, text, "
         "trial, prompt. recommendation: entity, attribute, value, items, rank, trial, domain. coreference: item, "
-        "first, pronoun, text, trial, masculine, feminine; of WinoBias sentences line, version, text, trial.",
+        "first, pronoun, text, trial, masculine, feminine; of WinoBias sentences line, version, text, trial. "
+        "counterfactual: id, the flipped attributes, answer, truth, trial. stereotype: case, group, text, trial.",
     )
     strata: tuple[Line, ...] = Field(
         default=(), min_length=1, description="Further columns within whose values answers are compared."
@@ -234,6 +239,20 @@ class Probe(ProbeModel):
     def answer_format(self) -> AnswerFormat:
         """How answers are read."""
         return "text"
+
+    def format_of(self, labels: Mapping[str, str]) -> AnswerFormat:
+        """How the answers with these labels are read."""
+        return self.answer_format
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """What may be answered, where that is one of few words and no judge reads it."""
+        return ()
+
+    @property
+    def judging(self) -> Judging | None:
+        """How a judge model reads the answers, where one does."""
+        return None
 
     def stages(self) -> list[Stage]:
         """How much is asked until an item is looked at for the first time, the second time and so on; at least one."""

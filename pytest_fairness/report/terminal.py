@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from pytest_fairness.records import Json, VerdictName
-from pytest_fairness.report.drivers import Item, evidence, failure_text
+from pytest_fairness.report.drivers import evidence, failure_text
 from pytest_fairness.report.forecast import money
+from pytest_fairness.report.order import Item, rank
 from pytest_fairness.report.text import cut, escaped, number, pad, printable, width_of, wrap
 
 __all__ = ["Line", "accept_command", "failure_text", "summary"]
@@ -23,16 +24,6 @@ SHOWN_FAILURES = 20
 WHOLE_FILE_FROM = 9
 """So many items of one file to accept are named by their file."""
 
-_WORST_FIRST = [
-    VerdictName.REGRESSION,
-    VerdictName.OVER_LIMIT,
-    VerdictName.STALE_BASELINE,
-    VerdictName.NO_BASELINE,
-    VerdictName.ERROR,
-    VerdictName.NOT_MEASURABLE,
-    VerdictName.INCONCLUSIVE,
-    VerdictName.PASS,
-]
 _ACCEPTABLE = {VerdictName.REGRESSION, VerdictName.STALE_BASELINE, VerdictName.NO_BASELINE}
 _HEADER = ("", "value", "baseline", "worse by [95 %]", "verdict")
 _GAP = "  "
@@ -65,7 +56,7 @@ def summary(
         retried: further tries of the requests that were sent.
     """
     width = max(width, NARROWEST)
-    items: list[Item] = sorted(document["items"], key=_rank)
+    items: list[Item] = sorted(document["items"], key=rank)
     if not items:
         return []
     lines: list[Line] = []
@@ -100,13 +91,6 @@ def accept_command(items: Iterable[Item], options: Sequence[str] = (), root: str
     ]
     folder = f"{root.rstrip('/')}/" if root not in ("", ".") else ""
     return ["pytest", "--fairness-rebaseline", *options, *(folder + name for name in named)] if named else None
-
-
-def _rank(item: Item) -> tuple[int, float, str]:
-    """Sorts the worst verdict first, within it the change that most exceeds its tolerance."""
-    change, tolerance = item["change"], item["tolerance"]
-    worse = (change["value"] or 0.0) / (tolerance or 1.0) if change else 0.0
-    return _WORST_FIRST.index(VerdictName(item["verdict"])), -worse, item["nodeid"]
 
 
 def _file(item: Item) -> str:
@@ -178,7 +162,7 @@ def _other_targets(items: Sequence[Item], target: str) -> list[str]:
 
 
 def _explanations(items: Sequence[Item], width: int) -> list[Line]:
-    """Failures in full, inconclusive items with their reasons, errors by reason; missing baselines need none."""
+    """Failures in full, inconclusive and blind items with their reasons, errors by reason."""
     several_probes = len({item["probe"] for item in items}) > 1
     name = partial(_named, several_probes=several_probes)
     without = [item for item in items if item["verdict"] == VerdictName.NO_BASELINE]
@@ -194,7 +178,9 @@ def _explanations(items: Sequence[Item], width: int) -> list[Line]:
         more = f" and {len(without) - 1} more have" if len(without) > 1 else " has"
         lines += _paragraph(f"{name(without[0])}{more} no baseline and no limit to be held to.", width, {"red": True})
     for item in items:
-        if item["verdict"] == VerdictName.INCONCLUSIVE:
+        # What passes because nothing is told apart says nothing of fairness, and a table shows a pass.
+        blind = item["verdict"] == VerdictName.PASS and item["details"].get("insensitive")
+        if item["verdict"] == VerdictName.INCONCLUSIVE or blind:
             lines += _paragraph(f"{name(item)}: {_reason(item)}", width, {"yellow": True})
     errors: dict[str, list[str]] = defaultdict(list)
     for item in items:

@@ -5,11 +5,13 @@ Everything here is by rule and in one pass, and takes any text whatever: an answ
 
 from __future__ import annotations
 
+import json
+import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from pytest_fairness.records import Answer, AnswerFormat, Json, Prompt, Response, Status
-from pytest_fairness.response import json_in_text, lists, titles
+from pytest_fairness.response import choices, json_in_text, lists, titles
 from pytest_fairness.response.refusals import is_refusal
 
 LONGEST = 200_000
@@ -27,21 +29,22 @@ def answer(prompt: Prompt, response: Response | None) -> Answer:
         prompt: what was asked.
         response: what came back, or `None` where nothing did.
     """
-    status, content = read(response, prompt.request.answer_format)
+    status, content = read(response, prompt.request.answer_format, prompt.choices)
     text = None if response is None else response.text
     return Answer(labels=prompt.labels, trial=prompt.trial, text=text, status=status, content=content)
 
 
-def read(response: Response | None, answer_format: AnswerFormat) -> tuple[Status, Json]:
+def read(response: Response | None, answer_format: AnswerFormat, allowed: Sequence[str] = ()) -> tuple[Status, Json]:
     """What became of a response, and what was read from it.
 
     Args:
         response: what came back, or `None` where nothing did.
         answer_format: what was asked for.
+        allowed: the choices of which one was asked for, if any.
 
     Returns:
-        The status, and where it is `OK` the content: a string for `text` and `json`, strings for `list` and `titles`;
-        else `None`.
+        The status, and where it is `OK` the content: a string for `text` and `json`, strings for `list` and `titles`,
+        one of the choices where there are such; else `None`.
     """
     if response is None:
         return Status.FAILED, None
@@ -52,7 +55,7 @@ def read(response: Response | None, answer_format: AnswerFormat) -> tuple[Status
     text = whole_characters(response.text).strip()
     if not text:
         return Status.UNREADABLE, None
-    content, refused = _READERS[answer_format](text)
+    content, refused = _choice(text, allowed) if allowed else _READERS[answer_format](text)
     if refused:
         return Status.REFUSED, None
     return (Status.OK, content) if content else (Status.UNREADABLE, None)
@@ -100,14 +103,33 @@ def _items(text: str, unstructured: Callable[[str], list[str]]) -> list[str]:
     return [] if _JSON_BEGINS.match(text) else unstructured(text)
 
 
+def _likelihood(text: str) -> tuple[list[float], bool]:
+    """The log-probabilities that are known."""
+    try:
+        logs = json.loads(text)["log_probabilities"]
+        known = [float(log) for log in logs if log is not None]
+    except (ValueError, LookupError, TypeError, RecursionError):
+        return [], False
+    return ([] if any(map(math.isnan, known)) else known), False
+
+
 def _text(text: str) -> tuple[str, bool]:
     return text, is_refusal(text)
+
+
+def _choice(text: str, allowed: Sequence[str]) -> tuple[str | None, bool]:
+    # "No, I can't help with that" declines, and denies nobody anything.
+    if is_refusal(choices.first_sentence(text, allowed)):
+        return None, True
+    found = choices.read(text, allowed)
+    return found, found is None and is_refusal(text)
 
 
 _READERS: dict[AnswerFormat, Callable[[str], tuple[Json, bool]]] = {
     "json": _json,
     "list": _list,
     "titles": _titles,
+    "likelihood": _likelihood,
     "text": _text,
 }
 """What is read from a text by the format that was asked for, and whether it is a refusal."""

@@ -17,16 +17,18 @@ from pytest_fairness.audit import registry
 from pytest_fairness.audit.base import Probe
 from pytest_fairness.baseline import files
 from pytest_fairness.baseline.answers import Row
-from pytest_fairness.errors import BaselineStale, FairnessError, NotMeasurable
+from pytest_fairness.errors import BaselineStale, FairnessError, NotMeasurable, ProbeError
 from pytest_fairness.records import Answer, Comparison, Measurement, Request, Response
 from pytest_fairness.response.claims import RunId
 from pytest_fairness.response.engine import Engine
 from pytest_fairness.response.store import Store, response_key
 from pytest_fairness.run import floors
+from pytest_fairness.run.judging import judged, open_judge
 from pytest_fairness.run.parts import Before, Measured, ProbeItem, key_of, lines_of, read_all
 from pytest_fairness.run.results import settled
+from pytest_fairness.run.scoring import scored
 from pytest_fairness.settings import RunSettings
-from pytest_fairness.target import open_target
+from pytest_fairness.target import likelihoods, open_target
 from pytest_fairness.target.base import Target
 from pytest_fairness.target.python import Application, CallableTarget
 
@@ -72,6 +74,19 @@ class Run:
         """The target that the settings name."""
         return open_target(self.settings.target, self.settings, self.address)
 
+    @cached_property
+    def judge(self) -> Target | None:
+        """The judge model that the settings name."""
+        return open_judge(self.settings, self.address)
+
+    def require_judge(self, probe: Probe) -> None:
+        """Raise `ProbeError` where a probe's answers are read by a judge, and the settings name none."""
+        if probe.judging is not None and self.settings.judge is None:
+            raise ProbeError(
+                f"{probe.path}: its answers are read by a judge model (`answer: {{judge: true}}`), and none is named: "
+                "set `fairness_judge` in the ini file, for instance `fairness_judge = openai:MODEL`"
+            )
+
     def target_of(self, value: object, name: str) -> Target:
         """Whoever a user handed over: a target's name, a callable, or a target as it is.
 
@@ -104,17 +119,27 @@ class Run:
         """The answers that an item is measured from; blocks until they are there.
 
         Raises:
+            ModelError: the model that scores answers cannot be used; nothing is asked then.
             FairnessError: answers that could have been had are missing: not recorded, given up, or none came at all.
         """
+        part.require()
         if target is None:
             if id(part.probe) not in self._rows:
                 self._rows[id(part.probe)] = part.probe, probes.rows(part.probe)
-            return [answer for answer in self._rows[id(part.probe)][1] if part.uses(answer.labels)]
+            return self._read(part, [answer for answer in self._rows[id(part.probe)][1] if part.uses(answer.labels)])
         prompts, responses = list(part.prompts), self.ask(target, [prompt.request for prompt in part.prompts])
         while more := part.follow_ups(answers := read_all(prompts, responses)):
             prompts += more
             responses += self.ask(target, [prompt.request for prompt in more])
-        return answers
+        return self._read(part, answers)
+
+    def _read(self, part: ProbeItem, answers: list[Answer]) -> list[Answer]:
+        """The answers as the judge reads them, where one does."""
+        judging = part.probe.judging
+        if judging is None:
+            return answers
+        self.require_judge(part.probe)
+        return judged(answers, judging, cast("Target", self.judge), self.ask)
 
     def measure(self, part: ProbeItem, target: Target | None) -> Measured:
         """Ask, wait and measure, each of them only where it was not done before.
@@ -136,8 +161,8 @@ class Run:
         kept = self.store.get_measurement(key)
         if kept is not None:
             return Measured(part, target, answers, Measurement.from_json(kept))
-        measurement = part.audit.measure(part.probe, part.item, answers)
-        if (moved := floors.paraphrases(part, answers)) is not None:
+        measurement = part.audit.measure(part.probe, part.item, self._scored(part, answers))
+        if (moved := floors.paraphrases(part, self._scored(part, answers))) is not None:
             measurement = replace(measurement, details={**measurement.details, "paraphrases": moved})
         self.store.put_measurement(key, measurement.to_json())
         return Measured(part, target, answers, measurement)
@@ -181,7 +206,8 @@ class Run:
         if stale:
             return Before(entry, stale)
         try:
-            return Before(entry, (), self._compare(measured, entry, baseline.answers(entry.generation)))
+            rows = baseline.answers(entry.generation)
+            return Before(entry, (), self._compare(measured, entry, rows), rows)
         except BaselineStale as error:
             return Before(entry, error.parts)
 
@@ -196,7 +222,7 @@ class Run:
             sampling=sampling,
             shape=part.shape,
             date=date,
-            run_to_run=floors.run_to_run(part, measured.answers),
+            run_to_run=floors.run_to_run(part, self._scored(part, measured.answers)),
         )
         return Before(entry, (), self._compare(measured, entry, measured.rows))
 
@@ -213,7 +239,9 @@ class Run:
         if kept is not None:
             return Comparison.from_json(kept)
         try:
-            comparison = part.audit.compare(part.probe, part.item, measured.answers, then)
+            comparison = part.audit.compare(
+                part.probe, part.item, self._scored(part, measured.answers), self._scored(part, then)
+            )
         except NotMeasurable:
             return by_value(paired=False)
         if lines_of(then) == lines_of(measured.answers):
@@ -221,9 +249,13 @@ class Run:
         self.store.put_measurement(key, comparison.to_json())
         return comparison
 
+    def _scored(self, part: ProbeItem, answers: Sequence[Answer]) -> Sequence[Answer]:
+        return scored(part, answers, self.store)
+
     def plan(self, target: Target, requests: Iterable[Request]) -> None:
         """Have these requests asked in the background, in their order; see `Engine.plan`."""
-        questions = {response_key(target.identity, request): request for request in requests}
+        answerable = (request for request in requests if likelihoods.can_be_asked(target, request))
+        questions = {response_key(target.identity, request): request for request in answerable}
         new = questions.keys() - self._recorded.keys()
         recorded = self.store.recorded(new, self.oldest(target)) if new else set()
         found = {key: key in recorded for key in new}
@@ -232,7 +264,12 @@ class Run:
         self.engine(target).plan(questions.values())
 
     def ask(self, target: Target, requests: Sequence[Request]) -> list[Response | FairnessError]:
-        """Plan and wait; see `Engine.answers`."""
+        """Plan and wait; see `Engine.answers`.
+
+        Raises:
+            TargetError: likelihoods are asked of a target that gives none.
+        """
+        likelihoods.require(target, requests)
         self.plan(target, requests)
         return self.engine(target).answers(requests)
 
