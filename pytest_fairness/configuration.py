@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-from pytest_fairness.settings import RunSettings
+from pytest_fairness.errors import FairnessError
+from pytest_fairness.report import files
+from pytest_fairness.settings import Price, RunSettings
 
-REPORT_SUFFIXES = (".json",)
 DEFAULT_PROBES = "probes"
 
 
@@ -39,6 +40,8 @@ def settings_from(config: pytest.Config) -> RunSettings:
         "inconclusive": _inconclusive(config),
         "timeout": _number(config, "fairness_timeout"),
         "give_up": _number(config, "fairness_give_up"),
+        "max_requests": _whole_number(config, "fairness_max_requests"),
+        "prices": _prices(config),
         "device": _text(config, "fairness_device"),
     }
     settings = RunSettings(
@@ -65,13 +68,14 @@ def report_paths(config: pytest.Config) -> list[Path]:
     """Where reports are to be written, relative to the folder pytest was started in like those of other plugins.
 
     Raises:
-        pytest.UsageError: a suffix that no report has.
+        pytest.UsageError: a suffix that no report has, or one whose format takes what is not installed.
     """
     paths = [config.invocation_params.dir / path for path in config.getoption("fairness_report")]
     for path in paths:
-        if path.suffix.lower() not in REPORT_SUFFIXES:
-            known = ", ".join(REPORT_SUFFIXES)
-            raise pytest.UsageError(f"--fairness-report {path.name}: a report's suffix is its format, one of {known}.")
+        try:
+            files.require(path)
+        except FairnessError as error:
+            raise pytest.UsageError(str(error)) from error
     return paths
 
 
@@ -149,3 +153,21 @@ def _inconclusive(config: pytest.Config) -> str | None:
     if value not in ("warn", "fail", None):
         raise pytest.UsageError(f"fairness_inconclusive must be warn or fail, not {value!r}.")
     return value
+
+
+def _prices(config: pytest.Config) -> tuple[Price, ...]:
+    prices: dict[str, Price] = {}
+    for line in _ini(config, "fairness_prices") or ():
+        *model, prompt, completion = line.split() if len(line.split()) > 2 else ("", "", "")
+        try:
+            price = Price(" ".join(model), float(prompt), float(completion))
+        except ValueError:
+            price = Price("", -1, -1)
+        if not (price.model and 0 <= price.prompt < float("inf") and 0 <= price.completion < float("inf")):
+            raise pytest.UsageError(
+                f"fairness_prices: {line!r} is no line MODEL INPUT OUTPUT, with prices per million tokens from 0 on."
+            )
+        if price.model in prices:
+            raise pytest.UsageError(f"fairness_prices: {price.model!r} has two prices.")
+        prices[price.model] = price
+    return tuple(prices.values())

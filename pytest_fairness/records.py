@@ -6,7 +6,7 @@ Nothing here knows pytest, a network or a file.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from typing import Any, Literal, Self
@@ -266,7 +266,12 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class ItemResult:
-    """Everything known of one audit item at its end; `baseline` is `{"value", "target", "date"}` or `None`."""
+    """Everything known of one audit item at its end.
+
+    Attributes:
+        baseline: `{"value", "target", "date"}` or `None`.
+        examples: answers to be read side by side; see `run.examples`.
+    """
 
     nodeid: str
     probe: str
@@ -280,6 +285,7 @@ class ItemResult:
     tolerance: float | None = None
     baseline: Mapping[str, Json] | None = None
     category: str | None = None
+    examples: Sequence[Mapping[str, Json]] = ()
 
     def to_plain(self) -> dict[str, Json]:
         """Plain JSON with everything in it, from which `from_plain` makes an equal result."""
@@ -325,6 +331,7 @@ class ItemResult:
                 "details": {
                     **(measurement.details if measurement else {}),
                     **(comparison.details if comparison else {}),
+                    **({"examples": list(self.examples)} if self.examples else {}),
                 },
             }
         )

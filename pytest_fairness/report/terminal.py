@@ -12,7 +12,9 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from pytest_fairness.records import Json, VerdictName
-from pytest_fairness.report.drivers import Item, evidence, failure_text
+from pytest_fairness.report.drivers import evidence, failure_text
+from pytest_fairness.report.forecast import money
+from pytest_fairness.report.order import Item, rank
 from pytest_fairness.report.text import cut, escaped, number, pad, printable, width_of, wrap
 
 __all__ = ["Line", "accept_command", "failure_text", "summary"]
@@ -22,16 +24,6 @@ SHOWN_FAILURES = 20
 WHOLE_FILE_FROM = 9
 """So many items of one file to accept are named by their file."""
 
-_WORST_FIRST = [
-    VerdictName.REGRESSION,
-    VerdictName.OVER_LIMIT,
-    VerdictName.STALE_BASELINE,
-    VerdictName.NO_BASELINE,
-    VerdictName.ERROR,
-    VerdictName.NOT_MEASURABLE,
-    VerdictName.INCONCLUSIVE,
-    VerdictName.PASS,
-]
 _ACCEPTABLE = {VerdictName.REGRESSION, VerdictName.STALE_BASELINE, VerdictName.NO_BASELINE}
 _HEADER = ("", "value", "baseline", "worse by [95 %]", "verdict")
 _GAP = "  "
@@ -46,7 +38,12 @@ class Line:
 
 
 def summary(
-    document: Mapping[str, Json], width: int = 80, *, options: Sequence[str] = (), root: str = ""
+    document: Mapping[str, Json],
+    width: int = 80,
+    *,
+    options: Sequence[str] = (),
+    root: str = "",
+    retried: float = 0,
 ) -> list[Line]:
     """The summary of one run: a table a probe, what drove the failures, what was sent, and how to accept it all.
 
@@ -56,16 +53,17 @@ def summary(
         options: of the command that accepts the changes, those that chose what was asked of whom
             (`["--fairness-target", "openai:gpt-5"]`).
         root: path from where the user typed the command to the folder that node ids begin in; empty if it is the same.
+        retried: further tries of the requests that were sent.
     """
     width = max(width, NARROWEST)
-    items: list[Item] = sorted(document["items"], key=_rank)
+    items: list[Item] = sorted(document["items"], key=rank)
     if not items:
         return []
     lines: list[Line] = []
     for probe in sorted({item["probe"] for item in items}):
         lines += _table([item for item in items if item["probe"] == probe], document["target"], width)
     lines += _explanations(items, width)
-    lines += _counts(document, width)
+    lines += _counts(document, width, retried)
     lines += _acceptance(items, accept_command(items, options, root), width)
     return lines
 
@@ -93,13 +91,6 @@ def accept_command(items: Iterable[Item], options: Sequence[str] = (), root: str
     ]
     folder = f"{root.rstrip('/')}/" if root not in ("", ".") else ""
     return ["pytest", "--fairness-rebaseline", *options, *(folder + name for name in named)] if named else None
-
-
-def _rank(item: Item) -> tuple[int, float, str]:
-    """Sorts the worst verdict first, within it the change that most exceeds its tolerance."""
-    change, tolerance = item["change"], item["tolerance"]
-    worse = (change["value"] or 0.0) / (tolerance or 1.0) if change else 0.0
-    return _WORST_FIRST.index(VerdictName(item["verdict"])), -worse, item["nodeid"]
 
 
 def _file(item: Item) -> str:
@@ -218,11 +209,13 @@ def _reason(item: Item) -> str:
 # What was sent, and what to do
 
 
-def _counts(document: Mapping[str, Json], width: int) -> list[Line]:
+def _counts(document: Mapping[str, Json], width: int, retried: float) -> list[Line]:
     requests, counts = document["requests"], document["summary"]
     failed = f", {requests['failed']:,} failed" if requests["failed"] else ""
     tokens = f"{requests['prompt_tokens']:,} prompt and {requests['completion_tokens']:,} completion tokens"
-    sent = f"requests: {requests['sent']:,} sent, {requests['reused']:,} reused{failed}; {tokens}"
+    again = f" ({retried:,.0f} tr{'y' if retried == 1 else 'ies'} more)" if retried else ""
+    cost = "" if requests["cost"] is None else f"; cost {money(requests['cost'])}"
+    sent = f"requests: {requests['sent']:,} sent{again}, {requests['reused']:,} reused{failed}; {tokens}{cost}"
     audits = f"audits: {counts['passed']} passed, {counts['failed']} failed, {counts['inconclusive']} inconclusive"
     if counts["errors"]:
         audits += f", {counts['errors']} error{'s' if counts['errors'] > 1 else ''}"

@@ -14,6 +14,10 @@ from pytest_fairness.records import Answer, AnswerFormat, Json, Prompt, Response
 from pytest_fairness.response import choices, json_in_text, lists, titles
 from pytest_fairness.response.refusals import is_refusal
 
+LONGEST = 200_000
+"""Characters of the longest answer that is read: no model is asked for more, and one that runs away would have every
+audit count its words for minutes. What is longer is kept, and counts as unreadable."""
+
 _JSON_BEGINS = re.compile(r"(?:```\w*\s*)?[\[{]")
 _WITHHELD = frozenset({"refusal", "content_filter"})
 
@@ -46,6 +50,8 @@ def read(response: Response | None, answer_format: AnswerFormat, allowed: Sequen
         return Status.FAILED, None
     if response.finish_reason in _WITHHELD:
         return Status.REFUSED, None
+    if len(response.text) > LONGEST:
+        return Status.UNREADABLE, None
     text = whole_characters(response.text).strip()
     if not text:
         return Status.UNREADABLE, None

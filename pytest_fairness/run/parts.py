@@ -182,11 +182,12 @@ class Measured:
 
 @dataclass(frozen=True)
 class Before:
-    """An item's baseline and how far the item has moved from it; everything is empty where there is none."""
+    """An item's baseline, its answers, and how far the item has moved from it; all empty where there is none."""
 
     entry: files.Entry | None = None
     stale: Sequence[str] = ()
     comparison: Comparison | None = None
+    rows: Sequence[Row] = ()
 
 
 def read_all(prompts: Sequence[Prompt], responses: Sequence[Response | FairnessError]) -> list[Answer]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -20,6 +19,7 @@ from pytest_fairness.baseline import files
 from pytest_fairness.baseline.answers import Row
 from pytest_fairness.errors import BaselineStale, FairnessError, NotMeasurable, ProbeError
 from pytest_fairness.records import Answer, Comparison, Measurement, Request, Response
+from pytest_fairness.response.claims import RunId
 from pytest_fairness.response.engine import Engine
 from pytest_fairness.response.store import Store, response_key
 from pytest_fairness.run import floors
@@ -40,12 +40,21 @@ class Run:
         settings: the run's settings.
         started: from when on an answer is fresh, in seconds since the epoch; the same in all processes of a run.
         address: where the embedded model is served, if another process serves it.
+        run: the whole run that this is a part of; one of its own where not given.
     """
 
-    def __init__(self, settings: RunSettings, *, started: float | None = None, address: str | None = None) -> None:
+    def __init__(
+        self,
+        settings: RunSettings,
+        *,
+        started: float | None = None,
+        address: str | None = None,
+        run: Sequence[str] | None = None,
+    ) -> None:
         self.settings = settings
         self.started = time.time() if started is None else started
         self.address = address
+        self.id = RunId(*run) if run else RunId.new()
         self._owner = uuid.uuid4().hex
         self._engines: dict[int, tuple[Target, Engine]] = {}
         self._recorded: dict[str, bool] = {}
@@ -93,12 +102,12 @@ class Run:
     def engine(self, target: Target) -> Engine:
         """The one engine that asks this target."""
         if id(target) not in self._engines:
-            oldest = self._oldest(target)
-            engine = Engine(self.store, target, self.settings, oldest=oldest, owner=self._owner)
+            oldest = self.oldest(target)
+            engine = Engine(self.store, target, self.settings, oldest=oldest, owner=self._owner, run=self.id)
             self._engines[id(target)] = target, engine
         return self._engines[id(target)][1]
 
-    def _oldest(self, target: Target) -> float:
+    def oldest(self, target: Target) -> float:
         """When an answer must have come to count; the same moment in all processes."""
         if self.settings.replay:
             return float("-inf")
@@ -197,7 +206,8 @@ class Run:
         if stale:
             return Before(entry, stale)
         try:
-            return Before(entry, (), self._compare(measured, entry, baseline.answers(entry.generation)))
+            rows = baseline.answers(entry.generation)
+            return Before(entry, (), self._compare(measured, entry, rows), rows)
         except BaselineStale as error:
             return Before(entry, error.parts)
 
@@ -247,7 +257,7 @@ class Run:
         answerable = (request for request in requests if likelihoods.can_be_asked(target, request))
         questions = {response_key(target.identity, request): request for request in answerable}
         new = questions.keys() - self._recorded.keys()
-        recorded = self.store.recorded(new, self._oldest(target)) if new else set()
+        recorded = self.store.recorded(new, self.oldest(target)) if new else set()
         found = {key: key in recorded for key in new}
         self._recorded |= found
         self._news |= found
@@ -263,23 +273,21 @@ class Run:
         self.plan(target, requests)
         return self.engine(target).answers(requests)
 
-    def counts(self) -> dict[str, int]:
-        """How many requests this process sent, how many of these failed, and the tokens of the others."""
-        total: Counter[str] = Counter()
-        for _, engine in self._engines.values():
-            counts = engine.progress()
-            total.update({name: counts[name] for name in ("sent", "failed", "prompt_tokens", "completion_tokens")})
-        return dict(total)
-
     def newly_planned(self) -> dict[str, bool]:
         """The keys of requests planned since this was called last, and whether each was recorded already."""
         news, self._news = self._news, {}
         return news
 
     def stop(self) -> None:
-        """Send nothing more."""
+        """Send nothing more from this process."""
         for _, engine in self._engines.values():
             engine.stop()
+
+    def stop_all(self) -> None:
+        """Send nothing more from any process of the run, at once."""
+        if self.settings.store.exists():
+            self.store.stop_run(self.id)
+        self.stop()
 
     def close(self) -> None:
         """Stop, and give back what was opened."""
