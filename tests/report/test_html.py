@@ -220,7 +220,7 @@ NAMES = st.sampled_from(
 )
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=25, suppress_health_check=list(HealthCheck))
 @given(st.dictionaries(NAMES, ANYTHING, max_size=3))
 def test_details_may_be_anything(details: dict[str, Json]) -> None:
     Page(html.report(report(with_details("of a stranger", details)), {}))
