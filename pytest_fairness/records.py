@@ -73,12 +73,13 @@ class Prompt:
     """A request together with what it stands for in its probe.
 
     `labels` are the probe's own names for the cell: the axes' values, and `prompt` (its number, from `"1"`) where a
-    probe holds several prompts.
+    probe holds several prompts. `choices` are what may be answered, where that is one of few words.
     """
 
     request: Request
     labels: Mapping[str, str]
     trial: int
+    choices: tuple[str, ...] = ()
 
 
 class Status(StrEnum):
@@ -91,6 +92,43 @@ class Status(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Judging:
+    """How a judge model is to read free answers.
+
+    Attributes:
+        question: what was asked, without what was said of anybody, for the judge to be blind to it.
+        choices: one of which an answer may state.
+        votes: how often the judge is asked about each answer; odd.
+    """
+
+    question: str
+    choices: tuple[str, ...]
+    votes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What a judge model read from an answer: its name, and vote by vote the choice, or `None` where it saw none."""
+
+    by: str
+    votes: tuple[str | None, ...]
+
+    @property
+    def majority(self) -> str | None:
+        """The choice that more than half of the votes are for."""
+        return next((vote for vote in self.votes if vote and 2 * self.votes.count(vote) > len(self.votes)), None)
+
+    def to_json(self) -> dict[str, Json]:
+        """Plain JSON, from which `from_json` makes an equal one."""
+        return {"by": self.by, "votes": list(self.votes)}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Json]) -> Self:
+        """What `to_json` wrote."""
+        return cls(data["by"], tuple(data["votes"]))
+
+
+@dataclass(frozen=True, slots=True)
 class Answer:
     """One response, read: the unit of every text audit.
 
@@ -100,7 +138,8 @@ class Answer:
         text: what was written, or `None` where nothing came back.
         status: whether it can be measured.
         content: what was read from the text: a string for `text` and `json` (keys and values joined), a list of strings
-            for `list` and `titles`; `None` unless `status` is `OK`.
+            for `list` and `titles`, one of the choices where there are such; `None` unless `status` is `OK`.
+        judged: what a judge model read, where one was asked; `content` is its majority then.
     """
 
     labels: Mapping[str, str]
@@ -108,6 +147,7 @@ class Answer:
     text: str | None
     status: Status
     content: Json = None
+    judged: Judged | None = None
 
     @property
     def usable(self) -> bool:

@@ -10,6 +10,7 @@ import json
 import shlex
 import sys
 from collections.abc import Generator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,13 +18,14 @@ import pytest
 
 from pytest_fairness.configuration import accept_options, settings_from
 from pytest_fairness.controller import Controller
+from pytest_fairness.dry_run import DryRun
 from pytest_fairness.errors import FairnessError, ProbeError, TargetError
 from pytest_fairness.items import FairnessItem, ProbeFile, Unfair, active_target, shown_alone
 from pytest_fairness.progress import ProgressLine
 from pytest_fairness.records import ItemResult, Json, Request, Response, VerdictName
 from pytest_fairness.report import junit
 from pytest_fairness.report.terminal import failure_text
-from pytest_fairness.run import Before, Measured, ProbeItem, Run, items_of, judge, unjudged
+from pytest_fairness.run import Before, Measured, ProbeItem, Run, items_of, judge, open_judge, unjudged
 from pytest_fairness.target import open_target
 
 if TYPE_CHECKING:
@@ -51,11 +53,12 @@ def start(config: pytest.Config) -> None:
     if worker is None:
         try:
             open_target(settings.target, settings)
+            open_judge(settings)
         except TargetError as error:
             raise pytest.UsageError(str(error)) from error
-        controller = Controller(config, settings)
-        config.pluginmanager.register(controller, "fairness-controller")
-        run = Run(settings, started=controller.started)
+        run = Run(settings)
+        once = DryRun(config, run) if config.getoption("fairness_dry_run") else Controller(config, run)
+        config.pluginmanager.register(once, "fairness-controller")
     else:
         run = Run(settings, **worker["fairness"])
     if str(settings.root) not in sys.path:
@@ -112,6 +115,7 @@ class FairnessSession:
             ProbeError: the file has faults, or its name is taken.
         """
         probe = self.run.load(path)
+        self.run.require_judge(probe)
         other = self._probes.setdefault(probe.name, path)
         if other != path:
             raise ProbeError(
@@ -150,7 +154,7 @@ class FairnessSession:
         result = judge(measured, before, item.nodeid, shlex.join(command))
         more: dict[str, Json] = {"siblings": siblings}
         if self._rebaseline and before.entry is not None:
-            rows = [[dict(row.labels), row.trial, row.text] for row in measured.rows]
+            rows = [[dict(row.labels), row.trial, row.text, row.judged] for row in measured.rows]
             more |= {"entry": before.entry.to_json(), "answers": self.run.store.put_answer_set(rows)}
         self.keep(item, result, measured.target, **more)
         failing = ["failed", "inconclusive"] if self.run.settings.inconclusive == "fail" else ["failed"]
@@ -205,7 +209,7 @@ class FairnessSession:
         peers = (item for item in items if isinstance(item, FairnessItem) and item.target_fixture is definition)
         due = (item for item in peers if item.get_closest_marker("skip") is None and item.part.measurable)
         looks = (item.part.looks[-1 if self._rebaseline else 0] for item in due)
-        self.run.plan(target, [prompt.request for look in looks for prompt in look.prompts])
+        self.run.plan(target, [request for look in looks for request in look.requests])
         self._planned.add(definition)
 
     def _adopt(self, definition: FixtureDef[Any], value: object) -> Target:
@@ -245,8 +249,7 @@ class FairnessSession:
         records = item.stash.get(RECORDS, [])
         if call.when == "call" or error:
             # A report holds whatever is put on it, and takes it along to xdist's controller.
-            counts, planned = self.run.counts(), self.run.newly_planned()
-            vars(report).update(fairness=records, fairness_requests=counts, fairness_planned=planned)
+            vars(report).update(fairness=records, fairness_planned=self.run.newly_planned())
             item.stash[RECORDS] = []
             if call.excinfo is None and _inconclusive(report):
                 _neither_passed_nor_failed(report)
@@ -274,8 +277,12 @@ class FairnessSession:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self) -> None:
-        """Send nothing more, whatever ended the run."""
-        self.run.stop()
+        """Send nothing more, whatever ended the run; the controller's end is that of all workers."""
+        if hasattr(self.config, "workerinput"):
+            self.run.stop()
+        else:
+            with suppress(FairnessError):  # the store is broken: those who wanted something of it have said so
+                self.run.stop_all()
 
     def pytest_unconfigure(self) -> None:
         """Give back what was opened."""

@@ -10,6 +10,20 @@ DEFAULT_TARGET = "local"
 
 
 @dataclass(frozen=True, slots=True)
+class Price:
+    """What a model costs.
+
+    Attributes:
+        model: the target as the user names it, with or without what stands before its first colon.
+        prompt, completion: price of a million tokens, in whatever currency.
+    """
+
+    model: str
+    prompt: float
+    completion: float
+
+
+@dataclass(frozen=True, slots=True)
 class RunSettings:
     """One run's settings, resolved: options before environment before ini file before defaults; paths are absolute.
 
@@ -17,6 +31,8 @@ class RunSettings:
         root: pytest's rootdir, or the current folder outside pytest.
         target: who is audited, as the user named it.
         base_url: endpoint of an `openai:` target, or `None` for OpenAI's own.
+        judge: target of the judge model, or `None` where none is named.
+        judge_base_url: endpoint of an `openai:` judge; `None` for that of the target.
         target_version: names the version of a `python:` or `http` target, so that its answers are reused.
         concurrency: most requests in flight, all processes together.
         trials: overrides every probe's `trials`.
@@ -30,11 +46,15 @@ class RunSettings:
         inconclusive: what an inconclusive item counts as.
         timeout: seconds one request may take.
         give_up: seconds without one successful answer after which the rest is given up.
+        max_requests: most requests that the run may send, all processes together; every try counts.
+        prices: what models cost.
     """
 
     root: Path
     target: str = DEFAULT_TARGET
     base_url: str | None = None
+    judge: str | None = None
+    judge_base_url: str | None = None
     target_version: str | None = None
     concurrency: int = 16
     trials: int | None = None
@@ -48,3 +68,10 @@ class RunSettings:
     inconclusive: Literal["warn", "fail"] = "warn"
     timeout: float = 120.0
     give_up: float = 120.0
+    max_requests: int | None = None
+    prices: tuple[Price, ...] = ()
+
+    def price_of(self, target: str) -> Price | None:
+        """What a target costs, where that is known."""
+        named = (target, target.partition(":")[2])
+        return next((price for price in self.prices if price.model in named), None)

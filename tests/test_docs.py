@@ -22,7 +22,7 @@ from pytest_fairness.errors import ProbeError
 from tests.servers import Body, ChatServer, Messages
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", ROOT / "SECURITY.md", *sorted((ROOT / "docs").glob("*.md"))]
 README, GUIDE, CI = ROOT / "README.md", ROOT / "docs" / "guide.md", ROOT / "docs" / "ci.md"
 
 

@@ -13,6 +13,12 @@ from pytest_fairness.audit.base import Audit
 from pytest_fairness.probe.settings import AuditSettings
 
 AUDITS: dict[str, dict[str, str]] = {
+    "counterfactual": {
+        "flip_rate": "pytest_fairness.audit.flip_rate:FlipRate",
+        "demographic_parity": "pytest_fairness.audit.groups:DemographicParity",
+        "equalized_odds": "pytest_fairness.audit.groups:EqualizedOdds",
+        "accuracy": "pytest_fairness.audit.groups:Accuracy",
+    },
     "generation": {
         "marked_words": "pytest_fairness.audit.marked_words:MarkedWords",
         "svm": "pytest_fairness.audit.svm:Svm",

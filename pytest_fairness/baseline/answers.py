@@ -20,6 +20,7 @@ from jsonschema import Draft7Validator
 
 from pytest_fairness.atomic import replace_file
 from pytest_fairness.errors import BaselineError
+from pytest_fairness.records import Json
 
 _ROW = Draft7Validator(
     {
@@ -30,6 +31,15 @@ _ROW = Draft7Validator(
             "labels": {"type": "object", "additionalProperties": {"type": "string"}},
             "trial": {"type": "integer", "minimum": 0},
             "text": {"type": ["string", "null"]},
+            "judged": {
+                "type": "object",
+                "required": ["by", "votes"],
+                "properties": {
+                    "by": {"type": "string"},
+                    "votes": {"type": "array", "items": {"type": ["string", "null"]}},
+                },
+                "additionalProperties": False,
+            },
         },
         "additionalProperties": False,
     }
@@ -38,11 +48,15 @@ _ROW = Draft7Validator(
 
 @dataclass(frozen=True)
 class Row:
-    """One answer of a baseline as the target wrote it; `text` is `None` where nothing came back."""
+    """One answer of a baseline as the target wrote it; `text` is `None` where nothing came back.
+
+    `judged` is what a judge model read from it, as `Judged.to_json` writes it, where one was asked.
+    """
 
     labels: Mapping[str, str]
     trial: int
     text: str | None
+    judged: Mapping[str, Json] | None = None
 
 
 def read_answers(path: Path) -> dict[str, list[Row]] | None:
@@ -72,7 +86,7 @@ def read_answers(path: Path) -> dict[str, list[Row]] | None:
             raise damaged(path, f"is not JSON ({error})", number) from error
         for fault in _ROW.iter_errors(row):
             raise damaged(path, f"is not an answer ({fault.json_path}: {fault.message[:160]})", number)
-        generations.setdefault(row["generation"], []).append(Row(row["labels"], row["trial"], row["text"]))
+        generations.setdefault(row["generation"], []).append(_row(row))
     for generation, rows in generations.items():
         try:
             rows[:] = sorted_rows(rows)
@@ -157,8 +171,13 @@ def _holds(path: Path, content: bytes) -> bool:
         return False
 
 
+def _row(data: Mapping[str, Json]) -> Row:
+    return Row(data["labels"], data["trial"], data["text"], data.get("judged"))
+
+
 def _json(row: Row) -> dict[str, object]:
-    return {"labels": dict(row.labels), "trial": row.trial, "text": row.text}
+    judged = {} if row.judged is None else {"judged": dict(row.judged)}
+    return {"labels": dict(row.labels), "trial": row.trial, "text": row.text, **judged}
 
 
 def _line(row: Row) -> str:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pytest_fairness.probe.asking import follow_ups, prompts, shape
     from pytest_fairness.probe.coreference import CoreferenceProbe
+    from pytest_fairness.probe.counterfactual import CounterfactualProbe
     from pytest_fairness.probe.generation import GenerationProbe
     from pytest_fairness.probe.loader import load, parse
     from pytest_fairness.probe.models import Probe
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CoreferenceProbe",
+    "CounterfactualProbe",
     "GenerationProbe",
     "Probe",
     "RecommendationProbe",
@@ -37,6 +39,7 @@ __all__ = [
 
 _HOMES = {
     "CoreferenceProbe": "pytest_fairness.probe.coreference",
+    "CounterfactualProbe": "pytest_fairness.probe.counterfactual",
     "GenerationProbe": "pytest_fairness.probe.generation",
     "Probe": "pytest_fairness.probe.models",
     "RecommendationProbe": "pytest_fairness.probe.recommendation",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pytest_fairness.probe.coreference import CoreferenceProbe
+from pytest_fairness.probe.counterfactual import CounterfactualProbe
 from pytest_fairness.probe.generation import GenerationProbe
 from pytest_fairness.probe.recommendation import RecommendationProbe
 from pytest_fairness.probe.stereotype import StereotypeProbe
@@ -16,8 +17,6 @@ KINDS: dict[str, type[Probe]] = {
     "generation": GenerationProbe,
     "recommendation": RecommendationProbe,
     "coreference": CoreferenceProbe,
+    "counterfactual": CounterfactualProbe,
     "stereotype": StereotypeProbe,
 }
-
-ANNOUNCED = ("counterfactual",)
-"""Kinds whose names are taken, and which this version does not read."""

@@ -15,7 +15,7 @@ from pytest_fairness import records
 from pytest_fairness.probe.faults import Fault, quoted
 from pytest_fairness.probe.settings import AuditSettings, ProbeModel
 from pytest_fairness.probe.stages import GrowingTrials, Stage, Trials, doubling, most
-from pytest_fairness.records import Answer, AnswerFormat, Json, Prompt
+from pytest_fairness.records import Answer, AnswerFormat, Json, Judging, Prompt
 
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"
 IDENTIFIER = r"^[A-Za-z_][A-Za-z0-9_]{0,99}$"
@@ -148,6 +148,7 @@ class ResponsesSettings(ProbeModel):
         description="The probe's names to the file's columns; equal names need no entry. generation: the axes, text, "
         "trial, prompt. recommendation: entity, attribute, value, items, rank, trial, domain. coreference: item, "
         "first, pronoun, text, trial, masculine, feminine; of WinoBias sentences line, version, text, trial. "
+        "counterfactual: id, the flipped attributes, answer, truth, trial. "
         "stereotype: case, group, text, trial.",
     )
     strata: tuple[Line, ...] = Field(
@@ -239,6 +240,16 @@ class Probe(ProbeModel):
     def answer_format(self) -> AnswerFormat:
         """How answers are read."""
         return "text"
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """What may be answered, where that is one of few words and no judge reads it."""
+        return ()
+
+    @property
+    def judging(self) -> Judging | None:
+        """How a judge model reads the answers, where one does."""
+        return None
 
     def stages(self) -> list[Stage]:
         """How much is asked until an item is looked at for the first time, the second time and so on; at least one."""

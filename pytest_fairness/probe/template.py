@@ -15,7 +15,7 @@ MAX_FAULTS = 50
 """Most different faults that are named in one prompt."""
 
 _TOKEN = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 _LITERAL = "a brace that is meant as such is written {{ or }}"
 
 

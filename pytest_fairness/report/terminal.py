@@ -13,6 +13,7 @@ from functools import partial
 
 from pytest_fairness.records import Json, VerdictName
 from pytest_fairness.report.drivers import Item, evidence, failure_text
+from pytest_fairness.report.forecast import money
 from pytest_fairness.report.text import cut, escaped, number, pad, printable, width_of, wrap
 
 __all__ = ["Line", "accept_command", "failure_text", "summary"]
@@ -46,7 +47,12 @@ class Line:
 
 
 def summary(
-    document: Mapping[str, Json], width: int = 80, *, options: Sequence[str] = (), root: str = ""
+    document: Mapping[str, Json],
+    width: int = 80,
+    *,
+    options: Sequence[str] = (),
+    root: str = "",
+    retried: float = 0,
 ) -> list[Line]:
     """The summary of one run: a table a probe, what drove the failures, what was sent, and how to accept it all.
 
@@ -56,6 +62,7 @@ def summary(
         options: of the command that accepts the changes, those that chose what was asked of whom
             (`["--fairness-target", "openai:gpt-5"]`).
         root: path from where the user typed the command to the folder that node ids begin in; empty if it is the same.
+        retried: further tries of the requests that were sent.
     """
     width = max(width, NARROWEST)
     items: list[Item] = sorted(document["items"], key=_rank)
@@ -65,7 +72,7 @@ def summary(
     for probe in sorted({item["probe"] for item in items}):
         lines += _table([item for item in items if item["probe"] == probe], document["target"], width)
     lines += _explanations(items, width)
-    lines += _counts(document, width)
+    lines += _counts(document, width, retried)
     lines += _acceptance(items, accept_command(items, options, root), width)
     return lines
 
@@ -171,7 +178,7 @@ def _other_targets(items: Sequence[Item], target: str) -> list[str]:
 
 
 def _explanations(items: Sequence[Item], width: int) -> list[Line]:
-    """Failures in full, inconclusive items with their reasons, errors by reason; missing baselines need none."""
+    """Failures in full, inconclusive and blind items with their reasons, errors by reason."""
     several_probes = len({item["probe"] for item in items}) > 1
     name = partial(_named, several_probes=several_probes)
     without = [item for item in items if item["verdict"] == VerdictName.NO_BASELINE]
@@ -187,7 +194,9 @@ def _explanations(items: Sequence[Item], width: int) -> list[Line]:
         more = f" and {len(without) - 1} more have" if len(without) > 1 else " has"
         lines += _paragraph(f"{name(without[0])}{more} no baseline and no limit to be held to.", width, {"red": True})
     for item in items:
-        if item["verdict"] == VerdictName.INCONCLUSIVE:
+        # What passes because nothing is told apart says nothing of fairness, and a table shows a pass.
+        blind = item["verdict"] == VerdictName.PASS and item["details"].get("insensitive")
+        if item["verdict"] == VerdictName.INCONCLUSIVE or blind:
             lines += _paragraph(f"{name(item)}: {_reason(item)}", width, {"yellow": True})
     errors: dict[str, list[str]] = defaultdict(list)
     for item in items:
@@ -216,11 +225,13 @@ def _reason(item: Item) -> str:
 # What was sent, and what to do
 
 
-def _counts(document: Mapping[str, Json], width: int) -> list[Line]:
+def _counts(document: Mapping[str, Json], width: int, retried: float) -> list[Line]:
     requests, counts = document["requests"], document["summary"]
     failed = f", {requests['failed']:,} failed" if requests["failed"] else ""
     tokens = f"{requests['prompt_tokens']:,} prompt and {requests['completion_tokens']:,} completion tokens"
-    sent = f"requests: {requests['sent']:,} sent, {requests['reused']:,} reused{failed}; {tokens}"
+    again = f" ({retried:,.0f} tr{'y' if retried == 1 else 'ies'} more)" if retried else ""
+    cost = "" if requests["cost"] is None else f"; cost {money(requests['cost'])}"
+    sent = f"requests: {requests['sent']:,} sent{again}, {requests['reused']:,} reused{failed}; {tokens}{cost}"
     audits = f"audits: {counts['passed']} passed, {counts['failed']} failed, {counts['inconclusive']} inconclusive"
     if counts["errors"]:
         audits += f", {counts['errors']} error{'s' if counts['errors'] > 1 else ''}"

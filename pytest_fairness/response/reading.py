@@ -6,11 +6,15 @@ Everything here is by rule and in one pass, and takes any text whatever: an answ
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from pytest_fairness.records import Answer, AnswerFormat, Json, Prompt, Response, Status
-from pytest_fairness.response import json_in_text, lists, titles
+from pytest_fairness.response import choices, json_in_text, lists, titles
 from pytest_fairness.response.refusals import is_refusal
+
+LONGEST = 200_000
+"""Characters of the longest answer that is read: no model is asked for more, and one that runs away would have every
+audit count its words for minutes. What is longer is kept, and counts as unreadable."""
 
 _JSON_BEGINS = re.compile(r"(?:```\w*\s*)?[\[{]")
 _WITHHELD = frozenset({"refusal", "content_filter"})
@@ -23,30 +27,33 @@ def answer(prompt: Prompt, response: Response | None) -> Answer:
         prompt: what was asked.
         response: what came back, or `None` where nothing did.
     """
-    status, content = read(response, prompt.request.answer_format)
+    status, content = read(response, prompt.request.answer_format, prompt.choices)
     text = None if response is None else response.text
     return Answer(labels=prompt.labels, trial=prompt.trial, text=text, status=status, content=content)
 
 
-def read(response: Response | None, answer_format: AnswerFormat) -> tuple[Status, Json]:
+def read(response: Response | None, answer_format: AnswerFormat, allowed: Sequence[str] = ()) -> tuple[Status, Json]:
     """What became of a response, and what was read from it.
 
     Args:
         response: what came back, or `None` where nothing did.
         answer_format: what was asked for.
+        allowed: the choices of which one was asked for, if any.
 
     Returns:
-        The status, and where it is `OK` the content: a string for `text` and `json`, strings for `list` and `titles`;
-        else `None`.
+        The status, and where it is `OK` the content: a string for `text` and `json`, strings for `list` and `titles`,
+        one of the choices where there are such; else `None`.
     """
     if response is None:
         return Status.FAILED, None
     if response.finish_reason in _WITHHELD:
         return Status.REFUSED, None
+    if len(response.text) > LONGEST:
+        return Status.UNREADABLE, None
     text = whole_characters(response.text).strip()
     if not text:
         return Status.UNREADABLE, None
-    content, refused = _READERS[answer_format](text)
+    content, refused = _choice(text, allowed) if allowed else _READERS[answer_format](text)
     if refused:
         return Status.REFUSED, None
     return (Status.OK, content) if content else (Status.UNREADABLE, None)
@@ -96,6 +103,14 @@ def _items(text: str, unstructured: Callable[[str], list[str]]) -> list[str]:
 
 def _text(text: str) -> tuple[str, bool]:
     return text, is_refusal(text)
+
+
+def _choice(text: str, allowed: Sequence[str]) -> tuple[str | None, bool]:
+    # "No, I can't help with that" declines, and denies nobody anything.
+    if is_refusal(choices.first_sentence(text, allowed)):
+        return None, True
+    found = choices.read(text, allowed)
+    return found, found is None and is_refusal(text)
 
 
 _READERS: dict[AnswerFormat, Callable[[str], tuple[Json, bool]]] = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pytest_fairness.run.alone import Audited, audit
+from pytest_fairness.run.judging import open_judge
 from pytest_fairness.run.parts import LEVEL, Before, Measured, ProbeItem, items_of, read_all
 from pytest_fairness.run.process import Run
 from pytest_fairness.run.results import judge, unjudged
@@ -17,6 +18,7 @@ __all__ = [
     "audit",
     "items_of",
     "judge",
+    "open_judge",
     "read_all",
     "unjudged",
 ]

@@ -53,7 +53,7 @@ def audit(probe: str | Path, target: str | Application | Target = DEFAULT_TARGET
 
     Raises:
         ProbeError: the probe file has faults.
-        TargetError: nobody of that name can be audited.
+        TargetError: nobody of that name can be audited, or asked as judge.
         TypeError: an unknown setting.
     """
     path = Path(probe).absolute()
@@ -65,11 +65,12 @@ def audit(probe: str | Path, target: str | Application | Target = DEFAULT_TARGET
     chosen = RunSettings(**{"root": root, "target": named, **settings})
     with Run(replace(chosen, store=root / chosen.store)) as run:
         loaded = run.load(path)
+        run.require_judge(loaded)
         parts = items_of(loaded, run.settings.trials)
         asked = None
         if loaded.responses is None:
             asked = run.target_of(target, "target")
-            run.plan(asked, [prompt.request for part in parts if part.measurable for prompt in part.prompts])
+            run.plan(asked, [request for part in parts if part.measurable for request in part.requests])
         return [_audited(run, part, asked) for part in parts]
 
 

@@ -16,8 +16,8 @@ from pytest_fairness.baseline import files
 from pytest_fairness.baseline.answers import Row
 from pytest_fairness.errors import AnswersMissing, FairnessError, ModelError, RequestFailed
 from pytest_fairness.probe.stages import Stage
-from pytest_fairness.records import Answer, Comparison, Measurement, Prompt, Request, Response
-from pytest_fairness.response import classifier, reading
+from pytest_fairness.records import Answer, Comparison, Judged, Measurement, Prompt, Request, Response
+from pytest_fairness.response import classifier, judging, reading
 from pytest_fairness.response.classifier import Classifier
 
 EVERYTHING = Stage()
@@ -77,6 +77,14 @@ class ProbeItem:
         return [replace(self, item=item, stage=stage) for stage in stages]
 
     @property
+    def requests(self) -> list[Request]:
+        """What is sent for it as far as is known; nothing where that cannot be said, which its set-up tells."""
+        try:
+            return [prompt.request for prompt in self.prompts]
+        except FairnessError:
+            return []
+
+    @property
     def shape(self) -> Mapping[str, str]:
         """Everything that shapes the item's prompts and their reading, by readable name."""
         model = {} if self.classifier is None else {"model": self.classifier.identity}
@@ -116,14 +124,16 @@ class ProbeItem:
 
     def read(self, row: Row) -> Answer:
         """A baseline's answer, read as one of today's is."""
-        prompt = Prompt(Request("", answer_format=self.probe.answer_format), row.labels, row.trial)
-        return reading.answer(prompt, None if row.text is None else Response(row.text))
+        request = Request("", answer_format=self.probe.answer_format)
+        prompt = Prompt(request, row.labels, row.trial, self.probe.choices)
+        answer = reading.answer(prompt, None if row.text is None else Response(row.text))
+        return answer if row.judged is None else judging.decided(answer, Judged.from_json(row.judged))
 
     def row(self, answer: Answer) -> Row:
         """An answer as baselines keep it."""
-        row = Row(dict(answer.labels), answer.trial, answer.text)
+        row = Row(dict(answer.labels), answer.trial, answer.text, answer.judged.to_json() if answer.judged else None)
         # The target may have said that it refused, which its text does not show: such an answer stays missing.
-        return row if self.read(row).status is answer.status else replace(row, text=None)
+        return row if self.read(row).status is answer.status else replace(row, text=None, judged=None)
 
 
 def items_of(probe: Probe, trials: int | None = None) -> list[ProbeItem]:
@@ -214,6 +224,12 @@ def key_of(what: str, part: ProbeItem, *answers: Sequence[Answer]) -> str:
 def lines_of(answers: Sequence[Answer]) -> list[str]:
     """The answers in an order of their own, as text that equals where they do."""
     return sorted(
-        json.dumps([dict(answer.labels), answer.trial, answer.status, answer.text], sort_keys=True)
+        json.dumps(
+            [
+                *(dict(answer.labels), answer.trial, answer.status, answer.text),
+                *((answer.judged.to_json(),) if answer.judged else ()),
+            ],
+            sort_keys=True,
+        )
         for answer in answers
     )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -18,11 +17,13 @@ from pytest_fairness.audit import registry
 from pytest_fairness.audit.base import Probe
 from pytest_fairness.baseline import files
 from pytest_fairness.baseline.answers import Row
-from pytest_fairness.errors import BaselineStale, FairnessError, NotMeasurable
+from pytest_fairness.errors import BaselineStale, FairnessError, NotMeasurable, ProbeError
 from pytest_fairness.records import Answer, Comparison, Measurement, Request, Response
+from pytest_fairness.response.claims import RunId
 from pytest_fairness.response.engine import Engine
 from pytest_fairness.response.store import Store, response_key
 from pytest_fairness.run import floors
+from pytest_fairness.run.judging import judged, open_judge
 from pytest_fairness.run.parts import Before, Measured, ProbeItem, key_of, lines_of, read_all
 from pytest_fairness.run.results import settled
 from pytest_fairness.run.scoring import scored
@@ -39,12 +40,21 @@ class Run:
         settings: the run's settings.
         started: from when on an answer is fresh, in seconds since the epoch; the same in all processes of a run.
         address: where the embedded model is served, if another process serves it.
+        run: the whole run that this is a part of; one of its own where not given.
     """
 
-    def __init__(self, settings: RunSettings, *, started: float | None = None, address: str | None = None) -> None:
+    def __init__(
+        self,
+        settings: RunSettings,
+        *,
+        started: float | None = None,
+        address: str | None = None,
+        run: Sequence[str] | None = None,
+    ) -> None:
         self.settings = settings
         self.started = time.time() if started is None else started
         self.address = address
+        self.id = RunId(*run) if run else RunId.new()
         self._owner = uuid.uuid4().hex
         self._engines: dict[int, tuple[Target, Engine]] = {}
         self._recorded: dict[str, bool] = {}
@@ -64,6 +74,19 @@ class Run:
         """The target that the settings name."""
         return open_target(self.settings.target, self.settings, self.address)
 
+    @cached_property
+    def judge(self) -> Target | None:
+        """The judge model that the settings name."""
+        return open_judge(self.settings, self.address)
+
+    def require_judge(self, probe: Probe) -> None:
+        """Raise `ProbeError` where a probe's answers are read by a judge, and the settings name none."""
+        if probe.judging is not None and self.settings.judge is None:
+            raise ProbeError(
+                f"{probe.path}: its answers are read by a judge model (`answer: {{judge: true}}`), and none is named: "
+                "set `fairness_judge` in the ini file, for instance `fairness_judge = openai:MODEL`"
+            )
+
     def target_of(self, value: object, name: str) -> Target:
         """Whoever a user handed over: a target's name, a callable, or a target as it is.
 
@@ -79,12 +102,12 @@ class Run:
     def engine(self, target: Target) -> Engine:
         """The one engine that asks this target."""
         if id(target) not in self._engines:
-            oldest = self._oldest(target)
-            engine = Engine(self.store, target, self.settings, oldest=oldest, owner=self._owner)
+            oldest = self.oldest(target)
+            engine = Engine(self.store, target, self.settings, oldest=oldest, owner=self._owner, run=self.id)
             self._engines[id(target)] = target, engine
         return self._engines[id(target)][1]
 
-    def _oldest(self, target: Target) -> float:
+    def oldest(self, target: Target) -> float:
         """When an answer must have come to count; the same moment in all processes."""
         if self.settings.replay:
             return float("-inf")
@@ -103,12 +126,20 @@ class Run:
         if target is None:
             if id(part.probe) not in self._rows:
                 self._rows[id(part.probe)] = part.probe, probes.rows(part.probe)
-            return [answer for answer in self._rows[id(part.probe)][1] if part.uses(answer.labels)]
+            return self._read(part, [answer for answer in self._rows[id(part.probe)][1] if part.uses(answer.labels)])
         prompts, responses = list(part.prompts), self.ask(target, [prompt.request for prompt in part.prompts])
         while more := part.follow_ups(answers := read_all(prompts, responses)):
             prompts += more
             responses += self.ask(target, [prompt.request for prompt in more])
-        return answers
+        return self._read(part, answers)
+
+    def _read(self, part: ProbeItem, answers: list[Answer]) -> list[Answer]:
+        """The answers as the judge reads them, where one does."""
+        judging = part.probe.judging
+        if judging is None:
+            return answers
+        self.require_judge(part.probe)
+        return judged(answers, judging, cast("Target", self.judge), self.ask)
 
     def measure(self, part: ProbeItem, target: Target | None) -> Measured:
         """Ask, wait and measure, each of them only where it was not done before.
@@ -224,7 +255,7 @@ class Run:
         """Have these requests asked in the background, in their order; see `Engine.plan`."""
         questions = {response_key(target.identity, request): request for request in requests}
         new = questions.keys() - self._recorded.keys()
-        recorded = self.store.recorded(new, self._oldest(target)) if new else set()
+        recorded = self.store.recorded(new, self.oldest(target)) if new else set()
         found = {key: key in recorded for key in new}
         self._recorded |= found
         self._news |= found
@@ -235,23 +266,21 @@ class Run:
         self.plan(target, requests)
         return self.engine(target).answers(requests)
 
-    def counts(self) -> dict[str, int]:
-        """How many requests this process sent, how many of these failed, and the tokens of the others."""
-        total: Counter[str] = Counter()
-        for _, engine in self._engines.values():
-            counts = engine.progress()
-            total.update({name: counts[name] for name in ("sent", "failed", "prompt_tokens", "completion_tokens")})
-        return dict(total)
-
     def newly_planned(self) -> dict[str, bool]:
         """The keys of requests planned since this was called last, and whether each was recorded already."""
         news, self._news = self._news, {}
         return news
 
     def stop(self) -> None:
-        """Send nothing more."""
+        """Send nothing more from this process."""
         for _, engine in self._engines.values():
             engine.stop()
+
+    def stop_all(self) -> None:
+        """Send nothing more from any process of the run, at once."""
+        if self.settings.store.exists():
+            self.store.stop_run(self.id)
+        self.stop()
 
     def close(self) -> None:
         """Stop, and give back what was opened."""

@@ -116,8 +116,9 @@ def test_the_shipped_schema_is_that_of_the_models(place: str) -> None:
     assert found == expected, REGENERATE
 
 
-def test_the_page_on_probes_explains_every_key() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "probes.md").read_text(encoding="utf-8")
+def test_the_pages_on_probes_explain_every_key() -> None:
+    docs = Path(__file__).parents[2] / "docs"
+    page = "".join((docs / name).read_text(encoding="utf-8") for name in ("probes.md", "counterfactual.md"))
     own = set(json_schema({})["definitions"]) | {"generation.jsd"}
     definitions = json_schema(registry.settings_models())["definitions"]
     keys = {key for name in own for key in definitions[name].get("properties", {})}

@@ -1,0 +1,148 @@
+"""Decisions about records: answers put together by record, and what all audits of them share."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import ClassVar, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pytest_fairness.audit.base import AuditItem, Direction, Probe
+from pytest_fairness.audit.units import UnitAudit
+from pytest_fairness.errors import BaselineStale
+from pytest_fairness.probe import judge_prompt
+from pytest_fairness.probe.counterfactual import FLIPPED, OWN
+from pytest_fairness.probe.settings import AuditSettings
+from pytest_fairness.records import Answer, Comparison, Json, Measurement
+from pytest_fairness.stats import normal
+
+Floats = NDArray[np.float64]
+Draws = dict[int, Answer]
+"""Answers by trial."""
+
+
+SHOWN_DISPUTES = 10
+SHOWN_TEXT = 200
+
+SettingsT = TypeVar("SettingsT", bound=AuditSettings)
+
+
+@dataclass
+class Decided:
+    """The answers about one record: as it is, asked again, and by the value that it was flipped to."""
+
+    labels: Mapping[str, str]
+    own: Draws = field(default_factory=dict)
+    again: Draws = field(default_factory=dict)
+    flipped: dict[str, Draws] = field(default_factory=dict)
+
+
+def by_record(answers: Iterable[Answer]) -> dict[str, Decided]:
+    """The answers of one item by record, in the order of the records' names."""
+    found: dict[str, Decided] = {}
+    for answer in answers:
+        labels = answer.labels
+        decided = found.setdefault(labels["record"], Decided(labels))
+        if labels["form"] == FLIPPED:
+            decided.flipped.setdefault(labels["to"], {})[answer.trial] = answer
+        else:
+            (decided.own if labels["form"] == OWN else decided.again)[answer.trial] = answer
+    return {record: found[record] for record in sorted(found)}
+
+
+class RecordAudit(UnitAudit[SettingsT]):
+    """An audit of decisions about records, one item for each attribute that is flipped."""
+
+    kind: ClassVar[str] = "counterfactual"
+    counted: ClassVar[str] = "records"
+    usable: ClassVar[str] = "have all their answers"
+    better: ClassVar[Direction] = "lower"
+    unit: ClassVar[str] = ""
+    default_tolerance: ClassVar[float] = 0.05
+    forms: ClassVar[tuple[str, ...]] = (OWN,)
+    """Which of the answers about a record are measured."""
+
+    def items(self, probe: Probe, settings: SettingsT) -> list[AuditItem[SettingsT]]:
+        """One item an attribute."""
+        return [AuditItem(self.name, name, {"attribute": name}, settings) for name in probe.flips]
+
+    def uses(self, probe: Probe, item: AuditItem[SettingsT], labels: Mapping[str, str]) -> bool:
+        """The answers about records that have one of the attribute's values."""
+        attribute = item.labels["attribute"]
+        return (
+            labels["form"] in self.forms
+            and labels.get(attribute) in probe.flips[attribute].values
+            and labels.get("attribute", attribute) == attribute
+        )
+
+    def measure(self, probe: Probe, item: AuditItem[SettingsT], answers: Sequence[Answer]) -> Measurement:
+        """See `Audit.measure`; an interval that is no wider than nothing gives way to that of the standard error."""
+        measurement = super().measure(probe, item, answers)
+        interval, error = measurement.interval, measurement.standard_error
+        if interval is not None and error is not None and interval[1] - interval[0] < error:
+            interval = normal.interval(measurement.value, error)
+        return replace(measurement, interval=interval)
+
+    def compare(
+        self, probe: Probe, item: AuditItem[SettingsT], now: Sequence[Answer], then: Sequence[Answer]
+    ) -> Comparison:
+        """See `UnitAudit.compare`; answers that different judges read are not compared.
+
+        Raises:
+            BaselineStale: another judge read the baseline's answers.
+        """
+        judges = [{answer.judged.by for answer in run if answer.judged} for run in (now, then)]
+        if judges[0] != judges[1]:
+            raise BaselineStale(["judge model"])
+        return super().compare(probe, item, now, then)
+
+    def comparable(self, now: Sequence[Answer], then: Sequence[Answer]) -> tuple[Sequence[Answer], Sequence[Answer]]:
+        """As many draws of both, as more of them make a gap smaller."""
+        draws = min(max((answer.trial for answer in run), default=0) for run in (now, then))
+        first, second = ([answer for answer in run if answer.trial <= draws] for run in (now, then))
+        return first, second
+
+    def insensitive(self, measurement: Measurement) -> str:
+        """What is to be said of a system that answers the same to everything; empty of any other."""
+        same = measurement.details.get("insensitive")
+        return f"; every answer is {same!r}: it is insensitive to the records, which shows no fairness" if same else ""
+
+
+def common_details(probe: Probe, answers: Sequence[Answer]) -> dict[str, Json]:
+    """Whether all answers are the same, and how the judge read them where one did."""
+    contents = {answer.content for answer in answers if answer.usable}
+    return {
+        "insensitive": next(iter(contents)) if len(contents) == 1 else None,
+        **_judge(probe, answers),
+    }
+
+
+def _judge(probe: Probe, answers: Sequence[Answer]) -> dict[str, Json]:
+    judged = [answer for answer in answers if answer.judged]
+    if probe.judging is None or not judged:
+        return {}
+    disputed = sorted(
+        ((answer.text or "")[:SHOWN_TEXT], list(answer.judged.votes))
+        for answer in judged
+        if answer.judged and len({*answer.judged.votes}) > 1
+    )
+    return {
+        "judge": {
+            "model": ", ".join(sorted({answer.judged.by for answer in judged if answer.judged})),
+            "prompt": judge_prompt.filled(probe.judging, "ANSWER"),
+            "votes": probe.judging.votes,
+            "answers": len(judged),
+            "disagreements": len(disputed),
+            "disputed": [{"text": text, "votes": votes} for text, votes in disputed[:SHOWN_DISPUTES]],
+        }
+    }
+
+
+def counts(groups: Sequence[str], pairs: Iterable[tuple[str, Answer]]) -> tuple[dict[str, int], dict[str, int]]:
+    """How many answers can be measured, and how many cannot, by group."""
+    seen = [(group, answer.usable) for group, answer in pairs]
+    usable, absent = (Counter(group for group, there in seen if there is wanted) for wanted in (True, False))
+    return {group: usable[group] for group in groups}, {group: absent[group] for group in groups}

@@ -1,0 +1,56 @@
+"""The judge model that reads free answers: who it is, and asking it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from pytest_fairness.errors import AnswersMissing, FairnessError, RequestFailed, TargetError
+from pytest_fairness.records import Answer, Judged, Judging, Request, Response
+from pytest_fairness.response import judging as reading
+from pytest_fairness.settings import RunSettings
+from pytest_fairness.target import open_target
+from pytest_fairness.target.base import Target
+
+Ask = Callable[[Target, Sequence[Request]], list[Response | FairnessError]]
+
+
+def open_judge(settings: RunSettings, address: str | None = None) -> Target | None:
+    """The judge that the settings name, not asked anything yet; `None` where they name none.
+
+    Args:
+        settings: the run's.
+        address: where the embedded model is served, if another process serves it.
+
+    Raises:
+        TargetError: nothing is known by that name.
+    """
+    judge = settings.judge
+    if judge is None:
+        return None
+    settings = replace(settings, base_url=settings.judge_base_url or settings.base_url)
+    # What is served elsewhere is the model that is audited.
+    served = address if judge == settings.target else None
+    try:
+        return open_target(judge, settings, served)
+    except TargetError as error:
+        raise TargetError(str(error).replace("--fairness-target", "fairness_judge")) from error
+
+
+def judged(answers: Sequence[Answer], judging: Judging, judge: Target, ask: Ask) -> list[Answer]:
+    """The answers as the judge reads them; blocks until it has answered.
+
+    Raises:
+        FairnessError: votes that could have been had are missing: not recorded, given up, or none came at all.
+    """
+    asked = reading.requests(judging, answers)
+    votes = ask(judge, [request for requests in asked for request in requests])
+    errors = [vote for vote in votes if isinstance(vote, FairnessError)]
+    for error in errors:
+        if not isinstance(error, RequestFailed) or len(errors) == len(votes):
+            raise AnswersMissing(f"the judge {judge.name} (fairness_judge) did not answer: {error}") from error
+    named = iter([reading.vote(judging, None if isinstance(vote, FairnessError) else vote) for vote in votes])
+    return [
+        reading.decided(answer, Judged(judge.name, tuple(next(named) for _ in requests))) if requests else answer
+        for answer, requests in zip(answers, asked, strict=True)
+    ]

@@ -1,0 +1,73 @@
+"""Gaps between groups in shares: how far the group furthest ahead is from the one furthest behind.
+
+A share is hits over size. Where a group has no size its share is not defined: it is NaN and left out, and never taken
+for 0. A gap is defined where at least two groups have a share.
+"""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+DRAWS_AT_ONCE = 2**22
+
+
+def shares(hits: Floats, sizes: Floats) -> Floats:
+    """(..., groups) hits over sizes; NaN where a size is 0."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found: Floats = np.where(sizes > 0, hits / sizes, np.nan)
+    return found
+
+
+def gap(rates: Floats) -> Floats:
+    """Largest minus smallest of (..., groups), of those that are defined; NaN where there are not two.
+
+    Of the shares of positive answers it is the demographic parity difference.
+    """
+    with warnings.catch_warnings():
+        # That all of some draw are NaN, which is what it is to give.
+        warnings.simplefilter("ignore", RuntimeWarning)
+        found = np.nanmax(rates, axis=-1) - np.nanmin(rates, axis=-1)
+    defined = np.count_nonzero(~np.isnan(rates), axis=-1)
+    return np.where(defined >= 2, found, np.nan)
+
+
+def odds_gap(rates: Floats) -> Floats:
+    """The larger of two gaps: in true positive and in false positive rates (Hardt, Price and Srebro 2016).
+
+    Args:
+        rates: (..., 2 × groups), first the true positive rates of all groups, then their false positive rates.
+    """
+    groups = rates.shape[-1] // 2
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        found: Floats = np.nanmax(np.stack([gap(rates[..., :groups]), gap(rates[..., groups:])]), axis=0)
+    return found
+
+
+def exchanged(numbers: Floats, cells: Ints, strata: Ints, count: int, random: np.random.Generator) -> Floats:
+    """(count, cells) sums by cell, with the numbers exchanged among units of equal stratum: as if groups were alike.
+
+    Args:
+        numbers: (units,) one each.
+        cells: (units,) the cell of each, from 0.
+        strata: (units,) numbers are exchanged only between units of equal stratum.
+        count: how many draws.
+        random: the source of randomness.
+    """
+    member = np.zeros((len(cells), int(cells.max()) + 1))
+    member[np.arange(len(cells)), cells] = 1.0
+    indices = [np.flatnonzero(strata == stratum) for stratum in np.unique(strata)]
+    at_once = max(1, DRAWS_AT_ONCE // len(numbers))
+    parts = []
+    for start in range(0, count, at_once):
+        drawn = np.tile(numbers, (min(at_once, count - start), 1))
+        for own in indices:
+            drawn[:, own] = random.permuted(drawn[:, own], axis=1)
+        parts.append(drawn @ member)
+    return np.concatenate(parts)
