@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shutil
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -19,6 +20,8 @@ from pytest_fairness.settings import DEFAULT_TARGET, RunSettings
 
 if TYPE_CHECKING:
     from pytest_fairness.probe import Probe
+
+    Commands = argparse._SubParsersAction[argparse.ArgumentParser]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -38,6 +41,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     export.add_argument("--store", type=Path, help="file of recorded responses (default: .fairness/responses.sqlite)")
     export.add_argument("-o", "--output", type=Path, help="file to write (default: standard output)")
     export.set_defaults(run=_export)
+    _add_compare(commands)
+    _add_history(commands)
     schema = commands.add_parser("schema", help="print the JSON Schema of probe files")
     schema.set_defaults(run=_schema)
     calibrate = commands.add_parser(
@@ -64,15 +69,86 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
+def _add_compare(commands: Commands) -> None:
+    compare = commands.add_parser(
+        "compare",
+        help="show what changed between two JSON reports",
+        description="Show what changed between two runs: items, verdicts, values with 95 % intervals, requests.",
+    )
+    compare.add_argument("old", type=Path, help="JSON report of the earlier run")
+    compare.add_argument("new", type=Path, help="JSON report of the later run")
+    compare.add_argument("--format", choices=("terminal", "markdown", "html"), help="default: as -o ends, or terminal")
+    compare.add_argument("-o", "--output", type=Path, help="file to write (default: standard output)")
+    compare.set_defaults(run=_compare)
+
+
+def _add_history(commands: Commands) -> None:
+    history = commands.add_parser(
+        "history",
+        help="show what earlier runs measured",
+        description="Show what earlier runs measured: a row an item, or of a single item a row a run.",
+    )
+    history.add_argument("--probe", help="of this probe only")
+    history.add_argument("--item", metavar="ID", help="of this item only, as `jsd[race=Black]`")
+    history.add_argument("--last", type=_positive, default=10, metavar="N", help="most runs of an item (default: 10)")
+    history.add_argument("--store", type=Path, help="file of recorded responses (default: .fairness/responses.sqlite)")
+    history.set_defaults(run=_history)
+
+
+def _positive(text: str) -> int:
+    number = int(text) if text.isdecimal() else 0
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"must be a whole number from 1 on, not {text!r}")
+    return number
+
+
+def _compare(chosen: argparse.Namespace) -> None:
+    from pytest_fairness.report import compare_text, files
+    from pytest_fairness.report.compare import compare
+
+    changes = compare(files.read(chosen.old), files.read(chosen.new))
+    named = {".md": "markdown", ".html": "html"}.get(chosen.output.suffix.lower() if chosen.output else "", "terminal")
+    match chosen.format or named:
+        case "markdown":
+            text = compare_text.markdown(changes)
+        case "html":
+            text = compare_text.html(changes)
+        case _:
+            text = compare_text.terminal(changes, shutil.get_terminal_size((120, 24)).columns)
+    _write([text], chosen.output)
+
+
+def _history(chosen: argparse.Namespace) -> None:
+    from pytest_fairness.report.history_text import history
+    from pytest_fairness.response.store import Store
+    from pytest_fairness.run.history import History
+
+    path = Path.cwd() / (chosen.store or RunSettings(Path.cwd()).store)
+    if not path.exists():
+        raise FairnessError(f"{path}: nothing is recorded there. Give the --store that pytest used.")
+    with Store(path) as store:
+        points = [
+            point
+            for point in History(store).points()
+            if chosen.probe in (None, point["probe"]) and chosen.item in (None, point["id"])
+        ]
+    if not points:
+        raise FairnessError(f"{path} holds no run of such an item. `pytest --fairness` adds one each time.")
+    _write([history(points, chosen.last, shutil.get_terminal_size((120, 24)).columns)], None)
+
+
 def _export(chosen: argparse.Namespace) -> None:
-    lines = list(_recorded(chosen))
+    _write([json.dumps(line) + "\n" for line in _recorded(chosen)], chosen.output)
+
+
+def _write(lines: Iterable[str], output: Path | None) -> None:
     try:
-        with nullcontext(sys.stdout) if chosen.output is None else chosen.output.open("w", encoding="utf-8") as file:
-            file.writelines(json.dumps(line) + "\n" for line in lines)
+        with nullcontext(sys.stdout) if output is None else output.open("w", encoding="utf-8") as file:
+            file.writelines(lines)
     except OSError as error:
         if isinstance(error, BrokenPipeError):
             raise
-        raise FairnessError(f"{chosen.output}: cannot be written ({error.strerror}).") from error
+        raise FairnessError(f"{output}: cannot be written ({error.strerror}).") from error
 
 
 def _recorded(chosen: argparse.Namespace) -> Iterator[dict[str, Json]]:

@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
+from pytest_fairness.errors import FairnessError
+from pytest_fairness.report import files
 from pytest_fairness.settings import Price, RunSettings
 
-REPORT_SUFFIXES = (".json",)
 DEFAULT_PROBES = "probes"
 
 
@@ -41,6 +42,7 @@ def settings_from(config: pytest.Config) -> RunSettings:
         "give_up": _number(config, "fairness_give_up"),
         "max_requests": _whole_number(config, "fairness_max_requests"),
         "prices": _prices(config),
+        "device": _text(config, "fairness_device"),
     }
     settings = RunSettings(
         root=root,
@@ -66,13 +68,14 @@ def report_paths(config: pytest.Config) -> list[Path]:
     """Where reports are to be written, relative to the folder pytest was started in like those of other plugins.
 
     Raises:
-        pytest.UsageError: a suffix that no report has.
+        pytest.UsageError: a suffix that no report has, or one whose format takes what is not installed.
     """
     paths = [config.invocation_params.dir / path for path in config.getoption("fairness_report")]
     for path in paths:
-        if path.suffix.lower() not in REPORT_SUFFIXES:
-            known = ", ".join(REPORT_SUFFIXES)
-            raise pytest.UsageError(f"--fairness-report {path.name}: a report's suffix is its format, one of {known}.")
+        try:
+            files.require(path)
+        except FairnessError as error:
+            raise pytest.UsageError(str(error)) from error
     return paths
 
 

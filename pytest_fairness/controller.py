@@ -19,15 +19,17 @@ from pytest_fairness.baseline.answers import Row
 from pytest_fairness.configuration import accept_options, report_paths
 from pytest_fairness.errors import BaselineError, FairnessError
 from pytest_fairness.records import ItemResult, Json
-from pytest_fairness.report import document, json_report, terminal
+from pytest_fairness.report import document, step_summary, terminal
+from pytest_fairness.report import files as reports
 from pytest_fairness.report.text import number, printable
 from pytest_fairness.run import Run
+from pytest_fairness.run.history import History
 from pytest_fairness.target import serve_local
 
 if TYPE_CHECKING:
     from _pytest.terminal import TerminalReporter
 
-    from pytest_fairness.target.local_server import ServedModel
+    from pytest_fairness.target.registry import Served
 
 Record = Mapping[str, Json]
 """One result with what the controller needs to know beyond it; see `FairnessSession.keep`."""
@@ -46,7 +48,7 @@ class Controller:
         self._retried = 0.0
         self._document: dict[str, Json] | None = None
         self._notes: list[terminal.Line] = []
-        self._model: ServedModel | None = None
+        self._model: Served | None = None
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Take the records off a report, whichever process made it."""
@@ -77,8 +79,11 @@ class Controller:
             seconds=time.time() - self._run.started,
             requests=counts,
         )
+        if not self._settings.replay:
+            self._attempt(session, self._keep, self._document)
         for path in self._reports:
-            self._attempt(session, json_report.write, self._document, path)
+            self._attempt(session, self._write, self._document, path)
+        self._attempt(session, step_summary.append, self._document)
 
     def pytest_terminal_summary(self, terminalreporter: TerminalReporter) -> None:
         """The tables, what drove the failures, and the command that accepts the changes."""
@@ -106,6 +111,24 @@ class Controller:
                 sys.stderr.write(f"{error}\n")
             if session.exitstatus == pytest.ExitCode.OK:
                 session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def _keep(self, document: Mapping[str, Json]) -> None:
+        if document["items"]:
+            History(self._run.store).add(document, self._targets())
+
+    def _write(self, document: Mapping[str, Json], path: Path) -> None:
+        trends: reports.Trends = {}
+        if path.suffix.lower() == ".html" and self._settings.store.exists():
+            trends = History(self._run.store).trends(self._targets())
+        reports.write(document, path, trends)
+
+    def _targets(self) -> dict[tuple[str, str], str]:
+        """Who was asked for each item that got so far."""
+        return {
+            (probe, item): record["target"]
+            for (_, probe, item), record in self._records.items()
+            if record["target"] is not None
+        }
 
     def _counts(self) -> dict[str, float | None]:
         """The requests of all processes: each plans the same, but for what its Python tests ask, and sends a part."""

@@ -43,6 +43,7 @@ _INI_ONLY: tuple[tuple[str, Any, str], ...] = (
     ("fairness_judge_base_url", None, "endpoint of an openai: judge (default: that of the target)"),
     ("fairness_inconclusive", None, "what an inconclusive audit is: warn or fail (default: warn)"),
     ("fairness_timeout", _FLOAT, "seconds one request may take (default: 120)"),
+    ("fairness_device", None, "where a transformers: target computes: cpu, cuda, cuda:1 or mps (default: the best)"),
     ("fairness_give_up", _FLOAT, "seconds without any answer after which the rest is given up (default: 120)"),
     (
         "fairness_prices",
@@ -70,7 +71,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     option(
         "--fairness-target",
         metavar="T",
-        help="Who is audited: local, local:PATH.gguf, openai:MODEL or python:package.module:callable "
+        help="Who is audited: local, local:PATH.gguf, openai:MODEL, transformers:ID_OR_PATH or "
+        "python:package.module:callable "
         "(ini: fairness_target, environment: PYTEST_FAIRNESS_TARGET, default: local)",
     )
     option(
@@ -108,7 +110,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="PATH",
         action="append",
         default=[],
-        help="Write a report to PATH, which ends in .json; may be repeated (default: none)",
+        help="Write a report to PATH, which ends in .json, .html or .md; may be repeated (default: none)",
     )
     for name, kind, text in (*_INI_OF_OPTIONS, *_INI_ONLY):
         parser.addini(name, text, type=kind, default=None)

@@ -6,7 +6,7 @@ Nothing here knows pytest, a network or a file.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from typing import Any, Literal, Self
@@ -14,7 +14,7 @@ from typing import Any, Literal, Self
 Json = Any
 """Any value that `json.dumps` takes as it stands."""
 
-AnswerFormat = Literal["text", "list", "titles", "json"]
+AnswerFormat = Literal["text", "list", "titles", "json", "likelihood"]
 Interval = tuple[float, float]
 
 
@@ -41,6 +41,9 @@ class Request:
     """One question, exactly as it is asked: the unit of sending, of paying and of recording.
 
     Two requests that are equal are asked once. `sampling.seed` is already that of the trial.
+
+    A request with the answer format `likelihood` asks for no text of the model's own, but for how likely it finds
+    `continuation`, token by token, where `prompt` is what stands before it (possibly nothing).
     """
 
     prompt: str
@@ -48,6 +51,7 @@ class Request:
     sampling: Sampling = field(default_factory=Sampling)
     trial: int = 0
     answer_format: AnswerFormat = "text"
+    continuation: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +59,8 @@ class Response:
     """What came back for one request, as it was recorded.
 
     Attributes:
-        text: the answer as the system under test wrote it; possibly empty.
+        text: the answer as the system under test wrote it; possibly empty. Of a likelihood, JSON: `tokens`, the pieces
+            of the continuation, and `log_probabilities`, a natural logarithm for each (`null` where it was not given).
         finish_reason: `stop`, `length` (cut off by `max_tokens`), `refusal` or `content_filter`, where the target says.
         prompt_tokens, completion_tokens: as the target counts them; `None` where it does not say.
         created: seconds since the epoch, when the answer arrived.
@@ -138,7 +143,8 @@ class Answer:
         text: what was written, or `None` where nothing came back.
         status: whether it can be measured.
         content: what was read from the text: a string for `text` and `json` (keys and values joined), a list of strings
-            for `list` and `titles`, one of the choices where there are such; `None` unless `status` is `OK`.
+            for `list` and `titles`, one of the choices where there are such, the known log-probabilities for
+            `likelihood`; `None` unless `status` is `OK`.
         judged: what a judge model read, where one was asked; `content` is its majority then.
     """
 
@@ -260,7 +266,12 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class ItemResult:
-    """Everything known of one audit item at its end; `baseline` is `{"value", "target", "date"}` or `None`."""
+    """Everything known of one audit item at its end.
+
+    Attributes:
+        baseline: `{"value", "target", "date"}` or `None`.
+        examples: answers to be read side by side; see `run.examples`.
+    """
 
     nodeid: str
     probe: str
@@ -274,6 +285,7 @@ class ItemResult:
     tolerance: float | None = None
     baseline: Mapping[str, Json] | None = None
     category: str | None = None
+    examples: Sequence[Mapping[str, Json]] = ()
 
     def to_plain(self) -> dict[str, Json]:
         """Plain JSON with everything in it, from which `from_plain` makes an equal result."""
@@ -319,6 +331,7 @@ class ItemResult:
                 "details": {
                     **(measurement.details if measurement else {}),
                     **(comparison.details if comparison else {}),
+                    **({"examples": list(self.examples)} if self.examples else {}),
                 },
             }
         )

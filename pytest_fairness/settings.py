@@ -48,6 +48,7 @@ class RunSettings:
         give_up: seconds without one successful answer after which the rest is given up.
         max_requests: most requests that the run may send, all processes together; every try counts.
         prices: what models cost.
+        device: where a `transformers:` target computes (`cpu`, `cuda`, `cuda:1`, `mps`); `None` for the best.
     """
 
     root: Path
@@ -70,6 +71,7 @@ class RunSettings:
     give_up: float = 120.0
     max_requests: int | None = None
     prices: tuple[Price, ...] = ()
+    device: str | None = None
 
     def price_of(self, target: str) -> Price | None:
         """What a target costs, where that is known."""

@@ -13,10 +13,12 @@ import pytest
 import scipy.stats  # noqa: F401
 import sklearn.linear_model
 import sklearn.model_selection  # noqa: F401
+import vl_convert  # noqa: F401
 
 # A run of pytest inside a test forgets afterwards what it imported first. Compiled modules cannot be loaded twice, and
 # what the HTTP client imports when it first connects would be there twice, its exceptions no longer recognised.
 import pytest_fairness.fixtures
+import pytest_fairness.report.html
 import pytest_fairness.session  # noqa: F401
 from pytest_fairness import probe as probes
 from pytest_fairness.audit import registry

@@ -111,6 +111,12 @@ def test_a_planted_bias_is_a_regression_and_a_fair_system_passes(people: Project
     assert details["n01"] == 0 == details["floor"]
     assert details["directional"] == details["share"]
     assert {tuple(flip["fields"]) for flip in details["flips"]} == {("sex",), ("sex", "relationship")}
+    own, flipped = details["examples"][:2]
+    assert {own["group"], flipped["group"]} == {"Male", "Female"}
+    assert own["set"] == flipped["set"] == 1
+    assert f"sex is {flipped['group']}." in flipped["prompt"]
+    assert own["text"] != flipped["text"]
+    assert own["before"] == flipped["before"]
     assert details["by_edit"]["along"]["records"] + details["by_edit"]["alone"]["records"] == 80
     assert "'yes' for Male only in" in flips["reason"]
     low, high = found["demographic_parity[sex]"]["interval"]

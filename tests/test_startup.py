@@ -22,6 +22,8 @@ HEAVY = (
         "jsonschema",
         "platformdirs",
         "tqdm",
+        "jinja2",
+        "vl_convert",
     ),
     *("sqlite3", "asyncio", "multiprocessing", "concurrent", "xllamacpp", "http", "ssl"),
 )

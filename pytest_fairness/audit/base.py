@@ -19,6 +19,9 @@ Standing = Literal["within", "unclear", "beyond"]
 RESOLVED = 0.005
 """Smallest p-value that the permutation counts in use resolve; no smaller one is demanded of them."""
 
+Example = tuple[str, Answer]
+"""An answer and the group that it stands for."""
+
 SettingsT = TypeVar("SettingsT", bound=AuditSettings)
 Probe = Any
 """A loaded probe of the audit's own kind; see `pytest_fairness.probe`."""
@@ -218,6 +221,19 @@ class Audit(ABC, Generic[SettingsT]):
 
     def drivers(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
         """What the value comes from, the strongest first: words, groups, records; for a verdict's reason."""
+        return []
+
+    def examples(
+        self, probe: Probe, item: AuditItem[SettingsT], measurement: Measurement, answers: Sequence[Answer]
+    ) -> list[list[Example]]:
+        """Answers to be read side by side, each with its group's name, the most telling ones first; for reports.
+
+        Args:
+            probe: the probe.
+            item: the item.
+            measurement: what was measured of the answers.
+            answers: as in `measure`.
+        """
         return []
 
 

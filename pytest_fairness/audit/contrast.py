@@ -9,10 +9,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pytest_fairness.audit.base import Audit, AuditItem, Probe, SettingsT
+from pytest_fairness.audit.base import Audit, AuditItem, Example, Probe, SettingsT
 from pytest_fairness.audit.text import Anonymizer
 from pytest_fairness.errors import NotMeasurable
-from pytest_fairness.records import Answer, Status
+from pytest_fairness.records import Answer, Measurement, Status
 
 MINIMUM_DOCUMENTS = 8
 """Usable documents a side below which nothing is measured."""
@@ -35,6 +35,34 @@ class ContrastAudit(Audit[SettingsT]):
         """Answers of the marked and of the unmarked group."""
         ((axis, value),) = item.labels.items()
         return labels[axis] in (value, probe.axes[axis].unmarked)
+
+    def word_weights(self, measurement: Measurement) -> Mapping[str, float]:
+        """How much each word that was found speaks for the marked group; negative for the unmarked one."""
+        return {}
+
+    def examples(
+        self, probe: Probe, item: AuditItem[SettingsT], measurement: Measurement, answers: Sequence[Answer]
+    ) -> list[list[Example]]:
+        """Both groups' answers of one prompt and trial; those first that were refused or hold what drove the value."""
+        groups = Groups.of(probe, item, answers)
+        weights = self.word_weights(measurement)
+        anonymize = anonymizer(probe)
+        cells: dict[tuple[str, int], dict[bool, Answer]] = {}
+        for answer, marked, stratum in zip(groups.answers, groups.marked, groups.strata, strict=True):
+            cells.setdefault((stratum, answer.trial), {})[marked] = answer
+        found = []
+        for cell, sides in sorted(cells.items()):
+            if len(sides) == 2:
+                differ = sides[True].usable != sides[False].usable
+                told = [
+                    sum(weights.get(word, 0.0) for word in {*anonymize.words(_text(sides[side]))})
+                    if sides[side].usable
+                    else 0.0
+                    for side in (True, False)
+                ]
+                found.append((not differ, told[1] - told[0], cell, sides))
+        pairs = [sides for *_, sides in sorted(found, key=lambda part: part[:3])]
+        return [[(groups.marked_name, pair[True]), (groups.unmarked_name, pair[False])] for pair in pairs]
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from typing import ClassVar, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pytest_fairness.audit.base import RESOLVED, AuditItem, Probe, Standing
+from pytest_fairness.audit.base import RESOLVED, AuditItem, Example, Probe, Standing
 from pytest_fairness.audit.lists import NEUTRAL
 from pytest_fairness.audit.matrix import Matrix
 from pytest_fairness.audit.units import PERMUTATIONS, UnitAudit, UnitTable
@@ -160,6 +160,24 @@ class BetweenValues(EntityAudit[SettingsT]):
     def uses(self, probe: Probe, item: AuditItem[SettingsT], labels: Mapping[str, str]) -> bool:
         """The attribute's lists and the neutral ones, without perturbation."""
         return not labels.get("perturbation") and labels["attribute"] in (NEUTRAL, item.labels["attribute"])
+
+    def examples(
+        self, probe: Probe, item: AuditItem[SettingsT], measurement: Measurement, answers: Sequence[Answer]
+    ) -> list[list[Example]]:
+        """The lists of the value that is worst off beside neutral ones, of the entities where it is so most."""
+        worst, by_entity = measurement.details.get("worst"), measurement.details["by_entity"]
+        if worst is None:
+            return []
+        value, sign = worst["value"], -1 if self.harmed == "highest" else 1
+        first: dict[tuple[str, str], Answer] = {}
+        for answer in sorted(answers, key=lambda each: (each.trial, len(each.labels), sorted(each.labels.items()))):
+            first.setdefault((answer.labels["entity"], answer.labels.get("value") or NEUTRAL), answer)
+        numbers = {entity: cells[value] for entity, cells in by_entity.items() if cells.get(value) is not None}
+        return [
+            [(value, first[entity, value]), (NEUTRAL, first[entity, NEUTRAL])]
+            for entity in sorted(numbers, key=lambda entity: (sign * numbers[entity], entity))
+            if (entity, value) in first and (entity, NEUTRAL) in first
+        ]
 
     def standing_to_limit(self, item: AuditItem[SettingsT], measurement: Measurement, limit: float) -> Standing:
         """Less what chance adds; and beyond doubt only if the values cannot be exchanged."""

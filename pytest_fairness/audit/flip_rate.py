@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pytest_fairness.audit.base import AuditItem, Probe
+from pytest_fairness.audit.base import AuditItem, Example, Probe
 from pytest_fairness.audit.decisions import (
     SHOWN_TEXT,
     Decided,
@@ -132,6 +132,31 @@ class FlipRate(RecordAudit[FlipRateSettings]):
         again = "none was asked again" if floor is None else f"{floor:.1%} when asked again"
         shares = f"{details['share']:.1%} of {details['records']} records change when flipped, {again}"
         return f"flip rate {measurement.value:.3g} ({shares}){self.insensitive(measurement)}"
+
+    def examples(
+        self, probe: Probe, item: AuditItem[FlipRateSettings], measurement: Measurement, answers: Sequence[Answer]
+    ) -> list[list[Example]]:
+        """The record as it is beside the flipped one, of the records that flip most."""
+        attribute = item.labels["attribute"]
+        of_record: dict[str, dict[tuple[str, int], list[Answer]]] = {}
+        for answer in answers:
+            if answer.usable:
+                draws = of_record.setdefault(answer.labels["record"], {})
+                draws.setdefault((answer.labels["form"], answer.trial), []).append(answer)
+        found: list[list[Example]] = []
+        for flip in measurement.details["flips"]:
+            draws = of_record.get(flip["record"], {})
+            pairs = (
+                (own, flipped)
+                for (form, trial), owns in sorted(draws.items())
+                if form == OWN
+                for own in owns
+                for flipped in sorted(draws.get((FLIPPED, trial), ()), key=lambda each: each.labels["to"])
+                if own.content != flipped.content
+            )
+            if first := next(pairs, None):
+                found.append([(_shown(answer, attribute), answer) for answer in first])
+        return found
 
     def drivers(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
         """Which way the answers go, and the records that flip."""

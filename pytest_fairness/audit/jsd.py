@@ -8,7 +8,7 @@ sample size.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 import numpy as np
@@ -113,6 +113,13 @@ class Jsd(contrast.ContrastAudit[JsdSettings]):
     def describe(self, measurement: Measurement) -> str:
         """The value as a phrase."""
         return f"{measurement.value:.3g} bits over chance"
+
+    def word_weights(self, measurement: Measurement) -> Mapping[str, float]:
+        """Each word with its part of the divergence, signed."""
+        return {
+            word["word"]: word["bits"] if word["side"] == "marked" else -word["bits"]
+            for word in measurement.details["contributions"]
+        }
 
     def drivers(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
         """The words that contribute most."""

@@ -9,7 +9,7 @@ within a document.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -196,6 +196,10 @@ class MarkedWords(contrast.ContrastAudit[MarkedWordsSettings]):
     def describe_detectable(self, effect: float) -> str:
         """The smallest visible effect as a phrase."""
         return f"a common word's use times {effect:.2g}" if effect < LARGEST_RATIO else "no common word's growth"
+
+    def word_weights(self, measurement: Measurement) -> Mapping[str, float]:
+        """Each word with its z."""
+        return {word["word"]: word["z"] for word in measurement.details["words"]}
 
     def drivers(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
         """The words that grew, or else those that are significant."""

@@ -34,13 +34,14 @@ AUDITS: dict[str, dict[str, str]] = {
         "shortfall": "pytest_fairness.audit.shortfall:Shortfall",
         "quality": "pytest_fairness.audit.quality:Quality",
     },
-    "coreference": {
-        "coreference": "pytest_fairness.audit.coreference:Coreference",
-        "accuracy_gap": "pytest_fairness.audit.accuracy_gap:AccuracyGap",
-    },
     "stereotype": {
         "markers": "pytest_fairness.audit.markers:MarkerRatio",
         "regard": "pytest_fairness.audit.regard:Regard",
+        "likelihood": "pytest_fairness.audit.likelihood:Likelihood",
+    },
+    "coreference": {
+        "coreference": "pytest_fairness.audit.coreference:Coreference",
+        "accuracy_gap": "pytest_fairness.audit.accuracy_gap:AccuracyGap",
     },
 }
 """Kind of probe, then name of the audit, to `module:class`."""

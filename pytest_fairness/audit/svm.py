@@ -8,7 +8,7 @@ chance is 0.5.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 import numpy as np
@@ -139,6 +139,14 @@ class Svm(contrast.ContrastAudit[SvmSettings]):
     def describe(self, measurement: Measurement) -> str:
         """The value as a phrase."""
         return f"told apart with accuracy {measurement.value:.3g} (chance 0.5)"
+
+    def word_weights(self, measurement: Measurement) -> Mapping[str, float]:
+        """Each word with its weight, signed."""
+        return {
+            word["word"]: sign * abs(word["weight"])
+            for side, sign in (("marked", 1.0), ("unmarked", -1.0))
+            for word in measurement.details["top_words"][side]
+        }
 
     def drivers(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
         """The words that give the groups away, of both sides in turn."""

@@ -13,7 +13,7 @@ from pytest_fairness.records import Json
 
 LISTS = ("stereotype", "anti_stereotype")
 _ONLY_OPEN = ("opposite", "groups")
-_ONLY_LIKELIHOOD = ("context", "unrelated", "target")
+_ONLY_LIKELIHOOD = ("context", "unrelated", "target", "direction")
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,17 +5,18 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, Tag, ValidationError, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
 
 from pytest_fairness.errors import ProbeError
-from pytest_fairness.probe import case_faults, messages, table
+from pytest_fairness.probe import benchmarks, case_faults, messages, table
 from pytest_fairness.probe.document import Document, Node
 from pytest_fairness.probe.entities import DataFile
 from pytest_fairness.probe.models import CaseName, Line, Loading, Text, Texts, loading, shown
 from pytest_fairness.probe.settings import ProbeModel
+from pytest_fairness.probe.table import Row
 from pytest_fairness.records import Json
 
 _LISTS = ("stereotype", "anti_stereotype", "groups")
@@ -64,6 +65,12 @@ class Case(ProbeModel):
         default=None, description="Without a prompt: the term that the stereotype is about; scores are averaged by it."
     )
 
+    direction: Literal["stereo", "antistereo"] | None = Field(
+        default=None,
+        description="Without a prompt: whether the pair shows a stereotype of a disadvantaged group (stereo) or "
+        "contradicts one (antistereo), as in CrowS-Pairs; only reported apart.",
+    )
+
     @property
     def open(self) -> bool:
         """Whether texts are asked for, or recorded; else likelihoods of sentences are."""
@@ -110,6 +117,8 @@ def cases_of(written: Cases) -> tuple[Case, ...]:
 def read(path: Path, name: str) -> tuple[Case, ...]:
     """The cases of a file, in its order: JSON Lines, a JSON list of objects, or CSV whose lists are written as JSON.
 
+    StereoSet's own JSON file and CrowS-Pairs' own CSV file are read as they are.
+
     Args:
         path: the file.
         name: the file as messages name it.
@@ -117,7 +126,7 @@ def read(path: Path, name: str) -> tuple[Case, ...]:
     Raises:
         ProbeError: `file:line: message` for each fault, one a line.
     """
-    rows = [(row.line, _given(row.fields)) for row in table.read(path, name, "cases").rows]
+    rows = [(row.line, _given(row.fields)) for row in _rows(path, name)]
     found: list[Case] = []
     faults: list[str] = []
     for line, fields in rows:
@@ -133,6 +142,13 @@ def read(path: Path, name: str) -> tuple[Case, ...]:
     if faults:
         raise ProbeError("\n".join(faults))
     return tuple(found)
+
+
+def _rows(path: Path, name: str) -> tuple[Row, ...]:
+    if path.suffix.casefold() == ".json" and (found := benchmarks.stereoset(path, name)) is not None:
+        return found
+    content = table.read(path, name, "cases")
+    return benchmarks.crows_pairs(content, name) if benchmarks.is_crows_pairs(content) else content.rows
 
 
 def _given(fields: Mapping[str, Json]) -> dict[str, Json]:

@@ -106,8 +106,9 @@ def _kind(data: dict[str, object]) -> tuple[str | None, list[Fault]]:
         return None, [Fault(("kind",), f"`kind` must be the name of a kind of probe ({names})")]
     if kind in KINDS:
         return kind, []
+    near = nearest(kind, KINDS)
     # Checked as what was probably meant, so that its other faults are not kept for the next attempt.
-    return nearest(kind, KINDS), [Fault(("kind",), f"unknown kind {quoted(kind)}{suggestion(kind, KINDS)}")]
+    return near if near in KINDS else None, [Fault(("kind",), f"unknown kind {quoted(kind)}{suggestion(kind, KINDS)}")]
 
 
 def _settings(document: Document, kind: str, audits: Audits) -> tuple[dict[str, AuditSettings], list[Fault]]:

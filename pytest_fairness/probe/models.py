@@ -148,8 +148,7 @@ class ResponsesSettings(ProbeModel):
         description="The probe's names to the file's columns; equal names need no entry. generation: the axes, text, "
         "trial, prompt. recommendation: entity, attribute, value, items, rank, trial, domain. coreference: item, "
         "first, pronoun, text, trial, masculine, feminine; of WinoBias sentences line, version, text, trial. "
-        "counterfactual: id, the flipped attributes, answer, truth, trial. "
-        "stereotype: case, group, text, trial.",
+        "counterfactual: id, the flipped attributes, answer, truth, trial. stereotype: case, group, text, trial.",
     )
     strata: tuple[Line, ...] = Field(
         default=(), min_length=1, description="Further columns within whose values answers are compared."
@@ -240,6 +239,10 @@ class Probe(ProbeModel):
     def answer_format(self) -> AnswerFormat:
         """How answers are read."""
         return "text"
+
+    def format_of(self, labels: Mapping[str, str]) -> AnswerFormat:
+        """How the answers with these labels are read."""
+        return self.answer_format
 
     @property
     def choices(self) -> tuple[str, ...]:

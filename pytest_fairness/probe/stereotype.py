@@ -10,12 +10,12 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from pytest_fairness.probe import case_faults, template
+from pytest_fairness.probe import case_faults, likelihood_questions, template
 from pytest_fairness.probe.cases import Case, Cases, CasesFile, cases_of
 from pytest_fairness.probe.faults import Fault, quoted, suggestion
 from pytest_fairness.probe.models import Probe, texts
 from pytest_fairness.probe.stages import MAX_TRIALS, Trials
-from pytest_fairness.records import Json, Prompt, Request
+from pytest_fairness.records import AnswerFormat, Json, Prompt, Request
 
 MAX_QUESTIONS = 1_000_000
 """Most questions that one probe may ask; beyond it a typing error is likelier than an intention."""
@@ -77,11 +77,17 @@ class StereotypeProbe(Probe):
             return tuple(self.by_name[name] for name in labels["case"].split("/") if name in self.by_name)
         return tuple(case for case in self.cases if case.category == labels.get("category"))
 
+    def format_of(self, labels: Mapping[str, str]) -> AnswerFormat:
+        """Text, or the likelihood of a sentence."""
+        return "likelihood" if "sentence" in labels else "text"
+
     def questions(self, trials: int | None = None) -> list[Prompt]:
-        """Case by case, group by group, trial by trial."""
+        """Case by case, group by group, trial by trial; then the sentences whose likelihood is asked for."""
         if self.responses is not None:
             return []
-        return list(self._open_questions(self.draws(trials)))
+        asked = list(self._open_questions(self.draws(trials)))
+        scored = self.likelihood_cases if "likelihood" in self.audits else ()
+        return asked + [question for case in scored for question in likelihood_questions.questions(case)]
 
     def _open_questions(self, trials: int) -> Iterator[Prompt]:
         system, sampling = next(iter(texts(self.system)), None), self.sampling

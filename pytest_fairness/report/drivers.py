@@ -8,14 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from pytest_fairness.records import Json
+from pytest_fairness.report.order import Item, mappings, sides
 from pytest_fairness.report.text import number, printable, wrap
 
 SHOWN_WORDS = 8
 SHOWN_EXAMPLES = 2
 SHOWN_SENTENCES = 4
 EXAMPLE_LINES = 3
-
-Item = Mapping[str, Json]
 
 
 def failure_text(item: Item, width: int = 80) -> str:
@@ -31,7 +30,7 @@ def failure_text(item: Item, width: int = 80) -> str:
 def evidence(item: Item, width: int) -> list[str]:
     """Lines of what drove the value and of example responses, indented, at most `width` columns wide."""
     lines = [line for text in driven_by(item) for line in wrap(printable(text), width, indent="  ", hanging="    ")]
-    for example in _mappings(item["details"].get("examples"))[:SHOWN_EXAMPLES]:
+    for example in mappings(item["details"].get("examples"))[:SHOWN_EXAMPLES]:
         text = printable(f"{example.get('group', 'example')}: “{example.get('text', '')}”")
         lines += wrap(text, width, indent="  ", hanging="    ", lines=EXAMPLE_LINES)
     for text in _sentences(item["details"]):
@@ -44,9 +43,9 @@ def driven_by(item: Item) -> list[str]:
     details: Mapping[str, Json] = item["details"]
     top = details.get("top_words")
     return [
-        *_marked_words(details, *_sides(item)),
-        *_contributions(_mappings(details.get("contributions")), *_sides(item)),
-        *(_top_words(top, *_sides(item)) if isinstance(top, Mapping) else []),
+        *_marked_words(details, *sides(item)),
+        *_contributions(mappings(details.get("contributions")), *sides(item)),
+        *(_top_words(top, *sides(item)) if isinstance(top, Mapping) else []),
         *_markers_of_cases(details),
         *_answers(item),
         *_paraphrases(details),
@@ -54,13 +53,13 @@ def driven_by(item: Item) -> list[str]:
 
 
 def _marked_words(details: Mapping[str, Json], marked: str, unmarked: str) -> list[str]:
-    if grown := _mappings(details.get("grown")):
+    if grown := mappings(details.get("grown")):
         sides = {
             group: [_grown_word(word) for word in grown if word.get("side", "marked") == side]
             for side, group in (("marked", marked), ("unmarked", unmarked))
         }
         return [f"grown in {group} since the baseline: {_listed(side)}" for group, side in sides.items() if side]
-    words = [word for word in _mappings(details.get("words")) if word.get("significant")]
+    words = [word for word in mappings(details.get("words")) if word.get("significant")]
     over = [_marked_word(word) for word in words if (word.get("z") or 0) > 0]
     under = [_marked_word(word) for word in words if (word.get("z") or 0) < 0]
     return [f"more in {group}: {_listed(side)}" for group, side in ((marked, over), (unmarked, under)) if side]
@@ -76,7 +75,7 @@ def _contributions(words: Sequence[Mapping[str, Json]], marked: str, unmarked: s
 
 def _top_words(top: Mapping[str, Json], marked: str, unmarked: str) -> list[str]:
     sides = {
-        group: [str(word.get("word")) for word in _mappings(top.get(side))]
+        group: [str(word.get("word")) for word in mappings(top.get(side))]
         for side, group in (("marked", marked), ("unmarked", unmarked))
     }
     return [f"typical of {group}: {_listed(side)}" for group, side in sides.items() if side]
@@ -110,8 +109,8 @@ def _answers(item: Item) -> list[str]:
 
 def _sentences(details: Mapping[str, Json]) -> list[str]:
     """Sentences with their answers: those whose answers became worse, or else those that are answered worst."""
-    changed = _mappings(details.get("changed_sentences"))
-    shown = changed or _mappings(details.get("sentences"))
+    changed = mappings(details.get("changed_sentences"))
+    shown = changed or mappings(details.get("sentences"))
     return [
         f"“{part.get('sentence')}” → “{part.get('answer')}”"
         + (f", before: “{part['before']}”" if part.get("before") is not None else "")
@@ -148,19 +147,7 @@ def _marked_word(word: Mapping[str, Json]) -> str:
     return f"{word.get('word')} ({', '.join(known)})" if known else str(word.get("word"))
 
 
-def _sides(item: Item) -> tuple[str, str]:
-    """Names of the marked and the unmarked group, as far as the item tells."""
-    groups: Sequence[str] = list(item["n"]) or list(item["missing"])
-    marked = next((value for value in item["labels"].values() if value in groups), None)
-    others = [group for group in groups if group != marked]
-    return marked or "the marked group", others[0] if marked and len(others) == 1 else "the unmarked group"
-
-
 def _listed(parts: Iterable[str]) -> str:
     shown = list(parts)
     more = f", and {len(shown) - SHOWN_WORDS} more" if len(shown) > SHOWN_WORDS else ""
     return ", ".join(shown[:SHOWN_WORDS]) + more
-
-
-def _mappings(value: Json) -> list[Mapping[str, Json]]:
-    return [part for part in value if isinstance(part, Mapping)] if isinstance(value, list | tuple) else []

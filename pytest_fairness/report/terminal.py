@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from pytest_fairness.records import Json, VerdictName
-from pytest_fairness.report.drivers import Item, evidence, failure_text
+from pytest_fairness.report.drivers import evidence, failure_text
 from pytest_fairness.report.forecast import money
+from pytest_fairness.report.order import Item, rank
 from pytest_fairness.report.text import cut, escaped, number, pad, printable, width_of, wrap
 
 __all__ = ["Line", "accept_command", "failure_text", "summary"]
@@ -23,16 +24,6 @@ SHOWN_FAILURES = 20
 WHOLE_FILE_FROM = 9
 """So many items of one file to accept are named by their file."""
 
-_WORST_FIRST = [
-    VerdictName.REGRESSION,
-    VerdictName.OVER_LIMIT,
-    VerdictName.STALE_BASELINE,
-    VerdictName.NO_BASELINE,
-    VerdictName.ERROR,
-    VerdictName.NOT_MEASURABLE,
-    VerdictName.INCONCLUSIVE,
-    VerdictName.PASS,
-]
 _ACCEPTABLE = {VerdictName.REGRESSION, VerdictName.STALE_BASELINE, VerdictName.NO_BASELINE}
 _HEADER = ("", "value", "baseline", "worse by [95 %]", "verdict")
 _GAP = "  "
@@ -65,7 +56,7 @@ def summary(
         retried: further tries of the requests that were sent.
     """
     width = max(width, NARROWEST)
-    items: list[Item] = sorted(document["items"], key=_rank)
+    items: list[Item] = sorted(document["items"], key=rank)
     if not items:
         return []
     lines: list[Line] = []
@@ -100,13 +91,6 @@ def accept_command(items: Iterable[Item], options: Sequence[str] = (), root: str
     ]
     folder = f"{root.rstrip('/')}/" if root not in ("", ".") else ""
     return ["pytest", "--fairness-rebaseline", *options, *(folder + name for name in named)] if named else None
-
-
-def _rank(item: Item) -> tuple[int, float, str]:
-    """Sorts the worst verdict first, within it the change that most exceeds its tolerance."""
-    change, tolerance = item["change"], item["tolerance"]
-    worse = (change["value"] or 0.0) / (tolerance or 1.0) if change else 0.0
-    return _WORST_FIRST.index(VerdictName(item["verdict"])), -worse, item["nodeid"]
 
 
 def _file(item: Item) -> str:

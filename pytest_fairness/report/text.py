@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Sequence
 
 _JOINERS = "\u200c\u200d"  # wanted in Persian and Indic words and in emoji, and harmless
 
@@ -100,3 +101,16 @@ def wrap(text: str, width: int, *, indent: str = "", hanging: str | None = None,
     if lines is not None and len(result) > lines:
         result = [*result[: lines - 1], cut(f"{result[lines - 1]} {result[lines].strip()}", width)]
     return result
+
+
+def table(rows: Sequence[Sequence[str]], width: int, *, right: Sequence[int] = ()) -> list[str]:
+    """Rows of printable cells as lines of aligned columns, at most `width` columns wide.
+
+    Args:
+        rows: equally long; the head is the first of them.
+        width: columns of the terminal.
+        right: the columns that are aligned on their right.
+    """
+    columns = [max(width_of(row[place]) for row in rows) for place in range(len(rows[0]))]
+    cells = ([pad(cell, columns[place], right=place in right) for place, cell in enumerate(row)] for row in rows)
+    return [cut("  ".join(row).rstrip(), width) for row in cells]

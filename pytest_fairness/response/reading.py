@@ -5,6 +5,8 @@ Everything here is by rule and in one pass, and takes any text whatever: an answ
 
 from __future__ import annotations
 
+import json
+import math
 import re
 from collections.abc import Callable, Sequence
 
@@ -101,6 +103,16 @@ def _items(text: str, unstructured: Callable[[str], list[str]]) -> list[str]:
     return [] if _JSON_BEGINS.match(text) else unstructured(text)
 
 
+def _likelihood(text: str) -> tuple[list[float], bool]:
+    """The log-probabilities that are known."""
+    try:
+        logs = json.loads(text)["log_probabilities"]
+        known = [float(log) for log in logs if log is not None]
+    except (ValueError, LookupError, TypeError, RecursionError):
+        return [], False
+    return ([] if any(map(math.isnan, known)) else known), False
+
+
 def _text(text: str) -> tuple[str, bool]:
     return text, is_refusal(text)
 
@@ -117,6 +129,7 @@ _READERS: dict[AnswerFormat, Callable[[str], tuple[Json, bool]]] = {
     "json": _json,
     "list": _list,
     "titles": _titles,
+    "likelihood": _likelihood,
     "text": _text,
 }
 """What is read from a text by the format that was asked for, and whether it is a refusal."""

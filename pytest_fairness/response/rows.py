@@ -39,12 +39,12 @@ def rows(probe: Probe) -> list[Answer]:
         raise ValueError(f"the probe {probe.name} has no `responses:`")
     if isinstance(probe, RecommendationProbe):
         return list_rows.rows(probe)
+    if isinstance(probe, StereotypeProbe):
+        return case_rows.rows(probe)
     if isinstance(probe, CoreferenceProbe):
         return coreference_rows.rows(probe)
     if isinstance(probe, CounterfactualProbe):
         return record_rows.rows(probe)
-    if isinstance(probe, StereotypeProbe):
-        return case_rows.rows(probe)
     return _Reader(cast("GenerationProbe", probe)).answers()
 
 

@@ -59,6 +59,8 @@ def response_key(target_identity: str, request: Request) -> str:
     parts: list[Json] = [target_identity, request.system, request.prompt, request.sampling.to_json(), request.trial]
     if request.answer_format != "text":
         parts.append(request.answer_format)
+    if request.continuation is not None:
+        parts.append(request.continuation)
     return hashlib.sha256(_encode(parts).encode()).hexdigest()
 
 
@@ -100,6 +102,11 @@ class Store(Claims):
     def __init__(self, path: Path) -> None:
         self.path = path
         super().__init__(Database(path, version=VERSION, tables=TABLES + claims.TABLES, changes=CHANGES))
+
+    @property
+    def database(self) -> Database:
+        """The file itself, for what is kept in it besides answers."""
+        return self._database
 
     def close(self) -> None:
         """Close the file in all threads."""
@@ -219,12 +226,14 @@ class Store(Claims):
 
 
 def _plain_request(request: Request) -> dict[str, Json]:
+    more = {} if request.continuation is None else {"continuation": request.continuation}
     return {
         "prompt": request.prompt,
         "system": request.system,
         "sampling": request.sampling.to_json(),
         "trial": request.trial,
         "answer_format": request.answer_format,
+        **more,
     }
 
 

@@ -124,7 +124,7 @@ class ProbeItem:
 
     def read(self, row: Row) -> Answer:
         """A baseline's answer, read as one of today's is."""
-        request = Request("", answer_format=self.probe.answer_format)
+        request = Request("", answer_format=self.probe.format_of(row.labels))
         prompt = Prompt(request, row.labels, row.trial, self.probe.choices)
         answer = reading.answer(prompt, None if row.text is None else Response(row.text))
         return answer if row.judged is None else judging.decided(answer, Judged.from_json(row.judged))
@@ -182,11 +182,12 @@ class Measured:
 
 @dataclass(frozen=True)
 class Before:
-    """An item's baseline and how far the item has moved from it; everything is empty where there is none."""
+    """An item's baseline, its answers, and how far the item has moved from it; all empty where there is none."""
 
     entry: files.Entry | None = None
     stale: Sequence[str] = ()
     comparison: Comparison | None = None
+    rows: Sequence[Row] = ()
 
 
 def read_all(prompts: Sequence[Prompt], responses: Sequence[Response | FairnessError]) -> list[Answer]:

@@ -28,7 +28,7 @@ from pytest_fairness.run.parts import Before, Measured, ProbeItem, key_of, lines
 from pytest_fairness.run.results import settled
 from pytest_fairness.run.scoring import scored
 from pytest_fairness.settings import RunSettings
-from pytest_fairness.target import open_target
+from pytest_fairness.target import likelihoods, open_target
 from pytest_fairness.target.base import Target
 from pytest_fairness.target.python import Application, CallableTarget
 
@@ -206,7 +206,8 @@ class Run:
         if stale:
             return Before(entry, stale)
         try:
-            return Before(entry, (), self._compare(measured, entry, baseline.answers(entry.generation)))
+            rows = baseline.answers(entry.generation)
+            return Before(entry, (), self._compare(measured, entry, rows), rows)
         except BaselineStale as error:
             return Before(entry, error.parts)
 
@@ -253,7 +254,8 @@ class Run:
 
     def plan(self, target: Target, requests: Iterable[Request]) -> None:
         """Have these requests asked in the background, in their order; see `Engine.plan`."""
-        questions = {response_key(target.identity, request): request for request in requests}
+        answerable = (request for request in requests if likelihoods.can_be_asked(target, request))
+        questions = {response_key(target.identity, request): request for request in answerable}
         new = questions.keys() - self._recorded.keys()
         recorded = self.store.recorded(new, self.oldest(target)) if new else set()
         found = {key: key in recorded for key in new}
@@ -262,7 +264,12 @@ class Run:
         self.engine(target).plan(questions.values())
 
     def ask(self, target: Target, requests: Sequence[Request]) -> list[Response | FairnessError]:
-        """Plan and wait; see `Engine.answers`."""
+        """Plan and wait; see `Engine.answers`.
+
+        Raises:
+            TargetError: likelihoods are asked of a target that gives none.
+        """
+        likelihoods.require(target, requests)
         self.plan(target, requests)
         return self.engine(target).answers(requests)
 

@@ -20,6 +20,9 @@ class Target(Protocol):
             recorded response's key. Holds no secret.
         reusable: whether a recorded answer may stand for a new one. False for code that changes under the same name.
         concurrency: most requests it can usefully serve at once, or `None`.
+
+    A target that answers requests for likelihoods too says so by an attribute `likelihoods = True`; others are never
+    sent any.
     """
 
     name: str

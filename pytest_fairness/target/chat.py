@@ -6,7 +6,8 @@ import email.utils
 import json
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import httpx2
@@ -14,6 +15,7 @@ import openai
 
 from pytest_fairness.errors import Fault, RequestFailed, TargetError
 from pytest_fairness.records import Json, Request, Response
+from pytest_fairness.target import echo
 from pytest_fairness.target.address import public_url
 from pytest_fairness.target.text import one_line
 
@@ -53,6 +55,7 @@ class Chat:
         self._endpoint = public_url(base_url)
         self._takes_json_format = True
         self._asked_without_json: set[Request] = set()
+        self._no_echo: str | None = None
         self._limit_name = "max_tokens"
         self._client = openai.AsyncOpenAI(
             api_key=key or "none",  # the client wants one
@@ -85,29 +88,50 @@ class Chat:
         }
         in_json = json_format and request.answer_format == "json" and self._takes_json_format
         in_json = in_json and request not in self._asked_without_json
-        try:
-            response = self._read(await self._send(body, in_json))
-        except openai.APIStatusError as error:
-            status = error.status_code
-            fault = self._fault(error)
-            if status == 400 and self._wants_new_name(error):
-                raise RequestFailed(str(fault), fault=Fault.REWORDED) from error
-            if status in (400, 422) and in_json:
-                self._asked_without_json.add(request)
-                raise RequestFailed(str(fault), fault=Fault.REWORDED) from error
-            raise fault from error
-        except openai.APITimeoutError as error:
-            raise RequestFailed(
-                f"{self._name}: no answer from {self._endpoint} in time (ini fairness_timeout).",
-                fault=Fault.UNREACHABLE if isinstance(error.__cause__, httpx2.ConnectTimeout) else Fault.SLOW,
-            ) from error
-        except openai.APIConnectionError as error:
-            raise self._lost(error) from error
+        with self._faults():
+            try:
+                response = self._read(await self._send(body, in_json))
+            except openai.APIStatusError as error:
+                if error.status_code == 400 and self._wants_new_name(error):
+                    raise RequestFailed(str(self._fault(error)), fault=Fault.REWORDED) from error
+                if error.status_code in (400, 422) and in_json:
+                    self._asked_without_json.add(request)
+                    raise RequestFailed(str(self._fault(error)), fault=Fault.REWORDED) from error
+                raise
         if request in self._asked_without_json:
             # That it was the format which the server did not take is known only now.
             self._asked_without_json.discard(request)
             self._takes_json_format = False
         return response
+
+    async def likelihood(self, request: Request) -> Response:
+        """How likely the model finds a text: completions that echo it with log-probabilities, as vLLM's do.
+
+        Raises:
+            RequestFailed: the endpoint does not echo, or not this text; others of its answers are not concerned.
+            TargetError: as in `ask`, but for an endpoint that offers no completions.
+        """
+        if self._no_echo is not None:
+            raise RequestFailed(self._no_echo)
+        with self._faults():
+            try:
+                raw = await self._client.completions.with_raw_response.create(model=self._model, **echo.body(request))
+            except (openai.NotFoundError, openai.BadRequestError, openai.UnprocessableEntityError) as error:
+                said = one_line(self._without_key(_said(error)))
+                if error.status_code != 404 and not echo.is_refused(said):
+                    raise
+                self._no_echo = (
+                    f"{self._name}: {self._endpoint} offers no completions that echo log-probabilities (HTTP "
+                    f"{error.status_code}: {said}), so it gives no likelihoods; vLLM's and transformers: targets do."
+                )
+                raise RequestFailed(self._no_echo) from error
+        try:
+            return echo.read(raw.http_response.content, request)
+        except ValueError as error:
+            fault = f"{self._name}: {self._endpoint} did not echo the text: {error}"
+            if isinstance(error, echo.NoEcho):
+                self._no_echo = f"{fault}, so it gives no likelihoods; vLLM's and transformers: targets do."
+            raise RequestFailed(self._no_echo or fault) from error
 
     async def close(self) -> None:
         """Close the connections."""
@@ -144,6 +168,21 @@ class Chat:
         return RequestFailed(
             f"{self._name}: {self._endpoint} broke off before its answer was whole ({cause}).", fault=Fault.PASSING
         )
+
+    @contextmanager
+    def _faults(self) -> Iterator[None]:
+        """What the client raises, as errors that say what to do."""
+        try:
+            yield
+        except openai.APIStatusError as error:
+            raise self._fault(error) from error
+        except openai.APITimeoutError as error:
+            raise RequestFailed(
+                f"{self._name}: no answer from {self._endpoint} in time (ini fairness_timeout).",
+                fault=Fault.UNREACHABLE if isinstance(error.__cause__, httpx2.ConnectTimeout) else Fault.SLOW,
+            ) from error
+        except openai.APIConnectionError as error:
+            raise self._lost(error) from error
 
     def _fault(self, error: openai.APIStatusError) -> RequestFailed | TargetError:
         status = error.status_code

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from pytest_fairness.report.html import page
 from tests.projects import KIM, LOU, PROBE, Project, shows
+from tests.report.pages import Page
 
 
 def test_a_report_holds_every_item_and_what_was_sent(project: Project) -> None:
@@ -50,12 +52,81 @@ def test_items_that_erred_are_in_it(project: Project) -> None:
     assert "only 2 answers came back" in report["items"][0]["reason"]
 
 
-@pytest.mark.parametrize("name", ["report.html", "report.md", "report", "report.json.txt"])
+def test_its_suffix_is_its_format(project: Project) -> None:
+    project.probe()
+    names = ["a.json", "a.html", "a.md", "b.HTML"]
+    project.run("--fairness", *(f"--fairness-report={name}" for name in names), target="python:app:biased")
+    written = (project.path / "a.html").read_text("utf-8")
+    assert written.startswith("<!doctype html>")
+    assert written == (project.path / "b.HTML").read_text("utf-8")
+    quoted = [" ".join(quote.text.split()) for quote in Page(written).all("blockquote")]
+    assert "What would you recommend to Kim?I'm sorry, but I can't help with that." in quoted
+    summary = (project.path / "a.md").read_text("utf-8")
+    assert summary.startswith("## Fairness: 1 of 2 audits failed\n")
+    assert project.read("a.json")["summary"]["failed"] == 1
+
+
+def test_a_failure_has_the_same_question_of_both_groups(project: Project) -> None:
+    project.probe()
+    project.run("--fairness-rebaseline")
+    kim, lou = project.report(target="python:app:biased")["items"]
+    refused, answered = kim["details"]["examples"][:2]
+    assert (refused["set"], refused["group"], refused["status"]) == (1, "Kim", "refused")
+    assert refused["prompt"] == "What would you recommend to Kim?"
+    assert refused["text"] == "I'm sorry, but I can't help with that."
+    assert refused["before"] == answered["text"] == "A lamp, a chair and a sturdy table."
+    assert (answered["set"], answered["group"], answered["trial"]) == (1, "Alex", refused["trial"])
+    assert len(kim["details"]["examples"]) == 4
+    assert "examples" not in lou["details"]
+
+
+def test_a_trend_shows_after_two_runs(project: Project) -> None:
+    project.probe()
+    for runs in (1, 2):
+        project.run("--fairness", "--fairness-report", "report.html")
+        assert ("The last 2 runs" in (project.path / "report.html").read_text("utf-8")) == (runs == 2)
+
+
+def test_what_a_page_takes_is_looked_for_before_anything_is_asked(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(page, "NEEDS", ("no_such_module",))
+    project.probe()
+    result = project.run("--fairness", "--fairness-report", "report.html")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["*--fairness-report report.html: *pip install 'pytest-fairness[[]report[]]'*"])
+    assert not project.calls()
+
+
+def test_a_job_on_github_gets_the_summary(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    project.probe()
+    path = project.write("step.md", "before\n")
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(path))
+    project.run("--fairness")
+    project.run("--fairness", "--collect-only")
+    project.run()
+    text = path.read_text("utf-8")
+    assert text.startswith("before\n## Fairness: 2 of 2 audits passed\n")
+    assert text.count("## Fairness") == 1
+    path.write_text("x" * (1024 * 1024 - 10))
+    project.run("--fairness")
+    assert path.stat().st_size == 1024 * 1024 - 10
+
+
+def test_a_summary_that_cannot_be_written_is_one_line(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    project.probe()
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(project.path))
+    result = project.run("--fairness")
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    assert shows(result, "GITHUB_STEP_SUMMARY ", "the summary cannot be written (Is a directory)")
+
+
+@pytest.mark.parametrize("name", ["report.htm", "report.pdf", "report", "report.json.txt"])
 def test_an_unknown_suffix_is_a_usage_error(project: Project, name: str) -> None:
     project.probe()
     result = project.run("--fairness", "--fairness-report", name)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines([f"ERROR: --fairness-report {name}: *.json*"])
+    result.stderr.fnmatch_lines([f"ERROR: --fairness-report {name}: *.json, .html, .md*"])
     assert not project.calls()
 
 

@@ -10,7 +10,7 @@ from jsonschema import Draft7Validator
 
 from pytest_fairness.errors import FairnessError
 from pytest_fairness.records import Json, Measurement, VerdictName
-from pytest_fairness.report import json_report, junit
+from pytest_fairness.report import files, junit
 from tests.report.results import report, result
 
 SCHEMA = json.loads((Path(__file__).parents[2] / "docs" / "report.schema.json").read_text("utf-8"))
@@ -30,6 +30,17 @@ def test_schema_is_valid_and_describes_every_field() -> None:
     fields = dict(subschemas(SCHEMA))
     assert len(fields) > 40
     assert [path for path, field in fields.items() if len(field.get("description", "")) < 10] == []
+
+
+def test_the_schema_of_the_docs_is_the_one_in_use() -> None:
+    assert json.loads(files.schema_text()) == SCHEMA
+
+
+@pytest.mark.parametrize("results", [ALL, []], ids=["every verdict", "no item"])
+def test_a_written_report_is_read_back(results: list[Json], tmp_path: Path) -> None:
+    document = report(*results)
+    files.write(document, tmp_path / "report.json", {})
+    assert files.read(tmp_path / "report.json") == document
 
 
 def test_schema_knows_every_verdict() -> None:
@@ -107,8 +118,8 @@ def test_no_items() -> None:
 
 def test_order_of_results_does_not_matter(tmp_path: Path) -> None:
     results = [*ALL, result(probe="letters"), result(audit="svm")]
-    json_report.write(report(*results), tmp_path / "one.json")
-    json_report.write(report(*results[3:], *reversed(results[:3])), tmp_path / "two.json")
+    files.write(report(*results), tmp_path / "one.json", {})
+    files.write(report(*results[3:], *reversed(results[:3])), tmp_path / "two.json", {})
     assert (tmp_path / "one.json").read_bytes() == (tmp_path / "two.json").read_bytes()
 
 
@@ -123,7 +134,7 @@ def test_numbers_that_json_lacks_become_null() -> None:
 def test_written_file(tmp_path: Path) -> None:
     document = report(result(reason="Straße, 東京, \ud800, \x1b[31m, \0"))
     path = tmp_path / "made" / "on the way" / "report.json"
-    json_report.write(document, path)
+    files.write(document, path, {})
     data = path.read_bytes()
     assert data.endswith(b"}\n")
     assert "Straße, 東京".encode() in data
@@ -134,7 +145,7 @@ def test_written_file(tmp_path: Path) -> None:
 def test_written_over(tmp_path: Path) -> None:
     path = tmp_path / "report.json"
     path.write_text("old")
-    json_report.write(report(), path)
+    files.write(report(), path, {})
     assert json.loads(path.read_bytes()) == report()
 
 
@@ -148,7 +159,7 @@ def test_a_report_that_cannot_be_written(tmp_path: Path, blocked: str) -> None:
     with pytest.raises(
         FairnessError, match=r"--fairness-report .*report\.json: the report cannot be written"
     ) as raised:
-        json_report.write(report(), path)
+        files.write(report(), path, {})
     assert "\n" not in str(raised.value)
 
 

@@ -1,0 +1,155 @@
+"""The summary of a run as Markdown, for a comment on a pull request and for a CI job's page.
+
+What a model or a probe wrote is escaped: it is neither formatting nor HTML, and it mentions and links nobody.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from html import escape
+
+from pytest_fairness.records import Json
+from pytest_fairness.report.drivers import driven_by
+from pytest_fairness.report.order import Item, outcome, rank, reason
+from pytest_fairness.report.text import number, printable
+
+LONGEST = 65_536
+"""Characters of a comment on GitHub."""
+LONGEST_REASON = 400
+
+SIGNS = {"passed": "✅", "failed": "❌", "inconclusive": "❔", "error": "⚠️"}
+HEAD = ("item", "verdict", "value", "baseline", "worse by [95 %]")
+
+NUMBERS = ("value", "baseline", "old", "new")
+"""Columns that are aligned on their right."""
+
+_FORMATTING = re.compile(r"([\\`*_{}\[\]#|~$!])")
+# A space of no width keeps a forge from seeing a name, a number of an issue or an address.
+_MENTIONS = re.compile(r"(@(?=\w)|#(?=\d)|:(?=//)|\b(?:www|ftp)(?=\.)|\bGH(?=-\d))", re.IGNORECASE)
+
+
+def escaped(text: str) -> str:
+    """Text on one line that Markdown shows as it is."""
+    apart = _MENTIONS.sub("\\1\u200b", printable(text))
+    return _FORMATTING.sub(r"\\\1", escape(apart, quote=False))
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    """A table's lines; the cells are Markdown already."""
+    marks = ["---:" if name in NUMBERS else "---" for name in head]
+    return [_row(head), _row(marks), *map(_row, rows)]
+
+
+def worse_by(item: Item) -> str:
+    """The change with its interval, with a sign; empty where there is none."""
+    change = item["change"]
+    if not change:
+        return ""
+    shown = number(change["value"])
+    plus = "" if shown in ("0", "-") or shown.startswith("-") else "+"
+    ends = change["interval"]
+    return plus + shown + (f" [{number(ends[0])}, {number(ends[1])}]" if ends else "")
+
+
+def report(document: Mapping[str, Json], longest: int = LONGEST) -> str:
+    """The summary of one run.
+
+    Args:
+        document: the report document.
+        longest: characters; what does not fit is counted instead.
+    """
+    items = sorted(document["items"], key=rank)
+    several = len({item["probe"] for item in items}) > 1
+    told = [item for item in items if outcome(item) != "passed"]
+    passed = [item for item in items if outcome(item) == "passed"]
+    text = _Text(longest)
+    text.add(*_headline(document), "")
+    if told:
+        lines = table((*HEAD, "reason"), ([*_cells(item, several), _reason(item)] for item in told))
+        text.add_rows(lines, 2)
+        text.add("")
+    if passed:
+        lines = ["<details>", f"<summary>{len(passed)} passed</summary>", ""]
+        text.add_rows([*lines, *table(HEAD, (_cells(item, several) for item in passed))], len(lines) + 2)
+        text.add("", "</details>", "")
+    driven = [line for item in told if outcome(item) == "failed" for line in _driven(item, several)]
+    if driven:
+        lines = ["<details>", "<summary>What drove the failures</summary>", ""]
+        text.add_rows([*lines, *driven], len(lines))
+        text.add("", "</details>", "")
+    text.add(_sent(document))
+    return str(text)
+
+
+class _Text:
+    """Lines up to a number of characters; what is added in rows is counted where it does not fit."""
+
+    RESERVE = 700
+    """Characters kept for what closes the text."""
+
+    def __init__(self, longest: int) -> None:
+        self._room = longest - self.RESERVE
+        self._lines: list[str] = []
+
+    def add(self, *lines: str) -> None:
+        """Lines that are short and needed."""
+        self._lines += lines
+        self._room -= sum(len(line) + 1 for line in lines)
+
+    def add_rows(self, lines: Sequence[str], needed: int) -> None:
+        """Lines of which the first few are needed and the rest are added as far as they fit."""
+        self.add(*lines[:needed])
+        for place, line in enumerate(lines[needed:]):
+            if len(line) + 1 > self._room:
+                self.add("", f"… and {len(lines) - needed - place} more: see the JSON or HTML report.")
+                return
+            self.add(line)
+
+    def __str__(self) -> str:
+        return "\n".join(self._lines).rstrip("\n") + "\n"
+
+
+def _row(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _headline(document: Mapping[str, Json]) -> list[str]:
+    counts = document["summary"]
+    total = counts["total"]
+    if not total:
+        return ["## Fairness: no audit was selected"]
+    parts = (("failed", "failed"), ("errors", "error"), ("inconclusive", "inconclusive"), ("passed", "passed"))
+    told = ", ".join(f"{SIGNS[kind]} {counts[name]} {kind}" for name, kind in parts if counts[name])
+    bad = counts["failed"] + counts["errors"]
+    title = f"{bad} of {total} audits failed" if bad else f"{counts['passed']} of {total} audits passed"
+    return [f"## Fairness: {title}", "", f"{told}. Target: {escaped(document['target'])}."]
+
+
+def _cells(item: Item, several: bool) -> list[str]:
+    name = escaped(f"{item['probe']} {item['id']}" if several else item["id"])
+    baseline = (item["baseline"] or {}).get("value")
+    verdict = f"{SIGNS[outcome(item)]} {item['verdict']}"
+    return [name, verdict, number(item["value"]), number(baseline), worse_by(item)]
+
+
+def _reason(item: Item) -> str:
+    text = printable(reason(item))
+    return escaped(text if len(text) <= LONGEST_REASON else f"{text[:LONGEST_REASON]}…")
+
+
+def _driven(item: Item, several: bool) -> list[str]:
+    name = _cells(item, several)[0]
+    return [f"- **{name}**: {escaped(text)}" for text in driven_by(item)]
+
+
+def _sent(document: Mapping[str, Json]) -> str:
+    requests = document["requests"]
+    failed = f", {requests['failed']:,} failed" if requests["failed"] else ""
+    cost = "" if requests["cost"] is None else f", cost {number(requests['cost'])}"
+    tokens = f"{requests['prompt_tokens']:,} prompt and {requests['completion_tokens']:,} completion tokens{cost}"
+    when = str(document["started"]).replace("T", " ").replace("Z", " UTC")
+    return (
+        f"<sub>{escaped(document['tool'])}, {escaped(when)}; {requests['sent']:,} requests sent, "
+        f"{requests['reused']:,} reused{failed}; {tokens}</sub>"
+    )

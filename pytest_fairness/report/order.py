@@ -1,0 +1,52 @@
+"""How items of the report document are read and ordered, alike in every report."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from pytest_fairness.records import Json, VerdictName
+
+Item = Mapping[str, Json]
+"""An item of the report document."""
+
+WORST_FIRST = [
+    VerdictName.REGRESSION,
+    VerdictName.OVER_LIMIT,
+    VerdictName.STALE_BASELINE,
+    VerdictName.NO_BASELINE,
+    VerdictName.ERROR,
+    VerdictName.NOT_MEASURABLE,
+    VerdictName.INCONCLUSIVE,
+    VerdictName.PASS,
+]
+
+
+def rank(item: Item) -> tuple[int, float, str]:
+    """Sorts the worst verdict first, within it the change that most exceeds its tolerance."""
+    change, tolerance = item["change"], item["tolerance"]
+    worse = (change["value"] or 0.0) / (tolerance or 1.0) if change else 0.0
+    return WORST_FIRST.index(VerdictName(item["verdict"])), -worse, item["nodeid"]
+
+
+def outcome(item: Item) -> str:
+    """How pytest counts the item: `passed`, `failed`, `inconclusive` or `error`."""
+    return VerdictName(item["verdict"]).outcome
+
+
+def reason(item: Item) -> str:
+    """The reason without the item's id at its head, which not every reason has."""
+    text: str = item["reason"]
+    return text.removeprefix(f"{item['id']}: ")
+
+
+def sides(item: Item) -> tuple[str, str]:
+    """Names of the marked and the unmarked group, as far as the item tells."""
+    groups: Sequence[str] = list(item["n"]) or list(item["missing"])
+    marked = next((value for value in item["labels"].values() if value in groups), None)
+    others = [group for group in groups if group != marked]
+    return marked or "the marked group", others[0] if marked and len(others) == 1 else "the unmarked group"
+
+
+def mappings(value: Json) -> list[Mapping[str, Json]]:
+    """Those members of a list that are mappings; none of anything else."""
+    return [part for part in value if isinstance(part, Mapping)] if isinstance(value, list | tuple) else []

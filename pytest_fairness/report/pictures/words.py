@@ -1,0 +1,105 @@
+"""Pictures of words: which of them one group gets more than the other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from pytest_fairness.records import Json
+from pytest_fairness.report.order import Item, mappings, sides
+from pytest_fairness.report.pictures.base import SHOWN, Picture, Table, bars, finite, listed
+
+
+def marked(item: Item, detail: Json) -> Picture | None:
+    """Words by z, those that are significant filled."""
+    found = [word for word in mappings(detail) if finite(word.get("z")) is not None]
+    if not found:
+        return None
+    columns = ("word", "z", "log_odds", "marked", "unmarked", "documents", "significant")
+    heads = ("word", "z", "log-odds", *(f"uses in {name}" for name in sides(item)), "documents", "significant")
+    return _picture(
+        item,
+        "Words by z, the standardised log-odds ratio; filled where significant",
+        [(str(word.get("word")), finite(word.get("z")) or 0.0, bool(word.get("significant"))) for word in found],
+        axis="z",
+        table=Table(heads, [[word.get(column) for column in columns] for word in found]),
+    )
+
+
+def grown(_item: Item, detail: Json) -> Picture | None:
+    """Words whose association grew since the baseline."""
+    found = mappings(detail)
+    if not found:
+        return None
+    columns = ("word", "log_odds_before", "log_odds", "growth", "side")
+    heads = ("word", "log-odds before", "log-odds now", "growth in standard deviations", "side")
+    return Picture(
+        "Words whose association grew since the baseline",
+        f"The association of {len(found)} words grew: {listed([str(word.get('word')) for word in found])}.",
+        Table(heads, [[word.get(column) for column in columns] for word in found]),
+    )
+
+
+def contributions(item: Item, detail: Json) -> Picture | None:
+    """Each word's share of the divergence, to the side of the group that uses it more."""
+    found = [word for word in mappings(detail) if finite(word.get("bits")) is not None]
+    if not found:
+        return None
+    signed = [
+        (str(word.get("word")), (finite(word.get("bits")) or 0.0) * (-1 if word.get("side") == "unmarked" else 1), True)
+        for word in found
+    ]
+    names = dict(zip(("marked", "unmarked"), sides(item), strict=True))
+    rows = [
+        [word.get("word"), word.get("bits"), word.get("share"), names.get(str(word.get("side")), word.get("side"))]
+        for word in found
+    ]
+    return _picture(
+        item,
+        "Words by their part of the Jensen-Shannon divergence",
+        signed,
+        axis="bits",
+        table=Table(("word", "bits", "share of all", "more in"), rows),
+    )
+
+
+def typical(item: Item, detail: Json) -> Picture | None:
+    """The words by which the classifier tells the groups apart."""
+    if not isinstance(detail, Mapping):
+        return None
+    weights: dict[str, float] = {}
+    for side, sign in (("marked", 1.0), ("unmarked", -1.0)):
+        for word in mappings(detail.get(side)):
+            weight = finite(word.get("weight"))
+            if weight is not None:
+                weights[str(word.get("word"))] = sign * abs(weight)
+    if not weights:
+        return None
+    marked_name, unmarked_name = sides(item)
+    rows = [[word, abs(weight), marked_name if weight > 0 else unmarked_name] for word, weight in weights.items()]
+    return _picture(
+        item,
+        "Words by which the classifier tells the groups apart",
+        [(word, weight, True) for word, weight in weights.items()],
+        axis="weight",
+        table=Table(("word", "weight", "typical of"), rows),
+    )
+
+
+def _picture(
+    item: Item, title: str, words: Sequence[tuple[str, float, bool]], *, axis: str, table: Table
+) -> Picture | None:
+    """Bars to the right for the marked group, to the left for the other, the strongest outermost."""
+    marked_name, unmarked_name = sides(item)
+    right = sorted((word for word in words if word[1] > 0), key=lambda word: -word[1])[:SHOWN]
+    left = sorted((word for word in words if word[1] < 0), key=lambda word: word[1])[:SHOWN]
+    shown = [*right, *reversed(left)]
+    if not shown:
+        return None
+    text = "; ".join(
+        f"more in {name}: {listed([word for word, _, _ in side])}"
+        for name, side in ((marked_name, right), (unmarked_name, left))
+        if side
+    )
+    rows = [{"name": word, "amount": amount, "strong": strong} for word, amount, strong in shown]
+    ends = (f"← more in {unmarked_name}" if left else "", axis, f"more in {marked_name} →" if right else "")
+    return Picture(title, f"{text}.", table, bars(rows, " · ".join(end for end in ends if end)))

@@ -1,0 +1,58 @@
+"""Answers that show what an item measured: the same question for two groups, today's answer and the baseline's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from pytest_fairness.baseline.answers import Row
+from pytest_fairness.records import Json
+from pytest_fairness.run.parts import Measured
+
+SHOWN = 2
+"""Sets of answers an item."""
+LONGEST = 4000
+"""Characters of an answer or a question."""
+
+
+def examples(measured: Measured, then: Iterable[Row]) -> list[dict[str, Json]]:
+    """The most telling answers, one after the other; those that stand side by side have the same `set`.
+
+    Args:
+        measured: this run.
+        then: the answers of the baseline.
+
+    Returns:
+        mappings of `set`, `group`, `labels`, `trial`, `prompt` (`None` where nobody was asked), `text` (`None` where
+        nothing came back), `status`, and `before`, the baseline's answer to the same question, where it has one.
+    """
+    part = measured.part
+    chosen = part.audit.examples(part.probe, part.item, measured.measurement, measured.answers)[:SHOWN]
+    if not chosen:
+        return []
+    asked = {_key(prompt.labels, prompt.trial): prompt.request.prompt for prompt in part.prompts} if part.asks else {}
+    before = {_key(row.labels, row.trial): row.text for row in then}
+    found = []
+    for number, side_by_side in enumerate(chosen, start=1):
+        for group, answer in side_by_side:
+            key = _key(answer.labels, answer.trial)
+            found.append(
+                {
+                    "set": number,
+                    "group": group,
+                    "labels": dict(answer.labels),
+                    "trial": answer.trial,
+                    "prompt": _cut(asked.get(key)),
+                    "text": _cut(answer.text),
+                    "status": answer.status.value,
+                    **({"before": _cut(before[key])} if key in before else {}),
+                }
+            )
+    return found
+
+
+def _key(labels: Mapping[str, str], trial: int) -> tuple[tuple[tuple[str, str], ...], int]:
+    return tuple(sorted(labels.items())), trial
+
+
+def _cut(text: str | None) -> str | None:
+    return text if text is None or len(text) <= LONGEST else f"{text[:LONGEST]}…"

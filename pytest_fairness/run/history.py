@@ -1,0 +1,88 @@
+"""What earlier runs measured, kept in the store: the value, interval and verdict of each item of each run.
+
+A run is kept as a small report document. Replays are not: they measure old answers once more.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+
+from pytest_fairness.records import Json
+from pytest_fairness.response.store import Store
+
+KEPT = 500
+"""Runs; older ones are dropped."""
+SHOWN = 30
+"""Most runs of a trend."""
+
+TABLE = """
+CREATE TABLE IF NOT EXISTS history (
+    sequence INTEGER PRIMARY KEY AUTOINCREMENT,
+    run TEXT NOT NULL    -- JSON
+)
+"""
+
+Key = tuple[str, str]
+"""Names an item: its probe and its id."""
+
+Point = dict[str, Json]
+"""What one run measured of one item: `probe`, `id`, `started`, `tool`, `target`, `value`, `interval`, `verdict`."""
+
+_encode = json.JSONEncoder(separators=(",", ":")).encode
+_ITEM = ("probe", "id", "value", "interval", "verdict")
+
+
+class History:
+    """The earlier runs in a store.
+
+    Args:
+        store: where they are kept.
+
+    Raises:
+        StoreError: in every method: the store cannot be read or written.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self._database = store.database
+
+    def add(self, document: Mapping[str, Json], targets: Mapping[Key, str]) -> None:
+        """Keep what a report document says of its items; one in which nothing was measured is not kept.
+
+        Args:
+            document: the report document.
+            targets: who was asked for each item; whoever the document names where an item is not among them.
+        """
+        items = [
+            {**{name: item[name] for name in _ITEM}, "target": targets.get(_key(item), document["target"])}
+            for item in document["items"]
+        ]
+        if all(item["value"] is None for item in items):
+            return
+        run = _encode({"started": document["started"], "tool": document["tool"], "items": items})
+        with self._database.transaction() as connection:
+            connection.execute(TABLE)
+            connection.execute("INSERT INTO history (run) VALUES (?)", (run,))
+            connection.execute("DELETE FROM history WHERE sequence <= (SELECT max(sequence) FROM history) - ?", (KEPT,))
+
+    def points(self) -> Iterator[Point]:
+        """What was measured of every item, the oldest run first."""
+        if not self._database.read("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'history'"):
+            return
+        for (text,) in self._database.read("SELECT run FROM history ORDER BY sequence"):
+            run = json.loads(text)
+            for item in run["items"]:
+                yield {"started": run["started"], "tool": run["tool"], **item}
+
+    def trends(self, targets: Mapping[Key, str]) -> dict[Key, list[Point]]:
+        """The last points of these items, of the targets that they are now asked of, as reports take them."""
+        found: dict[Key, list[Point]] = defaultdict(list)
+        for point in self.points():
+            if targets.get(_key(point)) == point["target"]:
+                found[_key(point)].append(point)
+        return {key: points[-SHOWN:] for key, points in found.items()}
+
+
+def _key(item: Mapping[str, Json]) -> Key:
+    return item["probe"], item["id"]
