@@ -11,7 +11,7 @@ import pytest
 
 from pytest_fairness.errors import FairnessError
 from pytest_fairness.report import files
-from pytest_fairness.settings import RunSettings
+from pytest_fairness.settings import Price, RunSettings
 
 DEFAULT_PROBES = "probes"
 
@@ -40,6 +40,9 @@ def settings_from(config: pytest.Config) -> RunSettings:
         "inconclusive": _inconclusive(config),
         "timeout": _number(config, "fairness_timeout"),
         "give_up": _number(config, "fairness_give_up"),
+        "max_requests": _whole_number(config, "fairness_max_requests"),
+        "prices": _prices(config),
+        "device": _text(config, "fairness_device"),
     }
     settings = RunSettings(
         root=root,
@@ -150,3 +153,21 @@ def _inconclusive(config: pytest.Config) -> str | None:
     if value not in ("warn", "fail", None):
         raise pytest.UsageError(f"fairness_inconclusive must be warn or fail, not {value!r}.")
     return value
+
+
+def _prices(config: pytest.Config) -> tuple[Price, ...]:
+    prices: dict[str, Price] = {}
+    for line in _ini(config, "fairness_prices") or ():
+        *model, prompt, completion = line.split() if len(line.split()) > 2 else ("", "", "")
+        try:
+            price = Price(" ".join(model), float(prompt), float(completion))
+        except ValueError:
+            price = Price("", -1, -1)
+        if not (price.model and 0 <= price.prompt < float("inf") and 0 <= price.completion < float("inf")):
+            raise pytest.UsageError(
+                f"fairness_prices: {line!r} is no line MODEL INPUT OUTPUT, with prices per million tokens from 0 on."
+            )
+        if price.model in prices:
+            raise pytest.UsageError(f"fairness_prices: {price.model!r} has two prices.")
+        prices[price.model] = price
+    return tuple(prices.values())

@@ -7,6 +7,7 @@ import sys
 import time
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,15 +22,14 @@ from pytest_fairness.records import ItemResult, Json
 from pytest_fairness.report import document, step_summary, terminal
 from pytest_fairness.report import files as reports
 from pytest_fairness.report.text import number, printable
-from pytest_fairness.response.store import Store
+from pytest_fairness.run import Run
 from pytest_fairness.run.history import History
 from pytest_fairness.target import serve_local
 
 if TYPE_CHECKING:
     from _pytest.terminal import TerminalReporter
 
-    from pytest_fairness.settings import RunSettings
-    from pytest_fairness.target.local_server import ServedModel
+    from pytest_fairness.target.registry import Served
 
 Record = Mapping[str, Json]
 """One result with what the controller needs to know beyond it; see `FairnessSession.keep`."""
@@ -38,28 +38,26 @@ Record = Mapping[str, Json]
 class Controller:
     """Collects every item's record, and finishes the run."""
 
-    def __init__(self, config: pytest.Config, settings: RunSettings) -> None:
-        self.started = time.time()
+    def __init__(self, config: pytest.Config, run: Run) -> None:
+        self._run = run
         self._config = config
-        self._settings = settings
+        self._settings = run.settings
         self._reports = report_paths(config)
         self._records: dict[tuple[str, str, str], Record] = {}
-        self._requests: dict[str, Mapping[str, int]] = {}
         self._planned: dict[str, bool] = {}
+        self._retried = 0.0
         self._document: dict[str, Json] | None = None
         self._notes: list[terminal.Line] = []
-        self._model: ServedModel | None = None
+        self._model: Served | None = None
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Take the records off a report, whichever process made it."""
         for record in getattr(report, "fairness", ()):
             result = record["result"]
             self._records[result["nodeid"], result["probe"], result["id"]] = record
-        if hasattr(report, "fairness_requests"):
-            self._requests[getattr(report, "worker_id", "")] = report.fairness_requests
-            for key, recorded in report.fairness_planned.items():
-                # Workers find recorded what another one has just asked.
-                self._planned[key] = recorded and self._planned.get(key, True)
+        for key, recorded in getattr(report, "fairness_planned", {}).items():
+            # Workers find recorded what another one has just asked.
+            self._planned[key] = recorded and self._planned.get(key, True)
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Write baselines and reports."""
@@ -70,14 +68,16 @@ class Controller:
             by_probe[record["result"]["probe"]].append(record)
         for probe in sorted(by_probe):
             self._attempt(session, self._finish_probe, probe, by_probe[probe])
+        counts = self._counts()
+        self._retried = counts.get("retried") or 0
         self._document = document.document(
             [ItemResult.from_plain(record["result"]) for record in self._records.values()],
             tool_version=__version__,
             target=", ".join(sorted({record["target"] for record in self._records.values()} - {None}))
             or self._settings.target,
-            started=self.started,
-            seconds=time.time() - self.started,
-            requests=self._counts(),
+            started=self._run.started,
+            seconds=time.time() - self._run.started,
+            requests=counts,
         )
         if not self._settings.replay:
             self._attempt(session, self._keep, self._document)
@@ -94,6 +94,7 @@ class Controller:
                 terminalreporter._tw.fullwidth,
                 options=accept_options(self._config),
                 root=Path(os.path.relpath(self._config.rootpath, self._config.invocation_params.dir)).as_posix(),
+                retried=self._retried,
             )
         if lines:
             terminalreporter.write_sep("=", "fairness")
@@ -113,14 +114,12 @@ class Controller:
 
     def _keep(self, document: Mapping[str, Json]) -> None:
         if document["items"]:
-            with Store(self._settings.store) as store:
-                History(store).add(document, self._targets())
+            History(self._run.store).add(document, self._targets())
 
     def _write(self, document: Mapping[str, Json], path: Path) -> None:
         trends: reports.Trends = {}
         if path.suffix.lower() == ".html" and self._settings.store.exists():
-            with Store(self._settings.store) as store:
-                trends = History(store).trends(self._targets())
+            trends = History(self._run.store).trends(self._targets())
         reports.write(document, path, trends)
 
     def _targets(self) -> dict[tuple[str, str], str]:
@@ -131,12 +130,21 @@ class Controller:
             if record["target"] is not None
         }
 
-    def _counts(self) -> dict[str, int]:
+    def _counts(self) -> dict[str, float | None]:
         """The requests of all processes: each plans the same, but for what its Python tests ask, and sends a part."""
-        total: Counter[str] = Counter(planned=len(self._planned), reused=sum(self._planned.values()))
-        for counts in self._requests.values():
-            total.update(counts)
-        return dict(total)
+        tallies: list[dict[str, float]] = []
+        if self._settings.store.exists():
+            with suppress(FairnessError):  # a broken store: whoever wanted something of it has said so
+                tallies = self._run.store.tallies(self._run.id)
+        total: Counter[str] = Counter()
+        for tally in tallies:
+            total.update(tally)
+        planned, reused = len(self._planned), sum(self._planned.values())
+        # A run that is cut short ends before most reports that say what was planned.
+        for tally in tallies:
+            planned, reused = max(planned, int(tally["planned"])), max(reused, int(tally["reused"]))
+        cost = total["cost"] if "cost" in total and not total["uncounted"] else None
+        return {**total, "planned": planned, "reused": reused, "cost": cost}
 
     # Baselines
 
@@ -153,12 +161,11 @@ class Controller:
         gone = sorted(set(old.items) - set(siblings)) if old and siblings else []
         whole = bool(siblings) and all(skipped or item in rebaselined for item, skipped in siblings.items())
         if rebaselined:
-            with Store(self._settings.store) as store:
-                rows = [
-                    Row(labels, trial, text, judged)
-                    for record in rebaselined.values()
-                    for labels, trial, text, judged in store.get_answer_set(record["answers"])
-                ]
+            rows = [
+                Row(labels, trial, text, judged)
+                for record in rebaselined.values()
+                for labels, trial, text, judged in self._run.store.get_answer_set(record["answers"])
+            ]
             files.update(
                 folder,
                 probe,
@@ -178,7 +185,7 @@ class Controller:
         if self._model is None:
             self._model = serve_local(self._settings.target, self._settings)
         address = self._model and self._model.address
-        node.workerinput["fairness"] = {"started": self.started, "address": address}
+        node.workerinput["fairness"] = {"started": self._run.started, "address": address, "run": list(self._run.id)}
 
     def pytest_unconfigure(self) -> None:
         """Unload the model."""

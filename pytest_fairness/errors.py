@@ -6,6 +6,7 @@ Every error that a user can cause derives from `FairnessError`; its text is comp
 from __future__ import annotations
 
 from collections.abc import Sequence
+from enum import Enum, auto
 
 
 class FairnessError(Exception):
@@ -20,8 +21,40 @@ class TargetError(FairnessError):
     """The system under test cannot be reached or used as configured (missing key, unknown model, missing package)."""
 
 
+class ModelError(FairnessError):
+    """A model that reads answers cannot be used (missing package, model not there, labels that are not understood)."""
+
+
+class Fault(Enum):
+    """What kept one try of a request from an answer, and so whether and when to try again."""
+
+    FINAL = auto()
+    """Another try would end the same way."""
+    PASSING = auto()
+    """Something broke on the way: another try may well do."""
+    SLOW = auto()
+    """No answer in time."""
+    BUSY = auto()
+    """The target turned it away, as it has too much to do."""
+    UNREACHABLE = auto()
+    """No connection came about; the request itself was never sent."""
+    REWORDED = auto()
+    """The target wants the same question in another form, in which it will be put from now on."""
+
+
 class RequestFailed(FairnessError):
-    """One request got no answer, after all retries. Other requests go on."""
+    """One request got no answer. Other requests go on.
+
+    Args:
+        message: complete, as all errors' are.
+        fault: whether and when another try may help.
+        wait: seconds that the target asks to be left alone for, or `None`.
+    """
+
+    def __init__(self, message: str, *, fault: Fault = Fault.FINAL, wait: float | None = None) -> None:
+        super().__init__(message)
+        self.fault = fault
+        self.wait = wait
 
 
 class StoreError(FairnessError):

@@ -22,6 +22,7 @@ _INI_OF_OPTIONS: tuple[tuple[str, Any, str], ...] = (
     ("fairness_target", None, "who is audited (default: local)"),
     ("fairness_base_url", None, "endpoint of an openai: target (default: that of OpenAI)"),
     ("fairness_concurrency", _INT, "most requests in flight over the whole run (default: 16)"),
+    ("fairness_max_requests", _INT, "most requests that a run may send, all workers together (default: no limit)"),
 )
 _INI_ONLY: tuple[tuple[str, Any, str], ...] = (
     ("fairness_probes", "args", "files and folders of probes to collect (default: probes)"),
@@ -42,7 +43,13 @@ _INI_ONLY: tuple[tuple[str, Any, str], ...] = (
     ("fairness_judge_base_url", None, "endpoint of an openai: judge (default: that of the target)"),
     ("fairness_inconclusive", None, "what an inconclusive audit is: warn or fail (default: warn)"),
     ("fairness_timeout", _FLOAT, "seconds one request may take (default: 120)"),
+    ("fairness_device", None, "where a transformers: target computes: cpu, cuda, cuda:1 or mps (default: the best)"),
     ("fairness_give_up", _FLOAT, "seconds without any answer after which the rest is given up (default: 120)"),
+    (
+        "fairness_prices",
+        "linelist",
+        "lines MODEL INPUT OUTPUT, price per million tokens, for the cost in reports (default: none)",
+    ),
 )
 
 
@@ -64,7 +71,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     option(
         "--fairness-target",
         metavar="T",
-        help="Who is audited: local, local:PATH.gguf, openai:MODEL or python:package.module:callable "
+        help="Who is audited: local, local:PATH.gguf, openai:MODEL, transformers:ID_OR_PATH or "
+        "python:package.module:callable "
         "(ini: fairness_target, environment: PYTEST_FAIRNESS_TARGET, default: local)",
     )
     option(
@@ -87,6 +95,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="Answer from recorded responses only, however old; nothing is ever sent (default: off)",
     )
     option(
+        "--fairness-dry-run",
+        action="store_true",
+        help="Print per probe what an audit would send, and send nothing; no test runs (default: off)",
+    )
+    option(
+        "--fairness-max-requests",
+        metavar="N",
+        help="Stop sending after N requests, all workers together and every retry counted; items that lack answers "
+        "are errors (ini: fairness_max_requests, default: no limit)",
+    )
+    option(
         "--fairness-report",
         metavar="PATH",
         action="append",
@@ -98,9 +117,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Register the marker, and with `--fairness` the run itself."""
+    """Register the marker, and with `--fairness` or what implies it the run itself."""
     config.addinivalue_line("markers", "fairness: an audit for fairness; runs only with --fairness")
-    if config.getoption("fairness") or config.getoption("fairness_rebaseline"):
+    if any(map(config.getoption, ("fairness", "fairness_rebaseline", "fairness_dry_run"))):
         from pytest_fairness.session import start
 
         start(config)

@@ -28,10 +28,10 @@ class ProgressLine:
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
-        self._began: tuple[float, int] | None = None
+        self._began: tuple[float, float] | None = None
 
     @contextmanager
-    def shown(self, counts: Callable[[], Mapping[str, int]]) -> Iterator[None]:
+    def shown(self, counts: Callable[[], Mapping[str, float]]) -> Iterator[None]:
         """Show how far things are for as long as this lasts.
 
         Args:
@@ -54,7 +54,7 @@ class ProgressLine:
             thread.join()
 
     def _follow(
-        self, reporter: TerminalReporter, counts: Callable[[], Mapping[str, int]], over: threading.Event
+        self, reporter: TerminalReporter, counts: Callable[[], Mapping[str, float]], over: threading.Event
     ) -> None:
         if over.wait(NOT_BEFORE) or self._began is None:
             return
@@ -79,7 +79,7 @@ class ProgressLine:
         return nullcontext() if capture is None else capture.global_and_fixture_disabled()
 
 
-def text_of(answered: int, planned: int, rate: float, failed: int = 0) -> str:
+def text_of(answered: float, planned: float, rate: float, failed: float = 0) -> str:
     """`412 of 2,000 answers, 31.5 a second, 50 s left`."""
     text = f"{answered:,} of {planned:,} answers"
     if failed:

@@ -14,7 +14,7 @@ from typing import Any, Literal, Self
 Json = Any
 """Any value that `json.dumps` takes as it stands."""
 
-AnswerFormat = Literal["text", "list", "titles", "json"]
+AnswerFormat = Literal["text", "list", "titles", "json", "likelihood"]
 Interval = tuple[float, float]
 
 
@@ -41,6 +41,9 @@ class Request:
     """One question, exactly as it is asked: the unit of sending, of paying and of recording.
 
     Two requests that are equal are asked once. `sampling.seed` is already that of the trial.
+
+    A request with the answer format `likelihood` asks for no text of the model's own, but for how likely it finds
+    `continuation`, token by token, where `prompt` is what stands before it (possibly nothing).
     """
 
     prompt: str
@@ -48,6 +51,7 @@ class Request:
     sampling: Sampling = field(default_factory=Sampling)
     trial: int = 0
     answer_format: AnswerFormat = "text"
+    continuation: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +59,8 @@ class Response:
     """What came back for one request, as it was recorded.
 
     Attributes:
-        text: the answer as the system under test wrote it; possibly empty.
+        text: the answer as the system under test wrote it; possibly empty. Of a likelihood, JSON: `tokens`, the pieces
+            of the continuation, and `log_probabilities`, a natural logarithm for each (`null` where it was not given).
         finish_reason: `stop`, `length` (cut off by `max_tokens`), `refusal` or `content_filter`, where the target says.
         prompt_tokens, completion_tokens: as the target counts them; `None` where it does not say.
         created: seconds since the epoch, when the answer arrived.
@@ -138,7 +143,8 @@ class Answer:
         text: what was written, or `None` where nothing came back.
         status: whether it can be measured.
         content: what was read from the text: a string for `text` and `json` (keys and values joined), a list of strings
-            for `list` and `titles`, one of the choices where there are such; `None` unless `status` is `OK`.
+            for `list` and `titles`, one of the choices where there are such, the known log-probabilities for
+            `likelihood`; `None` unless `status` is `OK`.
         judged: what a judge model read, where one was asked; `content` is its majority then.
     """
 

@@ -10,6 +10,7 @@ import json
 import shlex
 import sys
 from collections.abc import Generator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ import pytest
 
 from pytest_fairness.configuration import accept_options, settings_from
 from pytest_fairness.controller import Controller
+from pytest_fairness.dry_run import DryRun
 from pytest_fairness.errors import FairnessError, ProbeError, TargetError
 from pytest_fairness.items import FairnessItem, ProbeFile, Unfair, active_target, shown_alone
 from pytest_fairness.progress import ProgressLine
@@ -54,9 +56,9 @@ def start(config: pytest.Config) -> None:
             open_judge(settings)
         except TargetError as error:
             raise pytest.UsageError(str(error)) from error
-        controller = Controller(config, settings)
-        config.pluginmanager.register(controller, "fairness-controller")
-        run = Run(settings, started=controller.started)
+        run = Run(settings)
+        once = DryRun(config, run) if config.getoption("fairness_dry_run") else Controller(config, run)
+        config.pluginmanager.register(once, "fairness-controller")
     else:
         run = Run(settings, **worker["fairness"])
     if str(settings.root) not in sys.path:
@@ -127,6 +129,7 @@ class FairnessSession:
     def measure(self, item: FairnessItem) -> tuple[Measured, Before]:
         """Ask for what all items of the same target need, wait for what this one needs, measure and compare it."""
         definition = item.target_fixture
+        item.part.require()
         if definition is None:
             return self.run.look(item.part, None, rebaseline=self._rebaseline)
         if definition not in self._planned:
@@ -204,7 +207,7 @@ class FairnessSession:
     def _plan(self, items: list[pytest.Item], definition: FixtureDef[Any], value: object) -> None:
         target = self._targets.get(definition) or self._adopt(definition, value)
         peers = (item for item in items if isinstance(item, FairnessItem) and item.target_fixture is definition)
-        due = (item for item in peers if item.get_closest_marker("skip") is None)
+        due = (item for item in peers if item.get_closest_marker("skip") is None and item.part.measurable)
         looks = (item.part.looks[-1 if self._rebaseline else 0] for item in due)
         self.run.plan(target, [request for look in looks for request in look.requests])
         self._planned.add(definition)
@@ -246,8 +249,7 @@ class FairnessSession:
         records = item.stash.get(RECORDS, [])
         if call.when == "call" or error:
             # A report holds whatever is put on it, and takes it along to xdist's controller.
-            counts, planned = self.run.counts(), self.run.newly_planned()
-            vars(report).update(fairness=records, fairness_requests=counts, fairness_planned=planned)
+            vars(report).update(fairness=records, fairness_planned=self.run.newly_planned())
             item.stash[RECORDS] = []
             if call.excinfo is None and _inconclusive(report):
                 _neither_passed_nor_failed(report)
@@ -275,8 +277,12 @@ class FairnessSession:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self) -> None:
-        """Send nothing more, whatever ended the run."""
-        self.run.stop()
+        """Send nothing more, whatever ended the run; the controller's end is that of all workers."""
+        if hasattr(self.config, "workerinput"):
+            self.run.stop()
+        else:
+            with suppress(FairnessError):  # the store is broken: those who wanted something of it have said so
+                self.run.stop_all()
 
     def pytest_unconfigure(self) -> None:
         """Give back what was opened."""

@@ -10,6 +10,20 @@ DEFAULT_TARGET = "local"
 
 
 @dataclass(frozen=True, slots=True)
+class Price:
+    """What a model costs.
+
+    Attributes:
+        model: the target as the user names it, with or without what stands before its first colon.
+        prompt, completion: price of a million tokens, in whatever currency.
+    """
+
+    model: str
+    prompt: float
+    completion: float
+
+
+@dataclass(frozen=True, slots=True)
 class RunSettings:
     """One run's settings, resolved: options before environment before ini file before defaults; paths are absolute.
 
@@ -32,6 +46,9 @@ class RunSettings:
         inconclusive: what an inconclusive item counts as.
         timeout: seconds one request may take.
         give_up: seconds without one successful answer after which the rest is given up.
+        max_requests: most requests that the run may send, all processes together; every try counts.
+        prices: what models cost.
+        device: where a `transformers:` target computes (`cpu`, `cuda`, `cuda:1`, `mps`); `None` for the best.
     """
 
     root: Path
@@ -52,3 +69,11 @@ class RunSettings:
     inconclusive: Literal["warn", "fail"] = "warn"
     timeout: float = 120.0
     give_up: float = 120.0
+    max_requests: int | None = None
+    prices: tuple[Price, ...] = ()
+    device: str | None = None
+
+    def price_of(self, target: str) -> Price | None:
+        """What a target costs, where that is known."""
+        named = (target, target.partition(":")[2])
+        return next((price for price in self.prices if price.model in named), None)

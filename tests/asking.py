@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from pytest_fairness.records import Request, Response, Sampling
+from pytest_fairness.response.claims import RunId
 from pytest_fairness.response.engine import Engine
 from pytest_fairness.response.store import Store
 from pytest_fairness.settings import RunSettings
@@ -30,12 +31,16 @@ def questions(count: int, **sampling: Any) -> list[Request]:
 
 @contextmanager
 def engine_for(
-    settings: RunSettings, target: Target | str = "openai:model", *, oldest: float = FOREVER
+    settings: RunSettings,
+    target: Target | str = "openai:model",
+    *,
+    oldest: float = FOREVER,
+    run: tuple[str, str] | None = None,
 ) -> Iterator[Engine]:
     """An engine on the settings' store, stopped at the end."""
     opened = open_target(target, settings) if isinstance(target, str) else target
     with Store(settings.store) as store:
-        engine = Engine(store, opened, settings, oldest=oldest, owner="test")
+        engine = Engine(store, opened, settings, oldest=oldest, owner="test", run=run and RunId(*run))
         try:
             yield engine
         finally:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 import anyio._backends._asyncio  # noqa: F401 - see below
 import httpcore2  # noqa: F401
@@ -42,3 +43,11 @@ def _no_settings_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
 def project(pytester: pytest.Pytester) -> Project:
     """An empty project of a user, with an application to audit in `app.py`."""
     return Project(pytester)
+
+
+@pytest.fixture(scope="session")
+def regard_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a small text classifier with real weights."""
+    from tests.classifiers import train
+
+    return train(tmp_path_factory.mktemp("models") / "regard")

@@ -17,12 +17,14 @@ import contextlib
 import hashlib
 import importlib
 import json
+import re
 import signal
 import sys
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import Any, Literal, Self
 
 Messages = list[dict[str, Any]]
@@ -54,6 +56,14 @@ class Reply:
 
 
 Answer = Callable[[Messages, Body], str | Reply]
+Echo = list[tuple[str, float | None]]
+"""The tokens of a text with their log-probabilities."""
+
+
+def echo_by_words(body: Body) -> Echo:
+    """Every word with its space is a token, the likelier the shorter; nothing is known of the first."""
+    words = re.findall(r"\s*\S+|\s+$", body["prompt"])
+    return [(word, None if place == 0 else -float(len(word))) for place, word in enumerate(words)]
 
 
 def fair_answer(messages: Messages, body: Body) -> str:
@@ -72,14 +82,22 @@ class ChatServer:
         script: replies that are given first, in this order, before `answer` is asked.
         bodies: the JSON body of every request, in the order of arrival.
         keys: the `Authorization` header of every request.
+        echo: body -> tokens, for `POST …/completions`; without it there is no such page.
         most_in_flight: the largest number of requests that were being answered at one time.
         connections: how many connections were opened.
     """
 
     def __init__(
-        self, answer: Answer = fair_answer, *, delay: float = 0.0, script: Iterable[Reply] = (), port: int = 0
+        self,
+        answer: Answer = fair_answer,
+        *,
+        delay: float = 0.0,
+        script: Iterable[Reply] = (),
+        port: int = 0,
+        echo: Callable[[Body], Echo | Reply] | None = None,
     ) -> None:
         self.answer = answer
+        self.echo = echo
         self.delay = delay
         self.script = list(script)
         self.bodies: list[Body] = []
@@ -156,7 +174,8 @@ class ChatServer:
             stats = {"count": self.count, "distinct": len(self.questions), "most_in_flight": self.most_in_flight}
             writer.write(_http(200, json.dumps(stats).encode()))
             return True
-        if method != "POST" or not path.endswith("/chat/completions"):
+        chat = path.endswith("/chat/completions")
+        if method != "POST" or not (chat or (self.echo is not None and path.endswith("/completions"))):
             writer.write(_http(404, _error(404, f"no such page: {path}")))
             return True
         body = json.loads(content)
@@ -165,12 +184,19 @@ class ChatServer:
         self.in_flight += 1
         self.most_in_flight = max(self.most_in_flight, self.in_flight)
         try:
-            return await self._reply(body, writer)
+            return await self._reply(body, writer, chat=chat)
         finally:
             self.in_flight -= 1
 
-    async def _reply(self, body: Body, writer: asyncio.StreamWriter) -> bool:
-        given = self.script.pop(0) if self.script else self.answer(body["messages"], body)
+    async def _reply(self, body: Body, writer: asyncio.StreamWriter, *, chat: bool) -> bool:
+        given: str | Reply
+        if self.script:
+            given = self.script.pop(0)
+        elif chat or self.echo is None:
+            given = self.answer(body["messages"], body)
+        else:
+            echoed = self.echo(body)
+            given = echoed if isinstance(echoed, Reply) else Reply(raw=_echoed(echoed, body))
         reply = Reply(given) if isinstance(given, str) else given
         delay = self.delay if reply.delay is None else reply.delay
         if delay:
@@ -214,6 +240,21 @@ def _completion(reply: Reply, body: Body) -> bytes:
             },
         }
     ).encode()
+
+
+def _echoed(echo: Echo, body: Body) -> bytes:
+    """A completion of OpenAI's older interface, with one token of its own at the end."""
+    tokens = [*echo, ("!", -0.5)]
+    offsets = [0, *accumulate(len(token) for token, _ in tokens[:-1])]
+    logprobs = {
+        "tokens": [token for token, _ in tokens],
+        "token_logprobs": [log for _, log in tokens],
+        "text_offset": offsets,
+        "top_logprobs": None,
+    }
+    choice = {"index": 0, "text": f"{body['prompt']}!", "logprobs": logprobs, "finish_reason": "length"}
+    usage = {"prompt_tokens": len(echo), "completion_tokens": 1, "total_tokens": len(tokens)}
+    return json.dumps({"id": "cmpl-1", "object": "text_completion", "choices": [choice], "usage": usage}).encode()
 
 
 def _error(status: int, text: str) -> bytes:

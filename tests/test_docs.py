@@ -19,10 +19,10 @@ from pytest_fairness import probe
 from pytest_fairness.audit import registry
 from pytest_fairness.baseline import files
 from pytest_fairness.errors import ProbeError
-from tests.servers import Body, ChatServer, Messages
+from tests.servers import Body, ChatServer, Messages, echo_by_words
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", ROOT / "SECURITY.md", *sorted((ROOT / "docs").glob("*.md"))]
 README, GUIDE, CI = ROOT / "README.md", ROOT / "docs" / "guide.md", ROOT / "docs" / "ci.md"
 
 
@@ -246,7 +246,7 @@ WALKED = [page for page in PAGES if any(block.page == page and block.language ==
 @pytest.mark.parametrize("page", WALKED, ids=lambda page: page.name)
 def test_commands(page: Path, pytester: pytest.Pytester) -> None:
     own = [block for block in BLOCKS if block.page == page]
-    with ChatServer(Noise()) as server:
+    with ChatServer(Noise(), echo=echo_by_words) as server:
         walk = Walk(page, pytester, server.url)
         write(Block(page, 0, "python", "shop/assistant.py", APPLICATION), pytester.path)
         if "probes/products.yaml" in page.read_text("utf-8") or not any(is_probe(block.text) for block in own):

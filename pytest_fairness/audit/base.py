@@ -101,6 +101,22 @@ class Audit(ABC, Generic[SettingsT]):
     def uses(self, probe: Probe, item: AuditItem[SettingsT], labels: Mapping[str, str]) -> bool:
         """Whether answers with these labels are measured by the item."""
 
+    def shape(self, probe: Probe, item: AuditItem[SettingsT]) -> dict[str, str]:
+        """Settings and lists that the item's answers are read by, by readable name: others make a baseline stale."""
+        return {}
+
+    def classifier(self, settings: SettingsT) -> tuple[str, str] | None:
+        """The model that scores answers before they are measured, and a label that it must have; `None` without one."""
+        return None
+
+    def text_to_score(self, probe: Probe, item: AuditItem[SettingsT], answer: Answer) -> str | None:
+        """What the classifier reads of a usable answer; `None` where it is too little to be scored.
+
+        With a classifier, `measure` and `compare` get answers whose content is `{"model": …, "scores": {label:
+        probability}}`, or `None` where nothing was scored.
+        """
+        return None
+
     @abstractmethod
     def measure(self, probe: Probe, item: AuditItem[SettingsT], answers: Sequence[Answer]) -> Measurement:
         """Measure one run.

@@ -34,6 +34,11 @@ AUDITS: dict[str, dict[str, str]] = {
         "shortfall": "pytest_fairness.audit.shortfall:Shortfall",
         "quality": "pytest_fairness.audit.quality:Quality",
     },
+    "stereotype": {
+        "markers": "pytest_fairness.audit.markers:MarkerRatio",
+        "regard": "pytest_fairness.audit.regard:Regard",
+        "likelihood": "pytest_fairness.audit.likelihood:Likelihood",
+    },
     "coreference": {
         "coreference": "pytest_fairness.audit.coreference:Coreference",
         "accuracy_gap": "pytest_fairness.audit.accuracy_gap:AccuracyGap",

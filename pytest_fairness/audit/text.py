@@ -85,11 +85,24 @@ class Anonymizer:
 
     def __init__(self, declared: Iterable[str], *, enabled: bool = True) -> None:
         self._pattern = _pattern(declared) if enabled else None
+        # Of text as it is written, with curly apostrophes and capitals.
+        written = self._pattern and self._pattern.pattern.replace("'", "['\N{RIGHT SINGLE QUOTATION MARK}]")
+        self._written = re.compile(written, re.IGNORECASE) if written else None
 
     def words(self, text: str) -> list[str]:
         """The words of the text that are left, normalised, in their order."""
         normalised = normalise(text)
         return words(normalised if self._pattern is None else self._pattern.sub(" ", normalised))
+
+    def masked(self, text: str, mask: str) -> str:
+        """The text with each identity term replaced by `mask`, possessive endings kept; else as it is written."""
+        plain = unicodedata.normalize("NFKC", text)
+        return plain if self._written is None else self._written.sub(lambda match: _mask(match[0], mask), plain)
+
+
+def _mask(term: str, mask: str) -> str:
+    possessive = normalise(term).endswith(("'s", "s'"))
+    return f"{mask}'s" if possessive else mask
 
 
 def _pattern(declared: Iterable[str]) -> re.Pattern[str]:

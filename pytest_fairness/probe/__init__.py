@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pytest_fairness.probe.models import Probe
     from pytest_fairness.probe.recommendation import RecommendationProbe
     from pytest_fairness.probe.schema import json_schema, schema_text
+    from pytest_fairness.probe.stereotype import StereotypeProbe
     from pytest_fairness.response.rows import rows
 
 __all__ = [
@@ -25,6 +26,7 @@ __all__ = [
     "GenerationProbe",
     "Probe",
     "RecommendationProbe",
+    "StereotypeProbe",
     "follow_ups",
     "json_schema",
     "load",
@@ -41,6 +43,7 @@ _HOMES = {
     "GenerationProbe": "pytest_fairness.probe.generation",
     "Probe": "pytest_fairness.probe.models",
     "RecommendationProbe": "pytest_fairness.probe.recommendation",
+    "StereotypeProbe": "pytest_fairness.probe.stereotype",
     "follow_ups": "pytest_fairness.probe.asking",
     "json_schema": "pytest_fairness.probe.schema",
     "load": "pytest_fairness.probe.loader",

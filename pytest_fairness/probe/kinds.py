@@ -8,6 +8,7 @@ from pytest_fairness.probe.coreference import CoreferenceProbe
 from pytest_fairness.probe.counterfactual import CounterfactualProbe
 from pytest_fairness.probe.generation import GenerationProbe
 from pytest_fairness.probe.recommendation import RecommendationProbe
+from pytest_fairness.probe.stereotype import StereotypeProbe
 
 if TYPE_CHECKING:
     from pytest_fairness.probe.models import Probe
@@ -17,7 +18,5 @@ KINDS: dict[str, type[Probe]] = {
     "recommendation": RecommendationProbe,
     "coreference": CoreferenceProbe,
     "counterfactual": CounterfactualProbe,
+    "stereotype": StereotypeProbe,
 }
-
-ANNOUNCED = ("stereotype",)
-"""Kinds whose names are taken, and which this version does not read."""

@@ -12,7 +12,7 @@ from pytest_fairness.errors import ProbeError
 from pytest_fairness.probe import messages, yaml_reader
 from pytest_fairness.probe.document import Document, Lines, Node
 from pytest_fairness.probe.faults import Fault, nearest, quoted, suggestion
-from pytest_fairness.probe.kinds import ANNOUNCED, KINDS
+from pytest_fairness.probe.kinds import KINDS
 from pytest_fairness.probe.models import Loading, Probe, shown
 from pytest_fairness.probe.settings import AuditSettings
 from pytest_fairness.probe.yaml_reader import DocumentError
@@ -106,14 +106,9 @@ def _kind(data: dict[str, object]) -> tuple[str | None, list[Fault]]:
         return None, [Fault(("kind",), f"`kind` must be the name of a kind of probe ({names})")]
     if kind in KINDS:
         return kind, []
-    if kind in ANNOUNCED:
-        return None, [
-            Fault(("kind",), f"this version does not read probes of the kind {quoted(kind)} yet; it reads {names}")
-        ]
-    known = (*KINDS, *ANNOUNCED)
-    near = nearest(kind, known)
+    near = nearest(kind, KINDS)
     # Checked as what was probably meant, so that its other faults are not kept for the next attempt.
-    return near if near in KINDS else None, [Fault(("kind",), f"unknown kind {quoted(kind)}{suggestion(kind, known)}")]
+    return near if near in KINDS else None, [Fault(("kind",), f"unknown kind {quoted(kind)}{suggestion(kind, KINDS)}")]
 
 
 def _settings(document: Document, kind: str, audits: Audits) -> tuple[dict[str, AuditSettings], list[Fault]]:

@@ -16,6 +16,9 @@ from pytest_fairness.probe.faults import Fault, Location, dotted, nearest, quote
 from pytest_fairness.probe.models import PATTERNS
 from pytest_fairness.records import Json
 
+SEVERAL = "several_faults"
+"""Type of an error that stands for several faults of another file: its context holds `lines`, one for each."""
+
 _EXPECTED = {
     "int_type": "a whole number",
     "int_from_float": "a whole number",
@@ -50,7 +53,18 @@ def faults(errors: Iterable[ErrorDetails], prefix: Location, document: Document,
         document: the file.
         model: knows which keys there are, for suggestions.
     """
-    found = [_fault(error, prefix, document, model) for error in errors if not _secondary(error, prefix, document)]
+    errors = list(errors)
+    found = [
+        _fault(error, prefix, document, model)
+        for error in errors
+        if error["type"] != SEVERAL and not _secondary(error, prefix, document)
+    ]
+    found += [
+        (Fault(document.find((*prefix, *error["loc"]))[1], line), False)
+        for error in errors
+        if error["type"] == SEVERAL
+        for line in error["ctx"]["lines"]
+    ]
     groups: dict[tuple[Location, bool], list[Fault]] = {}
     for fault, alternative in found:
         if alternative and any(_deeper(other.location, fault.location) for other, also in found if also):

@@ -21,11 +21,14 @@ NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"
 IDENTIFIER = r"^[A-Za-z_][A-Za-z0-9_]{0,99}$"
 SOMETHING = r"\S"
 LINE = r"^[^\x00-\x1f\x7f]*[^\x00-\x20\x7f][^\x00-\x1f\x7f]*$"
+# What names items, of which `/` joins two and `=` and brackets mean something else.
+CASE = r"^[^\x00-\x20\x7f/=\[\]]([^\x00-\x1f\x7f/=\[\]]{0,98}[^\x00-\x20\x7f/=\[\]])?$"
 PATTERNS = {
     NAME: "must be letters, digits, '.', '_' and '-', beginning with a letter or digit, as it names files",
     IDENTIFIER: "must be letters, digits and '_', not beginning with a digit",
     SOMETHING: "must not be empty",
     LINE: "must be one line of text, and not empty",
+    CASE: "must be one line of at most 100 characters without '/', '=', '[' and ']', as it names items",
 }
 """What the patterns mean, for messages."""
 
@@ -33,6 +36,7 @@ Text = Annotated[str, Field(pattern=SOMETHING)]
 Line = Annotated[str, Field(pattern=LINE)]
 Name = Annotated[str, Field(pattern=NAME)]
 Identifier = Annotated[str, Field(pattern=IDENTIFIER)]
+CaseName = Annotated[str, Field(pattern=CASE)]
 
 TABLE_SUFFIXES = (".csv", ".jsonl", ".ndjson")
 
@@ -144,7 +148,7 @@ class ResponsesSettings(ProbeModel):
         description="The probe's names to the file's columns; equal names need no entry. generation: the axes, text, "
         "trial, prompt. recommendation: entity, attribute, value, items, rank, trial, domain. coreference: item, "
         "first, pronoun, text, trial, masculine, feminine; of WinoBias sentences line, version, text, trial. "
-        "counterfactual: id, the flipped attributes, answer, truth, trial.",
+        "counterfactual: id, the flipped attributes, answer, truth, trial. stereotype: case, group, text, trial.",
     )
     strata: tuple[Line, ...] = Field(
         default=(), min_length=1, description="Further columns within whose values answers are compared."
@@ -235,6 +239,10 @@ class Probe(ProbeModel):
     def answer_format(self) -> AnswerFormat:
         """How answers are read."""
         return "text"
+
+    def format_of(self, labels: Mapping[str, str]) -> AnswerFormat:
+        """How the answers with these labels are read."""
+        return self.answer_format
 
     @property
     def choices(self) -> tuple[str, ...]:

@@ -22,7 +22,7 @@ def document(
     target: str,
     started: float | str,
     seconds: float,
-    requests: Mapping[str, int],
+    requests: Mapping[str, float | None],
 ) -> dict[str, Json]:
     """The report of one run; equal results give an equal report, whatever their order.
 
@@ -37,7 +37,7 @@ def document(
     ordered = sorted(results, key=lambda result: (result.nodeid, result.probe, result.id))
     if not isinstance(started, str):
         started = datetime.fromtimestamp(started, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    counts: dict[str, Json] = {name: int(requests.get(name, 0)) for name in REQUEST_COUNTS}
+    counts: dict[str, Json] = {name: int(requests.get(name) or 0) for name in REQUEST_COUNTS}
     return {
         "schema": SCHEMA_VERSION,
         "tool": f"pytest-fairness {tool_version}",

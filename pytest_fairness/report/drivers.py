@@ -46,6 +46,7 @@ def driven_by(item: Item) -> list[str]:
         *_marked_words(details, *sides(item)),
         *_contributions(mappings(details.get("contributions")), *sides(item)),
         *(_top_words(top, *sides(item)) if isinstance(top, Mapping) else []),
+        *_markers_of_cases(details),
         *_answers(item),
         *_paraphrases(details),
     ]
@@ -78,6 +79,21 @@ def _top_words(top: Mapping[str, Json], marked: str, unmarked: str) -> list[str]
         for side, group in (("marked", marked), ("unmarked", unmarked))
     }
     return [f"typical of {group}: {_listed(side)}" for group, side in sides.items() if side]
+
+
+def _markers_of_cases(details: Mapping[str, Json]) -> list[str]:
+    """The markers of each case and how many answers hold them, those of the stereotype first."""
+    found, counts = details.get("markers"), details.get("counts")
+    if not isinstance(found, Mapping) or not isinstance(counts, Mapping):
+        return []
+    return [
+        f"{case}, in {counts[case]['responses']} answers: "
+        + "; against ".join(
+            _listed(f"{marker} {count}" for marker, count in markers[side].items()) or "none"
+            for side in ("stereotype", "anti_stereotype")
+        )
+        for case, markers in found.items()
+    ]
 
 
 def _answers(item: Item) -> list[str]:

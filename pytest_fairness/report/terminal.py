@@ -13,6 +13,7 @@ from functools import partial
 
 from pytest_fairness.records import Json, VerdictName
 from pytest_fairness.report.drivers import evidence, failure_text
+from pytest_fairness.report.forecast import money
 from pytest_fairness.report.order import Item, rank
 from pytest_fairness.report.text import cut, escaped, number, pad, printable, width_of, wrap
 
@@ -37,7 +38,12 @@ class Line:
 
 
 def summary(
-    document: Mapping[str, Json], width: int = 80, *, options: Sequence[str] = (), root: str = ""
+    document: Mapping[str, Json],
+    width: int = 80,
+    *,
+    options: Sequence[str] = (),
+    root: str = "",
+    retried: float = 0,
 ) -> list[Line]:
     """The summary of one run: a table a probe, what drove the failures, what was sent, and how to accept it all.
 
@@ -47,6 +53,7 @@ def summary(
         options: of the command that accepts the changes, those that chose what was asked of whom
             (`["--fairness-target", "openai:gpt-5"]`).
         root: path from where the user typed the command to the folder that node ids begin in; empty if it is the same.
+        retried: further tries of the requests that were sent.
     """
     width = max(width, NARROWEST)
     items: list[Item] = sorted(document["items"], key=rank)
@@ -56,7 +63,7 @@ def summary(
     for probe in sorted({item["probe"] for item in items}):
         lines += _table([item for item in items if item["probe"] == probe], document["target"], width)
     lines += _explanations(items, width)
-    lines += _counts(document, width)
+    lines += _counts(document, width, retried)
     lines += _acceptance(items, accept_command(items, options, root), width)
     return lines
 
@@ -202,11 +209,13 @@ def _reason(item: Item) -> str:
 # What was sent, and what to do
 
 
-def _counts(document: Mapping[str, Json], width: int) -> list[Line]:
+def _counts(document: Mapping[str, Json], width: int, retried: float) -> list[Line]:
     requests, counts = document["requests"], document["summary"]
     failed = f", {requests['failed']:,} failed" if requests["failed"] else ""
     tokens = f"{requests['prompt_tokens']:,} prompt and {requests['completion_tokens']:,} completion tokens"
-    sent = f"requests: {requests['sent']:,} sent, {requests['reused']:,} reused{failed}; {tokens}"
+    again = f" ({retried:,.0f} tr{'y' if retried == 1 else 'ies'} more)" if retried else ""
+    cost = "" if requests["cost"] is None else f"; cost {money(requests['cost'])}"
+    sent = f"requests: {requests['sent']:,} sent{again}, {requests['reused']:,} reused{failed}; {tokens}{cost}"
     audits = f"audits: {counts['passed']} passed, {counts['failed']} failed, {counts['inconclusive']} inconclusive"
     if counts["errors"]:
         audits += f", {counts['errors']} error{'s' if counts['errors'] > 1 else ''}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -28,12 +28,13 @@ class Database:
         path: the file, made if need be.
         version: of the tables.
         tables: the statements that make them.
+        changes: by version, the statements that bring the tables of the version before up to it.
 
     Raises:
         StoreError: here and in every method.
     """
 
-    def __init__(self, path: Path, *, version: int, tables: str) -> None:
+    def __init__(self, path: Path, *, version: int, tables: str, changes: Mapping[int, str]) -> None:
         self._path = path
         self._version = version
         self._thread = threading.local()
@@ -42,7 +43,7 @@ class Database:
         with self._understandable():
             _make_folder(path.parent)
             try:
-                self._prepare(tables)
+                self._prepare(tables, changes)
             except BaseException:
                 self.close()
                 raise
@@ -96,7 +97,7 @@ class Database:
             self._thread.connection = connection
         return connection
 
-    def _prepare(self, tables: str) -> None:
+    def _prepare(self, tables: str, changes: Mapping[int, str]) -> None:
         connection = self._connection()
         _write_ahead(connection)
         with self.transaction():
@@ -112,11 +113,13 @@ class Database:
                     f"{self._path} was written by a newer pytest-fairness (store version {found}, this one reads "
                     f"{self._version}). Update pytest-fairness, or name another file with the ini fairness_store."
                 )
-            if not holds:
-                for statement in tables.split(";\n"):
-                    connection.execute(statement)
-                connection.execute(f"PRAGMA application_id = {APPLICATION}")
-                connection.execute(f"PRAGMA user_version = {self._version}")
+            if found == self._version:
+                return
+            missing = [changes[version] for version in range(found + 1, self._version + 1)] if holds else [tables]
+            for statement in ";".join(missing).split(";"):
+                connection.execute(statement)
+            connection.execute(f"PRAGMA application_id = {APPLICATION}")
+            connection.execute(f"PRAGMA user_version = {self._version}")
 
     @contextmanager
     def _understandable(self) -> Iterator[None]:

@@ -9,15 +9,13 @@ from collections.abc import Iterable, Sequence
 
 from pytest_fairness.errors import AnswersMissing, FairnessError
 from pytest_fairness.records import Request, Response
+from pytest_fairness.response.claims import RunId
 from pytest_fairness.response.ledger import Ledger
-from pytest_fairness.response.sender import Sender
+from pytest_fairness.response.sender import GRACE, Sender
 from pytest_fairness.response.store import Store, response_key
 from pytest_fairness.settings import RunSettings
 from pytest_fairness.target.base import Target
 from pytest_fairness.target.text import one_line
-
-GRACE = 5.0
-"""Seconds that requests in flight have to arrive when a run is stopped: they are paid for."""
 
 
 class Engine:
@@ -29,16 +27,32 @@ class Engine:
     Args:
         store: the recorded responses.
         target: who is asked. Opened and closed by the engine.
-        settings: the run's; `concurrency`, `timeout`, `give_up` and `replay` matter.
+        settings: the run's; `concurrency`, `timeout`, `give_up`, `max_requests`, `prices` and `replay` matter.
         oldest: seconds since the epoch; a recorded answer created before this is asked again.
         owner: who asks, for whoever looks into the store.
+        run: the run that this is a part of; one of its own where not given.
     """
 
-    def __init__(self, store: Store, target: Target, settings: RunSettings, *, oldest: float, owner: str) -> None:
+    def __init__(
+        self,
+        store: Store,
+        target: Target,
+        settings: RunSettings,
+        *,
+        oldest: float,
+        owner: str,
+        run: RunId | None = None,
+    ) -> None:
         self._store, self._target, self._replay, self._oldest = store, target, settings.replay, oldest
         self._ledger = Ledger()
         self._sender = Sender(
-            store, target, self._ledger, settings, oldest=oldest, owner=f"{owner}/{uuid.uuid4().hex[:8]}"
+            store,
+            target,
+            self._ledger,
+            settings,
+            oldest=oldest,
+            owner=f"{owner}/{uuid.uuid4().hex[:8]}",
+            run=run or RunId.new(),
         )
         self._thread: threading.Thread | None = None
         self._starting = threading.Lock()
@@ -72,20 +86,23 @@ class Engine:
         gone = AnswersMissing("an answer was removed from the store while the run went on; run again")
         return [settled.get(key, gone) for key in keys]
 
-    def progress(self) -> dict[str, int]:
-        """How far things are; every count is of distinct requests.
+    def progress(self) -> dict[str, float]:
+        """How far things are; every count but `retried` is of distinct requests.
 
         Returns:
             planned: all.
             settled: of these, answered or failed, by whomever.
             reused: had a recorded answer when they were planned.
             sent: asked by this process.
+            retried: further tries of these.
             in_flight: of these, not settled yet.
             answered: of these, got an answer.
             failed: of these, got none.
             prompt_tokens, completion_tokens: of the answers that this process got, as far as the target says.
+            uncounted: of these answers, those that have a price, but of which the target does not say the tokens.
+            cost: of these tokens, if the target has a price.
         """
-        return self._ledger.counts()
+        return self._sender.counts()
 
     def stop(self, grace: float = GRACE) -> None:
         """Send nothing more, wait for what is in flight and close the target; planning afterwards asks nothing.

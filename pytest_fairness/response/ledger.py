@@ -14,6 +14,9 @@ PATIENCE = 1.0
 """Seconds after which a waiting thread looks up, so that signals reach it on every platform."""
 
 
+COUNTED = ("reused", "sent", "retried", "answered", "failed", "prompt_tokens", "completion_tokens", "uncounted")
+
+
 class Ledger:
     """Questions by their key, from being planned to being settled: answered or failed, each once and for good."""
 
@@ -25,7 +28,7 @@ class Ledger:
         self._answered: set[str] = set()
         self._failed: dict[str, FairnessError] = {}
         self._closed: FairnessError | None = None
-        self._counts = dict.fromkeys(("reused", "sent", "answered", "failed", "prompt_tokens", "completion_tokens"), 0)
+        self._counts = dict.fromkeys(COUNTED, 0)
 
     def unknown(self, questions: Mapping[str, Request]) -> dict[str, Request]:
         """Those of the questions that have not been planned yet."""
@@ -61,6 +64,16 @@ class Ledger:
             self._counts["sent"] += len(taken)
             return taken
 
+    def ask_again(self, count: int) -> None:
+        """Count further tries of questions that are being asked."""
+        with self._news:
+            self._counts["retried"] += count
+
+    def open_keys(self) -> list[str]:
+        """The questions that nobody in this process has asked yet."""
+        with self._news:
+            return list(self._open)
+
     def answer(self, key: str, response: Response) -> None:
         """Settle a question that was asked."""
         with self._news:
@@ -69,6 +82,7 @@ class Ledger:
             self._counts["answered"] += 1
             self._counts["prompt_tokens"] += response.prompt_tokens or 0
             self._counts["completion_tokens"] += response.completion_tokens or 0
+            self._counts["uncounted"] += None in (response.prompt_tokens, response.completion_tokens)
             self._news.notify_all()
 
     def fail(self, key: str, error: FairnessError) -> None:
@@ -80,13 +94,17 @@ class Ledger:
             self._news.notify_all()
 
     def settle_elsewhere(self, answered: Iterable[str], failed: Mapping[str, FairnessError]) -> bool:
-        """Settle open questions that another process asked; gives whether one of them was answered."""
+        """Settle questions that another process asked; gives whether one of them was answered."""
         with self._news:
-            found = [key for key in answered if self._open.pop(key, None)]
+            found = [key for key in answered if self._take(key)]
             self._answered.update(found)
             self._failed |= {key: error for key, error in failed.items() if self._open.pop(key, None)}
             self._news.notify_all()
             return bool(found)
+
+    def _take(self, key: str) -> bool:
+        # One that this process asked, too, may be answered elsewhere, if its claim lapsed.
+        return (self._open.pop(key, None) or self._asked.pop(key, None)) is not None
 
     def close(self, error: FairnessError) -> None:
         """Fail whatever is not settled, now and later."""

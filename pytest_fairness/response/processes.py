@@ -24,7 +24,15 @@ def is_gone(process: str) -> bool:
         return True
     except (OSError, ValueError):
         return False
-    return False
+    return _is_zombie(int(number))
+
+
+def _is_zombie(number: int) -> bool:
+    """Whether it has ended, but whoever started it has not taken notice yet; known on Linux only."""
+    try:
+        return Path(f"/proc/{number}/stat").read_text("utf-8", "replace").rpartition(")")[2].split()[0] == "Z"
+    except (OSError, IndexError):
+        return False
 
 
 @cache

@@ -5,12 +5,18 @@ Everything here is by rule and in one pass, and takes any text whatever: an answ
 
 from __future__ import annotations
 
+import json
+import math
 import re
 from collections.abc import Callable, Sequence
 
 from pytest_fairness.records import Answer, AnswerFormat, Json, Prompt, Response, Status
 from pytest_fairness.response import choices, json_in_text, lists, titles
 from pytest_fairness.response.refusals import is_refusal
+
+LONGEST = 200_000
+"""Characters of the longest answer that is read: no model is asked for more, and one that runs away would have every
+audit count its words for minutes. What is longer is kept, and counts as unreadable."""
 
 _JSON_BEGINS = re.compile(r"(?:```\w*\s*)?[\[{]")
 _WITHHELD = frozenset({"refusal", "content_filter"})
@@ -44,6 +50,8 @@ def read(response: Response | None, answer_format: AnswerFormat, allowed: Sequen
         return Status.FAILED, None
     if response.finish_reason in _WITHHELD:
         return Status.REFUSED, None
+    if len(response.text) > LONGEST:
+        return Status.UNREADABLE, None
     text = whole_characters(response.text).strip()
     if not text:
         return Status.UNREADABLE, None
@@ -95,6 +103,16 @@ def _items(text: str, unstructured: Callable[[str], list[str]]) -> list[str]:
     return [] if _JSON_BEGINS.match(text) else unstructured(text)
 
 
+def _likelihood(text: str) -> tuple[list[float], bool]:
+    """The log-probabilities that are known."""
+    try:
+        logs = json.loads(text)["log_probabilities"]
+        known = [float(log) for log in logs if log is not None]
+    except (ValueError, LookupError, TypeError, RecursionError):
+        return [], False
+    return ([] if any(map(math.isnan, known)) else known), False
+
+
 def _text(text: str) -> tuple[str, bool]:
     return text, is_refusal(text)
 
@@ -111,6 +129,7 @@ _READERS: dict[AnswerFormat, Callable[[str], tuple[Json, bool]]] = {
     "json": _json,
     "list": _list,
     "titles": _titles,
+    "likelihood": _likelihood,
     "text": _text,
 }
 """What is read from a text by the format that was asked for, and whether it is a refusal."""

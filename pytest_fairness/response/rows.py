@@ -12,8 +12,9 @@ from pytest_fairness.probe.coreference import CoreferenceProbe
 from pytest_fairness.probe.counterfactual import CounterfactualProbe
 from pytest_fairness.probe.models import shown
 from pytest_fairness.probe.recommendation import RecommendationProbe
+from pytest_fairness.probe.stereotype import StereotypeProbe
 from pytest_fairness.records import Answer, Json, Prompt, Request, Response
-from pytest_fairness.response import coreference_rows, fields, list_rows, reading, record_rows
+from pytest_fairness.response import case_rows, coreference_rows, fields, list_rows, reading, record_rows
 
 if TYPE_CHECKING:
     from pytest_fairness.probe.generation import GenerationProbe
@@ -24,8 +25,9 @@ if TYPE_CHECKING:
 def rows(probe: Probe) -> list[Answer]:
     """The answers of a probe's `responses:` file, in its order.
 
-    Of lists, see `list_rows.rows`, of pronouns `coreference_rows.rows`, of records `record_rows.rows`. Of texts, rows
-    whose value on an axis is not in the probe are left out; letter case and blanks around a value do not matter.
+    Of lists, see `list_rows.rows`, of pronouns `coreference_rows.rows`, of records `record_rows.rows`, of cases
+    `case_rows.rows`. Of texts, rows whose value on an axis is not in the probe are left out; letter case and blanks
+    around a value do not matter.
     Without a `trial` column the answers of a cell are numbered as they come. `text` that is `null` in JSON Lines is an
     answer that never came.
 
@@ -37,6 +39,8 @@ def rows(probe: Probe) -> list[Answer]:
         raise ValueError(f"the probe {probe.name} has no `responses:`")
     if isinstance(probe, RecommendationProbe):
         return list_rows.rows(probe)
+    if isinstance(probe, StereotypeProbe):
+        return case_rows.rows(probe)
     if isinstance(probe, CoreferenceProbe):
         return coreference_rows.rows(probe)
     if isinstance(probe, CounterfactualProbe):

@@ -3,6 +3,8 @@
 Everything turns on one visit to the store at a time. A visit writes down the answers that arrived since the last one
 and claims as many new questions, all in one transaction: a slot is free again only when its answer is recorded, and
 answers that arrive together are recorded together. Whatever arrives during a visit is the matter of the next.
+
+A request whose try failed in a way that passes keeps its claim and rests, outside of any slot, until its turn comes.
 """
 
 from __future__ import annotations
@@ -11,14 +13,20 @@ import asyncio
 import contextlib
 import math
 import time
+from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import replace
 from typing import NamedTuple
 
-from pytest_fairness.errors import AnswersMissing, FairnessError, RequestFailed, StoreError, TargetError
+from pytest_fairness.errors import AnswersMissing, FairnessError, Fault, RequestFailed, StoreError, TargetError
 from pytest_fairness.records import Request, Response
+from pytest_fairness.response.claims import Claim, Halt, RunId
+from pytest_fairness.response.costs import with_cost
 from pytest_fairness.response.ledger import Ledger
+from pytest_fairness.response.messages import given_up, over_budget, unreachable
+from pytest_fairness.response.secrets import Secrets
 from pytest_fairness.response.store import Store
+from pytest_fairness.response.tries import Tries
 from pytest_fairness.settings import RunSettings
 from pytest_fairness.target.base import Target
 from pytest_fairness.target.text import one_line
@@ -32,14 +40,35 @@ POLL = 0.05
 """Seconds between looks at what other processes wrote, while questions are open."""
 RECLAIM = 1.0
 """Seconds after which claiming is tried again though nothing was written: a claim lapses silently."""
+GRACE = 5.0
+"""Seconds that requests in flight have to arrive when a run is stopped: they are paid for."""
+UNREACHED = 10.0
+"""Seconds after which a target that could not be reached even once is given up."""
 
 
 class Arrival(NamedTuple):
-    """What became of one request in flight."""
+    """What became of one try; `again_at` is when the next one is due, if any, on the monotonic clock."""
 
     key: str
     request: Request
     outcome: Response | FairnessError
+    sent_at: float
+    again_at: float | None = None
+
+
+class Resting(NamedTuple):
+    """A request that waits for its next try; `error` is what became of the last one."""
+
+    request: Request
+    due: float
+    error: FairnessError
+
+
+class Flight(NamedTuple):
+    """A request in flight, since when on the monotonic clock."""
+
+    task: asyncio.Task[None]
+    since: float
 
 
 class Sender:
@@ -49,27 +78,46 @@ class Sender:
         store: where answers are recorded.
         target: who is asked.
         ledger: what is to be asked.
-        settings: the run's; `concurrency`, `timeout` and `give_up` matter.
+        settings: the run's; `concurrency`, `timeout`, `give_up` and `max_requests` matter.
         oldest: an answer created before this counts as none.
         owner: whose the claims are; no other sender has the same.
+        run: the run that this is a part of.
     """
 
     def __init__(
-        self, store: Store, target: Target, ledger: Ledger, settings: RunSettings, *, oldest: float, owner: str
+        self,
+        store: Store,
+        target: Target,
+        ledger: Ledger,
+        settings: RunSettings,
+        *,
+        oldest: float,
+        owner: str,
+        run: RunId,
     ) -> None:
         self._store, self._target, self._ledger, self._settings = store, target, ledger, settings
-        self._oldest, self._owner = oldest, owner
+        self._oldest, self._owner, self._run_id = oldest, owner, run
         self._capacity = min(settings.concurrency, target.concurrency or settings.concurrency)
         self._since = store.now()
         self._threads = DaemonThreads("fairness-store")
+        self._secrets = Secrets()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._bell = asyncio.Event()
         self._opening: asyncio.Task[None] | None = None
-        self._flying: dict[str, asyncio.Task[None]] = {}
+        self._flying: dict[str, Flight] = {}
         self._arrived: list[Arrival] = []
+        self._resting: dict[str, Resting] = {}
+        self._tries: defaultdict[str, Tries] = defaultdict(Tries)
         self._stop_at = math.inf
-        self._last_success = self._last_claim = self._last_renewal = 0.0
+        self._resume_at = self._last_success = self._last_claim = self._last_renewal = 0.0
+        self._unreached_since: float | None = None
+        self._reached = False
+        self._refusal: str | None = None
         self._last_fault = ""
+
+    def counts(self) -> dict[str, float]:
+        """See `Engine.progress`."""
+        return with_cost(self._ledger.counts(), self._settings.price_of(self._target.name))
 
     # From any thread
 
@@ -79,7 +127,7 @@ class Sender:
 
     def stop(self, grace: float) -> None:
         """Send nothing more; what is in flight has `grace` seconds to arrive."""
-        self._stop_at = time.monotonic() + grace
+        self._stop_at = min(self._stop_at, time.monotonic() + grace)
         self._have_loop(self._notice_stop)
 
     def _have_loop(self, call: Callable[[], object]) -> None:
@@ -98,7 +146,7 @@ class Sender:
                 await self._turn()
                 await self._rest()
         except FairnessError as error:
-            self._ledger.close(error)
+            self._ledger.close(self._without_secrets(error))
         except BaseException as error:
             # A fault of our own; nobody may wait forever because of it.
             self._ledger.close(FairnessError(f"asking {self._target.name} broke down: {type(error).__name__}: {error}"))
@@ -127,7 +175,7 @@ class Sender:
         self._bell.clear()
         arrived, self._arrived = self._arrived, []
         fatal = next((arrival.outcome for arrival in arrived if isinstance(arrival.outcome, TargetError)), None)
-        free = 0 if fatal else self._capacity - len(self._flying)
+        free = 0 if fatal or self._stopping else self._capacity - len(self._flying)
         try:
             claimed = await self._threads.run(self._visit, arrived, free, rung)
         except StoreError:
@@ -135,8 +183,10 @@ class Sender:
             raise
         if fatal:
             raise fatal
+        if self._refusal:
+            raise TargetError(self._refusal)
         for key, request in claimed.items():
-            self._flying[key] = asyncio.create_task(self._ask(key, request))
+            self._flying[key] = Flight(asyncio.create_task(self._ask(key, request)), time.monotonic())
 
     @property
     def _stopping(self) -> bool:
@@ -156,45 +206,80 @@ class Sender:
         until = self._stop_at
         outstanding = self._ledger.outstanding
         if outstanding:
-            give_up = self._last_success + self._settings.give_up
-            if now >= give_up:
-                raise AnswersMissing(self._given_up())
-            until = min(until, give_up, now + (POLL if self._ledger.next_open(1) else RENEWAL))
+            until = min(until, self._patience(now), now + (POLL if self._ledger.next_open(1) else RENEWAL))
+            due = min((resting.due for resting in self._resting.values()), default=math.inf)
+            # Not before the target's pause is over, and not without end where others have all the slots.
+            until = min(until, max(due, self._resume_at, now + POLL))
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(None if until == math.inf else until - now):
                 await self._bell.wait()
         if not outstanding:
             self._last_success = time.monotonic()  # idle time is not the target's fault
 
+    def _patience(self, now: float) -> float:
+        """Until when the target has time to give an answer.
+
+        Raises:
+            AnswersMissing: no longer.
+        """
+        name, limit = self._target.name, self._settings.give_up
+        end, never = self._last_success + limit, False
+        if self._unreached_since is not None and not self._reached:
+            # What was sent when others were refused already may have got through, and only take its time.
+            never = not any(flight.since <= self._unreached_since for flight in self._flying.values())
+            end = min(end, self._unreached_since + UNREACHED) if never else end
+        if now < end and (self._resume_at <= end or self._flying):
+            return end
+        if never:
+            raise AnswersMissing(unreachable(name, min(UNREACHED, limit), self._last_fault))
+        raise AnswersMissing(given_up(name, limit, self._resume_at - now, self._last_fault))
+
     async def _ask(self, key: str, request: Request) -> None:
-        outcome = await self._outcome(request)
+        sent_at = time.time()
+        outcome, again_at = await self._outcome(request), None
+        if isinstance(outcome, RequestFailed):
+            pause = self._tries[key].pause(outcome)
+            again_at = None if pause is None else time.monotonic() + pause
         # Before the bell, and not when the task is done: the next visit fills the slot.
         del self._flying[key]
-        self._arrived.append(Arrival(key, request, outcome))
+        self._arrived.append(Arrival(key, request, outcome, sent_at, again_at))
         self._bell.set()
 
     async def _outcome(self, request: Request) -> Response | FairnessError:
         name, limit = self._target.name, self._settings.timeout
+        fault: FairnessError
         try:
             async with asyncio.timeout(limit) as watch:
                 response = await self._target.ask(request)
         except FairnessError as error:
-            fault = error
+            fault = self._without_secrets(error)
         except Exception as error:  # noqa: BLE001 - a fault of one request must not end all of them
             if isinstance(error, TimeoutError) and watch.expired():
-                fault = RequestFailed(f"{name}: no answer within {limit:g} seconds (ini fairness_timeout).")
+                message = f"{name}: no answer within {limit:g} seconds (ini fairness_timeout)."
+                fault = RequestFailed(message, fault=Fault.SLOW)
             else:
-                fault = RequestFailed(f"{name}: {type(error).__name__}: {one_line(error)}")
+                fault = RequestFailed(f"{name}: {type(error).__name__}: {one_line(self._secrets.hidden(str(error)))}")
         else:
-            self._last_success = time.monotonic()
+            self._last_success, self._reached = time.monotonic(), True
             # A clock that is set back during the run must not make an answer too old at once.
-            return replace(response, created=max(time.time(), self._oldest))
+            created = max(time.time(), self._oldest)
+            return replace(response, text=self._secrets.hidden(response.text), created=created)
         self._last_fault = str(fault)
+        if isinstance(fault, RequestFailed) and fault.fault is Fault.UNREACHABLE:
+            self._unreached_since = self._unreached_since or time.monotonic()
+        elif not isinstance(fault, RequestFailed) or fault.fault is not Fault.SLOW:
+            self._reached = True
         return fault
+
+    def _without_secrets(self, error: FairnessError) -> FairnessError:
+        error.args = (self._secrets.hidden(str(error)),)
+        # Nor in what it was made from and where, which a full trace shows.
+        error.__cause__, error.__suppress_context__ = None, True
+        return error.with_traceback(None)
 
     async def _finish(self) -> None:
         """Record what has arrived, give everything else back."""
-        flying = list(self._flying.values())
+        flying = [flight.task for flight in self._flying.values()]
         for task in flying:
             task.cancel()
         if flying:
@@ -203,15 +288,10 @@ class Sender:
             await self._threads.run(self._visit, self._arrived, 0, False)
             await self._threads.run(self._store.release_all, self._owner)
         self._ledger.close(AnswersMissing("nothing is sent any more"))
+        with contextlib.suppress(StoreError):
+            await self._threads.run(self._store.put_tally, self._run_id, self._owner, self.counts())
         await self._target.close()
         self._threads.close()
-
-    def _given_up(self) -> str:
-        last = f"Last fault: {self._last_fault}" if self._last_fault else "Is it up, and its address right?"
-        return (
-            f"given up: {self._target.name} gave no answer for {self._settings.give_up:g} seconds (ini "
-            f"fairness_give_up); what came before is recorded. {last}"
-        )
 
     # In the store's thread
 
@@ -221,48 +301,110 @@ class Sender:
         changed = store.changed()
         if changed:
             self._read_news()
+            self._refusal = store.refusal(self._run_id, self._target.identity)
+            free = 0 if self._refusal else free
+        due = [key for key, resting in self._resting.items() if resting.due <= now]
         renewing = now - self._last_renewal > RENEWAL
-        claiming = free > 0 and (rung or changed or now - self._last_claim > RECLAIM)
+        late = now - self._last_claim > RECLAIM or (self._last_claim < self._resume_at <= now)
+        claiming = free > 0 and (rung or changed or late or due)
         # The first open questions may all be in other processes' hands.
         candidates = ledger.next_open(free + 2 * self._capacity) if claiming else []
-        if not (arrived or candidates or renewing):
+        if not (arrived or candidates or renewing or (claiming and due)):
             return {}
         with store.transaction():
             for arrival in arrived:
                 self._write(arrival)
+            self._adapt(arrived)
             if renewing:
                 store.renew(self._owner, LEASE)
                 self._last_renewal = now
-            claim = store.claim(
-                candidates,
-                self._owner,
-                limit=max(free, 0),
-                capacity=self._capacity,
-                lease_seconds=LEASE,
-                oldest=self._oldest,
-            )
+            claim = self._claim(candidates, due if claiming else [], free)
+            if arrived or claim.claimed:
+                store.put_tally(self._run_id, self._owner, self.counts())
         self._last_claim = now
+        self._resume_at = now + claim.resume_at - time.time()
         # Only now, when it is safely written.
         for arrival in arrived:
-            if isinstance(arrival.outcome, Response):
-                ledger.answer(arrival.key, arrival.outcome)
-            else:
-                ledger.fail(arrival.key, arrival.outcome)
+            self._settle(arrival)
         ledger.settle_elsewhere(claim.answered, {})
-        return ledger.ask(claim.claimed)
+        for key in claim.answered:
+            self._resting.pop(key, None)
+        if claim.halt is Halt.SPENT:
+            self._end_budget()
+        elif claim.halt is Halt.STOPPED:
+            ledger.close_open(AnswersMissing("the run was stopped before this was asked; run again to go on"))
+            self._stop_at = min(self._stop_at, time.monotonic() + GRACE)
+        again = {key: self._resting.pop(key).request for key in claim.claimed if key in self._resting}
+        ledger.ask_again(len(again))
+        return again | ledger.ask(claim.claimed)
+
+    def _claim(self, candidates: list[str], due: list[str], free: int) -> Claim:
+        return self._store.claim(
+            candidates,
+            self._owner,
+            resting=due,
+            limit=max(free, 0),
+            capacity=self._capacity,
+            lease_seconds=LEASE,
+            oldest=self._oldest,
+            target=self._target.identity,
+            run=self._run_id,
+            most=self._settings.max_requests,
+        )
 
     def _write(self, arrival: Arrival) -> None:
-        key, request, outcome = arrival
+        key, request, outcome = arrival.key, arrival.request, arrival.outcome
         if isinstance(outcome, Response):
             self._store.record(key, request, self._target.identity, outcome)
         elif isinstance(outcome, TargetError):
-            self._store.release(key, self._owner)  # another process may be set up better
+            self._store.release(key, self._owner)  # another run may be set up better
+            self._store.refuse(self._run_id, self._target.identity, str(outcome))
+        elif arrival.again_at is not None:
+            self._store.rest(key, self._owner)
         else:
             self._store.fail(key, self._target.identity, str(outcome))
+
+    def _adapt(self, arrived: list[Arrival]) -> None:
+        """Ask faster after answers, slower after overload."""
+        if not arrived:
+            return
+        identity = self._target.identity
+        before = pace = self._store.pace(identity)
+        for arrival in arrived:
+            outcome = arrival.outcome
+            if isinstance(outcome, Response):
+                pace = pace.answered(self._capacity)
+            elif isinstance(outcome, RequestFailed) and outcome.fault in (Fault.BUSY, Fault.SLOW, Fault.UNREACHABLE):
+                pace = pace.overloaded(self._capacity, sent_at=arrival.sent_at, now=time.time(), wait=outcome.wait)
+        if pace != before:
+            self._store.set_pace(identity, pace)
+
+    def _settle(self, arrival: Arrival) -> None:
+        key, outcome = arrival.key, arrival.outcome
+        if isinstance(outcome, Response):
+            self._ledger.answer(key, outcome)
+        elif arrival.again_at is not None:
+            self._resting[key] = Resting(arrival.request, arrival.again_at, outcome)
+            return
+        else:
+            if (tries := self._tries[key].count) > 1:
+                outcome = RequestFailed(f"{outcome} Asked {tries} times.")
+            self._ledger.fail(key, outcome)
+        self._tries.pop(key, None)
+
+    def _end_budget(self) -> None:
+        """Fail what the run may not send any more; what others are asking still arrives."""
+        most = self._settings.max_requests or 0
+        for key, resting in self._resting.items():
+            self._store.release(key, self._owner)
+            self._ledger.fail(key, over_budget(most, self._target.reusable, str(resting.error)))
+        self._resting.clear()
+        lost = self._store.unclaimed(self._ledger.open_keys(), self._oldest)
+        self._ledger.settle_elsewhere([], dict.fromkeys(lost, over_budget(most, self._target.reusable)))
 
     def _read_news(self) -> None:
         news = self._store.news(self._since, self._target.identity)
         self._since = news.until
         failed = {key: RequestFailed(message) for key, message in news.failed.items()}
         if self._ledger.settle_elsewhere(news.answered, failed):
-            self._last_success = time.monotonic()
+            self._last_success, self._reached = time.monotonic(), True

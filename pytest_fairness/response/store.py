@@ -1,6 +1,7 @@
 """What came back, kept: every answer from the moment it arrives, and who is asking for what right now.
 
-One SQLite file, and the only meeting point of processes. All SQL is in this module; connections are in `database.py`.
+One SQLite file, and the only meeting point of processes. All SQL is in this module and in `claims.py`; connections are
+in `database.py`.
 """
 
 from __future__ import annotations
@@ -11,16 +12,18 @@ import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
 from pytest_fairness.records import Json, Request, Response, Sampling
+from pytest_fairness.response import claims
+from pytest_fairness.response.claims import DAY, Claim, Claims, RunId
 from pytest_fairness.response.database import Database
-from pytest_fairness.response.processes import is_gone, this_process
 
-VERSION = 1
+__all__ = ["Claim", "News", "Recorded", "RunId", "Store", "response_key"]
+
+VERSION = 2
 """Of the tables below; a store of a higher version is not touched."""
 
 TABLES = """
@@ -32,12 +35,6 @@ CREATE TABLE responses (
     response TEXT NOT NULL,   -- JSON
     created REAL NOT NULL     -- seconds since the epoch
 );
-CREATE TABLE claims (
-    key TEXT PRIMARY KEY,
-    owner TEXT NOT NULL,
-    process TEXT NOT NULL,
-    expires REAL NOT NULL
-);
 CREATE TABLE failures (
     sequence INTEGER PRIMARY KEY AUTOINCREMENT,
     target TEXT NOT NULL,
@@ -48,10 +45,8 @@ CREATE TABLE failures (
 CREATE TABLE measurements (key TEXT PRIMARY KEY, measurement TEXT NOT NULL);
 CREATE TABLE answer_sets (digest TEXT PRIMARY KEY, answers TEXT NOT NULL, created REAL NOT NULL);
 """
-
-DAY = 86_400.0
-CHUNK = 500
-"""Keys looked at in one go."""
+CHANGES = {2: "DROP TABLE claims;" + claims.TABLES}
+"""What brings an older store up to each version."""
 
 _ANSWERS = "FROM responses WHERE created >= ? AND key IN (SELECT value FROM json_each(?))"
 
@@ -64,19 +59,9 @@ def response_key(target_identity: str, request: Request) -> str:
     parts: list[Json] = [target_identity, request.system, request.prompt, request.sampling.to_json(), request.trial]
     if request.answer_format != "text":
         parts.append(request.answer_format)
+    if request.continuation is not None:
+        parts.append(request.continuation)
     return hashlib.sha256(_encode(parts).encode()).hexdigest()
-
-
-class Claim(NamedTuple):
-    """What came of trying to claim requests.
-
-    Attributes:
-        claimed: keys that are now the owner's to ask, in the order given.
-        answered: keys that need no asking any more: their answers are recorded.
-    """
-
-    claimed: list[str]
-    answered: list[str]
 
 
 class News(NamedTuple):
@@ -103,7 +88,7 @@ class Recorded:
     response: Response
 
 
-class Store:
+class Store(Claims):
     """The recorded responses of a project; usable from several threads, and by several processes at once.
 
     Args:
@@ -116,8 +101,7 @@ class Store:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._database = Database(path, version=VERSION, tables=TABLES)
-        self._process = this_process()
+        super().__init__(Database(path, version=VERSION, tables=TABLES + claims.TABLES, changes=CHANGES))
 
     @property
     def database(self) -> Database:
@@ -143,10 +127,6 @@ class Store:
             yield
 
     # Answers
-
-    def recorded(self, keys: Iterable[str], oldest: float) -> set[str]:
-        """Those of the keys that have an answer not created before `oldest`."""
-        return {key for (key,) in self._database.read(f"SELECT key {_ANSWERS}", (oldest, _encode(list(keys))))}
 
     def get(self, keys: Iterable[str], oldest: float) -> dict[str, Response]:
         """The answers to those of the keys that have one not created before `oldest`."""
@@ -174,65 +154,6 @@ class Store:
         query = "SELECT key, target, request, response, created FROM responses ORDER BY sequence"
         for key, target, request, response, created in self._database.read(query):
             yield Recorded(key, target, _request(request), _response(response, created))
-
-    # Claims
-
-    def claim(
-        self, keys: Iterable[str], owner: str, *, limit: int, capacity: int, lease_seconds: float, oldest: float
-    ) -> Claim:
-        """Reserve questions, so that nobody else asks them; over all processes, never more than `capacity` at a time.
-
-        Claims of processes that have ended, and claims not renewed in time, count no more.
-
-        Args:
-            keys: in the order in which they are to be asked; looked at only as far as needed.
-            owner: whose claims they will be.
-            limit: most keys to claim now.
-            capacity: most claims there may be, everybody's together.
-            lease_seconds: how long the claims hold unless renewed.
-            oldest: as in `get`: an older answer does not count.
-        """
-        claim = Claim([], [])
-        now = time.time()
-        with self._database.transaction() as connection:
-            self._drop_dead_claims(now)
-            live = connection.execute("SELECT count(*) FROM claims").fetchone()[0]
-            free = min(limit, capacity - live)
-            rest = iter(keys)
-            while len(claim.claimed) < free and (chunk := list(islice(rest, CHUNK))):
-                answered = self.recorded(chunk, oldest)
-                query = "SELECT key FROM claims WHERE key IN (SELECT value FROM json_each(?))"
-                taken = {key for (key,) in connection.execute(query, (_encode(chunk),))}
-                claim.answered.extend(key for key in chunk if key in answered)
-                open_keys = (key for key in chunk if key not in answered and key not in taken)
-                claim.claimed.extend(islice(open_keys, free - len(claim.claimed)))
-            connection.executemany(
-                "INSERT INTO claims VALUES (?, ?, ?, ?)",
-                [(key, owner, self._process, now + lease_seconds) for key in claim.claimed],
-            )
-        return claim
-
-    def renew(self, owner: str, lease_seconds: float) -> None:
-        """Have all claims of an owner hold for `lease_seconds` from now."""
-        with self._database.transaction() as connection:
-            connection.execute("UPDATE claims SET expires = ? WHERE owner = ?", (time.time() + lease_seconds, owner))
-
-    def release(self, key: str, owner: str) -> None:
-        """Give up a claim: the question stays unanswered, and others may ask it."""
-        with self._database.transaction() as connection:
-            connection.execute("DELETE FROM claims WHERE key = ? AND owner = ?", (key, owner))
-
-    def release_all(self, owner: str) -> None:
-        """Give up all claims of an owner."""
-        with self._database.transaction() as connection:
-            connection.execute("DELETE FROM claims WHERE owner = ?", (owner,))
-
-    def _drop_dead_claims(self, now: float) -> None:
-        with self._database.transaction() as connection:
-            connection.execute("DELETE FROM claims WHERE expires < ?", (now,))
-            for (process,) in connection.execute("SELECT DISTINCT process FROM claims").fetchall():
-                if is_gone(process):
-                    connection.execute("DELETE FROM claims WHERE process = ?", (process,))
 
     # What others do
 
@@ -305,12 +226,14 @@ class Store:
 
 
 def _plain_request(request: Request) -> dict[str, Json]:
+    more = {} if request.continuation is None else {"continuation": request.continuation}
     return {
         "prompt": request.prompt,
         "system": request.system,
         "sampling": request.sampling.to_json(),
         "trial": request.trial,
         "answer_format": request.answer_format,
+        **more,
     }
 
 

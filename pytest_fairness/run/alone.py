@@ -70,7 +70,7 @@ def audit(probe: str | Path, target: str | Application | Target = DEFAULT_TARGET
         asked = None
         if loaded.responses is None:
             asked = run.target_of(target, "target")
-            run.plan(asked, [request for part in parts for request in part.requests])
+            run.plan(asked, [request for part in parts if part.measurable for request in part.requests])
         return [_audited(run, part, asked) for part in parts]
 
 

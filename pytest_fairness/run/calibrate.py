@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 
 from pytest_fairness import probe as probes
-from pytest_fairness.audit.base import Audit, AuditItem, Probe
+from pytest_fairness.audit.base import Audit, Probe
 from pytest_fairness.errors import FairnessError, NotMeasurable
 from pytest_fairness.probe import table
 from pytest_fairness.probe.models import ResponsesSettings
 from pytest_fairness.records import Answer, Json
-from pytest_fairness.run.parts import items_of
+from pytest_fairness.run.parts import ProbeItem, items_of
+from pytest_fairness.run.scoring import scored
 from pytest_fairness.stats import thresholds
 from pytest_fairness.stats.thresholds import Errors
 
@@ -121,7 +122,7 @@ def _of_audit(probe: Probe, name: str, sets: Mapping[str, Sequence[Answer]], nam
     scores: list[float] = []
     problematic: list[bool] = []
     for key, answers in sets.items():
-        found = [_score(part.audit, probe, part.item, [a for a in answers if part.uses(a.labels)]) for part in parts]
+        found = [_score(part, [answer for answer in answers if part.uses(answer.labels)]) for part in parts]
         measured = [audit.badness(value) for value in found if value is not None]
         if measured:
             scores.append(max(measured))
@@ -145,11 +146,12 @@ def _of_audit(probe: Probe, name: str, sets: Mapping[str, Sequence[Answer]], nam
     )
 
 
-def _score(audit: Audit[Any], probe: Probe, item: AuditItem[Any], answers: Sequence[Answer]) -> float | None:
+def _score(part: ProbeItem, answers: Sequence[Answer]) -> float | None:
     if not answers:
         return None
+    part.require()
     try:
-        return audit.score(probe, item, answers)
+        return part.audit.score(part.probe, part.item, scored(part, answers, None))
     except NotMeasurable:
         return None
 

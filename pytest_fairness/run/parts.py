@@ -14,10 +14,11 @@ from pytest_fairness.audit import registry
 from pytest_fairness.audit.base import Audit, AuditItem, Probe
 from pytest_fairness.baseline import files
 from pytest_fairness.baseline.answers import Row
-from pytest_fairness.errors import AnswersMissing, FairnessError, RequestFailed
+from pytest_fairness.errors import AnswersMissing, FairnessError, ModelError, RequestFailed
 from pytest_fairness.probe.stages import Stage
 from pytest_fairness.records import Answer, Comparison, Judged, Measurement, Prompt, Request, Response
-from pytest_fairness.response import judging, reading
+from pytest_fairness.response import classifier, judging, reading
+from pytest_fairness.response.classifier import Classifier
 
 EVERYTHING = Stage()
 LEVEL = 0.01
@@ -86,7 +87,32 @@ class ProbeItem:
     @property
     def shape(self) -> Mapping[str, str]:
         """Everything that shapes the item's prompts and their reading, by readable name."""
-        return probes.shape(self.probe, self.item.labels)
+        model = {} if self.classifier is None else {"model": self.classifier.identity}
+        return {**probes.shape(self.probe, self.item.labels), **self.audit.shape(self.probe, self.item), **model}
+
+    @cached_property
+    def classifier(self) -> Classifier | None:
+        """The model that scores the item's answers, if one does; nothing is loaded until it has to."""
+        found = self.audit.classifier(self.item.settings)
+        return None if found is None else classifier.named(found[0], found[1], self.probe.path.parent)
+
+    def require(self) -> None:
+        """Have everything at hand that measuring takes besides answers.
+
+        Raises:
+            ModelError: the model that scores answers, or a package that it needs, is not there.
+        """
+        if self.classifier is not None:
+            self.classifier.require()
+
+    @property
+    def measurable(self) -> bool:
+        """Whether everything is at hand that measuring takes; if not, nothing need be asked."""
+        try:
+            self.require()
+        except ModelError:
+            return False
+        return True
 
     def uses(self, labels: Mapping[str, str]) -> bool:
         """Whether answers with these labels are the item's, at its stage."""
@@ -98,7 +124,7 @@ class ProbeItem:
 
     def read(self, row: Row) -> Answer:
         """A baseline's answer, read as one of today's is."""
-        request = Request("", answer_format=self.probe.answer_format)
+        request = Request("", answer_format=self.probe.format_of(row.labels))
         prompt = Prompt(request, row.labels, row.trial, self.probe.choices)
         answer = reading.answer(prompt, None if row.text is None else Response(row.text))
         return answer if row.judged is None else judging.decided(answer, Judged.from_json(row.judged))
@@ -191,6 +217,7 @@ def key_of(what: str, part: ProbeItem, *answers: Sequence[Answer]) -> str:
         [item.id, item.level, item.seed, item.settings.model_dump(mode="json", exclude={"skip", "xfail"})],
         probe,
         [lines_of(run) for run in answers],
+        *([part.classifier.identity] if part.classifier else []),
     ]
     return sha256(json.dumps(made_of, sort_keys=True).encode()).hexdigest()
 

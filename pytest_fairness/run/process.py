@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -20,14 +19,16 @@ from pytest_fairness.baseline import files
 from pytest_fairness.baseline.answers import Row
 from pytest_fairness.errors import BaselineStale, FairnessError, NotMeasurable, ProbeError
 from pytest_fairness.records import Answer, Comparison, Measurement, Request, Response
+from pytest_fairness.response.claims import RunId
 from pytest_fairness.response.engine import Engine
 from pytest_fairness.response.store import Store, response_key
 from pytest_fairness.run import floors
 from pytest_fairness.run.judging import judged, open_judge
 from pytest_fairness.run.parts import Before, Measured, ProbeItem, key_of, lines_of, read_all
 from pytest_fairness.run.results import settled
+from pytest_fairness.run.scoring import scored
 from pytest_fairness.settings import RunSettings
-from pytest_fairness.target import open_target
+from pytest_fairness.target import likelihoods, open_target
 from pytest_fairness.target.base import Target
 from pytest_fairness.target.python import Application, CallableTarget
 
@@ -39,12 +40,21 @@ class Run:
         settings: the run's settings.
         started: from when on an answer is fresh, in seconds since the epoch; the same in all processes of a run.
         address: where the embedded model is served, if another process serves it.
+        run: the whole run that this is a part of; one of its own where not given.
     """
 
-    def __init__(self, settings: RunSettings, *, started: float | None = None, address: str | None = None) -> None:
+    def __init__(
+        self,
+        settings: RunSettings,
+        *,
+        started: float | None = None,
+        address: str | None = None,
+        run: Sequence[str] | None = None,
+    ) -> None:
         self.settings = settings
         self.started = time.time() if started is None else started
         self.address = address
+        self.id = RunId(*run) if run else RunId.new()
         self._owner = uuid.uuid4().hex
         self._engines: dict[int, tuple[Target, Engine]] = {}
         self._recorded: dict[str, bool] = {}
@@ -92,12 +102,12 @@ class Run:
     def engine(self, target: Target) -> Engine:
         """The one engine that asks this target."""
         if id(target) not in self._engines:
-            oldest = self._oldest(target)
-            engine = Engine(self.store, target, self.settings, oldest=oldest, owner=self._owner)
+            oldest = self.oldest(target)
+            engine = Engine(self.store, target, self.settings, oldest=oldest, owner=self._owner, run=self.id)
             self._engines[id(target)] = target, engine
         return self._engines[id(target)][1]
 
-    def _oldest(self, target: Target) -> float:
+    def oldest(self, target: Target) -> float:
         """When an answer must have come to count; the same moment in all processes."""
         if self.settings.replay:
             return float("-inf")
@@ -109,8 +119,10 @@ class Run:
         """The answers that an item is measured from; blocks until they are there.
 
         Raises:
+            ModelError: the model that scores answers cannot be used; nothing is asked then.
             FairnessError: answers that could have been had are missing: not recorded, given up, or none came at all.
         """
+        part.require()
         if target is None:
             if id(part.probe) not in self._rows:
                 self._rows[id(part.probe)] = part.probe, probes.rows(part.probe)
@@ -149,8 +161,8 @@ class Run:
         kept = self.store.get_measurement(key)
         if kept is not None:
             return Measured(part, target, answers, Measurement.from_json(kept))
-        measurement = part.audit.measure(part.probe, part.item, answers)
-        if (moved := floors.paraphrases(part, answers)) is not None:
+        measurement = part.audit.measure(part.probe, part.item, self._scored(part, answers))
+        if (moved := floors.paraphrases(part, self._scored(part, answers))) is not None:
             measurement = replace(measurement, details={**measurement.details, "paraphrases": moved})
         self.store.put_measurement(key, measurement.to_json())
         return Measured(part, target, answers, measurement)
@@ -210,7 +222,7 @@ class Run:
             sampling=sampling,
             shape=part.shape,
             date=date,
-            run_to_run=floors.run_to_run(part, measured.answers),
+            run_to_run=floors.run_to_run(part, self._scored(part, measured.answers)),
         )
         return Before(entry, (), self._compare(measured, entry, measured.rows))
 
@@ -227,7 +239,9 @@ class Run:
         if kept is not None:
             return Comparison.from_json(kept)
         try:
-            comparison = part.audit.compare(part.probe, part.item, measured.answers, then)
+            comparison = part.audit.compare(
+                part.probe, part.item, self._scored(part, measured.answers), self._scored(part, then)
+            )
         except NotMeasurable:
             return by_value(paired=False)
         if lines_of(then) == lines_of(measured.answers):
@@ -235,28 +249,29 @@ class Run:
         self.store.put_measurement(key, comparison.to_json())
         return comparison
 
+    def _scored(self, part: ProbeItem, answers: Sequence[Answer]) -> Sequence[Answer]:
+        return scored(part, answers, self.store)
+
     def plan(self, target: Target, requests: Iterable[Request]) -> None:
         """Have these requests asked in the background, in their order; see `Engine.plan`."""
-        questions = {response_key(target.identity, request): request for request in requests}
+        answerable = (request for request in requests if likelihoods.can_be_asked(target, request))
+        questions = {response_key(target.identity, request): request for request in answerable}
         new = questions.keys() - self._recorded.keys()
-        recorded = self.store.recorded(new, self._oldest(target)) if new else set()
+        recorded = self.store.recorded(new, self.oldest(target)) if new else set()
         found = {key: key in recorded for key in new}
         self._recorded |= found
         self._news |= found
         self.engine(target).plan(questions.values())
 
     def ask(self, target: Target, requests: Sequence[Request]) -> list[Response | FairnessError]:
-        """Plan and wait; see `Engine.answers`."""
+        """Plan and wait; see `Engine.answers`.
+
+        Raises:
+            TargetError: likelihoods are asked of a target that gives none.
+        """
+        likelihoods.require(target, requests)
         self.plan(target, requests)
         return self.engine(target).answers(requests)
-
-    def counts(self) -> dict[str, int]:
-        """How many requests this process sent, how many of these failed, and the tokens of the others."""
-        total: Counter[str] = Counter()
-        for _, engine in self._engines.values():
-            counts = engine.progress()
-            total.update({name: counts[name] for name in ("sent", "failed", "prompt_tokens", "completion_tokens")})
-        return dict(total)
 
     def newly_planned(self) -> dict[str, bool]:
         """The keys of requests planned since this was called last, and whether each was recorded already."""
@@ -264,9 +279,15 @@ class Run:
         return news
 
     def stop(self) -> None:
-        """Send nothing more."""
+        """Send nothing more from this process."""
         for _, engine in self._engines.values():
             engine.stop()
+
+    def stop_all(self) -> None:
+        """Send nothing more from any process of the run, at once."""
+        if self.settings.store.exists():
+            self.store.stop_run(self.id)
+        self.stop()
 
     def close(self) -> None:
         """Stop, and give back what was opened."""

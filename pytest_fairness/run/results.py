@@ -37,6 +37,7 @@ def judge(measured: Measured, before: Before, nodeid: str, accept: str) -> ItemR
         tolerance=tolerance_of(part.audit, part.item),
         baseline={"value": entry.value, "target": entry.target, "date": entry.date} if entry else None,
         examples=() if verdict.name.outcome == "passed" else examples(measured, before.rows),
+        category=part.item.labels.get("category"),
     )
 
 
@@ -94,4 +95,5 @@ def unjudged(part: ProbeItem, error: BaseException, nodeid: str) -> ItemResult:
         verdict=Verdict(name, f"{part.id}: {reason}"),
         limit=part.item.settings.limit,
         tolerance=tolerance_of(part.audit, part.item),
+        category=part.item.labels.get("category"),
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 
-def wilson(hits: float, n: int, z: float) -> tuple[float, float]:
+def wilson(hits: float, n: float, z: float) -> tuple[float, float]:
     """Wilson's score interval of a share, 0..1; (0, 1) for n = 0 (Wilson 1927)."""
     if n == 0:
         return 0.0, 1.0

@@ -20,6 +20,9 @@ class Target(Protocol):
             recorded response's key. Holds no secret.
         reusable: whether a recorded answer may stand for a new one. False for code that changes under the same name.
         concurrency: most requests it can usefully serve at once, or `None`.
+
+    A target that answers requests for likelihoods too says so by an attribute `likelihoods = True`; others are never
+    sent any.
     """
 
     name: str
@@ -42,12 +45,12 @@ class Target(Protocol):
         """
 
     async def ask(self, request: Request) -> Response:
-        """Ask once, and once more where the fault is passing (limits, resets, overload).
+        """Ask once.
 
-        The caller sets the time limit, and writes down when the answer arrived.
+        The caller sets the time limit, writes down when the answer arrived, and asks again where that may help.
 
         Raises:
-            RequestFailed: this request got no answer; others may.
+            RequestFailed: this request got no answer; others may. Its `fault` says whether another try may help.
             TargetError: no request can get an answer (wrong key, unknown model); nothing more is to be sent.
         """
 

@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
+import email.utils
 import json
-from collections.abc import Mapping
+import math
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
+import httpx2
 import openai
 
-from pytest_fairness.errors import RequestFailed, TargetError
+from pytest_fairness.errors import Fault, RequestFailed, TargetError
 from pytest_fairness.records import Json, Request, Response
+from pytest_fairness.target import echo
 from pytest_fairness.target.address import public_url
 from pytest_fairness.target.text import one_line
 
-RETRIES = 6
-"""How often a passing fault is tried again: about 20 seconds of back-off, if the server names no other time."""
+BUSY = frozenset({429, 503, 529})
+"""Statuses of a server that has too much to do."""
+PASSING = frozenset({408, 409, 425, *range(500, 600)}) - BUSY
+"""Other statuses after which another try may do."""
 NEW_LIMIT_NAME = "max_completion_tokens"
 """What newer models of OpenAI call `max_tokens`. They refuse the old name; other servers do not know the new one."""
 
 
 class Chat:
-    """One client for all requests: it keeps connections alive and retries resets, 408, 409, 429 and 5xx by itself.
+    """One client for all requests: it keeps connections alive. It tries nothing again by itself; see `Sender`.
 
     Args:
         name: the target, for messages.
@@ -46,12 +54,14 @@ class Chat:
         self._name, self._model, self._key, self._where = name, model, key, where
         self._endpoint = public_url(base_url)
         self._takes_json_format = True
+        self._asked_without_json: set[Request] = set()
+        self._no_echo: str | None = None
         self._limit_name = "max_tokens"
         self._client = openai.AsyncOpenAI(
             api_key=key or "none",  # the client wants one
             base_url=base_url,
             timeout=timeout,
-            max_retries=RETRIES,
+            max_retries=0,
             http_client=None if trust_environment else openai.DefaultAsyncHttpxClient(trust_env=False),
         )
 
@@ -77,26 +87,51 @@ class Chat:
             **(more or {}),
         }
         in_json = json_format and request.answer_format == "json" and self._takes_json_format
-        try:
+        in_json = in_json and request not in self._asked_without_json
+        with self._faults():
             try:
-                return self._read(await self._send(body, in_json))
+                response = self._read(await self._send(body, in_json))
             except openai.APIStatusError as error:
-                if error.status_code not in (400, 422) or not in_json:
-                    raise
-            response = self._read(await self._send(body, in_json=False))
-        except openai.APIStatusError as error:
-            raise self._fault(error) from error
-        except openai.APITimeoutError as error:
-            raise RequestFailed(
-                f"{self._name}: no answer from {self._endpoint} in time (ini fairness_timeout)."
-            ) from error
-        except openai.APIConnectionError as error:
-            cause = one_line(self._without_key(str(error.__cause__ or error)))
-            raise RequestFailed(
-                f"{self._name}: no connection to {self._endpoint} ({cause}). Is the server up, and {self._where} right?"
-            ) from error
-        self._takes_json_format = False
+                if error.status_code == 400 and self._wants_new_name(error):
+                    raise RequestFailed(str(self._fault(error)), fault=Fault.REWORDED) from error
+                if error.status_code in (400, 422) and in_json:
+                    self._asked_without_json.add(request)
+                    raise RequestFailed(str(self._fault(error)), fault=Fault.REWORDED) from error
+                raise
+        if request in self._asked_without_json:
+            # That it was the format which the server did not take is known only now.
+            self._asked_without_json.discard(request)
+            self._takes_json_format = False
         return response
+
+    async def likelihood(self, request: Request) -> Response:
+        """How likely the model finds a text: completions that echo it with log-probabilities, as vLLM's do.
+
+        Raises:
+            RequestFailed: the endpoint does not echo, or not this text; others of its answers are not concerned.
+            TargetError: as in `ask`, but for an endpoint that offers no completions.
+        """
+        if self._no_echo is not None:
+            raise RequestFailed(self._no_echo)
+        with self._faults():
+            try:
+                raw = await self._client.completions.with_raw_response.create(model=self._model, **echo.body(request))
+            except (openai.NotFoundError, openai.BadRequestError, openai.UnprocessableEntityError) as error:
+                said = one_line(self._without_key(_said(error)))
+                if error.status_code != 404 and not echo.is_refused(said):
+                    raise
+                self._no_echo = (
+                    f"{self._name}: {self._endpoint} offers no completions that echo log-probabilities (HTTP "
+                    f"{error.status_code}: {said}), so it gives no likelihoods; vLLM's and transformers: targets do."
+                )
+                raise RequestFailed(self._no_echo) from error
+        try:
+            return echo.read(raw.http_response.content, request)
+        except ValueError as error:
+            fault = f"{self._name}: {self._endpoint} did not echo the text: {error}"
+            if isinstance(error, echo.NoEcho):
+                self._no_echo = f"{fault}, so it gives no likelihoods; vLLM's and transformers: targets do."
+            raise RequestFailed(self._no_echo or fault) from error
 
     async def close(self) -> None:
         """Close the connections."""
@@ -108,17 +143,46 @@ class Chat:
             fields["response_format"] = {"type": "json_object"}
         if "max_tokens" in fields:
             fields[self._limit_name] = fields.pop("max_tokens")
-        try:
-            # The body as it came: the client's own types cost time, and break on what compatible servers leave out.
-            raw = await self._client.chat.completions.with_raw_response.create(
-                model=fields.pop("model"), messages=fields.pop("messages"), extra_body=fields
-            )
-        except openai.BadRequestError as error:
-            if self._limit_name in fields and self._limit_name == "max_tokens" and NEW_LIMIT_NAME in error.message:
-                self._limit_name = NEW_LIMIT_NAME
-                return await self._send(body, in_json)
-            raise
+        # The body as it came: the client's own types cost time, and break on what compatible servers leave out.
+        raw = await self._client.chat.completions.with_raw_response.create(
+            model=fields.pop("model"), messages=fields.pop("messages"), extra_body=fields
+        )
         return raw.http_response.content
+
+    def _wants_new_name(self, error: openai.APIStatusError) -> bool:
+        """Whether the server wants `max_tokens` under its newer name, which it then gets from now on."""
+        sent = json.loads(error.request.content)
+        if "max_tokens" not in sent or NEW_LIMIT_NAME not in error.message:
+            return False
+        self._limit_name = NEW_LIMIT_NAME
+        return True
+
+    def _lost(self, error: openai.APIConnectionError) -> RequestFailed:
+        cause = one_line(self._without_key(str(error.__cause__ or error)))
+        if isinstance(error.__cause__, httpx2.ConnectError | httpx2.ProxyError):
+            return RequestFailed(
+                f"{self._name}: no connection to {self._endpoint} ({cause}). Is the server up, and {self._where} "
+                f"right?",
+                fault=Fault.UNREACHABLE,
+            )
+        return RequestFailed(
+            f"{self._name}: {self._endpoint} broke off before its answer was whole ({cause}).", fault=Fault.PASSING
+        )
+
+    @contextmanager
+    def _faults(self) -> Iterator[None]:
+        """What the client raises, as errors that say what to do."""
+        try:
+            yield
+        except openai.APIStatusError as error:
+            raise self._fault(error) from error
+        except openai.APITimeoutError as error:
+            raise RequestFailed(
+                f"{self._name}: no answer from {self._endpoint} in time (ini fairness_timeout).",
+                fault=Fault.UNREACHABLE if isinstance(error.__cause__, httpx2.ConnectTimeout) else Fault.SLOW,
+            ) from error
+        except openai.APIConnectionError as error:
+            raise self._lost(error) from error
 
     def _fault(self, error: openai.APIStatusError) -> RequestFailed | TargetError:
         status = error.status_code
@@ -136,7 +200,13 @@ class Chat:
             case 429 if getattr(error, "code", None) == "insufficient_quota":
                 return TargetError(f"{self._name}: the account's quota is used up (HTTP 429: {said}).")
             case _:
-                return RequestFailed(f"{self._name}: HTTP {status} from {self._endpoint}: {said}")
+                again = error.response.headers.get("x-should-retry") != "false"
+                fault = Fault.BUSY if status in BUSY else Fault.PASSING if status in PASSING else Fault.FINAL
+                return RequestFailed(
+                    f"{self._name}: HTTP {status} from {self._endpoint}: {said}",
+                    fault=fault if again else Fault.FINAL,
+                    wait=retry_after(error.response.headers),
+                )
 
     def _read(self, content: bytes) -> Response:
         try:
@@ -146,7 +216,9 @@ class Chat:
             text, refusal, reason = _joined(message.get("content")), message.get("refusal"), choice.get("finish_reason")
         except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
             shown = one_line(self._without_key(content.decode("utf-8", "replace")), 120)
-            raise RequestFailed(f"{self._name}: {self._endpoint} answered no chat completion: {shown!r}") from error
+            raise RequestFailed(
+                f"{self._name}: {self._endpoint} answered no chat completion: {shown!r}", fault=Fault.PASSING
+            ) from error
         if refusal:
             text, reason = text or str(refusal), "refusal"
         elif text is None and reason == "content_filter":
@@ -164,6 +236,19 @@ class Chat:
 
     def _without_key(self, text: str) -> str:
         return text.replace(self._key, "[key]") if self._key else text
+
+
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """Seconds for which a server asks to be left alone: `Retry-After`, a number or a date, or `Retry-After-Ms`."""
+    milliseconds, written = headers.get("retry-after-ms"), headers.get("retry-after")
+    try:
+        seconds = float(milliseconds) / 1000 if milliseconds else float(written or "")
+    except ValueError:
+        try:
+            seconds = email.utils.parsedate_to_datetime(written or "").timestamp() - time.time()
+        except (ValueError, OverflowError):
+            return None
+    return max(0.0, seconds) if math.isfinite(seconds) else None
 
 
 def _joined(content: Json) -> str | None:

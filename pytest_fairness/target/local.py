@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
@@ -12,6 +11,7 @@ from pytest_fairness.errors import TargetError
 from pytest_fairness.records import Json, Request, Response
 from pytest_fairness.settings import RunSettings
 from pytest_fairness.target import json_grammar, model_file
+from pytest_fairness.target.fingerprint import fingerprint
 from pytest_fairness.target.local_server import SLOTS, LocalServer, check_runner
 from pytest_fairness.target.threads import DaemonThreads
 
@@ -42,7 +42,7 @@ class LocalTarget:
             self.identity = f"local:{model_file.FILE_NAME} sha256:{model_file.SHA256}"
         else:
             self.name = f"local:{model.name}"
-            self.identity = f"{self.name} {_fingerprint(model)}"
+            self.identity = f"{self.name} {fingerprint(model, self.name)}"
         self._model = model
         self._address = address
         self._timeout = settings.timeout
@@ -127,18 +127,3 @@ def open_local(rest: str | None, settings: RunSettings, address: str | None) -> 
         TargetError: the file is not there.
     """
     return LocalTarget(None if rest is None else settings.root / Path(rest).expanduser(), settings, address)
-
-
-def _fingerprint(model: Path) -> str:
-    """Tells a model from another of the same name: size, head (its description) and tail (its last weights)."""
-    part = 1 << 20
-    try:
-        with model.open("rb") as file:
-            size = file.seek(0, 2)
-            file.seek(0)
-            head = file.read(part)
-            file.seek(max(0, size - part))
-            digest = hashlib.sha256(head + file.read(part)).hexdigest()
-    except OSError as error:
-        raise TargetError(f"local:{model}: the file cannot be read: {error.strerror} (--fairness-target).") from error
-    return f"size:{size} sha256 of ends:{digest}"

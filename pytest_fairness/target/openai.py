@@ -27,6 +27,7 @@ class OpenAITarget:
 
     reusable = True
     concurrency: int | None = None
+    likelihoods = True
 
     def __init__(self, model: str, settings: RunSettings) -> None:
         self.name = f"openai:{model}"
@@ -64,6 +65,8 @@ class OpenAITarget:
         """See `Target`."""
         if self._chat is None:
             raise RuntimeError("a target is opened before it is asked")
+        if request.answer_format == "likelihood":
+            return await self._chat.likelihood(request)
         return await self._chat.ask(request)
 
     async def close(self) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib import import_module
-from typing import TYPE_CHECKING, Protocol, TextIO, cast
+from types import TracebackType
+from typing import TYPE_CHECKING, Protocol, Self, TextIO, cast
 
 from pytest_fairness.errors import TargetError
 from pytest_fairness.settings import RunSettings
@@ -13,7 +14,6 @@ from pytest_fairness.target.base import Target
 
 if TYPE_CHECKING:
     from pytest_fairness.target.local import LocalTarget
-    from pytest_fairness.target.local_server import ServedModel
 
 
 @dataclass(frozen=True)
@@ -33,8 +33,24 @@ class Entry:
 TARGETS = {
     "local": Entry(("local", "local:PATH.gguf"), "pytest_fairness.target.local:open_local"),
     "openai": Entry(("openai:MODEL",), "pytest_fairness.target.openai:open_openai"),
+    "transformers": Entry(("transformers:ID_OR_PATH",), "pytest_fairness.target.transformers:open_transformers"),
     "python": Entry(("python:package.module:callable",), "pytest_fairness.target.python:open_python"),
 }
+
+
+class Served(Protocol):
+    """A model that one process of a run has loaded for all; `address` is what `open_target` takes in the others."""
+
+    address: str
+
+    def close(self) -> None:
+        """Let nobody in any more, and unload the model."""
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None: ...
 
 
 class Factory(Protocol):
@@ -54,7 +70,7 @@ def open_target(spec: str, settings: RunSettings, address: str | None = None) ->
     Args:
         spec: as typed, such as `openai:gpt-5`.
         settings: the run's.
-        address: what `serve_local` gave, where another process serves the embedded model; other targets need none.
+        address: what `serve_local` gave, where another process has the model loaded; other targets need none.
 
     Raises:
         TargetError: nothing is known by that name.
@@ -65,7 +81,9 @@ def open_target(spec: str, settings: RunSettings, address: str | None = None) ->
         raise TargetError(_unknown(spec, prefix, rest))
     module, _, function = entry.factory.partition(":")
     factory = cast("Factory", getattr(import_module(module), function))
-    return factory(rest if colon else None, settings, address)
+    # What is served is the run's own target; a conftest may name another one.
+    own = spec.strip() == settings.target.strip()
+    return factory(rest if colon else None, settings, address if own else None)
 
 
 def check_spec(spec: str, settings: RunSettings) -> None:
@@ -85,8 +103,8 @@ def _unknown(spec: str, prefix: str, rest: str) -> str:
     return f"unknown target {spec!r} (--fairness-target).{hint} Known targets: {forms}."
 
 
-def serve_local(spec: str, settings: RunSettings, console: TextIO | None = None) -> ServedModel | None:
-    """Offer the embedded model to the other processes of a run, or `None` where the target is no embedded model.
+def serve_local(spec: str, settings: RunSettings, console: TextIO | None = None) -> Served | None:
+    """Offer a model of this machine to the other processes of a run, or `None` where the target is none.
 
     It is loaded, and fetched before if need be, when the first of them has something to ask. Its `address` is what
     `open_target` takes there; `close` it at the end of the run.
@@ -99,7 +117,12 @@ def serve_local(spec: str, settings: RunSettings, console: TextIO | None = None)
     Raises:
         TargetError: as for `open_target`.
     """
-    if spec.strip().partition(":")[0] != "local":
+    prefix = spec.strip().partition(":")[0]
+    if prefix == "transformers":
+        from pytest_fairness.target.served import ServedTarget
+
+        return ServedTarget(open_target(spec, settings))
+    if prefix != "local":
         return None
     from pytest_fairness.target.local_server import ServedModel
 

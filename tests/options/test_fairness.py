@@ -62,6 +62,7 @@ def test_help_names_every_option_and_setting_with_its_default(project: Project) 
         "fairness_inconclusive": "warn",
         "fairness_timeout": "120",
         "fairness_give_up": "120",
+        "fairness_device": "the best",
     }
     for name, default in {**options, **settings}.items():
         assert re.search(rf"{name}\b(?!-)(?:(?! --fairness|; fairness_).)*?default: {re.escape(default)}\)", section), (

@@ -11,7 +11,8 @@ from pytest_fairness.records import AnswerFormat, Json, Prompt, Request, Respons
 from pytest_fairness.response.reading import answer, read
 from pytest_fairness.response.refusals import is_refusal
 
-FORMATS: tuple[AnswerFormat, ...] = get_args(AnswerFormat)
+FORMATS: tuple[AnswerFormat, ...] = tuple(each for each in get_args(AnswerFormat) if each != "likelihood")
+"""What a model writes; likelihoods are computed, and have a form of their own."""
 
 REFUSALS = """\
 I'm sorry, but I can't assist with that.
@@ -320,3 +321,21 @@ def test_an_answer_carries_its_prompts_labels() -> None:
     assert (found.labels, found.trial, found.text) == ({"race": "Black"}, 3, "1. a\n2. b")
     assert (found.status, found.content, found.usable) == (Status.OK, ["a", "b"], True)
     assert (answer(prompt, None).text, answer(prompt, None).status) == (None, Status.FAILED)
+
+
+def test_likelihoods() -> None:
+    def read_back(text: str) -> tuple[Status, Json]:
+        return read(Response(text, finish_reason="stop"), "likelihood")
+
+    assert read_back('{"log_probabilities": [-1, null, -0.5], "tokens": ["a", "b", "c"]}') == (Status.OK, [-1.0, -0.5])
+    for text in (
+        "",
+        "hello",
+        "[]",
+        "5",
+        "{}",
+        '{"log_probabilities": [], "tokens": []}',
+        '{"log_probabilities": [NaN]}',
+    ):
+        assert read_back(text) == (Status.UNREADABLE, None)
+    assert read(None, "likelihood") == (Status.FAILED, None)

@@ -28,7 +28,7 @@ SHORT = Request("Name one colour.", sampling=Sampling(max_tokens=8, temperature=
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedModel]:
     served = serve_local("local", settings_in(tmp_path_factory.mktemp("served")))
-    assert served is not None
+    assert isinstance(served, ServedModel)
     with served:
         yield served
 
@@ -94,7 +94,7 @@ def test_a_proxy_of_the_environment_is_not_asked(
 
 def test_nothing_is_loaded_until_a_worker_comes(tmp_path: Path) -> None:
     served = serve_local("local", settings_in(tmp_path))
-    assert served is not None
+    assert isinstance(served, ServedModel)
     with served:
         assert served._server is None
     with pytest.raises(TargetError, match="the process that serves the model is gone"):
@@ -104,7 +104,7 @@ def test_nothing_is_loaded_until_a_worker_comes(tmp_path: Path) -> None:
 
 def test_a_file_that_is_no_model(tmp_path: Path) -> None:
     (tmp_path / "bad.gguf").write_text("no model", "utf-8")
-    settings = settings_in(tmp_path)
+    settings = settings_in(tmp_path, target="local:bad.gguf")
     target = open_target("local:bad.gguf", settings)
     assert target.name == "local:bad.gguf"
     with pytest.raises(TargetError, match=r"local:bad.gguf: xllamacpp cannot load .*bad.gguf; is it a GGUF model\?"):

@@ -18,14 +18,14 @@ from tests.asking import settings_in
     [
         ("opnai:gpt", "unknown target 'opnai:gpt' .--fairness-target.. Did you mean 'openai:gpt'?"),
         ("Local", "Did you mean 'local'?"),
-        ("local:", "Known targets: local, local:PATH.gguf, openai:MODEL, python:package.module:callable"),
+        ("local:", "Known targets: local, local:PATH.gguf, openai:MODEL, transformers:ID_OR_PATH, python:package.mod"),
         ("", "unknown target ''"),
         ("gpt-5", "unknown target 'gpt-5'"),
         ("openai", "'openai' names no model; write openai:MODEL"),
         ("python:app", "'python:app' names no callable; write python:package.module:callable"),
         ("python::f", "names no callable"),
         ("python:my-app:f", "names no callable"),
-        ("local:no-such.gguf", r"no-such.gguf: the file cannot be read: No such file"),
+        ("local:no-such.gguf", r"no-such.gguf cannot be read: No such file"),
     ],
 )
 def test_what_names_no_target(tmp_path: Path, spec: str, said: str) -> None:
@@ -62,8 +62,8 @@ import sys
 from pathlib import Path
 from pytest_fairness.settings import RunSettings
 from pytest_fairness.target import open_target
-for spec in ("local", "openai:model", "python:app:polite"):
+for spec in ("local", "openai:model", "transformers:gpt2", "python:app:polite"):
     open_target(spec, RunSettings(root=Path({str(tmp_path)!r})))
-assert not {{"openai", "xllamacpp", "httpx2", "app"}} & set(sys.modules)
+assert not {{"openai", "xllamacpp", "httpx2", "torch", "transformers", "app"}} & set(sys.modules)
 """
     subprocess.run([sys.executable, "-c", program], check=True)

@@ -1,0 +1,205 @@
+"""Text-classification models that score answers, through `transformers`: from a folder or the Hugging Face cache.
+
+Nothing of a model is run but its weights: no code that comes with it, and no pickled objects.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache, cached_property
+from hashlib import sha256
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pytest_fairness.errors import ModelError
+
+if TYPE_CHECKING:
+    import torch
+
+REGARD_LABELS = ("negative", "neutral", "positive", "other")
+"""The labels of regard models by their number, for those that come without names."""
+MAX_TOKENS = 512
+BATCH = 32
+DIGITS = 6
+"""To which scores are rounded: how texts are batched changes the digits after these."""
+
+_UNNAMED = re.compile(r"label_\d+")
+_READ = ("*.json", "*.txt", "*.model", "*.safetensors", "*.safetensors.index.json")
+_PICKLED = ("pytorch_model*.bin", "pytorch_model.bin.index.json")
+
+
+@cache
+def named(name: str, label: str, folder: Path) -> Classifier:
+    """The classifier of this name; there is one object of each.
+
+    Args:
+        name: a Hub id, or a folder, which may be relative to `folder`.
+        label: that it must have.
+        folder: where the probe is.
+    """
+    return Classifier(name, label, folder)
+
+
+class Classifier:
+    """One text-classification model. Nothing is loaded until it has to be; see `named`."""
+
+    def __init__(self, name: str, label: str, folder: Path) -> None:
+        self.name = name
+        self._label = label
+        self._given = folder / Path(name).expanduser()
+
+    def require(self) -> None:
+        """See to it that the model can be loaded; fetched from the Hub if need be.
+
+        Raises:
+            ModelError: a package is missing, the model is not there, or has not the label.
+        """
+        missing = [package for package in ("torch", "transformers") if find_spec(package) is None]
+        if missing:
+            raise ModelError(
+                f"scoring answers with {self.name} takes the package {' and '.join(missing)}: "
+                "pip install 'pytest-fairness[transformers]'"
+            )
+        if self._label not in self.labels:
+            raise ModelError(f"{self.name} has no label {self._label!r}; its labels are {', '.join(self.labels)}")
+
+    @cached_property
+    def identity(self) -> str:
+        """The model's name and revision; of a folder, a digest of what is in it, wherever it lies."""
+        if self._given.is_dir():
+            digest = sha256()
+            for path in sorted(
+                path for path in self.path.iterdir() if path.suffix in (".json", ".txt", ".safetensors")
+            ):
+                with path.open("rb") as file:
+                    digest.update(path.name.encode() + b"\0" + _digest(file) + b"\0")
+            return f"{self._given.name}@sha256:{digest.hexdigest()[:16]}"
+        return f"{self.name}@{self.path.name}"
+
+    @cached_property
+    def path(self) -> Path:
+        """The folder with the model's files.
+
+        Raises:
+            ModelError: there is none, and none can be fetched.
+        """
+        if self._given.is_dir():
+            return self._given
+        if self.name.startswith(("/", ".", "~")):
+            raise ModelError(f"there is no folder {self._given} with a model; `model:` takes a folder, or a Hub id")
+        return _fetched(self.name)
+
+    @cached_property
+    def labels(self) -> tuple[str, ...]:
+        """The labels in the model's order, in lower case.
+
+        Raises:
+            ModelError: the model's configuration cannot be read, or its labels have no names.
+        """
+        config = self._config
+        written = config.get("id2label")
+        names = written if isinstance(written, Mapping) else {}
+        labels = tuple(str(names[key]).casefold() for key in sorted(names, key=int))
+        if not labels or all(map(_UNNAMED.fullmatch, labels)):
+            if len(labels) == len(REGARD_LABELS):
+                return REGARD_LABELS
+            raise ModelError(
+                f"{self.name}: its labels have no names. Write them as `id2label` into its config.json, "
+                '{"0": "negative", …}'
+            )
+        return labels
+
+    def scores(self, texts: Sequence[str]) -> list[dict[str, float]]:
+        """The probability of each label, for each text, 0..1; texts are cut at 512 tokens.
+
+        Raises:
+            ModelError: the model cannot be loaded.
+        """
+        order = sorted(range(len(texts)), key=lambda place: len(texts[place]))
+        found: dict[int, dict[str, float]] = {}
+        for start in range(0, len(order), BATCH):
+            places = order[start : start + BATCH]
+            for place, row in zip(places, self._probabilities([texts[place] for place in places]), strict=True):
+                found[place] = {label: round(number, DIGITS) for label, number in zip(self.labels, row, strict=True)}
+        return [found[place] for place in range(len(texts))]
+
+    def _probabilities(self, texts: list[str]) -> Iterator[list[float]]:
+        import torch
+
+        tokenizer, model, device = self._loaded
+        # Both may say less than 512: a tokenizer that was never told its length says a number beyond all bounds.
+        most = min(MAX_TOKENS, tokenizer.model_max_length, self._positions)
+        batch = tokenizer(texts, padding=True, truncation=True, max_length=most, return_tensors="pt").to(device)
+        with torch.inference_mode():
+            logits = model(**batch).logits.float()
+        several = self._config.get("problem_type") == "multi_label_classification"
+        yield from (logits.sigmoid() if several else logits.softmax(dim=-1)).tolist()
+
+    @cached_property
+    def _config(self) -> Mapping[str, Any]:
+        try:
+            config = json.loads((self.path / "config.json").read_text("utf-8"))
+        except (OSError, ValueError) as error:
+            raise ModelError(f"{self.name}: its config.json cannot be read: {error}") from error
+        if not isinstance(config, Mapping):
+            raise ModelError(f"{self.name}: its config.json holds no configuration of a model")
+        return config
+
+    @property
+    def _positions(self) -> int:
+        # Two of a RoBERTa's positions are never a token's.
+        positions = self._config.get("max_position_embeddings")
+        return positions - 2 if isinstance(positions, int) and positions > 2 else MAX_TOKENS
+
+    @cached_property
+    def _loaded(self) -> tuple[Any, Any, torch.device]:
+        import torch
+        from transformers import AutoModelForSequenceClassification, AutoTokenizer
+        from transformers.utils import logging
+
+        logging.disable_progress_bar()
+        device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        try:
+            tokenizer = AutoTokenizer.from_pretrained(self.path, local_files_only=True, trust_remote_code=False)
+            model = AutoModelForSequenceClassification.from_pretrained(
+                self.path,
+                local_files_only=True,
+                trust_remote_code=False,
+                use_safetensors=any(self.path.glob("*.safetensors")),
+            )
+        except (OSError, ValueError, ImportError) as error:
+            raise ModelError(f"{self.name} cannot be loaded as a text-classification model: {error}") from error
+        return tokenizer, model.to(device).eval(), device
+
+
+def _fetched(name: str) -> Path:
+    """The folder of a Hub model in the cache, fetched where it is not there yet."""
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import HfHubHTTPError, HFValidationError
+
+    try:
+        path = Path(snapshot_download(name, allow_patterns=list(_READ)))
+        if not any(path.glob("*.safetensors")):
+            path = Path(snapshot_download(name, allow_patterns=[*_READ, *_PICKLED]))
+    except (OSError, HfHubHTTPError, HFValidationError) as error:
+        raise ModelError(
+            f"the model {name} is no folder, not in the Hugging Face cache, and cannot be fetched "
+            f"({_first_line(error)}). "
+            f"Where there is a network, `hf download {name}` fetches it; `model:` takes the "
+            "folder of a copy."
+        ) from error
+    return path
+
+
+def _digest(file: Any) -> bytes:
+    digest = sha256()
+    while block := file.read(1 << 20):
+        digest.update(block)
+    return digest.digest()
+
+
+def _first_line(error: BaseException) -> str:
+    return next(iter(str(error).strip().splitlines()), type(error).__name__).rstrip(".")

@@ -1,0 +1,152 @@
+"""What a run would send, counted and estimated without sending anything."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+
+from pytest_fairness.probe import Probe
+from pytest_fairness.records import Json, Prompt, Request, Response
+from pytest_fairness.response.costs import cost_of
+from pytest_fairness.response.store import response_key
+from pytest_fairness.run.parts import ProbeItem, read_all
+from pytest_fairness.run.process import Run
+from pytest_fairness.target.base import Target
+
+CHARACTERS_PER_TOKEN = 4.0
+"""Of English text with today's tokenizers; used where no recorded answer says better."""
+FOREVER = float("-inf")
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """What one probe would send.
+
+    Attributes:
+        name: the probe's.
+        file: as node ids name it.
+        requests: distinct requests that its selected items need.
+        recorded: of these, have a recorded answer that counts.
+        shared: of the others, are asked by a probe before this one anyway.
+        prompt_tokens: estimate for what is left to send, or `None` where nothing is.
+        completion_tokens: the same; `None` also where nothing bounds the answers.
+        known: recorded answers of any age from which tokens were estimated; 0 where the prompts' length and
+            `max_tokens` had to do, so that `completion_tokens` is the most there can be.
+        cost: of these tokens, where the target has a price and both numbers are known.
+        may_ask_more: whether answers can call for further questions, which are not counted.
+        unknown_target: whether a fixture of the user's says who is asked, so that recorded answers cannot be looked up.
+    """
+
+    name: str
+    file: str
+    requests: int
+    recorded: int
+    shared: int
+    prompt_tokens: float | None
+    completion_tokens: float | None
+    known: int
+    cost: float | None
+    may_ask_more: bool
+    unknown_target: bool
+
+    @property
+    def to_send(self) -> int:
+        """Requests that this probe adds to the run."""
+        return self.requests - self.recorded - self.shared
+
+    def to_json(self) -> dict[str, Json]:
+        """Plain JSON."""
+        return {**asdict(self), "to_send": self.to_send}
+
+
+class Forecaster:
+    """Forecasts the probes of a run one after the other; a request that several share is the first one's."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._seen: set[str] = set()
+
+    def forecast(self, file: str, parts: Sequence[ProbeItem], target: Target | None) -> Forecast:
+        """What the selected items of one probe would send.
+
+        Args:
+            file: as node ids name it.
+            parts: the items, at least one, all of one probe.
+            target: who would be asked; `None` where only a fixture of the user's knows.
+        """
+        probe = parts[0].probe
+        questions: dict[str, Request] = {}
+        for part in parts if parts[0].asks else ():
+            questions |= self._questions(part, target)
+        recorded = self._recorded(target, questions)
+        left = {key: request for key, request in questions.items() if key not in recorded}
+        new = [request for key, request in left.items() if key not in self._seen]
+        self._seen |= left.keys()
+        prompt_tokens, completion_tokens, known = self._tokens(target, questions, new)
+        price = target and self._run.settings.price_of(target.name)
+        cost = None
+        if price and prompt_tokens is not None and completion_tokens is not None:
+            cost = cost_of(price, prompt_tokens, completion_tokens)
+        return Forecast(
+            name=probe.name,
+            file=file,
+            requests=len(questions),
+            recorded=len(recorded),
+            shared=len(left) - len(new),
+            prompt_tokens=prompt_tokens,
+            completion_tokens=completion_tokens,
+            known=known,
+            cost=cost,
+            may_ask_more=bool(questions) and type(probe).follow_ups is not Probe.follow_ups,
+            unknown_target=target is None and bool(questions),
+        )
+
+    def _questions(self, part: ProbeItem, target: Target | None) -> dict[str, Request]:
+        """By key: what the item asks for certain, and what recorded answers make it ask next."""
+        prompts: list[Prompt] = list(part.prompts)
+        questions = self._keys(prompts, target)
+        while target is not None and len(recorded := self._recorded(target, questions)) == len(questions):
+            more = part.follow_ups(read_all(prompts, [recorded[key] for key in self._in_order(prompts, target)]))
+            if not more:
+                break
+            prompts += more
+            questions |= self._keys(more, target)
+        return questions
+
+    def _keys(self, prompts: Iterable[Prompt], target: Target | None) -> dict[str, Request]:
+        return dict(zip(self._in_order(prompts, target), (prompt.request for prompt in prompts), strict=True))
+
+    def _in_order(self, prompts: Iterable[Prompt], target: Target | None) -> list[str]:
+        return [response_key(target.identity if target else "", prompt.request) for prompt in prompts]
+
+    def _recorded(self, target: Target | None, keys: Iterable[str], oldest: float | None = None) -> dict[str, Response]:
+        # A store that is not there is not made either.
+        if target is None or not self._run.settings.store.exists():
+            return {}
+        return self._run.store.get(keys, self._run.oldest(target) if oldest is None else oldest)
+
+    def _tokens(
+        self, target: Target | None, questions: Mapping[str, Request], new: Sequence[Request]
+    ) -> tuple[float | None, float | None, int]:
+        if not new:
+            return None, None, 0
+        known = [
+            (response.prompt_tokens, response.completion_tokens, _length(questions[key]))
+            for key, response in self._recorded(target, questions, FOREVER).items()
+            if response.prompt_tokens is not None and response.completion_tokens is not None
+        ]
+        length = sum(map(_length, new))
+        if known:
+            per_character = sum(prompt for prompt, _, _ in known) / max(1, sum(length for _, _, length in known))
+            return (
+                length * per_character,
+                len(new) * sum(completion for _, completion, _ in known) / len(known),
+                len(known),
+            )
+        limits = [request.sampling.max_tokens for request in new]
+        bound = None if None in limits else float(sum(limit or 0 for limit in limits))
+        return length / CHARACTERS_PER_TOKEN, bound, 0
+
+
+def _length(request: Request) -> int:
+    return len(request.system or "") + len(request.prompt)
