@@ -84,8 +84,8 @@ class Run:
         """Raise `ProbeError` where a probe's answers are read by a judge, and the settings name none."""
         if probe.judging is not None and self.settings.judge is None:
             raise ProbeError(
-                f"{shown(probe.path, probe.root)}: its answers are read by a judge model (`answer: {{judge: true}}`), and none is named: "
-                "set `fairness_judge` in the ini file, for instance `fairness_judge = openai:MODEL`"
+                f"{shown(probe.path, probe.root)}: its answers are read by a judge model (`answer: {{judge: true}}`), "
+                "and none is named: set `fairness_judge` in the ini file, for instance `fairness_judge = openai:MODEL`"
             )
 
     def target_of(self, value: object, name: str) -> Target:
