@@ -76,7 +76,8 @@ class DryRun:
                 selected[item.nodeid.partition("::")[0]].append(item)
             elif not ASKING.isdisjoint(getattr(item, "fixturenames", ())):
                 tests += 1
-        forecaster, target, settings = Forecaster(self._run), self._run.open_target(), self._run.settings
+        target, settings = self._run.open_target(), self._run.settings
+        forecaster = Forecaster(self._run, rebaseline=self._config.getoption("fairness_rebaseline"))
         forecasts = [
             forecaster.forecast(
                 file,

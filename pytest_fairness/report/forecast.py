@@ -56,6 +56,8 @@ def _block(forecast: Forecast) -> Iterator[str]:
         f"{title}: {_count(forecast['requests'], 'request')}, {forecast['recorded']:,} recorded, {shared}"
         f"{forecast['to_send']:,} to send"
     )
+    if forecast["later"]:
+        yield f"  up to {_count(forecast['later'], 'further request')} while verdicts are open"
     if forecast["unknown_target"]:
         yield "  a fixture fairness_target says who is asked: recorded answers were not looked up"
     if forecast["prompt_tokens"] is None:
