@@ -1,7 +1,7 @@
 """Short answers: whom a pronoun means, decisions about records, and which markers a description holds.
 
-Every item, record and case has a leaning of its own, the same in every run, so that answers to it are alike; a bias that
-is there before and after is no change.
+Every item, record and case has a leaning of its own, the same in every run, so that answers to it are alike; a bias
+that is there before and after is no change.
 """
 
 from __future__ import annotations
