@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+from collections import defaultdict
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +25,10 @@ if TYPE_CHECKING:
     from pytest_fairness.session import FairnessSession
 
 TARGET_FIXTURE = "fairness_target"
+OURS = f"{__package__}.plugin"
+"""Where our own fixture of this name is."""
+ASKING = frozenset({"llm_client", "corpus_generator", TARGET_FIXTURE})
+"""Fixtures by which Python tests ask."""
 UNUSABLE_MARKS = frozenset({"parametrize"})
 """Marks that pytest applies to functions only."""
 
@@ -36,8 +42,10 @@ class ProbeFile(pytest.File):
 
     def collect(self) -> Iterator[FairnessItem]:
         """Load the probe; all its faults are one collection error."""
-        parts = self._fairness.parts(self.path)
-        siblings = {part.id: part.item.settings.skip is not None for part in parts}
+        parts = self._fairness.parts(self.path, self)
+        siblings: defaultdict[str, dict[str, bool]] = defaultdict(dict)
+        for part in parts:
+            siblings[part.baseline][part.id] = part.item.settings.skip is not None
         for part in parts:
             yield FairnessItem.from_parent(
                 self,
@@ -45,7 +53,7 @@ class ProbeFile(pytest.File):
                 # Spelt out, as pytest from 9.2 on finds items again by a node id that it has parsed.
                 nodeid=f"{self.nodeid}::{part.id}",
                 part=part,
-                siblings=siblings,
+                siblings=siblings[part.baseline],
                 fairness=self._fairness,
             )
 
@@ -61,7 +69,7 @@ class FairnessItem(pytest.Item):
 
     Attributes:
         part: what is measured.
-        siblings: ids of all items of its probe, selected or not, and whether the probe skips them.
+        siblings: ids of all items of its baseline, selected or not, and whether the probe skips them.
     """
 
     def __init__(self, *, part: ProbeItem, siblings: dict[str, bool], fairness: FairnessSession, **kwargs: Any) -> None:
@@ -73,7 +81,7 @@ class FairnessItem(pytest.Item):
         self._mark()
         # What a `TopRequest` reads off its item.
         self.obj = None
-        needs = _asks if part.asks else None
+        needs = _asks if part.asks and part.target is None else None
         self._fixtureinfo = self.session._fixturemanager.getfixtureinfo(node=self, func=needs, cls=None)
         self.fixturenames = self._fixtureinfo.names_closure
         self._initrequest()
@@ -84,8 +92,13 @@ class FairnessItem(pytest.Item):
         self._request = TopRequest(self, _ispytest=True)  # type: ignore[arg-type] # as pytest's doctest items do
 
     @property
+    def asked(self) -> FixtureDef[Any] | str | None:
+        """Whom it asks: the target of a name, or what a fixture says; items that share it are planned together."""
+        return self.part.target or self.target_fixture
+
+    @property
     def target_fixture(self) -> FixtureDef[Any] | None:
-        """The definition of `fairness_target` that holds for this item; items that share it are planned together."""
+        """The definition of `fairness_target` that holds for this item."""
         definitions = self._fixtureinfo.name2fixturedefs.get(TARGET_FIXTURE)
         return definitions[-1] if definitions else None
 
@@ -105,7 +118,7 @@ class FairnessItem(pytest.Item):
         return self.path, 0, self.name
 
     def _mark(self) -> None:
-        self.add_marker("fairness")
+        self.add_marker(pytest.mark.fairness(target=self.part.target) if self.part.target else "fairness")
         for name in self.part.probe.marks:
             where = f"{self.parent.nodeid if self.parent else self.path}: `marks:` cannot hold {name!r}"
             if name in UNUSABLE_MARKS:
@@ -129,6 +142,26 @@ def active_target(request: pytest.FixtureRequest) -> tuple[FixtureDef[Any], obje
     """The definition of `fairness_target` that holds where a test stands, and its value."""
     value: object = request.getfixturevalue(TARGET_FIXTURE)
     return request._get_active_fixturedef(TARGET_FIXTURE), value
+
+
+def is_ours(definition: FixtureDef[Any] | None) -> bool:
+    """Whether nobody overrides whom the settings name."""
+    return definition is None or inspect.unwrap(definition.func).__module__ == OURS
+
+
+def is_overridden(node: pytest.Item | pytest.Collector) -> bool:
+    """Whether a conftest says who is asked where a node stands."""
+    definitions = node.session._fixturemanager.getfixturedefs(TARGET_FIXTURE, node)
+    return not is_ours(definitions[-1] if definitions else None)
+
+
+def name_asked(item: pytest.Item) -> str | None:
+    """The name of the one of several targets that an item or a Python test asks."""
+    if isinstance(item, FairnessItem):
+        return item.part.target
+    callspec = getattr(item, "callspec", None)
+    name = callspec.params.get(TARGET_FIXTURE) if callspec else None
+    return name if isinstance(name, str) and not is_overridden(item) else None
 
 
 class Unfair(Failed):
