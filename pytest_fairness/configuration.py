@@ -14,7 +14,7 @@ import pytest
 from pytest_fairness.errors import FairnessError
 from pytest_fairness.report import files
 from pytest_fairness.settings import Price, RunSettings
-from pytest_fairness.target.address import shown
+from pytest_fairness.target.address import public_target
 
 DEFAULT_PROBES = "probes"
 _NAMED_TARGET = re.compile(r"(?P<name>[A-Za-z0-9][A-Za-z0-9._-]{0,99})\s*=\s*(?P<target>.+)", re.DOTALL)
@@ -66,7 +66,7 @@ def settings_from(config: pytest.Config) -> RunSettings:
 
 def accept_options(config: pytest.Config) -> list[str]:
     """The options of this command line that chose what was asked of whom, for a command that asks the same."""
-    options = [word for target in config.getoption("fairness_target") for word in ("--fairness-target", shown(target))]
+    options = [word for target in config.getoption("fairness_target") for word in ("--fairness-target", public_target(target))]
     for name in ("fairness_base_url", "fairness_trials"):
         value = config.getoption(name)
         if value:
@@ -129,7 +129,7 @@ def _targets(config: pytest.Config) -> tuple[str | None, dict[str, str]]:
             return line, {}
         if match is None:
             raise pytest.UsageError(
-                f"{place}: {shown(line)!r} is one of {len(lines)} targets and has no name; write each as NAME=TARGET."
+                f"{place}: {public_target(line)!r} is one of {len(lines)} targets and has no name; write each as NAME=TARGET."
             )
         if match["name"] in targets:
             raise pytest.UsageError(f"{place}: two targets are named {match['name']!r}.")

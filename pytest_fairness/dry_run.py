@@ -69,7 +69,8 @@ class DryRun:
                 selected[item.nodeid.partition("::")[0], item.part.target].append(item)
             elif not ASKING.isdisjoint(getattr(item, "fixturenames", ())):
                 tests += 1
-        forecaster, settings = Forecaster(self._run), self._run.settings
+        settings = self._run.settings
+        forecaster = Forecaster(self._run, rebaseline=self._config.getoption("fairness_rebaseline"))
         forecasts = [
             forecaster.forecast(
                 file,

@@ -14,6 +14,7 @@ import scipy.stats  # noqa: F401
 import sklearn.linear_model
 import sklearn.model_selection  # noqa: F401
 import vl_convert  # noqa: F401
+from hypothesis import settings
 
 # A run of pytest inside a test forgets afterwards what it imported first. Compiled modules cannot be loaded twice, and
 # what the HTTP client imports when it first connects would be there twice, its exceptions no longer recognised.
@@ -29,6 +30,10 @@ for name in probes.__all__:
     getattr(probes, name)
 
 pytest_plugins = ["pytester"]
+
+# How long an example takes says something of the machine, which may have other things to do, and nothing of the code.
+settings.register_profile("patient", deadline=None)
+settings.load_profile("patient")
 
 
 @pytest.fixture(autouse=True)

@@ -10,6 +10,7 @@ import time
 
 import pytest
 
+from pytest_fairness.response.store import Store
 from tests.asking import wait_until
 from tests.projects import PLUGINS, PROBE, Project
 from tests.servers import ChatServer
@@ -74,6 +75,8 @@ def test_workers_stop_with_the_process_that_the_user_started(project: Project, e
         output, _ = run.communicate(timeout=60)
         time.sleep(1.0)
         assert server.count <= stopped_at + 2 * 4, "one round may still go out, and no more"
+        with Store(project.path / ".fairness" / "responses.sqlite") as store:
+            assert len(list(store.everything())) >= stopped_at - 4, "what had come is recorded"
         if end == signal.SIGINT:
             assert run.returncode == pytest.ExitCode.INTERRUPTED, output
             requests = project.read("report.json")["requests"]

@@ -77,7 +77,8 @@ class Ledger:
     def answer(self, key: str, response: Response) -> None:
         """Settle a question that was asked."""
         with self._news:
-            self._asked.pop(key, None)
+            if self._asked.pop(key, None) is None and key in self._failed:
+                self._counts["failed"] -= 1  # it came after all, when everything was closed
             self._answered.add(key)
             self._counts["answered"] += 1
             self._counts["prompt_tokens"] += response.prompt_tokens or 0
@@ -88,9 +89,8 @@ class Ledger:
     def fail(self, key: str, error: FairnessError) -> None:
         """Settle a question that was asked in vain."""
         with self._news:
-            self._asked.pop(key, None)
+            self._counts["failed"] += self._asked.pop(key, None) is not None
             self._failed[key] = error
-            self._counts["failed"] += 1
             self._news.notify_all()
 
     def settle_elsewhere(self, answered: Iterable[str], failed: Mapping[str, FairnessError]) -> bool:
@@ -111,6 +111,7 @@ class Ledger:
         with self._news:
             self._closed = self._closed or error
             self._failed |= dict.fromkeys([*self._open, *self._asked], error)
+            self._counts["failed"] += len(self._asked)
             self._open.clear()
             self._asked.clear()
             self._news.notify_all()

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from pytest_fairness.errors import AnswersMissing
+from pytest_fairness.response.pace import LONGEST_PAUSE
 
 
 def given_up(name: str, seconds: float, pause: float, last_fault: str) -> str:
     """The target has given no answer for so long, or asks for a pause that is longer."""
     last = f"Last fault: {last_fault}" if last_fault else "Is it up, and its address right?"
-    asks = f" and asks to be left alone for {pause:.0f} seconds more" if pause >= 1 else ""
+    # A pause longer than ours is the target's own.
+    asks = f" and asks to be left alone for {pause:.0f} seconds more" if pause > LONGEST_PAUSE else ""
     return (
         f"given up: {name} gave no answer for {seconds:g} seconds (ini fairness_give_up){asks}; what came before is "
         f"recorded. {last}"

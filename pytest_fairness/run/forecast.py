@@ -28,12 +28,14 @@ class Forecast:
         requests: distinct requests that its selected items need.
         recorded: of these, have a recorded answer that counts.
         shared: of the others, are asked by a probe before this one anyway.
+        later: further requests, at most, that are asked only while a verdict is open.
         prompt_tokens: estimate for what is left to send, or `None` where nothing is.
         completion_tokens: the same; `None` also where nothing bounds the answers.
         known: recorded answers of any age from which tokens were estimated; 0 where the prompts' length and
             `max_tokens` had to do, so that `completion_tokens` is the most there can be.
         cost: of these tokens, where the target has a price and both numbers are known.
         may_ask_more: whether answers can call for further questions, which are not counted.
+        judged: whether a judge model is asked about the answers, which is not counted either.
         unknown_target: whether a fixture of the user's says who is asked, so that recorded answers cannot be looked up.
     """
 
@@ -42,11 +44,13 @@ class Forecast:
     requests: int
     recorded: int
     shared: int
+    later: int
     prompt_tokens: float | None
     completion_tokens: float | None
     known: int
     cost: float | None
     may_ask_more: bool
+    judged: bool
     unknown_target: bool
 
     @property
@@ -60,10 +64,16 @@ class Forecast:
 
 
 class Forecaster:
-    """Forecasts the probes of a run one after the other; a request that several share is the first one's."""
+    """Forecasts the probes of a run one after the other; a request that several share is the first one's.
 
-    def __init__(self, run: Run) -> None:
+    Args:
+        run: nothing of it is asked.
+        rebaseline: whether everything that may be asked is, as for a new baseline.
+    """
+
+    def __init__(self, run: Run, *, rebaseline: bool = False) -> None:
         self._run = run
+        self._first = -1 if rebaseline else 0
         self._seen: set[str] = set()
 
     def forecast(self, file: str, parts: Sequence[ProbeItem], target: Target | None) -> Forecast:
@@ -76,8 +86,10 @@ class Forecaster:
         """
         probe = parts[0].probe
         questions: dict[str, Request] = {}
+        later: set[str] = set()
         for part in parts if parts[0].asks else ():
-            questions |= self._questions(part, target)
+            questions |= self._questions(part.looks[self._first], target)
+            later |= self._keys(part.looks[-1].prompts, target).keys()
         recorded = self._recorded(target, questions)
         left = {key: request for key, request in questions.items() if key not in recorded}
         new = [request for key, request in left.items() if key not in self._seen]
@@ -93,11 +105,13 @@ class Forecaster:
             requests=len(questions),
             recorded=len(recorded),
             shared=len(left) - len(new),
+            later=len(later - questions.keys()),
             prompt_tokens=prompt_tokens,
             completion_tokens=completion_tokens,
             known=known,
             cost=cost,
             may_ask_more=bool(questions) and type(probe).follow_ups is not Probe.follow_ups,
+            judged=bool(questions) and probe.judging is not None,
             unknown_target=target is None and bool(questions),
         )
 

@@ -24,7 +24,7 @@ def is_web_address(url: str) -> bool:
         return False
 
 
-def shown(target: str) -> str:
+def public_target(target: str) -> str:
     """A target as typed, `NAME=` before it or not, without what may be secret in an address.
 
     User and password are left out, and of the query every value that does not come from the environment.

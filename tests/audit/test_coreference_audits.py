@@ -111,7 +111,7 @@ def drawn(texts: list[str]) -> list[Answer]:
     return answers(PROBE, chooses)
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(st.lists(TEXTS, min_size=60, max_size=60), st.randoms(use_true_random=False))
 def test_the_order_of_answers_does_not_matter(texts: list[str], random: Any) -> None:
     run = drawn(texts)
@@ -141,7 +141,7 @@ def exchanged(run: list[Answer]) -> list[Coded]:
     ]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.lists(TEXTS, min_size=60, max_size=60))
 def test_exchanging_pronouns_together_with_stereotypes_keeps_the_value(texts: list[str]) -> None:
     run = drawn(texts)
@@ -152,7 +152,7 @@ def test_exchanging_pronouns_together_with_stereotypes_keeps_the_value(texts: li
     assert one.n["she"] == other.n["he"]
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.lists(TEXTS, min_size=60, max_size=60))
 def test_the_value_lies_between_its_ends_and_counts_every_answer_once(texts: list[str]) -> None:
     table = tabulated(code(PROBE, drawn(texts)))

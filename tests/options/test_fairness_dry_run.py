@@ -112,6 +112,15 @@ def test_questions_that_depend_on_recorded_answers_are_counted(project: Project)
         assert server.count == 8
 
 
+def test_trials_that_grow_are_counted_apart(project: Project) -> None:
+    project.probe(text=LIMITED.replace("trials: 10", "trials: {start: 10, max: 40}"))
+    result = project.run(*DRY, target=OPENAI)
+    assert shows(result, "gifts (probes/gifts.yaml): 30 requests, 0 recorded, 30 to send")
+    assert shows(result, "  up to 90 further requests while verdicts are open")
+    result = project.run(*DRY, "--fairness-rebaseline", target=OPENAI)
+    assert shows(result, "gifts (probes/gifts.yaml): 120 requests, 0 recorded, 120 to send")
+
+
 def test_a_probe_that_brings_its_answers_asks_nothing(project: Project) -> None:
     project.write("probes/rows.csv", "name,text\n" + "Alex,a lamp\nKim,a chair\nLou,a pen\n" * 10)
     project.probe(text=PROBE.replace("trials: 10", "responses: {file: rows.csv}").replace("prompt:", "description:"))

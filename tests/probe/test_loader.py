@@ -204,7 +204,7 @@ def test_one_fault(line: str, fault: str) -> None:
         ("text", "1:1: a probe is a mapping that begins with `kind:`, not a single value"),
         ("trials: 3", f"1:1: `kind` is missing: what kind of probe this is ({', '.join(KINDS)})"),
         ("kind: 5", f"1:7: `kind` must be the name of a kind of probe ({', '.join(KINDS)})"),
-        ("kind: coreferenc", "1:7: unknown kind 'coreferenc': did you mean 'coreference'?"),
+        ("kind: wholly-else", f"1:7: unknown kind 'wholly-else': there are {', '.join(KINDS)}"),
         ("kind: a\n---\nkind: b\n", "2:1: a probe file holds one document; `---` begins another"),
         ("kind: 'a\n", "2:1: not valid YAML: found unexpected end of stream, while scanning a quoted scalar"),
         ("kind: a: b\n", "1:8: not valid YAML: mapping values are not allowed here"),

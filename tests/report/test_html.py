@@ -220,7 +220,7 @@ NAMES = st.sampled_from(
 )
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=25, suppress_health_check=list(HealthCheck))
 @given(st.dictionaries(NAMES, ANYTHING, max_size=3))
 def test_details_may_be_anything(details: dict[str, Json]) -> None:
     Page(html.report(report(with_details("of a stranger", details)), {}))
@@ -267,9 +267,13 @@ def test_colours_stand_out_in_light_dark_and_print(page: Page) -> None:
 
 
 def test_long_tables_are_cut_and_say_so() -> None:
-    details = {"by_entity": {f"entity {number}": {"a": 1.0} for number in range(1000)}}
+    details = {
+        "by_entity": {f"entity {number}": {"a": 1.0} for number in range(1000)},
+        "words": [{"word": f"word {number}", "z": 2.0} for number in range(1200)],
+    }
     written = html.report(report(with_details("snsr", details)), {})
     assert "800 more rows are in the JSON report" in written
+    assert "1000 more rows are in the JSON report" in written
     assert len(written) < 200_000
 
 

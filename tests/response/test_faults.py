@@ -59,7 +59,7 @@ def _little_patience(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_everything_is_answered_once_by_a_server_that_fails_every_fifth_time(tmp_path: Path) -> None:
     faulty = Faulty()
     with ChatServer(faulty, delay=0.005) as server:
-        settings = settings_in(tmp_path, server.url, concurrency=16, timeout=0.5)
+        settings = settings_in(tmp_path, server.url, concurrency=16, timeout=2.0)
         with engine_for(settings) as engine:
             asked = questions(300)
             assert texts(engine.answers(asked)) == [f"answer to {request.prompt}" for request in asked]

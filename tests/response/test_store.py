@@ -7,16 +7,20 @@ import multiprocessing
 import sqlite3
 import subprocess
 import sys
+import time
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from pytest_fairness.errors import StoreError
 from pytest_fairness.records import Request, Response, Sampling
+from pytest_fairness.response.claims import Halt
 from pytest_fairness.response.database import APPLICATION
-from pytest_fairness.response.store import VERSION, Claim, Store, response_key
+from pytest_fairness.response.processes import this_process
+from pytest_fairness.response.store import VERSION, Claim, RunId, Store, response_key
 from tests.asking import FOREVER
 
 QUESTION = Request("Who?", "Be brief.", Sampling(temperature=0.5, seed=4), 1, "json")
@@ -28,9 +32,9 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / ".fairness" / "responses.sqlite"
 
 
-def claim(store: Store, keys: list[str], owner: str = "a", **more: float) -> Claim:
+def claim(store: Store, keys: list[str], owner: str = "a", **more: Any) -> Claim:
     given = {"limit": 10, "capacity": 10, "lease_seconds": 30.0, "oldest": FOREVER, **more}
-    return store.claim(keys, owner, **given)  # type: ignore[arg-type]  # limit and capacity are whole
+    return store.claim(keys, owner, **given)
 
 
 # Keys
@@ -156,6 +160,7 @@ def test_the_claims_of_a_process_that_ended_lapse_at_once(path: Path) -> None:
     program = f"""
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 from pytest_fairness.response.store import Store
 with Store(Path({str(path)!r})) as store:
     store.claim(["a"], "dead", limit=1, capacity=1, lease_seconds=3600, oldest=0)
@@ -291,6 +296,7 @@ def test_a_killed_writer_loses_nothing(path: Path) -> None:
     program = f"""
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 from pytest_fairness.records import Request, Response
 from pytest_fairness.response.store import Store
 store = Store(Path({str(path)!r}))
@@ -309,3 +315,57 @@ for number in range(1_000_000):
     with Store(path) as store:
         assert store.recorded(keys, FOREVER) == set(keys)
     assert len(keys) >= 300
+
+
+def test_a_store_of_the_first_version_keeps_its_answers(path: Path) -> None:
+    with Store(path) as store:
+        store.record("a", QUESTION, "target", ANSWER)
+    with sqlite3.connect(path) as connection:
+        for table in ("claims", "runs", "refusals", "tallies", "paces"):
+            connection.execute(f"DROP TABLE {table}")
+        connection.execute("CREATE TABLE claims (key TEXT PRIMARY KEY, owner TEXT, process TEXT, expires REAL)")
+        connection.execute("PRAGMA user_version = 1")
+    connection.close()
+    with Store(path) as store:
+        assert store.get(["a"], FOREVER) == {"a": ANSWER}
+        assert claim(store, ["b"]).claimed == ["b"]
+    with Store(path) as store:
+        assert store.get(["a"], FOREVER) == {"a": ANSWER}
+
+
+def test_a_resting_claim_holds_no_slot_and_is_nobody_elses(path: Path) -> None:
+    with Store(path) as store:
+        assert claim(store, ["a"], "one", capacity=1).claimed == ["a"]
+        store.rest("a", "one")
+        assert claim(store, ["a", "b"], "two", capacity=1).claimed == ["b"]
+        assert claim(store, [], "one", capacity=1, resting=["a"]).claimed == []
+        store.release("b", "two")
+        assert claim(store, ["c"], "one", capacity=1, resting=["a"]).claimed == ["a"], "before anything new"
+
+
+def test_a_run_may_claim_only_so_many_whoever_claims(path: Path) -> None:
+    run, other = RunId("run", ""), RunId("other", "")
+    with Store(path) as store:
+        assert claim(store, ["a", "b"], "one", run=run, most=3).claimed == ["a", "b"]
+        store.rest("a", "one")
+        assert claim(store, [], "one", run=run, most=3, resting=["a"]).claimed == ["a"], "every try counts"
+        assert claim(store, ["c"], "two", run=run, most=3) == Claim([], [], Halt.SPENT)
+        assert store.unclaimed(["a", "b", "c"], FOREVER) == ["c"]
+        assert claim(store, ["c"], "three", run=other, most=3).claimed == ["c"]
+        store.stop_run(other)
+        assert claim(store, ["d"], "three", run=other) == Claim([], [], Halt.STOPPED)
+
+
+def test_a_run_is_over_when_the_process_of_its_user_is(path: Path) -> None:
+    # Not waited for, so that it stays behind as a zombie.
+    process = subprocess.Popen([sys.executable, "-c", "print(1)"], stdout=subprocess.PIPE)
+    assert process.stdout is not None
+    process.stdout.read()
+    gone = this_process().rpartition("/")[0] + f"/{process.pid}"
+    with Store(path) as store:
+        until = time.monotonic() + 5
+        while claim(store, ["a"], run=RunId("run", gone)).halt is not Halt.STOPPED:
+            assert time.monotonic() < until
+            time.sleep(0.02)
+    process.stdout.close()
+    process.wait()

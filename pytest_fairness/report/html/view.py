@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import Any
 
@@ -26,11 +26,16 @@ OUTCOMES = ("failed", "error", "inconclusive", "passed")
 
 @dataclass(frozen=True)
 class Figure:
-    """A picture ready for the page: `drawn` is an SVG element, or empty where the table is all there is."""
+    """A picture ready for the page.
 
-    name: str
+    Attributes:
+        picture: its caption, description and table, from which `left_out` rows are only in the JSON report.
+        drawn: an SVG element; empty where the table is all there is.
+    """
+
     picture: Picture
     drawn: str
+    left_out: int
 
 
 @dataclass(frozen=True)
@@ -199,7 +204,9 @@ class View:
             return None
         self._drawn += 1
         name = f"picture-{self._drawn}"
-        return Figure(name, picture, svg(picture, name) if picture.spec else "")
+        shown = replace(picture, table=replace(picture.table, rows=picture.table.rows[:LONGEST_TABLE]))
+        drawn = svg(picture, name) if picture.spec else ""
+        return Figure(shown, drawn, len(picture.table.rows) - len(shown.table.rows))
 
 
 def _facts_and_sheets(details: Mapping[str, Json]) -> tuple[dict[str, Json], list[Sheet]]:
