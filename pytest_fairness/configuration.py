@@ -66,7 +66,9 @@ def settings_from(config: pytest.Config) -> RunSettings:
 
 def accept_options(config: pytest.Config) -> list[str]:
     """The options of this command line that chose what was asked of whom, for a command that asks the same."""
-    options = [word for target in config.getoption("fairness_target") for word in ("--fairness-target", public_target(target))]
+    options = [
+        word for target in config.getoption("fairness_target") for word in ("--fairness-target", public_target(target))
+    ]
     for name in ("fairness_base_url", "fairness_trials"):
         value = config.getoption(name)
         if value:
@@ -129,7 +131,8 @@ def _targets(config: pytest.Config) -> tuple[str | None, dict[str, str]]:
             return line, {}
         if match is None:
             raise pytest.UsageError(
-                f"{place}: {public_target(line)!r} is one of {len(lines)} targets and has no name; write each as NAME=TARGET."
+                f"{place}: {public_target(line)!r} is one of {len(lines)} targets and has no name; write each as "
+                "NAME=TARGET."
             )
         if match["name"] in targets:
             raise pytest.UsageError(f"{place}: two targets are named {match['name']!r}.")

@@ -10,7 +10,6 @@ if TYPE_CHECKING:
     from pytest_fairness.fixtures import Check, Client, CorpusGenerator
     from pytest_fairness.session import FairnessSession
 
-DEFAULT_HTTP_BODY = '{"prompt": "{prompt}"}'
 SESSION = "fairness-session"
 """The name under which a run takes part in pytest; nothing has it without `--fairness`."""
 
@@ -39,8 +38,10 @@ _INI_ONLY: tuple[tuple[str, Any, str], ...] = (
     (
         "fairness_http_body",
         None,
-        "what an http target is sent: JSON with the placeholder {prompt}, and {system}, {temperature}, {top_p}, "
-        "{max_tokens}, {seed} (default: " + DEFAULT_HTTP_BODY + ")",
+        (
+            "what an http target is sent: JSON with the placeholder {prompt}, and {system}, {temperature}, {top_p}, "
+            '{max_tokens}, {seed} (default: {"prompt": "{prompt}"})'
+        ),
     ),
     ("fairness_http_answer", None, "where the answer of an http target is, a JSONPath (default: $.answer)"),
     (

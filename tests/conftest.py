@@ -40,7 +40,7 @@ settings.load_profile("patient")
 def _no_settings_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
     """No test depends on, or reaches, what the environment of its user names."""
     for name in list(os.environ):
-        if name.startswith(("OPENAI_", "PYTEST_FAIRNESS_", "PYTEST_ADDOPTS", "GITHUB_")):
+        if name.startswith(("OPENAI_", "ANTHROPIC_", "PYTEST_FAIRNESS_", "PYTEST_ADDOPTS", "GITHUB_")):
             monkeypatch.delenv(name)
 
 

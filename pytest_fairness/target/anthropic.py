@@ -44,7 +44,7 @@ class AnthropicTarget:
 
     def check(self) -> None:
         """See `Target`."""
-        if find_spec("anthropic") is None:
+        if not _is_installed():
             raise TargetError(f"{self.name} needs the package anthropic: pip install 'pytest-fairness[anthropic]'.")
         self._key()
 
@@ -76,6 +76,13 @@ class AnthropicTarget:
         if not (key.isascii() and key.isprintable()):
             raise TargetError(f"{self.name}: the environment variable {KEY_NAME} holds characters that no key has.")
         return key
+
+
+def _is_installed() -> bool:
+    try:
+        return find_spec("anthropic") is not None
+    except ValueError:  # a module that keeps itself from being imported
+        return False
 
 
 def open_anthropic(rest: str | None, settings: RunSettings, _address: str | None) -> AnthropicTarget:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from collections.abc import Mapping
 
 import anthropic
 
@@ -14,6 +14,10 @@ from pytest_fairness.target.faults import Faults
 
 MAX_TOKENS = 4096
 """Most tokens of an answer where a probe does not say: the API wants a limit, and every model of it allows this one."""
+DEFAULT = 1.0
+"""Of temperature and top_p: the same as not to send them."""
+DRAWING_VERSION = "2023-06-01"
+"""The last version of the API that takes a temperature; later ones refuse it for every model."""
 REASONS = {
     "end_turn": "stop",
     "stop_sequence": "stop",
@@ -37,6 +41,7 @@ class Messages:
 
     def __init__(self, name: str, model: str, *, base_url: str, key: str, timeout: float) -> None:
         self._name, self._model, self._key = name, model, key
+        self._only_defaults = False
         self._endpoint = public_url(base_url)
         self._told = Faults(name, self._endpoint, "ANTHROPIC_BASE_URL", self._without_key)
         self._client = anthropic.AsyncAnthropic(api_key=key, base_url=base_url, timeout=timeout, max_retries=0)
@@ -44,20 +49,31 @@ class Messages:
     async def ask(self, request: Request) -> Response:
         """Ask, with what sampling sets; the API knows no seed, and always wants a limit.
 
+        A temperature and `top_p` of 1 are left out for models that take none, as they mean the same there.
+
         Raises:
             RequestFailed: this request got no answer, or one that is no message.
             TargetError: no request can be answered: the key is refused, the model unknown, or there is no credit.
         """
-        sampling = request.sampling.to_json()
-        sampling.pop("seed", None)
-        body: dict[str, Any] = {"max_tokens": MAX_TOKENS, **sampling}
-        if request.system is not None:
-            body["system"] = request.system
+        sampling = request.sampling
+        drawn = (("temperature", sampling.temperature), ("top_p", sampling.top_p))
+        drawing = {name: value for name, value in drawn if value is not None}
+        if self._only_defaults and set(drawing.values()) == {DEFAULT}:
+            drawing = {}
         try:
             # The body as it came: a type of content that this SDK does not know yet is no reason to fail.
             raw = await self._client.messages.with_raw_response.create(
-                model=self._model, messages=[{"role": "user", "content": request.prompt}], **body
+                model=self._model,
+                messages=[{"role": "user", "content": request.prompt}],
+                max_tokens=MAX_TOKENS if sampling.max_tokens is None else sampling.max_tokens,
+                system=anthropic.omit if request.system is None else request.system,
+                extra_body=drawing,
+                extra_headers={"anthropic-version": DRAWING_VERSION} if drawing else None,
             )
+        except anthropic.BadRequestError as error:
+            if drawing and any(name in _said(error) for name in drawing):
+                raise self._undrawn(error, drawing) from error
+            raise self._fault(error) from error
         except anthropic.APIStatusError as error:
             raise self._fault(error) from error
         except anthropic.APITimeoutError as error:
@@ -69,6 +85,18 @@ class Messages:
     async def close(self) -> None:
         """Close the connections."""
         await self._client.close()
+
+    def _undrawn(self, error: anthropic.BadRequestError, drawing: Mapping[str, float]) -> RequestFailed:
+        """What the model says to a temperature: newer ones take none, and draw as if it were 1."""
+        said = self._told.quoted(_said(error))
+        if set(drawing.values()) == {DEFAULT}:
+            self._only_defaults = True
+            return RequestFailed(f"{self._name}: HTTP 400 from {self._endpoint}: {said}", fault=Fault.REWORDED)
+        asked = " and ".join(f"{name} {value:g}" for name, value in drawing.items())
+        return RequestFailed(
+            f"{self._name} does not take {asked} (HTTP 400: {said}). Models that draw in their own way take 1, or "
+            "nothing, in the probe's `sampling`."
+        )
 
     def _fault(self, error: anthropic.APIStatusError) -> RequestFailed | TargetError:
         status, said = error.status_code, _said(error)

@@ -33,8 +33,8 @@ class Entry:
 TARGETS = {
     "local": Entry(("local", "local:PATH.gguf"), "pytest_fairness.target.local:open_local"),
     "openai": Entry(("openai:MODEL",), "pytest_fairness.target.openai:open_openai"),
-    "transformers": Entry(("transformers:ID_OR_PATH",), "pytest_fairness.target.transformers:open_transformers"),
     "anthropic": Entry(("anthropic:MODEL",), "pytest_fairness.target.anthropic:open_anthropic"),
+    "transformers": Entry(("transformers:ID_OR_PATH",), "pytest_fairness.target.transformers:open_transformers"),
     "python": Entry(("python:package.module:callable",), "pytest_fairness.target.python:open_python"),
     "http": Entry(("http://HOST/PATH",), "pytest_fairness.target.http:open_http"),
     "https": Entry(("https://HOST/PATH",), "pytest_fairness.target.http:open_https"),
