@@ -18,6 +18,7 @@ from pytest_fairness.baseline import files
 from pytest_fairness.baseline.answers import Row
 from pytest_fairness.configuration import accept_options, report_paths
 from pytest_fairness.errors import BaselineError, FairnessError
+from pytest_fairness.items import name_in_junit, show_names_as_they_are
 from pytest_fairness.records import ItemResult, Json
 from pytest_fairness.report import document, step_summary, terminal
 from pytest_fairness.report import files as reports
@@ -44,6 +45,8 @@ class Controller:
         self._config = config
         self._settings = run.settings
         self._reports = report_paths(config)
+        if self._settings.targets:
+            show_names_as_they_are(config)
         self._records: dict[tuple[str, str, str], Record] = {}
         self._planned: dict[str, bool] = {}
         self._retried = 0.0
@@ -53,6 +56,8 @@ class Controller:
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Take the records off a report, whichever process made it."""
+        if self._settings.targets and hasattr(report, "fairness"):
+            name_in_junit(self._config, report)
         for record in getattr(report, "fairness", ()):
             result = record["result"]
             self._records[result["nodeid"], result["probe"], result["id"]] = record

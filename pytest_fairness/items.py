@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 from collections import defaultdict
 from collections.abc import Iterator
@@ -12,6 +13,7 @@ import pytest
 # The way of pytest's own doctest items: there is no public one for an item that uses fixtures.
 from _pytest._code.code import ReprExceptionInfo, ReprFileLocation
 from _pytest.fixtures import FixtureDef, TopRequest
+from _pytest.junitxml import xml_key
 from _pytest.outcomes import Failed
 
 from pytest_fairness.errors import FairnessError, ProbeError
@@ -162,6 +164,31 @@ def name_asked(item: pytest.Item) -> str | None:
     callspec = getattr(item, "callspec", None)
     name = callspec.params.get(TARGET_FIXTURE) if callspec else None
     return name if isinstance(name, str) and not is_overridden(item) else None
+
+
+def show_names_as_they_are(config: pytest.Config) -> None:
+    """Have pytest's summary show ids that do not end in a bracket as they are.
+
+    pytest from 9.2 on puts what it shows together from the parts of an id that it has parsed, and takes whatever stands
+    after the first bracket for parameters, which it closes with another bracket.
+    """
+    shown = config.cwd_relative_nodeid
+
+    def as_it_is(nodeid: Any) -> Any:
+        relative = shown(nodeid)
+        if getattr(relative, "params", None) is None or str(nodeid).endswith("]"):
+            return relative
+        *names, last = relative.names
+        return dataclasses.replace(relative, names=(*names, f"{last}[{relative.params}"), params=None)
+
+    config.cwd_relative_nodeid = as_it_is  # type: ignore[method-assign] # there is no hook for it
+
+
+def name_in_junit(config: pytest.Config, report: pytest.TestReport) -> None:
+    """The same for the names of test cases in JUnit files."""
+    xml = config.stash.get(xml_key, None)
+    if xml is not None and not report.nodeid.endswith("]"):
+        xml.node_reporter(report).add_attribute("name", report.nodeid.rpartition("::")[2])
 
 
 class Unfair(Failed):

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import inspect
 import json
-import re
 import shlex
 import sys
 from collections.abc import Generator, Sequence
@@ -78,7 +77,6 @@ def start(config: pytest.Config) -> None:
         # Where users have their `python:` targets, and import them from in a conftest.
         sys.path.insert(0, str(settings.root))
     _collect_probes(config, settings)
-    _select_by_target(config, settings)
     config.pluginmanager.register(FairnessSession(config, run), NAME)
 
 
@@ -95,17 +93,6 @@ def _collect_probes(config: pytest.Config, settings: RunSettings) -> None:
                 raise pytest.UsageError(f"fairness_probes: there is no {path}; paths are relative to {settings.root}.")
         elif path.resolve() not in ignored and not any(map(path.resolve().is_relative_to, given)):
             config.args.append(str(path))
-
-
-def _select_by_target(config: pytest.Config, settings: RunSettings) -> None:
-    """Let `-k @NAME` select, as ids end: in an expression of `-k` no `@` may stand."""
-    names = "|".join(map(re.escape, settings.targets))
-    if names:
-        config.option.keyword = re.sub(rf"@({names})(?![\w.-])", _keyword(r"\1"), config.option.keyword)
-
-
-def _keyword(name: str) -> str:
-    return f"target:{name}:"
 
 
 class FairnessSession:
@@ -143,10 +130,10 @@ class FairnessSession:
             metafunc.parametrize(TARGET_FIXTURE, list(names), ids=ids, indirect=True, scope="session")
 
     def pytest_itemcollected(self, item: pytest.Item) -> None:
-        """Let `-k @NAME` find it."""
+        """Let `-m "fairness(target='NAME')"` find Python tests as it finds audits."""
         name = name_asked(item)
-        if name is not None:
-            item.extra_keyword_matches.add(_keyword(name))
+        if name is not None and item.get_closest_marker("fairness") and not isinstance(item, FairnessItem):
+            item.add_marker(pytest.mark.fairness(target=name))
 
     def parts(self, path: Path, file: pytest.Collector) -> list[ProbeItem]:
         """The audit items of a probe file, for each of several targets.
