@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import os
 import re
 from typing import TYPE_CHECKING
@@ -27,6 +28,7 @@ ordinary text. No message shows a value of whatever length."""
 UNREAD = 8
 """Answers in a row, from the first, without anything at the path, after which the path is taken to be wrong."""
 PLACEHOLDERS = ("prompt", "system", "temperature", "top_p", "max_tokens", "seed")
+_LOG = logging.getLogger("httpx2")
 _HEADER = re.compile(r"([!#$%&'*+.^_`|~0-9A-Za-z-]+)\s*:\s*(.*)")
 
 
@@ -86,6 +88,8 @@ class HttpTarget:
         url, headers = self._filled()
         self._url = url
         self._faults = Faults(self.name, self.name, "--fairness-target", self._hidden)
+        # The client logs the address of every request, with all that its query holds.
+        _LOG.addFilter(self._log_nothing_secret)
         self._client = httpx2.AsyncClient(
             headers=headers, timeout=self._timeout, limits=httpx2.Limits(max_connections=max(100, self._limit))
         )
@@ -113,6 +117,7 @@ class HttpTarget:
         """See `Target`."""
         if self._client is not None:
             await self._client.aclose()
+            _LOG.removeFilter(self._log_nothing_secret)
 
     # What is sent
 
@@ -233,9 +238,13 @@ class HttpTarget:
     # What is secret
 
     def _hidden(self, text: str) -> str:
-        """Without any value out of the environment, and without the values of the address' query."""
-        values = [*self._secrets.values(), *(pair.partition("=")[2] for pair in urlsplit(self._url).query.split("&"))]
-        return _without(text, values)
+        """Without any value out of the environment, and without what the address' query holds, but for short words."""
+        query = [pair.partition("=")[2] for pair in urlsplit(self._url).query.split("&")]
+        return _without(text, [*self._secrets.values(), *(value for value in query if len(value) >= SHORTEST)])
+
+    def _log_nothing_secret(self, record: logging.LogRecord) -> bool:
+        record.msg, record.args = self._hidden(record.getMessage()), None
+        return True
 
     def _without_secrets(self, text: str) -> str:
         return _without(text, [value for value in self._secrets.values() if len(value) >= SHORTEST])

@@ -242,6 +242,16 @@ def test_secrets_of_the_query_come_from_the_environment_too(monkeypatch: pytest.
     assert "0815" not in str(raised.value)
 
 
+def test_the_client_logs_nothing_secret(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    monkeypatch.setenv("SERVICE_LOGIN", "a/b&c=4711")
+    caplog.set_level("DEBUG")
+    with ChatServer() as server, pytest.raises(TargetError):  # it knows no page with a query
+        ask(server, query="?key=${SERVICE_LOGIN}&own=abc-0815", http_headers=("Authorization: ${SERVICE_LOGIN}",))
+    assert "/chat/completions?key=[key]&own=[key]" in caplog.text
+    assert "4711" not in caplog.text
+    assert "0815" not in caplog.text
+
+
 def test_identity_tells_what_changes_answers_apart_and_holds_nothing_secret(tmp_path: Path) -> None:
     url = "http://host/ask"
     spellings: list[tuple[str, dict[str, Any]]] = [
