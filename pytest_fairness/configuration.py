@@ -67,7 +67,10 @@ def settings_from(config: pytest.Config) -> RunSettings:
 def accept_options(config: pytest.Config) -> list[str]:
     """The options of this command line that chose what was asked of whom, for a command that asks the same."""
     options = [
-        word for target in config.getoption("fairness_target") for word in ("--fairness-target", public_target(target))
+        word
+        for target in config.getoption("fairness_target")
+        if target.strip()
+        for word in ("--fairness-target", public_target(target))
     ]
     for name in ("fairness_base_url", "fairness_trials"):
         value = config.getoption(name)
@@ -117,7 +120,7 @@ def _text(config: pytest.Config, name: str, environment: str | None = None) -> s
 
 def _targets(config: pytest.Config) -> tuple[str | None, dict[str, str]]:
     """Who is audited: one target without a name, or targets by name and the first of them."""
-    place, written = "--fairness-target", list(config.getoption("fairness_target"))
+    place, written = "--fairness-target", [target for target in config.getoption("fairness_target") if target.strip()]
     if not written:
         place, text = "PYTEST_FAIRNESS_TARGET", os.environ.get("PYTEST_FAIRNESS_TARGET", "")
         if not text.strip():

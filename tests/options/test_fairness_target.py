@@ -28,6 +28,7 @@ def test_the_option_goes_before_the_environment_and_the_environment_before_the_i
     monkeypatch.setenv("PYTEST_FAIRNESS_TARGET", "python:app:polite")
     assert project.verdicts(target=None)[KIM] == "pass"
     assert project.verdicts(target="python:app:biased")[KIM] == "over-limit"
+    assert project.verdicts(target=" ")[KIM] == "pass", "an empty option, as of an unset variable in CI, is none"
 
 
 @pytest.mark.parametrize("written", ["opnai:gpt-5", "nobody", "python:", "python:app"])
