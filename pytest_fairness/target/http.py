@@ -13,7 +13,7 @@ from urllib.parse import quote, urlsplit, urlunsplit
 from pytest_fairness.errors import Fault, RequestFailed, TargetError
 from pytest_fairness.records import Json, Request, Response
 from pytest_fairness.settings import RunSettings
-from pytest_fairness.target.address import REFERENCE, is_web_address, public_url
+from pytest_fairness.target.address import REFERENCE, is_web_address, public_target, public_url
 from pytest_fairness.target.json_template import JsonTemplate
 
 if TYPE_CHECKING:
@@ -48,7 +48,8 @@ class HttpTarget:
     def __init__(self, url: str, settings: RunSettings) -> None:
         if not is_web_address(url):
             raise TargetError(
-                "an http target is no address; write it like http://localhost:8000/recommend (--fairness-target)."
+                f"{public_target(url)!r} is no address; write it like http://localhost:8000/recommend "
+                "(--fairness-target)."
             )
         self.name = public_url(url)
         if "@" in urlsplit(url).netloc:
@@ -90,8 +91,10 @@ class HttpTarget:
         self._faults = Faults(self.name, self.name, "--fairness-target", self._hidden)
         # The client logs the address of every request, with all that its query holds.
         _LOG.addFilter(self._log_nothing_secret)
+        sent = httpx2.Headers({"Content-Type": "application/json"})
+        sent.update(headers)
         self._client = httpx2.AsyncClient(
-            headers=headers, timeout=self._timeout, limits=httpx2.Limits(max_connections=max(100, self._limit))
+            headers=sent, timeout=self._timeout, limits=httpx2.Limits(max_connections=max(100, self._limit))
         )
 
     async def ask(self, request: Request) -> Response:
@@ -102,9 +105,7 @@ class HttpTarget:
             raise RuntimeError("a target is opened before it is asked")
         content = json.dumps(self._filled_body(request))
         try:
-            answer = await self._client.post(
-                self._url, content=content.encode(), headers=[("Content-Type", "application/json")]
-            )
+            answer = await self._client.post(self._url, content=content.encode())
         except httpx2.TimeoutException as error:
             raise self._faults.late(error) from error
         except httpx2.HTTPError as error:

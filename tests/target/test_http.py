@@ -96,6 +96,8 @@ def test_headers_are_filled_from_the_environment(monkeypatch: pytest.MonkeyPatch
         assert server.keys == [f"Bearer {KEY}"]
         assert server.heads[0]["x-client"] == "tests"
         assert server.heads[0]["content-type"] == "application/json"
+        ask(server, http_headers=("content-type: application/vnd.shop+json",))
+        assert server.heads[1]["content-type"] == "application/vnd.shop+json"
 
 
 # What is read
