@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 
 from pytest_fairness.records import ItemResult, Json, without_nonfinite
+from pytest_fairness.report.order import target_of
 
 SCHEMA_VERSION = 1
 REQUEST_COUNTS = ("planned", "sent", "reused", "failed", "prompt_tokens", "completion_tokens")
@@ -23,6 +24,7 @@ def document(
     started: float | str,
     seconds: float,
     requests: Mapping[str, float | None],
+    targets: Mapping[str, str] | None = None,
 ) -> dict[str, Json]:
     """The report of one run; equal results give an equal report, whatever their order.
 
@@ -33,6 +35,7 @@ def document(
         started: when the run began, in seconds since the epoch or as ISO 8601 in UTC.
         seconds: how long the run took.
         requests: counts by the names in `REQUEST_COUNTS`; a name that is missing counts as 0.
+        targets: who was audited by the names that users gave them, where they did.
     """
     ordered = sorted(results, key=lambda result: (result.nodeid, result.probe, result.id))
     if not isinstance(started, str):
@@ -50,8 +53,21 @@ def document(
             "by_probe": _counts_by(ordered, lambda result: result.probe),
             "by_audit": _counts_by(ordered, lambda result: result.audit),
             "by_category": _counts_by(ordered, lambda result: result.category),
+            **({"by_target": _by_target(ordered, targets)} if targets else {}),
         },
         "items": [result.to_json() for result in ordered],
+    }
+
+
+def _by_target(results: Sequence[ItemResult], targets: Mapping[str, str]) -> dict[str, Json]:
+    own = {name: [result for result in results if target_of(result.id) == name] for name in targets}
+    return {
+        name: {
+            "target": targets[name],
+            **_counts(own[name]),
+            "by_audit": _counts_by(own[name], lambda result: result.audit),
+        }
+        for name in sorted(targets)
     }
 
 

@@ -12,9 +12,10 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from pytest_fairness.records import Json, VerdictName
+from pytest_fairness.report import targets
 from pytest_fairness.report.drivers import evidence, failure_text
 from pytest_fairness.report.forecast import money
-from pytest_fairness.report.order import Item, rank
+from pytest_fairness.report.order import Item, rank, target_of
 from pytest_fairness.report.text import cut, escaped, number, pad, printable, width_of, wrap
 
 __all__ = ["Line", "accept_command", "failure_text", "summary"]
@@ -61,7 +62,8 @@ def summary(
         return []
     lines: list[Line] = []
     for probe in sorted({item["probe"] for item in items}):
-        lines += _table([item for item in items if item["probe"] == probe], document["target"], width)
+        lines += _table([item for item in items if item["probe"] == probe], document, width)
+    lines += _targets(document, width)
     lines += _explanations(items, width)
     lines += _counts(document, width, retried)
     lines += _acceptance(items, accept_command(items, options, root), width)
@@ -111,7 +113,7 @@ def _markup(item: Item) -> dict[str, bool]:
 # The table
 
 
-def _table(items: Sequence[Item], target: str, width: int) -> list[Line]:
+def _table(items: Sequence[Item], document: Mapping[str, Json], width: int) -> list[Line]:
     rows = [_row(item) for item in items]
     columns = [max(width_of(row[column]) for row in [_HEADER, *rows]) for column in range(len(_HEADER))]
     numbers = sum(columns[1:]) + len(_GAP) * (len(columns) - 1)
@@ -126,7 +128,7 @@ def _table(items: Sequence[Item], target: str, width: int) -> list[Line]:
             lines.append(Line(cut(row[0], width), markup))
             row = ("", *row[1:])
         lines.append(Line(_joined(row, columns, width), markup))
-    for text in _other_targets(items, target):
+    for text in _other_targets(items, document):
         lines += _paragraph(text, width)
     return [*lines, Line("")]
 
@@ -148,14 +150,40 @@ def _joined(row: Sequence[str], columns: Sequence[int], width: int) -> str:
     return cut(_GAP.join(cells).rstrip(), width)
 
 
-def _other_targets(items: Sequence[Item], target: str) -> list[str]:
+def _other_targets(items: Sequence[Item], document: Mapping[str, Json]) -> list[str]:
     """A baseline of another target is no mistake, but nobody should overlook it."""
-    others = {(item["baseline"]["target"], item["baseline"]["date"]) for item in items if item["baseline"]}
-    return [
-        printable(f"baseline: {name}, measured {str(date)[:10]}")
-        for name, date in sorted(others, key=str)
-        if name != target
+    named = document["summary"].get("by_target", {})
+    others = set()
+    for item in items:
+        name, baseline = target_of(item["id"]), item["baseline"]
+        now = named[name]["target"] if name in named else document["target"]
+        if baseline and baseline["target"] != now:
+            whose = f"baseline of @{name}" if name in named else "baseline"
+            others.add(f"{whose}: {baseline['target']}, measured {str(baseline['date'])[:10]}")
+    return sorted(map(printable, others))
+
+
+def _targets(document: Mapping[str, Json], width: int) -> list[Line]:
+    """Several targets against all audit items, value and verdict."""
+    names, found = targets.against_items(document)
+    if len(names) < 2 or not found:
+        return []
+    head = ["", *(f"@{name}" for name in names)]
+    rows = [
+        [
+            printable(title),
+            *(f"{number(own[name]['value'])} {own[name]['verdict']}" if name in own else "" for name in names),
+        ]
+        for title, own in found
     ]
+    rows.append(["", *(targets.passed(document, name) for name in names)])
+    columns = [max(width_of(row[column]) for row in [head, *rows]) for column in range(len(head))]
+    columns[0] = max(20, min(columns[0], width - sum(columns[1:]) - len(_GAP) * len(names)))
+    lines = [Line(cut("targets against audits", width), {"bold": True})]
+    for row in [head, *rows]:
+        cells = [pad(cut(cell, size), size) for cell, size in zip(row, columns, strict=True)]
+        lines.append(Line(cut(_GAP.join(cells).rstrip(), width)))
+    return [*lines, Line("")]
 
 
 # What drove it

@@ -42,8 +42,22 @@ class ProbeItem:
 
     @property
     def id(self) -> str:
-        """`svm[race=Black]`."""
+        """`svm[race=Black]`, and `svm[race=Black]@small` of a target that has a name."""
         return self.item.id
+
+    @property
+    def target(self) -> str | None:
+        """The name of the one of several targets that is asked; `None` where targets have no names."""
+        return self.item.target
+
+    @property
+    def baseline(self) -> str:
+        """The name of the baseline that it is an item of."""
+        return self.probe.name if self.target is None else f"{self.probe.name}@{self.target}"
+
+    def of(self, target: str | None) -> ProbeItem:
+        """The same item, asked of the target of this name; as it is for `None`. Its resampling stays the same."""
+        return replace(self, item=replace(self.item, target=target))
 
     @property
     def asks(self) -> bool:

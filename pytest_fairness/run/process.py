@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cached_property, partial
@@ -40,7 +40,8 @@ class Run:
     Args:
         settings: the run's settings.
         started: from when on an answer is fresh, in seconds since the epoch; the same in all processes of a run.
-        address: where the embedded model is served, if another process serves it.
+        addresses: where models of this machine are served, if another process serves them, by target as the user named
+            it.
         run: the whole run that this is a part of; one of its own where not given.
     """
 
@@ -49,14 +50,15 @@ class Run:
         settings: RunSettings,
         *,
         started: float | None = None,
-        address: str | None = None,
+        addresses: Mapping[str, str] | None = None,
         run: Sequence[str] | None = None,
     ) -> None:
         self.settings = settings
         self.started = time.time() if started is None else started
-        self.address = address
+        self.addresses = addresses or {}
         self.id = RunId(*run) if run else RunId.new()
         self._owner = uuid.uuid4().hex
+        self._opened: dict[str, Target] = {}
         self._engines: dict[int, tuple[Target, Engine]] = {}
         self._recorded: dict[str, bool] = {}
         self._news: dict[str, bool] = {}
@@ -71,14 +73,26 @@ class Run:
         """The probe in a file; see `probe.load`."""
         return probes.load(path, registry.settings_models(), root=self.settings.root)
 
-    def open_target(self) -> Target:
-        """The target that the settings name."""
-        return open_target(self.settings.target, self.settings, self.address)
+    def open_target(self, name: str | None = None) -> Target:
+        """The target that the settings name; of several the one of this name. Two names of one target share it."""
+        spec = self.settings.target if name is None else self.settings.targets[name]
+        if spec not in self._opened:
+            self._opened[spec] = self._open(spec)
+        return self._opened[spec]
+
+    @property
+    def asked(self) -> str:
+        """Who is audited, as reports show it."""
+        named = [f"{name}={self.open_target(name).name}" for name in self.settings.targets]
+        return ", ".join(named) or self.open_target().name
+
+    def _open(self, spec: str) -> Target:
+        return open_target(spec, self.settings, self.addresses.get(spec.strip()))
 
     @cached_property
     def judge(self) -> Target | None:
         """The judge model that the settings name."""
-        return open_judge(self.settings, self.address)
+        return open_judge(self.settings, self.addresses)
 
     def require_judge(self, probe: Probe) -> None:
         """Raise `ProbeError` where a probe's answers are read by a judge, and the settings name none."""
@@ -95,7 +109,7 @@ class Run:
             TargetError: it is none of these.
         """
         if isinstance(value, str):
-            return open_target(value, self.settings, self.address)
+            return self._open(value)
         if hasattr(value, "ask") and hasattr(value, "identity"):
             return cast("Target", value)
         return CallableTarget(cast("Application", value), name, version=self.settings.target_version)
@@ -199,7 +213,7 @@ class Run:
             BaselineError: the baseline's files cannot be understood.
         """
         part = measured.part
-        baseline = files.read(self.settings.baselines, part.probe.name)
+        baseline = files.read(self.settings.baselines, part.baseline)
         entry = baseline.items.get(part.id) if baseline else None
         if baseline is None or entry is None:
             return Before()
