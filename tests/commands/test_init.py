@@ -10,7 +10,7 @@ from jsonschema import Draft7Validator
 from ruamel.yaml import YAML
 
 from pytest_fairness.__main__ import main
-from tests.projects import Project
+from tests.projects import Project, shows
 
 PROBE, SCHEMA = "probes/first.yaml", "probes/probe.schema.json"
 GITHUB, GITLAB, GITLAB_JOB = ".github/workflows/fairness.yml", ".gitlab-ci.yml", ".gitlab/fairness.yml"
@@ -177,10 +177,15 @@ def test_the_audit_of_the_workflow_runs(project: Project, service: str, monkeypa
     project.run(*arguments).assert_outcomes(passed=2)
     for report in ("fairness.json", "fairness.html", "junit.xml"):
         assert (project.path / report).stat().st_size > 0
-    assert "first" in summary.read_text("utf-8")
+    assert "## Fairness: 2 of 2 audits passed" in summary.read_text("utf-8")
 
 
-def test_the_probe_runs_on_the_embedded_model_as_it_is(project: Project) -> None:
+def test_the_probe_runs_on_the_embedded_model(project: Project) -> None:
     pytest.importorskip("xllamacpp", reason="needs the extra `local`")
     assert main(["init", "--ci", "none"]) == 0
-    project.run("--fairness", target=None).assert_outcomes(passed=2)
+    # As few answers as can be measured: that all of them pass was seen, and takes a minute on a busy machine.
+    result = project.run_apart(
+        "--fairness", "--fairness-trials", "8", "-k", "refusals", PROBE, target=None, timeout=200
+    )
+    assert result.ret == 0
+    assert shows(result, "requests: 16 sent")
