@@ -66,7 +66,17 @@ def settings_from(config: pytest.Config) -> RunSettings:
 
 def accept_options(config: pytest.Config) -> list[str]:
     """The options of this command line that chose what was asked of whom, for a command that asks the same."""
-    options = [
+    options = []
+    if (inipath := _other_inipath(config)) is not None:
+        options += ["-c", str(inipath)]
+    if config.getoption("rootdir"):
+        options += ["--rootdir", config.getoption("rootdir")]
+    for setting in config.getoption("override_ini") or ():
+        options += ["-o", setting]
+    if config.getoption("markexpr"):
+        # Or an expression in the ini would deselect what this command line selected.
+        options += ["-m", config.getoption("markexpr")]
+    options += [
         word
         for target in config.getoption("fairness_target")
         if target.strip()
@@ -77,6 +87,22 @@ def accept_options(config: pytest.Config) -> list[str]:
         if value:
             options += ["--" + name.replace("_", "-"), value]
     return options
+
+
+def _other_inipath(config: pytest.Config) -> Path | None:
+    """The ini file, where pytest would not find it for a probe file that is named."""
+    if config.inipath is None:
+        return None
+    if config.getoption("inifilename"):
+        return Path(config.getoption("inifilename"))
+    probes = (config.rootpath / name for name in _ini(config, "fairness_probes") or [DEFAULT_PROBES])
+    elsewhere = any(not _collected(path).is_relative_to(config.rootpath) for path in probes)
+    return Path(os.path.relpath(config.inipath, config.invocation_params.dir)) if elsewhere else None
+
+
+def root_from_here(config: pytest.Config) -> str:
+    """Pytest's rootdir, to which node ids are relative, seen from where pytest was started."""
+    return Path(os.path.relpath(config.rootpath, config.invocation_params.dir)).as_posix()
 
 
 def report_paths(config: pytest.Config) -> list[Path]:

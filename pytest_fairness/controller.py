@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import shlex
 import sys
 import time
 from collections import Counter, defaultdict
@@ -16,13 +16,14 @@ import pytest
 from pytest_fairness import __version__
 from pytest_fairness.baseline import files
 from pytest_fairness.baseline.answers import Row
-from pytest_fairness.configuration import accept_options, report_paths
+from pytest_fairness.configuration import accept_options, report_paths, root_from_here
 from pytest_fairness.errors import BaselineError, FairnessError
 from pytest_fairness.items import name_in_junit, show_names_as_they_are
 from pytest_fairness.records import ItemResult, Json
 from pytest_fairness.report import document, step_summary, terminal
 from pytest_fairness.report import files as reports
 from pytest_fairness.report.order import target_of
+from pytest_fairness.report.pasting import accepting
 from pytest_fairness.report.text import number, printable
 from pytest_fairness.run import Run
 from pytest_fairness.run.history import History
@@ -99,7 +100,7 @@ class Controller:
                 self._document,
                 terminalreporter._tw.fullwidth,
                 options=accept_options(self._config),
-                root=Path(os.path.relpath(self._config.rootpath, self._config.invocation_params.dir)).as_posix(),
+                root=root_from_here(self._config),
                 retried=self._retried,
             )
         if lines:
@@ -190,7 +191,9 @@ class Controller:
                 keep_answers=self._settings.baseline_responses,
             )
             self._notes += _written(probe, rebaselined, old)
-        self._notes += _gone(probe, gone, removed=whole)
+        file = records[0]["result"]["nodeid"].partition("::")[0]
+        cure = None if whole else accepting([file], accept_options(self._config), root_from_here(self._config))
+        self._notes += _gone(probe, gone, cure)
 
     # xdist
 
@@ -234,9 +237,14 @@ def _spread(record: Record) -> str:
     return f" (run to run {number(spread['sd'])}, over {spread['runs']} runs{advice})"
 
 
-def _gone(probe: str, items: Sequence[str], *, removed: bool) -> list[terminal.Line]:
+def _gone(probe: str, items: Sequence[str], cure: Sequence[str] | None) -> list[terminal.Line]:
+    """Entries that no item has any more, and the command that removes them, where they are not removed."""
     if not items:
         return []
-    cure = "removed" if removed else "a rebaseline of the whole probe removes them"
-    text = f"baselines of {printable(probe)} without an item: {', '.join(map(printable, items))} ({cure})"
-    return [terminal.Line(text, {"yellow": True})]
+    text = f"baselines of {printable(probe)} without an item: {', '.join(map(printable, items))}"
+    if cure is None:
+        return [terminal.Line(f"{text} (removed)", {"yellow": True})]
+    return [
+        terminal.Line(f"{text}. To remove them, rebaseline the whole probe:", {"yellow": True}),
+        terminal.Line(shlex.join(cure)),
+    ]

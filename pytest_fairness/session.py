@@ -7,19 +7,21 @@ from __future__ import annotations
 
 import inspect
 import json
+import os
 import shlex
 import sys
 from collections.abc import Generator, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_fairness.configuration import accept_options, settings_from
+from pytest_fairness.configuration import accept_options, root_from_here, settings_from
 from pytest_fairness.controller import Controller
 from pytest_fairness.dry_run import DryRun
-from pytest_fairness.errors import FairnessError, ProbeError, TargetError
+from pytest_fairness.errors import BaselineError, FairnessError, NotMeasurable, ProbeError, TargetError
 from pytest_fairness.items import (
     ASKING,
     TARGET_FIXTURE,
@@ -34,15 +36,16 @@ from pytest_fairness.items import (
 from pytest_fairness.progress import ProgressLine
 from pytest_fairness.records import ItemResult, Json, Request, Response, VerdictName
 from pytest_fairness.report import junit
+from pytest_fairness.report.pasting import accepting
 from pytest_fairness.report.terminal import failure_text
 from pytest_fairness.run import Before, Measured, ProbeItem, Run, items_of, judge, open_judge, unjudged
+from pytest_fairness.settings import RunSettings
 from pytest_fairness.target import open_target
 
 if TYPE_CHECKING:
     from _pytest.fixtures import FixtureDef
 
     from pytest_fairness.audit.base import Probe
-    from pytest_fairness.settings import RunSettings
     from pytest_fairness.target.base import Target
 
 NAME = "fairness-session"
@@ -102,7 +105,7 @@ class FairnessSession:
         self.config = config
         self.run = run
         self._rebaseline: bool = config.getoption("fairness_rebaseline")
-        self._accept_options = accept_options(config)
+        self._accepting = partial(accepting, options=accept_options(config), root=root_from_here(config))
         self._progress = ProgressLine(config)
         self._probes: dict[str, Path] = {}
         self._targets: dict[FixtureDef[Any] | str, Target] = {}
@@ -116,7 +119,10 @@ class FairnessSession:
         if file_path.suffix.lower() not in PROBE_SUFFIXES:
             return None
         if parent.session.isinitpath(file_path) or any(map(file_path.is_relative_to, self.run.settings.probes)):
-            collector: pytest.Collector = ProbeFile.from_parent(parent, path=file_path, fairness=self)
+            outside = not file_path.is_relative_to(self.config.rootpath)
+            # pytest names files outside of the rootdir by their last part, which leads nowhere.
+            nodeid = Path(os.path.relpath(file_path, self.config.rootpath)).as_posix() if outside else None
+            collector: pytest.Collector = ProbeFile.from_parent(parent, path=file_path, fairness=self, nodeid=nodeid)
             return collector
         return None
 
@@ -167,6 +173,16 @@ class FairnessSession:
 
     def measure(self, item: FairnessItem) -> tuple[Measured, Before]:
         """Ask for what all items of the same target need, wait for what this one needs, measure and compare it."""
+        try:
+            return self._measure(item)
+        except NotMeasurable as error:
+            if not error.unusable:
+                raise
+            raise NotMeasurable(f"{error} To read them: {self._export(item.path)}") from error
+        except BaselineError as error:
+            raise BaselineError(f"{error} To make one: {self._accept(item.nodeid.partition('::')[0])}") from error
+
+    def _measure(self, item: FairnessItem) -> tuple[Measured, Before]:
         asked = item.asked
         item.part.require()
         if asked is None:
@@ -190,8 +206,7 @@ class FairnessSession:
         Raises:
             Unfair: the verdict is a failure.
         """
-        command = ["pytest", "--fairness-rebaseline", *self._accept_options, item.nodeid]
-        result = judge(measured, before, item.nodeid, shlex.join(command))
+        result = judge(measured, before, item.nodeid, self._accept(item.nodeid))
         more: dict[str, Json] = {"siblings": siblings}
         if self._rebaseline and before.entry is not None:
             rows = [[dict(row.labels), row.trial, row.text, row.judged] for row in measured.rows]
@@ -201,6 +216,16 @@ class FairnessSession:
         if result.verdict.name.outcome in failing:
             raise Unfair(result.verdict.reason, failure_text(result.to_json()))
         return result
+
+    def _accept(self, nodeid: str) -> str:
+        return shlex.join(self._accepting([nodeid]) or ())
+
+    def _export(self, path: Path) -> str:
+        here, store = self.config.invocation_params.dir, self.run.settings.store
+        command = ["python", "-m", "pytest_fairness", "export", os.path.relpath(path, here)]
+        if store != here / RunSettings(here).store:
+            command += ["--store", os.path.relpath(store, here)]
+        return shlex.join(command)
 
     def check(self, item: pytest.Item, measured: Measured) -> ItemResult:
         """The verdict on what a Python test measured.

@@ -5,9 +5,8 @@ Knows no pytest: a line carries the names of pytest's markup, which the plugin h
 
 from __future__ import annotations
 
-import shlex
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -16,16 +15,13 @@ from pytest_fairness.report import targets
 from pytest_fairness.report.drivers import evidence, failure_text
 from pytest_fairness.report.forecast import money
 from pytest_fairness.report.order import Item, rank, target_of
-from pytest_fairness.report.text import cut, escaped, number, pad, printable, width_of, wrap
+from pytest_fairness.report.pasting import accept_command, reason_lines, shell_lines
+from pytest_fairness.report.text import cut, number, pad, printable, width_of
 
-__all__ = ["Line", "accept_command", "failure_text", "summary"]
+__all__ = ["Line", "failure_text", "summary"]
 
 NARROWEST = 50
 SHOWN_FAILURES = 20
-WHOLE_FILE_FROM = 9
-"""So many items of one file to accept are named by their file."""
-
-_ACCEPTABLE = {VerdictName.REGRESSION, VerdictName.STALE_BASELINE, VerdictName.NO_BASELINE}
 _HEADER = ("", "value", "baseline", "worse by [95 %]", "verdict")
 _GAP = "  "
 
@@ -68,31 +64,6 @@ def summary(
     lines += _counts(document, width, retried)
     lines += _acceptance(items, accept_command(items, options, root), width)
     return lines
-
-
-def accept_command(items: Iterable[Item], options: Sequence[str] = (), root: str = "") -> list[str] | None:
-    """The command that makes what was measured the new baseline of the items that need one, word by word.
-
-    Items that are over their limit are not among them: limits hold for new baselines too. A file with many items to
-    accept is named as a whole, and so is one whose items no terminal can show.
-
-    Args:
-        items: of the report document.
-        options, root: as in `summary`.
-
-    Returns:
-        The words, not quoted; `None` where nothing is to be accepted.
-    """
-    by_file: dict[str, list[str]] = defaultdict(list)
-    for nodeid, file in sorted({(item["nodeid"], _file(item)) for item in items if item["verdict"] in _ACCEPTABLE}):
-        by_file[file].append(nodeid)
-    named = [
-        name
-        for file, nodeids in sorted(by_file.items())
-        for name in ([file] if len(nodeids) >= WHOLE_FILE_FROM or not all(map(str.isprintable, nodeids)) else nodeids)
-    ]
-    folder = f"{root.rstrip('/')}/" if root not in ("", ".") else ""
-    return ["pytest", "--fairness-rebaseline", *options, *(folder + name for name in named)] if named else None
 
 
 def _file(item: Item) -> str:
@@ -221,7 +192,7 @@ def _explanations(items: Sequence[Item], width: int) -> list[Line]:
 
 
 def _paragraph(text: str, width: int, markup: Mapping[str, bool] | None = None) -> list[Line]:
-    return [Line(line, markup or {}) for line in wrap(text, width, hanging="  ")]
+    return [Line(line, markup or {}) for line in reason_lines(text, width)]
 
 
 def _named(item: Item, *, several_probes: bool) -> str:
@@ -260,17 +231,4 @@ def _acceptance(items: Sequence[Item], command: Sequence[str] | None, width: int
     if command is None:
         return lines
     lines.append(Line("To accept what was measured as the new baseline:"))
-    return lines + [Line(line, {"bold": True}) for line in _shell_lines(command, width)]
-
-
-def _shell_lines(command: Sequence[str], width: int) -> list[str]:
-    """A command to paste, broken where the shell joins it again."""
-    lines: list[str] = []
-    for word in (escaped(shlex.quote(word)) for word in command):
-        longer = f"{lines[-1]} {word}" if lines else word
-        # Room for the backslash.
-        if not lines or width_of(longer) <= width - 2:
-            lines[-1:] = [longer]
-        else:
-            lines.append(f"  {word}")
-    return [*(f"{line} \\" for line in lines[:-1]), lines[-1]]
+    return lines + [Line(line, {"bold": True}) for line in shell_lines(command, width)]
