@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 
 from pytest_fairness.records import ItemResult, Json, without_nonfinite
+from pytest_fairness.report.suggestions import suggestions
 
 SCHEMA_VERSION = 1
 REQUEST_COUNTS = ("planned", "sent", "reused", "failed", "prompt_tokens", "completion_tokens")
@@ -51,8 +52,15 @@ def document(
             "by_audit": _counts_by(ordered, lambda result: result.audit),
             "by_category": _counts_by(ordered, lambda result: result.category),
         },
-        "items": [result.to_json() for result in ordered],
+        "items": [_item(result) for result in ordered],
     }
+
+
+def _item(result: ItemResult) -> dict[str, Json]:
+    item = result.to_json()
+    if (found := suggestions(item, result.system)) is not None:
+        item["details"]["suggestions"] = found
+    return item
 
 
 def _counts(results: Sequence[ItemResult]) -> dict[str, Json]:
