@@ -7,19 +7,19 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pytest_fairness import __version__
-from pytest_fairness.errors import AnswersMissing, FairnessError
-from pytest_fairness.records import Answer, Json, Request, Response
+from pytest_fairness.errors import FairnessError
+from pytest_fairness.records import Json
 from pytest_fairness.settings import DEFAULT_TARGET, RunSettings
 
 if TYPE_CHECKING:
-    from pytest_fairness.probe import Probe
+    from pytest_fairness.run import Run
 
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
 
@@ -34,13 +34,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         help="write the recorded answers of a probe as JSON Lines",
         description="Write the recorded answers of a probe as JSON Lines: labels, trial, target, text, time.",
     )
-    export.add_argument("probe", type=Path, help="probe file")
-    export.add_argument("--target", help="whose answers (default: everybody's)")
-    export.add_argument("--base-url", default=os.environ.get("OPENAI_BASE_URL"), help="endpoint of an openai: target")
-    export.add_argument("--target-version", help="as fairness_target_version in the ini")
-    export.add_argument("--store", type=Path, help="file of recorded responses (default: .fairness/responses.sqlite)")
-    export.add_argument("-o", "--output", type=Path, help="file to write (default: standard output)")
-    export.set_defaults(run=_export)
+    _add_answers(export, _export)
+    sample = commands.add_parser(
+        "sample",
+        help="write a balanced sample of recorded answers to fine-tune on",
+        description="Write recorded answers as chats, one a line as JSON, such that every group's questions get the "
+        "answers of all groups alike.",
+    )
+    _add_answers(sample, _sample)
     _add_compare(commands)
     _add_history(commands)
     schema = commands.add_parser("schema", help="print the JSON Schema of probe files")
@@ -67,6 +68,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # Whoever read this has seen enough; Python would complain once more when it closes its output.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0
+
+
+def _add_answers(command: argparse.ArgumentParser, run: Callable[[argparse.Namespace], None]) -> None:
+    """The arguments of a command about recorded answers."""
+    command.add_argument("probe", type=Path, help="probe file")
+    command.add_argument("--target", help="whose answers (default: everybody's)")
+    command.add_argument("--base-url", default=os.environ.get("OPENAI_BASE_URL"), help="endpoint of an openai: target")
+    command.add_argument("--target-version", help="as fairness_target_version in the ini")
+    command.add_argument("--store", type=Path, help="file of recorded responses (default: .fairness/responses.sqlite)")
+    command.add_argument("-o", "--output", type=Path, help="file to write (default: standard output)")
+    command.set_defaults(run=run)
 
 
 def _add_compare(commands: Commands) -> None:
@@ -151,8 +163,8 @@ def _write(lines: Iterable[str], output: Path | None) -> None:
         raise FairnessError(f"{output}: cannot be written ({error.strerror}).") from error
 
 
-def _recorded(chosen: argparse.Namespace) -> Iterator[dict[str, Json]]:
-    from pytest_fairness import probe as probes
+def _open(chosen: argparse.Namespace) -> Run:
+    """A run that reads what is recorded, and asks nobody."""
     from pytest_fairness.run import Run
 
     root = Path.cwd()
@@ -163,38 +175,20 @@ def _recorded(chosen: argparse.Namespace) -> Iterator[dict[str, Json]]:
         target_version=chosen.target_version,
         replay=True,
     )
-    with Run(replace(settings, store=root / (chosen.store or settings.store))) as run:
+    return Run(replace(settings, store=root / (chosen.store or settings.store)))
+
+
+def _recorded(chosen: argparse.Namespace) -> Iterator[dict[str, Json]]:
+    from pytest_fairness import probe as probes
+    from pytest_fairness.run.recorded import recorded
+
+    with _open(chosen) as run:
         probe = run.load(chosen.probe)
         if probe.responses is not None:
             for answer in probes.rows(probe):
                 yield {"labels": dict(answer.labels), "trial": answer.trial, "text": answer.text}
             return
-        if not run.settings.store.exists():
-            raise FairnessError(f"{run.settings.store}: nothing is recorded there. Give the --store that pytest used.")
-        only = run.open_target().identity if chosen.target else None
-        recorded: dict[str, dict[Request, Response]] = {}
-        for each in run.store.everything():
-            if only in (None, each.target):
-                recorded.setdefault(each.target, {})[each.request] = each.response
-        lines = [line for target in sorted(recorded) for line in _answers_of(target, probe, recorded[target])]
-        if not lines:
-            whose = f" of {chosen.target}" if chosen.target else ""
-            raise AnswersMissing(f"no answers{whose} to {chosen.probe} are recorded in {run.settings.store}.")
-        yield from lines
-
-
-def _answers_of(target: str, probe: Probe, recorded: Mapping[Request, Response]) -> Iterator[dict[str, Json]]:
-    from pytest_fairness import probe as probes
-    from pytest_fairness.probe.stages import MAX_TRIALS
-    from pytest_fairness.response import reading
-
-    # As many trials as were ever asked for, whatever the probe says now.
-    trials = max((request.trial for request in recorded if request.trial < MAX_TRIALS), default=0) + 1
-    prompts = probes.prompts(probe, trials)
-    answers: list[Answer] = []
-    while found := [(prompt, recorded[prompt.request]) for prompt in prompts if prompt.request in recorded]:
-        for prompt, response in found:
-            answers.append(reading.answer(prompt, response))
+        for target, prompt, response in recorded(run, probe, run.open_target() if chosen.target else None):
             yield {
                 "labels": dict(prompt.labels),
                 "trial": prompt.trial,
@@ -203,7 +197,28 @@ def _answers_of(target: str, probe: Probe, recorded: Mapping[Request, Response])
                 "finish_reason": response.finish_reason,
                 "created": response.created,
             }
-        prompts = probes.follow_ups(probe, answers)
+
+
+def _sample(chosen: argparse.Namespace) -> None:
+    from pytest_fairness.run.recorded import recorded
+    from pytest_fairness.run.sample import balanced
+
+    with _open(chosen) as run:
+        probe = run.load(chosen.probe)
+        if probe.responses is not None:
+            raise FairnessError(f"{chosen.probe}: a sample is made of questions and answers, and no model was asked.")
+        found = recorded(run, probe, run.open_target() if chosen.target else None)
+        if len(targets := sorted({target for target, _, _ in found})) > 1:
+            raise FairnessError(
+                f"answers of several targets are recorded: name one with --target ({', '.join(targets)})"
+            )
+        sample = balanced(probe, [(prompt, response) for _, prompt, response in found])
+    _write([json.dumps(line) + "\n" for line in sample.lines], chosen.output)
+    print(
+        f"{len(sample.lines)} of {sample.answers} answers; left out: {sample.unusable} refused or unreadable, "
+        f"{sample.named} that name a group, {sample.wrong} that are not the true one, and what one group has more of",
+        file=sys.stderr,
+    )
 
 
 def _calibrate(chosen: argparse.Namespace) -> None:

@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from pytest_fairness import audit
-from tests.projects import Project, ini, says
+from tests.projects import Project
 from tests.servers import Body, ChatServer, Messages, Reply
 
 PROBE = """
