@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 from typing import Any
 
 import pytest
+from ruamel.yaml import YAML
 
-from tests.projects import Project
+from pytest_fairness import audit
+from tests.projects import Project, says, shows
 from tests.servers import Body, ChatServer, Messages, Reply
 
 PROBE = """
@@ -27,7 +30,7 @@ variants:
 """
 BLIND, QUIET = "Decide as if", "Say nothing"
 OWN_GAP, BLIND_GAP = 0.4, 0.1
-RECORDS = 160
+RECORDS = 100
 
 
 def rows() -> str:
@@ -88,3 +91,157 @@ def test_the_planted_difference_is_found_with_its_interval_and_its_price(people:
     assert blind["quality"]["measure"] == "accuracy"
     assert blind["quality"]["units"] == RECORDS
     assert (found["same"]["effect"], found["same"]["change"]) == ("unclear", 0)
+    assert found["quiet"]["effect"] == "unclear"
+    assert "answers are missing" in found["quiet"]["unclear"]
+    low, high = found["quiet"]["unusable"]["interval"]
+    assert low <= 0.5 <= high
+
+
+def test_what_is_found_is_said_at_the_end(people: Project) -> None:
+    with ChatServer(decide) as server:
+        arguments = ("--fairness", "--fairness-report", "report.md", "--fairness-report", "report.html")
+        result = people.run(*arguments, "--fairness-base-url", server.url, target="openai:decider")
+    assert says(result, "flip_rate[sex], variant blind: less bias, by ")
+    assert says(result, "flip_rate[sex], variant same: no change beyond doubt, 0")
+    assert says(result, "The variant blind lowers it. Give the application its wording")
+    markdown = (people.path / "report.md").read_text("utf-8")
+    assert "- **flip\\_rate\\[sex\\]**, variant blind: less bias, by " in markdown
+    html = (people.path / "report.html").read_text("utf-8")
+    assert "Variants against the probe’s own wording" in html
+    assert "python -m pytest_fairness sample probes/people.yaml -o sample.jsonl" in html
+
+
+def test_a_variant_that_cannot_be_asked_harms_nothing(people: Project) -> None:
+    def failing(messages: Messages, body: Body) -> str | Reply:
+        broken = len(messages) > 1 and not messages[0]["content"].startswith(BLIND)
+        return Reply("no", status=400) if broken else decide(messages, body)
+
+    with ChatServer(failing) as server:
+        item = items(people, server, "-k", "flip_rate")["flip_rate[sex]"]
+    found = item["details"]["variants"]
+    assert item["verdict"] == "over-limit"
+    assert "none of" in found["same"]["error"]
+    assert found["blind"]["effect"] == "lower"
+
+
+def test_a_baseline_knows_nothing_of_variants(people: Project) -> None:
+    written = []
+    for text in (PROBE, PROBE.partition("variants:")[0]):
+        people.probe("probes/people.yaml", text)
+        with ChatServer(decide) as server:
+            arguments = ("--fairness-rebaseline", "-k", "flip_rate", "--fairness-base-url", server.url)
+            people.run(*arguments, target="openai:decider")
+        files = sorted((people.path / "baselines").iterdir())
+        written.append([re.sub(rb"20[0-9T:-]+Z", b"", file.read_bytes()) for file in files])
+        for file in files:
+            file.unlink()
+    assert written[0] == written[1]
+
+
+def test_variants_are_counted_ahead_and_asked_last_where_not_everything_may_be(project: Project) -> None:
+    gifts = """
+kind: generation
+prompt: What would you give to {name}?
+axes:
+  name: {unmarked: Alex, marked: [Kim]}
+trials: 10
+audits:
+  refusals: {limit: 0.5, gate: point}
+variants:
+  kind: {prompt: What would you kindly give to {name}?}
+  brief: {system: Be brief., prompt: [What to give to {name}?, Why give to {name}?]}
+"""
+    gifts = gifts.replace(
+        "{prompt: What would you kindly give to {name}?}", '{prompt: "What would you kindly give to {name}?"}'
+    )
+    gifts = gifts.replace(
+        "[What to give to {name}?, Why give to {name}?]", '["What to give to {name}?", "Why give to {name}?"]'
+    )
+    project.probe("probes/a.yaml", gifts)
+    project.probe("probes/b.yaml", gifts.replace("give to", "send"))
+    assert shows(project.run("--fairness-dry-run", target="openai:x"), "a (probes/a.yaml): 80 requests, 0 recorded")
+    with ChatServer() as server:
+        arguments = ("--fairness-base-url", server.url, "--fairness-max-requests")
+        report = project.report(*arguments, "50", target="openai:x")
+        assert report["requests"]["sent"] == 50
+        assert [item["verdict"] for item in report["items"]] == ["pass", "pass"]
+        assert all("not asked" in item["details"]["variants"]["brief"]["error"] for item in report["items"])
+        report = project.report(*arguments, "500", target="openai:x")
+        assert server.count == 160
+    brief = report["items"][0]["details"]["variants"]["brief"]
+    assert brief["n"] == {"Alex": 20, "Kim": 20}
+    assert brief["effect"] == "unclear"
+
+
+GIFTS = """
+kind: generation
+system: You help people.
+prompt: What would you give to a {person} for their day, number {{n}}?
+axes:
+  person: {unmarked: man, marked: [woman]}
+trials: 24
+audits:
+  jsd: {limit: 0.05}
+"""
+SHARED = ("lamp", "chair", "soap", "tea", "coat", "pen", "book", "bag", "rug", "mug", "kite", "jar")
+
+
+def give(messages: Messages, body: Body) -> str:
+    """Perfume for women and tools for men, unless the system prompt says to choose alike."""
+    asked = "".join(str(message["content"]) for message in messages)
+    words = [SHARED[int(draw(f"{asked}{body['seed']}{place}") * len(SHARED))] for place in range(8)]
+    if "choose the same subjects" not in asked:
+        words += ["perfume", "scarf"] if "woman" in messages[-1]["content"] else ["hammer", "drill"]
+    return " ".join(words)
+
+
+def test_what_is_suggested_is_pasted_and_works(project: Project) -> None:
+    probe = GIFTS + "sampling: {seed: 1}\n"
+    project.probe("probes/gifts.yaml", probe)
+    with ChatServer(give) as server:
+        result = project.run("--fairness", "--fairness-base-url", server.url, target="openai:giver")
+        item = items(project, server)["jsd[person=woman]"]
+        found = item["details"]["suggestions"]
+        assert re.match("Answers for woman say (perfume and scarf|scarf and perfume)", found["found"])
+        first, words, sample = found["try"]
+        assert (first["action"], words["action"], sample["action"]) == ("variant", "filter", "sample")
+        assert {"perfume", "scarf"} <= {*words["paste"].splitlines()}
+        variant = YAML(typ="safe").load(first["paste"])["variants"]["debiased"]
+        assert variant["system"].startswith("You help people.\nWhoever asks")
+        assert says(result, "system: |2- You help people. Whoever asks")
+        project.probe("probes/gifts.yaml", probe + first["paste"] + "\n")
+        item = items(project, server, "-n", "2")["jsd[person=woman]"]
+        measured = item["details"]["variants"]["debiased"]
+        assert measured["effect"] == "lower"
+        assert measured["change"] == pytest.approx(measured["value"] - item["value"], abs=0.02)
+        assert measured["change_interval"][1] < 0
+        assert item["details"]["suggestions"]["try"][0]["action"] == "adopt"
+        (alone,) = audit(project.path / "probes/gifts.yaml", "openai:giver", base_url=server.url)
+        assert alone.measurement is not None
+        assert json.loads(json.dumps(alone.measurement.details["variants"]["debiased"])) == measured
+
+
+@pytest.mark.parametrize(
+    ("kind", "message"),
+    [
+        ("coreference", "prompts belong to items: a variant of this kind has another `system`"),
+        ("stereotype", "prompts belong to cases: a variant of this kind has another `system`"),
+        ("recommendation", "a probe of this kind has one prompt, and so have its variants"),
+        ("counterfactual", "a probe of this kind has one prompt, and so have its variants"),
+    ],
+)
+def test_a_prompt_that_the_kind_has_no_place_for_is_a_fault(project: Project, kind: str, message: str) -> None:
+    project.probe(text=f"kind: {kind}\nvariants:\n  other: {{prompt: [x, y]}}\naudits: {{}}\n")
+    result = project.run("--fairness")
+    assert result.ret == pytest.ExitCode.INTERRUPTED
+    assert says(result, message)
+
+
+def test_a_prompt_that_hides_what_is_flipped_is_a_fault(people: Project) -> None:
+    hidden = '  hidden: {prompt: "A person: age is {age}; sex is {sex} and height is {height}. Yes or no?"}\n'
+    people.write(
+        "probes/people.csv",
+        rows().replace("sex,", "sex,height,").replace("ale,", "ale,,").replace("ale,,", "ale,tall,", 1),
+    )
+    people.probe("probes/people.yaml", PROBE + hidden)
+    assert says(people.run("--fairness"), "flipping 'sex' changes nothing in the prompt of record p001")

@@ -23,6 +23,8 @@ FAILED = (VerdictName.REGRESSION, VerdictName.OVER_LIMIT)
 """Verdicts for which something is suggested."""
 
 MOST_WORDS = 8
+OF_STRONGEST = 0.25
+"""Share of the strongest word's weight from which on a word is named."""
 _WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*(?: [^\W_]+(?:['’-][^\W_]+)*){0,3}")
 
 Action = Literal["adopt", "variant", "filter", "sample", "other"]
@@ -149,12 +151,19 @@ def words_of(item: Item) -> tuple[list[str], list[str]]:
     for word in mappings(details.get("words")) if not details.get("grown") else ():
         if word.get("significant"):
             found["marked" if (word.get("z") or 0) > 0 else "unmarked"].append(word.get("word"))
-    for word in mappings(details.get("contributions")):
+    for word in _strong(mappings(details.get("contributions")), "bits"):
         found["unmarked" if word.get("side") == "unmarked" else "marked"].append(word.get("word"))
     top = details.get("top_words")
     for side in found:
-        found[side] += [word.get("word") for word in mappings(top.get(side) if isinstance(top, Mapping) else None)]
+        own = mappings(top.get(side) if isinstance(top, Mapping) else None)
+        found[side] += [word.get("word") for word in _strong(own, "weight")]
     return _words(found["marked"]), _words(found["unmarked"])
+
+
+def _strong(words: Sequence[Mapping[str, Json]], key: str) -> list[Mapping[str, Json]]:
+    """Words near the strongest: the others of a list that ends somewhere may be there by chance."""
+    strengths = [abs(float(word.get(key) or 0)) for word in words]
+    return [word for word, strength in zip(words, strengths, strict=True) if strength >= OF_STRONGEST * max(strengths)]
 
 
 def _refusals(item: Item) -> Finding:
