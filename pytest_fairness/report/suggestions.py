@@ -135,8 +135,8 @@ def _texts(item: Item) -> Finding:
     naming = f" Do not use {_listed([*ours, *theirs])} more for one than for another." if told else ""
     return Finding(
         found[:1].upper() + found[1:],
-        f"Whoever asks or is spoken of, choose the same subjects, words and tone: {_axis(item)} is no reason for other "
-        f"ones. Answer for {marked} as you would for {unmarked}.{naming}",
+        f"Whoever asks or is spoken of, choose the same subjects, words and tone: whether {_axis(item)} is {marked} or "
+        f"{unmarked} is no reason for other ones. Answer for {marked} as you would for {unmarked}.{naming}",
         ours,
         trainable=True,
     )
