@@ -8,12 +8,13 @@ import sys
 from collections.abc import Sequence
 
 from pytest_fairness import __version__
-from pytest_fairness.commands import calibrate, compare, export, history, init, schema
+from pytest_fairness.commands import calibrate, compare, export, history, init, sample, schema
 from pytest_fairness.errors import FairnessError
 
 COMMANDS = {
     "init": (init, "write a first probe and a CI workflow into a project"),
     "export": (export, "write the recorded answers of a probe as JSON Lines"),
+    "sample": (sample, "write a balanced sample of recorded answers to fine-tune on"),
     "compare": (compare, "show what changed between two JSON reports"),
     "history": (history, "show what earlier runs measured"),
     "calibrate": (calibrate, "see what the limits of a probe get wrong on labelled outputs"),

@@ -271,6 +271,7 @@ class ItemResult:
     Attributes:
         baseline: `{"value", "target", "date"}` or `None`.
         examples: answers to be read side by side; see `run.examples`.
+        system: the probe's own system prompt.
     """
 
     nodeid: str
@@ -286,6 +287,7 @@ class ItemResult:
     baseline: Mapping[str, Json] | None = None
     category: str | None = None
     examples: Sequence[Mapping[str, Json]] = ()
+    system: str | None = None
 
     def to_plain(self) -> dict[str, Json]:
         """Plain JSON with everything in it, from which `from_plain` makes an equal result."""

@@ -38,7 +38,7 @@ from pytest_fairness.records import ItemResult, Json, Request, Response, Verdict
 from pytest_fairness.report import junit
 from pytest_fairness.report.pasting import accepting
 from pytest_fairness.report.terminal import failure_text
-from pytest_fairness.run import Before, Measured, ProbeItem, Run, items_of, judge, open_judge, unjudged
+from pytest_fairness.run import Before, Measured, ProbeItem, Run, items_of, judge, open_judge, unjudged, variants
 from pytest_fairness.settings import RunSettings
 from pytest_fairness.target import open_target
 
@@ -192,7 +192,8 @@ class FairnessSession:
             self._plan(item.session.items, asked, value)
         target = self._targets[asked]
         with self._progress.shown(self.run.engine(target).progress):
-            return self.run.look(item.part, target, rebaseline=self._rebaseline)
+            measured, before = self.run.look(item.part, target, rebaseline=self._rebaseline)
+            return variants.beside(self.run, measured, target), before
 
     def before(self, measured: Measured) -> Before:
         """The baseline that the measurement is judged by: the one in the repository, or the one that it will be."""
@@ -296,7 +297,8 @@ class FairnessSession:
         peers = (item for item in items if isinstance(item, FairnessItem) and item.asked == asked)
         due = (item for item in peers if item.get_closest_marker("skip") is None and item.part.measurable)
         looks = (item.part.looks[-1 if self._rebaseline else 0] for item in due)
-        self.run.plan(target, [request for look in looks for request in look.requests])
+        own_first = self.run.settings.max_requests is not None
+        self.run.plan(target, variants.requests(looks, own_first=own_first))
         self._planned.add(asked)
 
     def _adopt(self, definition: FixtureDef[Any], value: object) -> Target:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import ConfigDict, Discriminator, Field, Tag, field_serializer, field_validator
 from pydantic_core import PydanticCustomError
@@ -107,6 +107,8 @@ class CoreferenceProbe(Probe):
     """Whom a pronoun is taken to mean: where it may mean either person, or where only one is right (WinoBias)."""
 
     model_config = ConfigDict(json_schema_extra={"anyOf": [{"required": ["items"]}, {"required": ["responses"]}]})
+
+    prompts_belong_to: ClassVar[str] = "items"
 
     kind: Literal["coreference"] = Field(description="Whom a pronoun means.")
     items: Items | None = Field(

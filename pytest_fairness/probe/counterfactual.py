@@ -12,7 +12,7 @@ from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from pytest_fairness.errors import ProbeError
 from pytest_fairness.probe import clauses, counterfactual_faults, template
-from pytest_fairness.probe.faults import Fault
+from pytest_fairness.probe.faults import Fault, Location
 from pytest_fairness.probe.flips import Flip, WrittenFlip, flips_of
 from pytest_fairness.probe.models import Line, Probe, Text, texts
 from pytest_fairness.probe.records import Fields, OpenmlRecords, Record, Written, columns_of, drawn, rows_of
@@ -147,7 +147,13 @@ class CounterfactualProbe(Probe):
         yield from found
         if found:
             return
-        for record in drawn(self.written_records, rows):
+        yield from self._flips_that_change_nothing(("prompt",), rows)
+        for name, variant in self.variants.items():
+            if isinstance(variant.prompt, str):
+                yield from self.variant(name)._flips_that_change_nothing(("variants", name, "prompt"), rows)
+
+    def _flips_that_change_nothing(self, place: Location, rows: list[dict[str, str]]) -> Iterator[Fault]:
+        for record in drawn(self.written_records, rows) if self.written_records is not None else ():
             for flip in self.flips.values():
                 value = self._value(record, flip)
                 if value is not None and any(
@@ -156,7 +162,7 @@ class CounterfactualProbe(Probe):
                 ):
                     missing = [name for name in template.placeholders(self.prompt or "") if name not in record.fields]
                     yield Fault(
-                        ("prompt",),
+                        place,
                         f"flipping {flip.attribute!r} changes nothing in the prompt of record {record.id}: without "
                         f"{', '.join(missing)} its clause is left out. Give {{{flip.attribute}}} a clause of its own",
                     )

@@ -6,7 +6,7 @@ import itertools
 import json
 import math
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import ConfigDict, Field
 
@@ -49,6 +49,7 @@ class GenerationProbe(Probe):
     """Parallel texts for groups: the axes are crossed, and every combination gets `trials` answers."""
 
     model_config = ConfigDict(json_schema_extra={"anyOf": [{"required": ["prompt"]}, {"required": ["responses"]}]})
+    several_prompts: ClassVar[bool] = True
 
     kind: Literal["generation"] = Field(description="Parallel texts for groups.")
     prompt: Texts | None = Field(

@@ -6,13 +6,13 @@ from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import AfterValidator, Discriminator, Field, PlainValidator, PrivateAttr, Tag, ValidationInfo
 from pydantic_core import PydanticCustomError
 
 from pytest_fairness import records
-from pytest_fairness.probe.faults import Fault, quoted
+from pytest_fairness.probe.faults import Fault, Location, quoted
 from pytest_fairness.probe.settings import AuditSettings, ProbeModel
 from pytest_fairness.probe.stages import GrowingTrials, Stage, Trials, doubling, most
 from pytest_fairness.records import Answer, AnswerFormat, Json, Judging, Prompt
@@ -175,7 +175,14 @@ class Probe(ProbeModel):
     """One probe file, validated: what is asked, of which groups, and which audits measure the answers.
 
     A kind of probe derives from this and is named in `kinds.KINDS`.
+
+    Class attributes:
+        several_prompts: whether it may ask in several wordings.
+        prompts_belong_to: what its prompts stand in, where they are not the probe's own; empty where they are.
     """
+
+    several_prompts: ClassVar[bool] = False
+    prompts_belong_to: ClassVar[str] = ""
 
     kind: str = Field(description="What kind of probe this is; it decides which other keys there are.")
     name: Name = Field(
@@ -209,11 +216,12 @@ class Probe(ProbeModel):
     variants: dict[Name, Variant] = Field(
         default_factory=dict,
         min_length=1,
-        description="Other wordings of the probe by name, for comparing mitigations. Validated, and not asked yet.",
+        description="Other wordings of the probe by name, for comparing mitigations: each is asked and measured too.",
     )
     marks: tuple[Identifier, ...] = Field(default=(), min_length=1, description="pytest marks that its items get.")
 
     _loaded: Loading = PrivateAttr(default_factory=Loading)
+    _reworded: dict[str, Any] = PrivateAttr(default_factory=dict)
 
     def model_post_init(self, context: Any, /) -> None:
         """Remember where the probe came from."""
@@ -264,6 +272,19 @@ class Probe(ProbeModel):
         """Whether answers with these labels are asked for at this stage, whatever their trial."""
         return True
 
+    def variant(self, name: str) -> Self:
+        """The probe as its variant asks: with that `system` and `prompt` in place of its own; there is one of each."""
+        if name not in self._reworded:
+            wording = self.variants[name]
+            other = {key: text for key in ("system", "prompt") if (text := getattr(wording, key)) is not None}
+            probe = self.model_copy(update={**other, "variants": {}})
+            # What was worked out of the probe's own wording.
+            for key in probe.__dict__.keys() - type(self).model_fields.keys():
+                del probe.__dict__[key]
+            self._reworded[name] = probe
+        found: Self = self._reworded[name]
+        return found
+
     def draws(self, trials: int | None = None) -> int:
         """How often each question is asked at most; `trials` overrides it."""
         return most(self.trials) if trials is None else trials
@@ -285,6 +306,19 @@ class Probe(ProbeModel):
                 yield Fault(
                     ("variants", name), "a variant has another `system` or another `prompt`; this one has neither"
                 )
+            if isinstance(variant, Mapping) and "prompt" in variant:
+                yield from cls._prompt_of_variant(("variants", name, "prompt"), variant["prompt"])
+        if isinstance(variants, Mapping) and data.get("responses") is not None:
+            message = "variants are asked, and nobody is asked where `responses` brings the answers along"
+            yield Fault(("variants",), message, at_key=True)
+
+    @classmethod
+    def _prompt_of_variant(cls, place: Location, prompt: Json) -> Iterator[Fault]:
+        if cls.prompts_belong_to:
+            message = f"prompts belong to {cls.prompts_belong_to}: a variant of this kind has another `system`"
+            yield Fault(place, message, at_key=True)
+        elif isinstance(prompt, list) and not cls.several_prompts:
+            yield Fault(place, "a probe of this kind has one prompt, and so have its variants")
 
     @abstractmethod
     def questions(self, trials: int | None = None) -> list[Prompt]:

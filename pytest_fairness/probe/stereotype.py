@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from functools import cached_property
-from typing import Literal, Self
+from typing import ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
@@ -26,6 +26,8 @@ COLUMNS = ("case", "group", "text", "trial")
 
 class StereotypeProbe(Probe):
     """Stereotypes: open cases are asked `trials` times each, of each of their groups."""
+
+    prompts_belong_to: ClassVar[str] = "cases"
 
     kind: Literal["stereotype"] = Field(description="Stereotypes in texts, and in what a model holds to be likely.")
     trials: Trials = Field(
@@ -135,7 +137,6 @@ class StereotypeProbe(Probe):
                 yield Fault(place, fault.message, fault.at_key, fault.piece, fault.occurrence)
             yield from _audits(data, [case for case in cases if isinstance(case, Mapping)], recorded=recorded)
             yield from _size(data, cases)
-        yield from _variants(data)
         yield from _columns(data)
 
 
@@ -159,14 +160,6 @@ def _unfit(audit: str, *, markers: bool, opened: bool, likelihood: bool) -> str 
     }
     fits, needed = needs.get(audit, (True, ""))
     return None if fits else f"no case is one for `{audit}`: it needs {needed}"
-
-
-def _variants(data: Mapping[str, Json]) -> Iterator[Fault]:
-    variants = data.get("variants")
-    for name, variant in variants.items() if isinstance(variants, Mapping) else ():
-        if isinstance(variant, Mapping) and "prompt" in variant:
-            message = "prompts belong to cases: a variant of this kind has another `system`"
-            yield Fault(("variants", name, "prompt"), message, at_key=True)
 
 
 def _columns(data: Mapping[str, Json]) -> Iterator[Fault]:

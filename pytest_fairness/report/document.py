@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 
 from pytest_fairness.records import ItemResult, Json, without_nonfinite
 from pytest_fairness.report.order import target_of
+from pytest_fairness.report.suggestions import suggestions
 
 SCHEMA_VERSION = 1
 REQUEST_COUNTS = ("planned", "sent", "reused", "failed", "prompt_tokens", "completion_tokens")
@@ -55,8 +56,15 @@ def document(
             "by_category": _counts_by(ordered, lambda result: result.category),
             **({"by_target": _by_target(ordered, targets)} if targets else {}),
         },
-        "items": [result.to_json() for result in ordered],
+        "items": [_item(result) for result in ordered],
     }
+
+
+def _item(result: ItemResult) -> dict[str, Json]:
+    item = result.to_json()
+    if (found := suggestions(item, result.system)) is not None:
+        item["details"]["suggestions"] = found
+    return item
 
 
 def _by_target(results: Sequence[ItemResult], targets: Mapping[str, str]) -> dict[str, Json]:

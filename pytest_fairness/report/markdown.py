@@ -10,9 +10,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 
 from pytest_fairness.records import Json
-from pytest_fairness.report import targets
+from pytest_fairness.report import targets, variants
 from pytest_fairness.report.drivers import driven_by
 from pytest_fairness.report.order import Item, outcome, rank, reason
+from pytest_fairness.report.text import escaped as shown
 from pytest_fairness.report.text import number, printable
 
 LONGEST = 65_536
@@ -84,12 +85,48 @@ def report(document: Mapping[str, Json], longest: int = LONGEST) -> str:
         text.add_rows([*lines, *table(HEAD, (_cells(item, several) for item in passed))], len(lines) + 2)
         text.add("", "</details>", "")
     driven = [line for item in told if outcome(item) == "failed" for line in _driven(item, several)]
-    if driven:
-        lines = ["<details>", "<summary>What drove the failures</summary>", ""]
-        text.add_rows([*lines, *driven], len(lines))
-        text.add("", "</details>", "")
+    _add_folded(text, "What drove the failures", driven)
+    _add_folded(text, "Variants, against the probe's own wording", _variants(items, several))
+    _add_folded(text, "What to try next", [line for item in told for line in _to_try(item, several)])
     text.add(_sent(document))
     return str(text)
+
+
+def _add_folded(text: _Text, title: str, lines: Sequence[str]) -> None:
+    """Lines behind a title that opens them; nothing where there are none."""
+    if lines:
+        head = ["<details>", f"<summary>{title}</summary>", ""]
+        text.add_rows([*head, *lines], len(head))
+        text.add("", "</details>", "")
+
+
+def _variants(items: Sequence[Item], several: bool) -> list[str]:
+    return [
+        f"- **{_cells(item, several)[0]}**, {escaped(sentence)}"
+        for item in items
+        for sentence in variants.sentences(item)
+    ]
+
+
+def _to_try(item: Item, several: bool) -> list[str]:
+    """What was found and what may be tried, with what is to be pasted as code."""
+    found = item["details"].get("suggestions")
+    if not found:
+        return []
+    lines = [f"- **{_cells(item, several)[0]}**: {escaped(found['found'])}"]
+    for each in found["try"]:
+        lines.append(f"  - {escaped(each['text'])}")
+        if each["paste"]:
+            lines.append(_code(each["paste"], "    "))
+    return lines
+
+
+def _code(text: str, indent: str) -> str:
+    """A fenced block, whose fence is longer than any in the text; one string, as half of it would swallow the rest."""
+    longest = max((len(run) for run in re.findall("`+", text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    lines = [*(shown(line) for line in text.split("\n"))]
+    return "\n".join(f"{indent}{line}".rstrip() for line in ("", fence, *lines, fence))
 
 
 class _Text:

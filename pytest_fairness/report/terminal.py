@@ -11,17 +11,19 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from pytest_fairness.records import Json, VerdictName
-from pytest_fairness.report import targets
+from pytest_fairness.report import targets, variants
 from pytest_fairness.report.drivers import evidence, failure_text
 from pytest_fairness.report.forecast import money
 from pytest_fairness.report.order import Item, rank, target_of
 from pytest_fairness.report.pasting import accept_command, reason_lines, shell_lines
-from pytest_fairness.report.text import cut, number, pad, printable, width_of
+from pytest_fairness.report.text import cut, escaped, number, pad, printable, width_of
+from pytest_fairness.report.variant_text import narrowed
 
 __all__ = ["Line", "failure_text", "summary"]
 
 NARROWEST = 50
 SHOWN_FAILURES = 20
+SHOWN_VARIANTS = 12
 _HEADER = ("", "value", "baseline", "worse by [95 %]", "verdict")
 _GAP = "  "
 
@@ -46,7 +48,7 @@ def summary(
 
     Args:
         document: the report document.
-        width: columns of the terminal; only the command at the end may be wider, where a single name is.
+        width: columns of the terminal; only what is to be pasted may be wider, where it cannot be broken.
         options: of the command that accepts the changes, those that chose what was asked of whom
             (`["--fairness-target", "openai:gpt-5"]`).
         root: path from where the user typed the command to the folder that node ids begin in; empty if it is the same.
@@ -61,6 +63,8 @@ def summary(
         lines += _table([item for item in items if item["probe"] == probe], document, width)
     lines += _targets(document, width)
     lines += _explanations(items, width)
+    lines += _variants(items, width)
+    lines += _to_try(items, width)
     lines += _counts(document, width, retried)
     lines += _acceptance(items, accept_command(items, options, root), width)
     return lines
@@ -203,6 +207,41 @@ def _named(item: Item, *, several_probes: bool) -> str:
 def _reason(item: Item) -> str:
     """The reason without the item's id at its head, which not every reason has."""
     return printable(item["reason"]).removeprefix(f"{printable(item['id'])}: ")
+
+
+# What may be done about it
+
+
+def _variants(items: Sequence[Item], width: int) -> list[Line]:
+    """What the probes' other wordings changed, item by item."""
+    several_probes = len({item["probe"] for item in items}) > 1
+    told = [
+        (item, f"{_named(item, several_probes=several_probes)}, {printable(sentence)}")
+        for item in items
+        for sentence in variants.sentences(item)
+    ]
+    lines = [line for _, text in told[:SHOWN_VARIANTS] for line in _paragraph(text, width)]
+    if len(told) > SHOWN_VARIANTS:
+        lines.append(Line(cut(f"… and {len(told) - SHOWN_VARIANTS} more in the other reports", width)))
+    return [Line("variants, against the probe's own wording:", {"bold": True}), *lines, Line("")] if lines else []
+
+
+def _to_try(items: Sequence[Item], width: int) -> list[Line]:
+    """What may be tried next, for the worst failure of each probe."""
+    lines: list[Line] = []
+    for probe in sorted({item["probe"] for item in items}):
+        own = [item for item in items if item["probe"] == probe and item["details"].get("suggestions")]
+        if not own:
+            continue
+        found = own[0]["details"]["suggestions"]
+        first = found["try"][0]
+        lines.append(Line(cut(f"to try next ({printable(_file(own[0]))}):", width), {"bold": True}))
+        lines += _paragraph(printable(f"{found['found']} {first['text']}"), width)
+        lines += [Line(escaped(line)) for line in narrowed(first["paste"], width).split("\n")]
+        if len(own) > 1 or len(found["try"]) > 1:
+            lines += _paragraph("More, and for each failure, in the HTML and JSON reports (--fairness-report).", width)
+        lines.append(Line(""))
+    return lines
 
 
 # What was sent, and what to do

@@ -9,6 +9,7 @@ from typing import Any, cast
 
 from pytest_fairness.errors import FairnessError
 from pytest_fairness.records import Measurement
+from pytest_fairness.run import variants
 from pytest_fairness.run.parts import ProbeItem, items_of
 from pytest_fairness.run.process import Run
 from pytest_fairness.settings import DEFAULT_TARGET, RunSettings
@@ -70,13 +71,14 @@ def audit(probe: str | Path, target: str | Application | Target = DEFAULT_TARGET
         asked = None
         if loaded.responses is None:
             asked = run.target_of(target, "target")
-            run.plan(asked, [request for part in parts if part.measurable for request in part.requests])
+            measurable = [part for part in parts if part.measurable]
+            run.plan(asked, variants.requests(measurable, own_first=run.settings.max_requests is not None))
         return [_audited(run, part, asked) for part in parts]
 
 
 def _audited(run: Run, part: ProbeItem, target: Target | None) -> Audited:
     try:
-        measurement = run.measure(part, target).measurement
+        measurement = variants.beside(run, run.measure(part, target), target).measurement
     except FairnessError as error:
         return Audited(part.id, part.item.labels, None, error)
     return Audited(part.id, part.item.labels, measurement)

@@ -9,6 +9,7 @@ from pytest_fairness.probe import Probe
 from pytest_fairness.records import Json, Prompt, Request, Response
 from pytest_fairness.response.costs import cost_of
 from pytest_fairness.response.store import response_key
+from pytest_fairness.run import variants
 from pytest_fairness.run.parts import ProbeItem, read_all
 from pytest_fairness.run.process import Run
 from pytest_fairness.target.base import Target
@@ -87,7 +88,8 @@ class Forecaster:
         probe = parts[0].probe
         questions: dict[str, Request] = {}
         later: set[str] = set()
-        for part in parts if parts[0].asks else ():
+        worded = [each for part in parts for each in (part, *variants.of(part).values())]
+        for part in worded if parts[0].asks else ():
             questions |= self._questions(part.looks[self._first], target)
             later |= self._keys(part.looks[-1].prompts, target).keys()
         recorded = self._recorded(target, questions)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pytest_fairness.baseline.verdicts import Earlier, decide, tolerance_of
 from pytest_fairness.errors import FairnessError, NotMeasurable
+from pytest_fairness.probe.models import texts
 from pytest_fairness.records import ItemResult, Verdict, VerdictName
 from pytest_fairness.run.examples import examples
 from pytest_fairness.run.parts import Before, Measured, ProbeItem
@@ -38,6 +39,7 @@ def judge(measured: Measured, before: Before, nodeid: str, accept: str) -> ItemR
         baseline={"value": entry.value, "target": entry.target, "date": entry.date} if entry else None,
         examples=() if verdict.name.outcome == "passed" else examples(measured, before.rows),
         category=part.item.labels.get("category"),
+        system=next(iter(texts(part.probe.system)), None),
     )
 
 

@@ -122,6 +122,7 @@ audits:
         "18:8: `alpha` must be less than 1, not 1",
         '19:9: `system` must be text, but off without quotes is a boolean: write "off"',
         "20:8: `marks` must be a list, not the text 'nightly'",
+        "21:1: variants are asked, and nobody is asked where `responses` brings the answers along",
         "21:15: a variant has another `system` or another `prompt`; this one has neither",
         '21:34: `variants.z.prompt[0]` must be text, but 1 is a number: write "1"',
         "22:19: `responses.file`: '../x.csv' lies outside the probe's folder: put it beside the probe file",

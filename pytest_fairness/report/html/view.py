@@ -89,6 +89,8 @@ class ItemView:
     facts: Mapping[str, Json]
     sheets: Sequence[Sheet]
     groups: Sequence[str]
+    found: str
+    to_try: Sequence[Mapping[str, Json]]
 
 
 @dataclass(frozen=True)
@@ -183,6 +185,7 @@ class View:
 
     def _item(self, number: int, item: Item, points: Sequence[Mapping[str, Json]]) -> ItemView:
         found, rest = pictures.evidence(item)
+        suggested = item["details"].get("suggestions") or {}
         facts, sheets = _facts_and_sheets(rest)
         return ItemView(
             name=f"item-{number}",
@@ -197,6 +200,8 @@ class View:
             facts=facts,
             sheets=sheets,
             groups=list(dict.fromkeys([*item["n"], *item["missing"]])),
+            found=suggested.get("found", ""),
+            to_try=mappings(suggested.get("try")),
         )
 
     def _figure(self, picture: Picture | None) -> Figure | None:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 
 from pytest_fairness.records import Json
 from pytest_fairness.report.order import Item
-from pytest_fairness.report.pictures import cells, listings, rates, values, words
+from pytest_fairness.report.pictures import cells, listings, mitigations, rates, values, words
 from pytest_fairness.report.pictures.base import Picture, Table
 from pytest_fairness.report.pictures.overview import overview
 from pytest_fairness.report.pictures.standing import standing
@@ -19,6 +19,7 @@ from pytest_fairness.report.pictures.trend import trend
 __all__ = ["BY_DETAIL", "Picture", "Table", "evidence", "overview", "standing", "trend"]
 
 BY_DETAIL: dict[str, Callable[[Item, Json], Picture | None]] = {
+    "variants": mitigations.compared,
     "words": words.marked,
     "grown": words.grown,
     "contributions": words.contributions,
@@ -31,6 +32,9 @@ BY_DETAIL: dict[str, Callable[[Item, Json], Picture | None]] = {
     "groups": rates.by_group,
 }
 """Name of a detail, as the audits' pages have it, to the picture of it; `None` where it holds nothing to draw."""
+
+TOLD_ELSEWHERE = ("examples", "suggestions")
+"""Details that reports show in a way of their own."""
 
 
 def evidence(item: Item) -> tuple[list[Picture], dict[str, Json]]:
@@ -46,11 +50,11 @@ def evidence(item: Item) -> tuple[list[Picture], dict[str, Json]]:
         picture = None
         if name in BY_DETAIL:
             picture = BY_DETAIL[name](item, details[name])
-        elif name != "examples":
+        elif name not in TOLD_ELSEWHERE:
             picture = values.means(item, name, details[name])
         if picture is not None:
             found.append(picture)
-        elif name != "examples":
+        elif name not in TOLD_ELSEWHERE:
             rest[name] = details[name]
     return found, {name: rest[name] for name in details if name in rest}
 

@@ -1,0 +1,57 @@
+"""The recorded answers of a probe, whoever gave them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from pytest_fairness import probe as probes
+from pytest_fairness.errors import AnswersMissing, FairnessError
+from pytest_fairness.probe import Probe
+from pytest_fairness.probe.stages import MAX_TRIALS
+from pytest_fairness.records import Answer, Prompt, Request, Response
+from pytest_fairness.response import reading
+from pytest_fairness.run.process import Run
+from pytest_fairness.target.base import Target
+
+Recorded = tuple[str, Prompt, Response]
+"""Whose answer it is, the question, and the answer."""
+
+
+def recorded(run: Run, probe: Probe, only: Target | None = None) -> list[Recorded]:
+    """Every recorded answer to what a probe asks, target by target.
+
+    Args:
+        run: whose store is read; nothing is asked.
+        probe: one that asks.
+        only: whose answers; everybody's where not given.
+
+    Raises:
+        FairnessError: there is no store.
+        AnswersMissing: it holds no such answer.
+    """
+    if not run.settings.store.exists():
+        raise FairnessError(f"{run.settings.store}: nothing is recorded there. Give the --store that pytest used.")
+    by_target: dict[str, dict[Request, Response]] = {}
+    for each in run.store.everything():
+        if only is None or only.identity == each.target:
+            by_target.setdefault(each.target, {})[each.request] = each.response
+    found = [
+        (target, prompt, response)
+        for target in sorted(by_target)
+        for prompt, response in _answers_of(probe, by_target[target])
+    ]
+    if not found:
+        whose = f" of {only.name}" if only else ""
+        raise AnswersMissing(f"no answers{whose} to {probe.path} are recorded in {run.settings.store}.")
+    return found
+
+
+def _answers_of(probe: Probe, known: Mapping[Request, Response]) -> Iterator[tuple[Prompt, Response]]:
+    # As many trials as were ever asked for, whatever the probe says now.
+    trials = max((request.trial for request in known if request.trial < MAX_TRIALS), default=0) + 1
+    prompts = probes.prompts(probe, trials)
+    answers: list[Answer] = []
+    while found := [(prompt, known[prompt.request]) for prompt in prompts if prompt.request in known]:
+        answers += [reading.answer(prompt, response) for prompt, response in found]
+        yield from found
+        prompts = probes.follow_ups(probe, answers)
