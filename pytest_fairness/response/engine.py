@@ -6,6 +6,7 @@ import asyncio
 import threading
 import uuid
 from collections.abc import Iterable, Sequence
+from itertools import islice
 
 from pytest_fairness.errors import AnswersMissing, FairnessError
 from pytest_fairness.records import Request, Response
@@ -16,6 +17,10 @@ from pytest_fairness.response.store import Store, response_key
 from pytest_fairness.settings import RunSettings
 from pytest_fairness.target.base import Target
 from pytest_fairness.target.text import one_line
+
+
+AT_ONCE = 20_000
+"""Requests that are planned together: their questions are in memory only until it is known which are recorded."""
 
 
 class Engine:
@@ -65,7 +70,9 @@ class Engine:
         Raises:
             StoreError: the store cannot be read.
         """
-        self._plan({response_key(self._target.identity, request): request for request in requests})
+        rest = iter(requests)
+        while part := {response_key(self._target.identity, request): request for request in islice(rest, AT_ONCE)}:
+            self._plan(part)
 
     def answers(self, requests: Sequence[Request]) -> list[Response | FairnessError]:
         """Wait until each of these requests is answered or has failed; plans those that are not planned yet.
@@ -85,6 +92,10 @@ class Engine:
         settled |= self._store.get({key for key in keys if key not in failed}, self._oldest)
         gone = AnswersMissing("an answer was removed from the store while the run went on; run again")
         return [settled.get(key, gone) for key in keys]
+
+    def newly_planned(self) -> dict[str, bool]:
+        """The keys of requests planned since this was called last, and whether each was recorded already."""
+        return self._ledger.newly_planned()
 
     def progress(self) -> dict[str, float]:
         """How far things are; every count but `retried` is of distinct requests.
