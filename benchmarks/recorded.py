@@ -77,6 +77,8 @@ def main() -> None:
         with Run(settings) as run:
             part = item(path)
             answers = run.answers(part, target(run))
+            if given.profile:
+                profiled("measuring", lambda: part.audit.measure(part.probe, part.item, answers), lines=20)
             began = time.perf_counter()
             run.measured(part, answers, "nobody")
             measuring = time.perf_counter() - began

@@ -17,6 +17,9 @@ _MANY = 3
 _LONG = 6
 """Words from which on what follows a title is a description."""
 
+_REMEMBERED = 200
+"""Characters of the longest line whose title is remembered."""
+
 _MAX_TEXT = 100_000
 _CLOSING = {
     '"': '"',
@@ -51,9 +54,12 @@ def items(text: str) -> list[str]:
     return found
 
 
-@lru_cache(maxsize=2**16)
 def title(item: str) -> str:
     """What of a list's item is the title: what is emphasised or quoted first, or all before a description."""
+    return _seen_before(item) if len(item) <= _REMEMBERED else _title(item)
+
+
+def _title(item: str) -> str:
     item = item.strip()
     bold = _BOLD.match(item)
     if bold and (bold["title"].endswith(":") or _TAIL.match(item, bold.end())):
@@ -67,6 +73,10 @@ def title(item: str) -> str:
         if item[end] == closing and (item[end - 1] == "," or _TAIL.match(item, end + 1)):
             return item[1:end].strip().rstrip(",").strip()
     return _without_description(lists.clean(item))
+
+
+# The same lines come again and again, and their titles are kept once.
+_seen_before = lru_cache(maxsize=2**16)(_title)
 
 
 def without_tails(found: list[str]) -> list[str]:

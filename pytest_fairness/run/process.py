@@ -34,7 +34,7 @@ from pytest_fairness.target.base import Target
 from pytest_fairness.target.python import Application, CallableTarget
 
 
-READ_AT_ONCE = 20_000
+READ_AT_ONCE = 40_000
 """Questions of an item whose responses are in memory together."""
 
 
