@@ -116,7 +116,7 @@ def record(settings: RunSettings, path: Path) -> None:
     with Run(settings) as run:
         whom = target(run)
         with run.store.transaction():
-            for number, prompt in enumerate(item(path).prompts):
+            for number, prompt in enumerate(item(path).questions()):
                 titles = "\n".join(f"{rank}. Song {(number * 7 + rank * rank) % 997}" for rank in range(1, 11))
                 key = response_key(whom.identity, prompt.request)
                 run.store.record(key, prompt.request, whom.identity, Response(titles, "stop", created=time.time()))
