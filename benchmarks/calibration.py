@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.simulated import ranked, texts
+from benchmarks.simulated import choices, ranked, texts
 from benchmarks.simulated.scenario import Scenario
 from pytest_fairness.baseline.files import Entry
 from pytest_fairness.baseline.verdicts import tolerance_of
@@ -43,7 +43,7 @@ Row = dict[str, Any]
 
 def scenarios() -> dict[tuple[str, str], Scenario]:
     """Every pretended model by its name and size."""
-    return {(each.name, each.size): each for each in (*texts.scenarios(), *ranked.scenarios())}
+    return {(each.name, each.size): each for each in (*texts.scenarios(), *ranked.scenarios(), *choices.scenarios())}
 
 
 def naive(part: ProbeItem, now: Measurement, then: Measurement) -> dict[str, bool]:
@@ -124,7 +124,7 @@ def repeat(key: tuple[str, str], change: float, seeds: Sequence[int]) -> list[Ro
         failed, naive_failed = False, False
         asked: set[tuple[str, int]] = set()
         for part in parts:
-            planted = change > 0 and part.item.subject in scenario.planted
+            planted = change > 0 and (part.item.subject or "") in scenario.planted
             found = judged(part, now, then)
             count = counted[part.audit.name, planted]
             count["n"] += 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 
 import anyio._backends._asyncio  # noqa: F401 - see below
@@ -34,6 +35,10 @@ pytest_plugins = ["pytester"]
 # How long an example takes says something of the machine, which may have other things to do, and nothing of the code.
 settings.register_profile("patient", deadline=None)
 settings.load_profile("patient")
+
+# A shell has what it runs in the background ignore Ctrl-C, and so do all its children; here it is sent on purpose.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True)

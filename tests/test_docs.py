@@ -201,7 +201,7 @@ class Walk:
                 header, *rows = block.text.splitlines()
                 more = [f"{row.partition(',')[0]},{noise(str(i))}" for i, row in enumerate(rows * 12)]
                 write(replace(block, text="\n".join([header, *more])), self.pytester.path)
-            case "yaml":
+            case "yaml" | "jsonl":
                 write(block, self.pytester.path)
 
     def run(self, command: str) -> None:
@@ -254,7 +254,17 @@ def test_commands(page: Path, pytester: pytest.Pytester) -> None:
             walk.run("pytest --fairness-rebaseline probes/products.yaml")
         for block in own:
             walk.take(block)
-    assert server.count > 0
+    asks = any(command.startswith("pytest") for command in walk.commands)
+    assert (server.count > 0) is asks
+
+
+def test_every_default_tolerance_is_explained() -> None:
+    page = (ROOT / "docs" / "thresholds.md").read_text("utf-8")
+    explained = {name: float(value) for name, value in re.findall(r"^\| `(\w+)` \| ([\d.]+) \|", page, re.MULTILINE)}
+    defaults = {
+        name: registry.get(kind, name).default_tolerance for kind, names in registry.AUDITS.items() for name in names
+    }
+    assert explained == defaults
 
 
 FIXTURES = {"fairness_check"}

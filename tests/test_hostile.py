@@ -16,6 +16,7 @@ from tests.projects import PROBE, Project, says
 from tests.servers import Body, ChatServer, Messages, Reply
 
 OPENAI = "openai:tiny"
+REPORTS = tuple(word for suffix in ("json", "html", "md") for word in ("--fairness-report", f"report.{suffix}"))
 KEY = "sk-proj-0123456789abcdefghij"
 NASTY = (
     "<script>alert(1)</script> <img src=x onerror=alert(2)>",
@@ -48,7 +49,7 @@ def test_nothing_of_it_reaches_terminal_or_reports_unescaped(
 
     project.probe(text=ROOMY)
     with ChatServer(answer) as server:
-        arguments = ("--fairness-base-url", server.url, "--fairness-report", "report.json", "--junitxml", "junit.xml")
+        arguments = ("--fairness-base-url", server.url, "--junitxml", "junit.xml", *REPORTS)
         run = project.run_apart if workers else project.run
         result = run("--fairness-rebaseline", "-v", *arguments, *workers, target=OPENAI)
     output = result.stdout.str() + result.stderr.str()
@@ -58,7 +59,10 @@ def test_nothing_of_it_reaches_terminal_or_reports_unescaped(
     ET.parse(project.path / "junit.xml")  # noqa: S314 - our own file; that it is XML at all is the point
     report = project.read("report.json")
     assert report["summary"]["errors"] == 0
-    assert b"\x1b" not in (project.path / "report.json").read_bytes()
+    for suffix in ("json", "html", "md"):
+        content = (project.path / f"report.{suffix}").read_bytes()
+        assert not re.search(rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]", content), suffix
+        assert suffix == "json" or not re.search(rb"<script>alert|<img src=x", content), suffix
     capsysbinary.readouterr()
     store = project.path / ".fairness" / "responses.sqlite"
     assert main(["export", str(project.path / "probes/gifts.yaml"), "--store", str(store)]) == 0
@@ -100,7 +104,7 @@ def test_the_key_is_nowhere_even_if_the_server_echoes_it(project: Project, monke
 
     project.probe(text=ROOMY)
     with ChatServer(answer) as server:
-        arguments = ("--fairness-base-url", server.url, "--fairness-report", "report.json", "--junitxml", "junit.xml")
+        arguments = ("--fairness-base-url", server.url, "--junitxml", "junit.xml", *REPORTS)
         result = project.run("--fairness-rebaseline", "-vv", "--showlocals", *arguments, target=OPENAI)
         assert server.keys[0] == f"Bearer {KEY}"
         server.answer = lambda *_: Reply(f"no such key {KEY}", status=401)

@@ -14,11 +14,14 @@ import numpy as np
 
 from pytest_fairness.audit.base import Audit, AuditItem, Standing
 from pytest_fairness.records import Comparison, Measurement, Verdict, VerdictName
+from pytest_fairness.stats import normal
 
 MISSING_SHARE = 0.10
 MISSING_GAP = 0.05
 MISSING_P = 0.05
 NAMED_DRIVERS = 5
+MOST_TIMES = 1000
+"""Growth of a run beyond which it is no advice."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +98,10 @@ def decide(
         return verdict(VerdictName.PASS, what + ".")
     if "unclear" in (to_baseline, to_limit):
         # Telling twice the tolerance from the tolerance takes an effect of one tolerance to be visible.
-        more = _advice(audit, trials, 4 * max(1.0, _times(seen.effect, tolerance)))
+        factor = 4 * max(1.0, _times(seen.effect, tolerance)) if to_baseline == "unclear" else 1.0
+        if limit is not None and to_limit == "unclear":
+            factor = max(factor, _times_to_limit(audit, item, measurement, limit))
+        more = _advice(audit, trials, factor)
         return verdict(VerdictName.INCONCLUSIVE, f"{what}; worse, but not beyond doubt. {more}{because[1:]}")
     if not seen.enough:
         effect = math.inf if seen.effect is None else seen.effect
@@ -154,9 +160,17 @@ def _times(effect: float | None, wanted: float) -> float:
     return (effect / (2 * wanted)) ** 2 if effect is not None and wanted > 0 and math.isfinite(effect) else 1.0
 
 
+def _times_to_limit(audit: Audit[Any], item: AuditItem[Any], measurement: Measurement, limit: float) -> float:
+    """By which factor a run must grow for a value that stays where it is to be told from the limit."""
+    excess, error = audit.badness(measurement.value) - audit.badness(limit), measurement.standard_error
+    if excess <= 0 or error is None:
+        return 4.0
+    return max(1.0, (normal.minimum_detectable(error, item.level) / excess) ** 2)
+
+
 def _advice(audit: Audit[Any], size: int | None, factor: float) -> str:
-    if not math.isfinite(factor):
-        return "More answers are needed."
+    if not math.isfinite(factor) or factor > MOST_TIMES:
+        return "No number of answers that could be asked for would do."
     if size is None:
         return f"About {factor:.1f} times as many answers would do."
     return f"About {math.ceil(size * factor)} {audit.counted} would do (now {size})."

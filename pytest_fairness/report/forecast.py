@@ -39,6 +39,8 @@ def lines(
     more = ["requests that are tried again"] if total else []
     if any(forecast["may_ask_more"] for forecast in forecasts):
         more.append("questions that depend on answers")
+    if any(forecast["judged"] for forecast in forecasts):
+        more.append("what the judge model is asked")
     if tests:
         more.append(f"whatever {_count(tests, 'Python test')} ask{'s' if tests == 1 else ''}")
     if more:

@@ -19,6 +19,7 @@ from pytest_fairness.audit.base import Probe
 from pytest_fairness.baseline import files
 from pytest_fairness.baseline.answers import Row
 from pytest_fairness.errors import AnswersMissing, BaselineStale, FairnessError, NotMeasurable, ProbeError
+from pytest_fairness.probe.models import shown
 from pytest_fairness.records import Answer, Comparison, Measurement, Request, Response
 from pytest_fairness.response.claims import RunId
 from pytest_fairness.response.engine import Engine
@@ -86,8 +87,8 @@ class Run:
         """Raise `ProbeError` where a probe's answers are read by a judge, and the settings name none."""
         if probe.judging is not None and self.settings.judge is None:
             raise ProbeError(
-                f"{probe.path}: its answers are read by a judge model (`answer: {{judge: true}}`), and none is named: "
-                "set `fairness_judge` in the ini file, for instance `fairness_judge = openai:MODEL`"
+                f"{shown(probe.path, probe.root)}: its answers are read by a judge model (`answer: {{judge: true}}`), "
+                "and none is named: set `fairness_judge` in the ini file, for instance `fairness_judge = openai:MODEL`"
             )
 
     def target_of(self, value: object, name: str) -> Target:

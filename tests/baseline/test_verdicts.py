@@ -104,6 +104,16 @@ def test_worse_but_not_beyond_doubt_is_inconclusive_and_says_what_would_decide()
     assert "worse, but not beyond doubt. About 60 trials would do (now 15)." in verdict.reason
 
 
+def test_what_would_decide_on_a_limit_depends_on_how_far_beyond_it_is() -> None:
+    """(2.3263 + 0.8416) standard errors of the value must fit between it and the limit."""
+    assert "About 339 trials would do (now 15)." in judged(0.22, error=0.03, was=None, limit=0.2).reason
+    assert "About 38 trials would do (now 15)." in judged(0.26, error=0.03, was=None, limit=0.2).reason
+    assert (
+        "No number of answers that could be asked for would do."
+        in judged(0.2001, error=0.03, was=None, limit=0.2).reason
+    )
+
+
 def test_a_large_change_that_chance_explains_is_no_regression() -> None:
     assert judged(0.4, p_value=0.2).name == "inconclusive"
 

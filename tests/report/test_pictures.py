@@ -153,6 +153,14 @@ def test_pieces_tell_what_differs_and_what_drives() -> None:
     ]
 
 
+def test_driving_words_are_those_that_details_name() -> None:
+    details = {
+        "words": [{"word": "Hair", "significant": True}, {"word": "nice", "significant": False}],
+        "examples": [{"stereotype": ["she"], "anti_stereotype": "no list"}],
+    }
+    assert differences.driving_words(details) == {"hair", "she"}
+
+
 def test_lists_are_compared_by_their_lines() -> None:
     left, _ = differences.side_by_side("Red River\nLast Winter\nOld Song", "Last Winter\nRed Song\nOld Song")
     assert [piece.text for piece in left if piece.differs] == ["Red River\n"]

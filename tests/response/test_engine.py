@@ -195,7 +195,7 @@ def test_a_silent_server_times_out(tmp_path: Path) -> None:
 
 
 def test_a_server_that_is_down_is_given_up(tmp_path: Path) -> None:
-    settings = settings_in(tmp_path, "http://127.0.0.1:9/v1", give_up=0.6, timeout=0.4)
+    settings = settings_in(tmp_path, "http://127.0.0.1:9/v1", give_up=0.6, timeout=5)
     with engine_for(settings) as engine:
         # So many that a slow machine does not get through them before it gives up.
         answers = engine.answers(questions(1000))

@@ -55,7 +55,7 @@ def test_it_answers_in_this_process_and_repeats_itself(tmp_path: Path) -> None:
 
 
 def test_workers_reach_it_under_the_same_name(tmp_path: Path, served: ServedModel) -> None:
-    settings = settings_in(tmp_path, timeout=60.0, give_up=60.0)
+    settings = settings_in(tmp_path, timeout=200.0, give_up=200.0)
     target = open_target("local", settings, served.address)
     assert target.identity == open_target("local", settings).identity
     with engine_for(settings, target) as engine:

@@ -87,4 +87,12 @@ def driving_words(details: Mapping[str, Json]) -> frozenset[str]:
     top = details.get("top_words")
     if isinstance(top, Mapping):
         found += [word for side in top.values() for word in mappings(side)]
-    return frozenset(str(word.get("word")).casefold() for word in found)
+    # The markers that an example holds are named beside it.
+    held = [
+        word
+        for example in mappings(details.get("examples"))
+        for side in ("stereotype", "anti_stereotype")
+        if isinstance(words := example.get(side), list)
+        for word in words
+    ]
+    return frozenset(str(word).casefold() for word in [*(each.get("word") for each in found), *held])

@@ -1,0 +1,206 @@
+"""Writes what `benchmarks.calibration` counted into `docs/trust.md`, as tables and a picture.
+
+python -m benchmarks.trust [COUNTS.jsonl ...]
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import vl_convert
+
+from benchmarks.calibration import COUNTS, FAILED, WHOLE
+from pytest_fairness.stats.proportions import wilson
+
+ROOT = Path(__file__).parents[1]
+PAGE = ROOT / "docs" / "trust.md"
+PICTURE = ROOT / "docs" / "images" / "trust.svg"
+POINT = "value > baseline + tolerance"
+
+
+@dataclass
+class Cell:
+    """Everything counted of one audit, in one pretended model of one size, at one planted change."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+    moved: list[float] = field(default_factory=list)
+
+    @property
+    def n(self) -> int:
+        """Items judged."""
+        return self.counts["n"]
+
+    @property
+    def failed(self) -> int:
+        """Items that failed."""
+        return sum(self.counts[name.value] for name in FAILED)
+
+    def share(self, name: str) -> float:
+        """Share of the items."""
+        return self.counts[name] / self.n
+
+    def rule(self, name: str) -> str:
+        """Share of alarms by a naive rule, where it was tried."""
+        known = self.counts[f"rule: {name}"]
+        return f"{self.counts[f'naive: {name}'] / known:.0%}" if known else "–"
+
+
+Key = tuple[str, str, float, str, bool]
+
+
+def main() -> None:
+    """Read the counts, write the page."""
+    cells = read([Path(name) for name in sys.argv[1:]] or [COUNTS])
+    page = PAGE.read_text("utf-8")
+    for name, table in {"alarms": alarms(cells), "found": found(cells), "requests": requests(cells)}.items():
+        start, end = f"<!-- {name} -->\n", "<!-- end -->"
+        before, _, rest = page.partition(start)
+        _, _, after = rest.partition(end)
+        page = f"{before}{start}{table}\n{end}{after}"
+    PAGE.write_text(page, "utf-8")
+    PICTURE.parent.mkdir(exist_ok=True)
+    PICTURE.write_text(picture(cells), "utf-8")
+
+
+def read(paths: Iterable[Path]) -> dict[Key, Cell]:
+    """All counts of these files together."""
+    cells: dict[Key, Cell] = defaultdict(Cell)
+    for path in paths:
+        for line in path.read_text("utf-8").splitlines():
+            row = json.loads(line)
+            cell = cells[row["scenario"], row["size"], row["change"], row["audit"], row["planted"]]
+            cell.counts.update(row["counts"])
+            if row["moved"] is not None:
+                cell.moved.append(row["moved"])
+    return dict(cells)
+
+
+def alarms(cells: dict[Key, Cell]) -> str:
+    """What fails where nothing changed."""
+    rows = []
+    for (scenario, size, change, audit, _), cell in sorted(cells.items(), key=_whole_last):
+        if change == 0:
+            rules = [name.removeprefix("rule: ") for name in sorted(cell.counts) if name.startswith("rule: ")]
+            others = ", ".join(f"{cell.rule(name)} ({name})" for name in rules if name != POINT)
+            told = audit != WHOLE
+            rows.append(
+                [
+                    *(scenario, size, audit, str(cell.n), _rate(cell.failed, cell.n), cell.rule(POINT), others or "–"),
+                    *([f"{cell.share('pass'):.0%}", f"{cell.share('inconclusive'):.0%}"] if told else ["", ""]),
+                ]
+            )
+    return _table(
+        ["model", "size", "audit", "runs", "false alarms", "point rule", "published rule", "pass", "inconclusive"], rows
+    )
+
+
+def found(cells: dict[Key, Cell]) -> str:
+    """What fails where a change is planted."""
+    rows = []
+    for (scenario, size, change, audit, planted), cell in sorted(cells.items()):
+        if change and planted and audit != WHOLE and cell.moved and _moved(cell) >= 1:
+            rows.append(
+                [
+                    *(scenario, size, audit, str(cell.n), f"{_moved(cell):.1f}", _rate(cell.failed, cell.n)),
+                    *(f"{cell.share('inconclusive'):.0%}", f"{cell.share('pass'):.0%}"),
+                ]
+            )
+    return _table(
+        ["model", "size", "audit", "runs", "change, in tolerances", "found", "inconclusive", "missed (pass)"], rows
+    )
+
+
+def requests(cells: dict[Key, Cell]) -> str:
+    """What growing runs ask, beside runs of full size."""
+    pairs = {("texts", "8 to 60 trials"): "60 trials", ("lists", "50 to 400 entities"): "400 entities"}
+    rows = []
+    for (scenario, size), full in pairs.items():
+        for change in sorted({key[2] for key in cells if key[:2] == (scenario, size)}):
+            key, other = ((scenario, which, change, WHOLE, change > 0) for which in (size, full))
+            if key in cells and other in cells:
+                growing, whole = cells[key], cells[other]
+                asked = growing.counts["asked"] / growing.n / (whole.counts["asked"] / whole.n)
+                rows.append(
+                    [
+                        *(scenario, size, f"{change:g}", str(growing.n), f"{asked:.0%}"),
+                        *(_rate(growing.failed, growing.n), _rate(whole.failed, whole.n)),
+                    ]
+                )
+    return _table(
+        ["model", "size", "planted", "runs", "requests of the full size", "probe fails", "at full size"], rows
+    )
+
+
+def picture(cells: dict[Key, Cell]) -> str:
+    """Share found by how large the change is, one line an audit and size."""
+    values: list[dict[str, Any]] = [
+        {
+            "audit": audit,
+            "line": f"{scenario}, {size}",
+            "moved": _moved(cell) if change else 0.0,
+            "found": cell.failed / cell.n,
+            "low": wilson(cell.failed, cell.n, 1.96)[0],
+            "high": wilson(cell.failed, cell.n, 1.96)[1],
+        }
+        for (scenario, size, change, audit, planted), cell in sorted(cells.items())
+        if audit != WHOLE and (planted or change == 0) and cell.moved and audit not in ("uncertainty", "shortfall")
+    ]
+    x = {
+        "field": "moved",
+        "type": "quantitative",
+        "title": "planted change, in tolerances",
+        "scale": {"domain": [0, 5], "clamp": True},
+    }
+    line = {"field": "line", "type": "nominal", "title": None}
+    layers = [
+        {
+            "mark": {"type": "line", "point": True},
+            "encoding": {
+                "x": x,
+                "y": {"field": "found", "type": "quantitative", "title": "share found", "scale": {"domain": [0, 1]}},
+                "color": line,
+                "strokeDash": {**line, "legend": None},
+            },
+        },
+        {
+            "mark": {"type": "rule", "opacity": 0.4},
+            "encoding": {"x": x, "y": {"field": "low", "type": "quantitative"}, "y2": {"field": "high"}, "color": line},
+        },
+    ]
+    spec = {
+        "data": {"values": values},
+        "facet": {"field": "audit", "type": "nominal", "title": None},
+        "columns": 3,
+        "spec": {"width": 200, "height": 150, "layer": layers},
+        "config": {"background": "white", "legend": {"orient": "bottom", "columns": 3}},
+    }
+    return str(vl_convert.vegalite_to_svg(spec))
+
+
+def _whole_last(item: tuple[Key, Cell]) -> tuple[str, str, bool, str]:
+    scenario, size, _, audit, _ = item[0]
+    return scenario, size, audit == WHOLE, audit
+
+
+def _moved(cell: Cell) -> float:
+    return sum(cell.moved) / len(cell.moved)
+
+
+def _rate(hits: int, n: int) -> str:
+    low, high = wilson(hits, n, 1.96)
+    return f"{hits / n:.1%} [{low:.1%}, {high:.1%}]"
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [head, ["---"] * len(head), *([cell.replace("|", r"\|") for cell in row] for row in rows)]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+if __name__ == "__main__":
+    main()

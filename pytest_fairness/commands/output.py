@@ -1,0 +1,25 @@
+"""Where a command's text goes."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from contextlib import nullcontext
+from pathlib import Path
+
+from pytest_fairness.errors import FairnessError
+
+
+def write(parts: Iterable[str], output: Path | None) -> None:
+    """Write text to a file, or to standard output where none is named.
+
+    Raises:
+        FairnessError: the file cannot be written.
+    """
+    try:
+        with nullcontext(sys.stdout) if output is None else output.open("w", encoding="utf-8") as file:
+            file.writelines(parts)
+    except OSError as error:
+        if isinstance(error, BrokenPipeError):
+            raise
+        raise FairnessError(f"{output}: cannot be written ({error.strerror}).") from error

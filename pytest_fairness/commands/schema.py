@@ -1,0 +1,17 @@
+"""`python -m pytest_fairness schema`: the JSON Schema of probe files, for editors."""
+
+from __future__ import annotations
+
+import argparse
+
+
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Say what the command takes: nothing."""
+
+
+def run(_chosen: argparse.Namespace) -> None:
+    """Print the JSON Schema of probe files."""
+    from pytest_fairness.audit import registry
+    from pytest_fairness.probe import schema_text
+
+    print(schema_text(registry.settings_models()).rstrip())
