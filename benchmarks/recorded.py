@@ -4,7 +4,7 @@
 
 The run makes every question of a probe, finds that all are recorded, and takes the responses out of the store: that is
 the asking side, of which the ratio is. What it takes to read lists of titles from the responses, to measure them, and
-to look the measurement up when nothing has changed, is shown as well.
+to look the measurement up when nothing has changed, is shown as well. All of it is processor time of one process.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from pytest_fairness.run.parts import ProbeItem
 from pytest_fairness.settings import RunSettings
 from pytest_fairness.target.base import Target
 
-MOST = 5.0
+MOST = 8.0
 
 PROBE = """\
 kind: recommendation
@@ -77,7 +77,7 @@ def main() -> None:
         def plain() -> None:
             assert len(read(settings.store)) == count
 
-        asking, answering, reading = fastest(rounds, ask, answer, plain)
+        asking, answering, reading = fastest(rounds, ask, answer, plain, clock=time.process_time)
         if given.profile:
             profiled("asking", ask)
             profiled("asking and reading", answer)
@@ -86,12 +86,9 @@ def main() -> None:
             answers = run.answers(part, target(run))
             if given.profile:
                 profiled("measuring", lambda: part.audit.measure(part.probe, part.item, answers))
-            began = time.perf_counter()
-            run.measured(part, answers, "nobody")
-            measuring = time.perf_counter() - began
-            began = time.perf_counter()
-            run.measured(part, answers, "nobody")
-            again = time.perf_counter() - began
+            measuring, again = (
+                fastest(1, lambda: run.measured(part, answers, "nobody"), clock=time.process_time)[0] for _ in range(2)
+            )
     ratio = asking / reading
     print(f"{count} recorded answers: read plainly {reading:.2f} s, asked for {asking:.2f} s")
     print(f"ratio {ratio:.1f} (at most {MOST:g}); with their lists read {answering:.2f} s, {answering / reading:.1f}")

@@ -140,6 +140,10 @@ class RecommendationProbe(Probe):
                 wordings[name] = Wording(prompt, neutral, words)
         return wordings
 
+    @cached_property
+    def _system(self) -> str | None:
+        return next(iter(texts(self.system)), None)
+
     def _texts(self, plain: Mapping[str, Attribute]) -> dict[str, tuple[str, ...]]:
         combined = [values.crossed([plain[name] for name in names]) for names in self.cross]
         return {
@@ -237,8 +241,7 @@ class RecommendationProbe(Probe):
     def _prompt(self, text: str, labels: Mapping[str, str], trial: int) -> Prompt:
         # A list that is asked for again is a further draw, beyond all those that a probe can ask for.
         draw = trial + MAX_TRIALS * int(labels.get("requery", "0"))
-        system = next(iter(texts(self.system)), None)
-        return Prompt(Request(text, system, self.sampling.for_trial(draw), draw, "titles"), labels, trial)
+        return Prompt(Request(text, self._system, self.sampling.for_trial(draw), draw, "titles"), labels, trial)
 
     def follow_ups(self, answers: Sequence[Answer]) -> list[Prompt]:
         """Short lists asked again up to `requery` times, and values that were refused in their indirect words."""
