@@ -75,7 +75,9 @@ def main() -> None:
         if given.profile:
             profiled("reading probes", lambda: load(paths))
     milliseconds = 1000 * loading / count
-    print(f"{count} probes {probes:.2f} s, as many files with a test {files:.2f} s, as many tests in a file {one:.2f} s")
+    print(
+        f"{count} probes {probes:.2f} s, as many files with a test {files:.2f} s, as many tests in a file {one:.2f} s"
+    )
     print(f"ratio to files {probes / files:.2f} (at most {MOST}), to a file {probes / one:.2f}")
     print(f"reading a probe of ten lines {milliseconds:.2f} ms (at most {MOST_MILLISECONDS})")
     sys.exit(not given.quick and (probes / files > MOST or milliseconds > MOST_MILLISECONDS))

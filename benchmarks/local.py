@@ -13,6 +13,7 @@ import sys
 import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,16 @@ from pytest_fairness.target import model_file, open_target
 from pytest_fairness.target.local_server import CONTEXT, QUIET, SLOTS
 
 MOST = 1.15
-SUBJECTS = ("a lighthouse", "a market", "a train ride", "a thunderstorm", "a bakery", "a long winter", "a river", "a zoo")
+SUBJECTS = (
+    "a lighthouse",
+    "a market",
+    "a train ride",
+    "a thunderstorm",
+    "a bakery",
+    "a long winter",
+    "a river",
+    "a zoo",
+)
 
 
 def main() -> None:
@@ -49,14 +59,17 @@ def main() -> None:
     ]
     times: dict[str, list[float]] = {"bare": [], "ours": []}
     written: dict[str, int] = {}
+    works = {"bare": partial(bare, model, requests), "ours": partial(ours, requests)}
     for _ in range(rounds):
-        for name, work in (("bare", lambda: bare(model, requests)), ("ours", lambda: ours(requests))):
+        for name, work in works.items():
             began = time.perf_counter()
             written[name] = work()
             times[name].append(time.perf_counter() - began)
     best = {name: min(seconds) for name, seconds in times.items()}
     for name, seconds in best.items():
-        print(f"{name}: {count} answers, {written[name]} tokens, {seconds:.2f} s, {written[name] / seconds:.0f} a second")
+        print(
+            f"{name}: {count} answers, {written[name]} tokens, {seconds:.2f} s, {written[name] / seconds:.0f} a second"
+        )
     # A token more or less is chance: what counts is the time that each takes.
     ratio = (best["ours"] / written["ours"]) / (best["bare"] / written["bare"])
     print(f"ratio {ratio:.3f} (at most {MOST})")
@@ -72,7 +85,9 @@ def bare(model: Path, requests: list[Request]) -> int:
     parameters.model.path = str(model)
     parameters.n_parallel = SLOTS
     parameters.n_ctx = CONTEXT * SLOTS
-    parameters.cpuparams.n_threads = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    parameters.cpuparams.n_threads = (
+        len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    )
     server: Any = xllamacpp.Server(parameters)
 
     def ask(request: Request) -> int:

@@ -17,7 +17,7 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-from benchmarks.recorded import item, prepare, record, target
+from benchmarks.replay import item, prepare, record, target
 from pytest_fairness.run import Run
 
 MOST_MEBIBYTES = 1024

@@ -15,9 +15,7 @@ from typing import Any
 OTHERS_OFF = ("-p", "no:randomly", "-p", "no:hypothesispytest", "-p", "no:xdist", "-p", "no:timeout", "-p", "no:anyio")
 
 
-def fastest(
-    rounds: int, *works: Callable[[], Any], clock: Callable[[], float] = time.perf_counter
-) -> list[float]:
+def fastest(rounds: int, *works: Callable[[], Any], clock: Callable[[], float] = time.perf_counter) -> list[float]:
     """Seconds of the fastest round of each; all take turns, so that a busy machine slows them alike.
 
     Args:
@@ -35,7 +33,7 @@ def fastest(
 
 
 def pytest_command(*arguments: str) -> list[str]:
-    """pytest without the plugins that others installed."""
+    """Pytest without the plugins that others installed."""
     return [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *OTHERS_OFF, *arguments]
 
 

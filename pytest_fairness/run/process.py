@@ -34,7 +34,6 @@ from pytest_fairness.target import likelihoods, open_target
 from pytest_fairness.target.base import Target
 from pytest_fairness.target.python import Application, CallableTarget
 
-
 READ_AT_ONCE = 40_000
 """Questions of an item whose responses are in memory together."""
 

@@ -1,6 +1,6 @@
 """How much longer a run of 32,000 recorded answers takes than reading the same rows with `sqlite3` and `json`.
 
-    python -m benchmarks.recorded [--profile]
+    python -m benchmarks.replay [--profile]
 
 The run makes every question of a probe, finds that all are recorded, and takes the responses out of the store: that is
 the asking side, of which the ratio is. What it takes to read lists of titles from the responses, to measure them, and
