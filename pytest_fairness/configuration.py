@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,8 +14,11 @@ import pytest
 from pytest_fairness.errors import FairnessError
 from pytest_fairness.report import files
 from pytest_fairness.settings import Price, RunSettings
+from pytest_fairness.target.address import public_target
 
 DEFAULT_PROBES = "probes"
+_NAMED_TARGET = re.compile(r"(?P<name>[A-Za-z0-9][A-Za-z0-9._-]{0,99})\s*=\s*(?P<target>.+)", re.DOTALL)
+"""`NAME=TARGET`; in a target's own form an equals sign stands only after a colon."""
 
 
 def settings_from(config: pytest.Config) -> RunSettings:
@@ -25,11 +30,16 @@ def settings_from(config: pytest.Config) -> RunSettings:
     if config.getoption("fairness_fresh") and config.getoption("fairness_replay"):
         raise pytest.UsageError("--fairness-fresh asks every question again, --fairness-replay none: give one of them.")
     root = _root(config)
+    target, targets = _targets(config)
     named = {
-        "target": _text(config, "fairness_target", environment="PYTEST_FAIRNESS_TARGET"),
+        "target": target,
+        "targets": targets,
         "base_url": _text(config, "fairness_base_url", environment="OPENAI_BASE_URL"),
         "judge": _text(config, "fairness_judge"),
         "judge_base_url": _text(config, "fairness_judge_base_url"),
+        "http_body": _text(config, "fairness_http_body"),
+        "http_answer": _text(config, "fairness_http_answer"),
+        "http_headers": tuple(_ini(config, "fairness_http_headers") or ()),
         "target_version": _text(config, "fairness_target_version"),
         "concurrency": _whole_number(config, "fairness_concurrency"),
         "trials": _whole_number(config, "fairness_trials", ini=False),
@@ -57,11 +67,42 @@ def settings_from(config: pytest.Config) -> RunSettings:
 def accept_options(config: pytest.Config) -> list[str]:
     """The options of this command line that chose what was asked of whom, for a command that asks the same."""
     options = []
-    for name in ("fairness_target", "fairness_base_url", "fairness_trials"):
+    if (inipath := _other_inipath(config)) is not None:
+        options += ["-c", str(inipath)]
+    if config.getoption("rootdir"):
+        options += ["--rootdir", config.getoption("rootdir")]
+    for setting in config.getoption("override_ini") or ():
+        options += ["-o", setting]
+    if config.getoption("markexpr"):
+        # Or an expression in the ini would deselect what this command line selected.
+        options += ["-m", config.getoption("markexpr")]
+    options += [
+        word
+        for target in config.getoption("fairness_target")
+        if target.strip()
+        for word in ("--fairness-target", public_target(target))
+    ]
+    for name in ("fairness_base_url", "fairness_trials"):
         value = config.getoption(name)
         if value:
             options += ["--" + name.replace("_", "-"), value]
     return options
+
+
+def _other_inipath(config: pytest.Config) -> Path | None:
+    """The ini file, where pytest would not find it for a probe file that is named."""
+    if config.inipath is None:
+        return None
+    if config.getoption("inifilename"):
+        return Path(config.getoption("inifilename"))
+    probes = (config.rootpath / name for name in _ini(config, "fairness_probes") or [DEFAULT_PROBES])
+    elsewhere = any(not _collected(path).is_relative_to(config.rootpath) for path in probes)
+    return Path(os.path.relpath(config.inipath, config.invocation_params.dir)) if elsewhere else None
+
+
+def root_from_here(config: pytest.Config) -> str:
+    """Pytest's rootdir, to which node ids are relative, seen from where pytest was started."""
+    return Path(os.path.relpath(config.rootpath, config.invocation_params.dir)).as_posix()
 
 
 def report_paths(config: pytest.Config) -> list[Path]:
@@ -101,6 +142,35 @@ def _text(config: pytest.Config, name: str, environment: str | None = None) -> s
     option = config.getoption(name, default=None)
     value = option or (environment and os.environ.get(environment)) or _ini(config, name)
     return str(value).strip() or None if value else None
+
+
+def _targets(config: pytest.Config) -> tuple[str | None, dict[str, str]]:
+    """Who is audited: one target without a name, or targets by name and the first of them."""
+    place, written = "--fairness-target", [target for target in config.getoption("fairness_target") if target.strip()]
+    if not written:
+        place, text = "PYTEST_FAIRNESS_TARGET", os.environ.get("PYTEST_FAIRNESS_TARGET", "")
+        if not text.strip():
+            place, text = "fairness_target", _lines(_ini(config, "fairness_target"))
+        written = text.splitlines()
+    lines = [line.strip() for line in written if line.strip()]
+    targets: dict[str, str] = {}
+    for line in lines:
+        match = _NAMED_TARGET.fullmatch(line)
+        if match is None and len(lines) == 1:
+            return line, {}
+        if match is None:
+            raise pytest.UsageError(
+                f"{place}: {public_target(line)!r} is one of {len(lines)} targets and has no name; write each as "
+                "NAME=TARGET."
+            )
+        if match["name"] in targets:
+            raise pytest.UsageError(f"{place}: two targets are named {match['name']!r}.")
+        targets[match["name"]] = match["target"].strip()
+    return next(iter(targets.values()), None), targets
+
+
+def _lines(value: str | Sequence[str] | None) -> str:
+    return value if isinstance(value, str) else "\n".join(value or ())
 
 
 def _collected(path: Path) -> Path:

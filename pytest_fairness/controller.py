@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import shlex
 import sys
 import time
 from collections import Counter, defaultdict
@@ -16,11 +16,14 @@ import pytest
 from pytest_fairness import __version__
 from pytest_fairness.baseline import files
 from pytest_fairness.baseline.answers import Row
-from pytest_fairness.configuration import accept_options, report_paths
+from pytest_fairness.configuration import accept_options, report_paths, root_from_here
 from pytest_fairness.errors import BaselineError, FairnessError
+from pytest_fairness.items import name_in_junit, show_names_as_they_are
 from pytest_fairness.records import ItemResult, Json
 from pytest_fairness.report import document, step_summary, terminal
 from pytest_fairness.report import files as reports
+from pytest_fairness.report.order import target_of
+from pytest_fairness.report.pasting import accepting
 from pytest_fairness.report.text import number, printable
 from pytest_fairness.run import Run
 from pytest_fairness.run.history import History
@@ -43,15 +46,19 @@ class Controller:
         self._config = config
         self._settings = run.settings
         self._reports = report_paths(config)
+        if self._settings.targets:
+            show_names_as_they_are(config)
         self._records: dict[tuple[str, str, str], Record] = {}
         self._planned: dict[str, bool] = {}
         self._retried = 0.0
         self._document: dict[str, Json] | None = None
         self._notes: list[terminal.Line] = []
-        self._model: Served | None = None
+        self._models: dict[str, Served | None] = {}
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Take the records off a report, whichever process made it."""
+        if self._settings.targets and hasattr(report, "fairness"):
+            name_in_junit(self._config, report)
         for record in getattr(report, "fairness", ()):
             result = record["result"]
             self._records[result["nodeid"], result["probe"], result["id"]] = record
@@ -63,18 +70,18 @@ class Controller:
         """Write baselines and reports."""
         if self._config.getoption("collectonly") or self._config.getoption("setuponly", False):
             return
-        by_probe: dict[str, list[Record]] = defaultdict(list)
+        by_baseline: dict[str, list[Record]] = defaultdict(list)
         for record in self._records.values():
-            by_probe[record["result"]["probe"]].append(record)
-        for probe in sorted(by_probe):
-            self._attempt(session, self._finish_probe, probe, by_probe[probe])
+            by_baseline[record["baseline"]].append(record)
+        for baseline in sorted(by_baseline):
+            self._attempt(session, self._finish_probe, baseline, by_baseline[baseline])
         counts = self._counts()
         self._retried = counts.get("retried") or 0
         self._document = document.document(
             [ItemResult.from_plain(record["result"]) for record in self._records.values()],
             tool_version=__version__,
-            target=", ".join(sorted({record["target"] for record in self._records.values()} - {None}))
-            or self._settings.target,
+            target=self._asked(),
+            targets={name: self._run.open_target(name).name for name in self._settings.targets},
             started=self._run.started,
             seconds=time.time() - self._run.started,
             requests=counts,
@@ -93,7 +100,7 @@ class Controller:
                 self._document,
                 terminalreporter._tw.fullwidth,
                 options=accept_options(self._config),
-                root=Path(os.path.relpath(self._config.rootpath, self._config.invocation_params.dir)).as_posix(),
+                root=root_from_here(self._config),
                 retried=self._retried,
             )
         if lines:
@@ -121,6 +128,15 @@ class Controller:
         if path.suffix.lower() == ".html" and self._settings.store.exists():
             trends = History(self._run.store).trends(self._targets())
         reports.write(document, path, trends)
+
+    def _asked(self) -> str:
+        """Who was asked: targets by their names, and whoever else a conftest named."""
+        names = self._settings.targets
+        others = {
+            record["target"] for record in self._records.values() if target_of(record["result"]["id"]) not in names
+        }
+        found = sorted(others - {None})
+        return ", ".join([self._run.asked, *found]) if names else ", ".join(found) or self._run.asked
 
     def _targets(self) -> dict[tuple[str, str], str]:
         """Who was asked for each item that got so far."""
@@ -175,22 +191,29 @@ class Controller:
                 keep_answers=self._settings.baseline_responses,
             )
             self._notes += _written(probe, rebaselined, old)
-        self._notes += _gone(probe, gone, removed=whole)
+        file = records[0]["result"]["nodeid"].partition("::")[0]
+        cure = None if whole else accepting([file], accept_options(self._config), root_from_here(self._config))
+        self._notes += _gone(probe, gone, cure)
 
     # xdist
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
-        """Tell a worker what must be the same in all of them, and where the one embedded model is."""
-        if self._model is None:
-            self._model = serve_local(self._settings.target, self._settings)
-        address = self._model and self._model.address
-        node.workerinput["fairness"] = {"started": self._run.started, "address": address, "run": list(self._run.id)}
+        """Tell a worker what must be the same in all of them, and where the models of this machine are."""
+        for target in self._settings.targets.values() or [self._settings.target]:
+            if target not in self._models:
+                self._models[target] = serve_local(target, self._settings)
+        node.workerinput["fairness"] = {
+            "started": self._run.started,
+            "addresses": {target: model.address for target, model in self._models.items() if model is not None},
+            "run": list(self._run.id),
+        }
 
     def pytest_unconfigure(self) -> None:
-        """Unload the model."""
-        if self._model is not None:
-            self._model.close()
+        """Unload the models."""
+        for model in self._models.values():
+            if model is not None:
+                model.close()
 
 
 def _written(probe: str, records: Mapping[str, Record], old: files.Baseline | None) -> list[terminal.Line]:
@@ -214,9 +237,14 @@ def _spread(record: Record) -> str:
     return f" (run to run {number(spread['sd'])}, over {spread['runs']} runs{advice})"
 
 
-def _gone(probe: str, items: Sequence[str], *, removed: bool) -> list[terminal.Line]:
+def _gone(probe: str, items: Sequence[str], cure: Sequence[str] | None) -> list[terminal.Line]:
+    """Entries that no item has any more, and the command that removes them, where they are not removed."""
     if not items:
         return []
-    cure = "removed" if removed else "a rebaseline of the whole probe removes them"
-    text = f"baselines of {printable(probe)} without an item: {', '.join(map(printable, items))} ({cure})"
-    return [terminal.Line(text, {"yellow": True})]
+    text = f"baselines of {printable(probe)} without an item: {', '.join(map(printable, items))}"
+    if cure is None:
+        return [terminal.Line(f"{text} (removed)", {"yellow": True})]
+    return [
+        terminal.Line(f"{text}. To remove them, rebaseline the whole probe:", {"yellow": True}),
+        terminal.Line(shlex.join(cure)),
+    ]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import sys
 from collections import defaultdict
 from typing import TYPE_CHECKING
@@ -10,19 +9,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_fairness.errors import FairnessError
-from pytest_fairness.items import FairnessItem
+from pytest_fairness.items import ASKING, FairnessItem, is_ours
 from pytest_fairness.report import forecast as report
 from pytest_fairness.run import Run
 from pytest_fairness.run.forecast import Forecaster
 
 if TYPE_CHECKING:
-    from _pytest.fixtures import FixtureDef
     from _pytest.terminal import TerminalReporter
-
-OURS = f"{__package__}.plugin"
-"""Where our own `fairness_target` is."""
-ASKING = frozenset({"llm_client", "corpus_generator", "fairness_target"})
-"""Fixtures by which Python tests ask."""
 
 
 class DryRun:
@@ -67,34 +60,29 @@ class DryRun:
             sys.stdout.write("\n".join([*self._lines, ""]))
 
     def _forecast(self, items: list[pytest.Item]) -> list[str]:
-        selected: dict[str, list[FairnessItem]] = defaultdict(list)
+        selected: dict[tuple[str, str | None], list[FairnessItem]] = defaultdict(list)
         tests = 0
         for item in items:
             if item.get_closest_marker("skip") is not None:
                 continue
             if isinstance(item, FairnessItem):
-                selected[item.nodeid.partition("::")[0]].append(item)
+                selected[item.nodeid.partition("::")[0], item.part.target].append(item)
             elif not ASKING.isdisjoint(getattr(item, "fixturenames", ())):
                 tests += 1
-        target, settings = self._run.open_target(), self._run.settings
+        settings = self._run.settings
         forecaster = Forecaster(self._run, rebaseline=self._config.getoption("fairness_rebaseline"))
         forecasts = [
             forecaster.forecast(
                 file,
                 [item.part for item in of_file],
-                target if _is_ours(of_file[0].target_fixture) else None,
+                self._run.open_target(name) if is_ours(of_file[0].target_fixture) else None,
             ).to_json()
-            for file, of_file in selected.items()
+            for (file, name), of_file in selected.items()
         ]
         return report.lines(
             forecasts,
-            target=target.name,
+            target=self._run.asked,
             tests=tests,
             max_requests=settings.max_requests,
             replay=settings.replay,
         )
-
-
-def _is_ours(definition: FixtureDef[object] | None) -> bool:
-    """Whether nobody overrides whom the settings name."""
-    return definition is None or inspect.unwrap(definition.func).__module__ == OURS

@@ -66,7 +66,16 @@ class AnswersMissing(FairnessError):
 
 
 class NotMeasurable(FairnessError):
-    """There are too few usable answers to measure anything."""
+    """There are too few usable answers to measure anything.
+
+    Args:
+        message: complete, as all errors' are.
+        unusable: whether there are answers that could not be used, which are worth reading.
+    """
+
+    def __init__(self, message: str, *, unusable: bool = False) -> None:
+        super().__init__(message)
+        self.unusable = unusable
 
 
 class BaselineError(FairnessError):

@@ -16,6 +16,7 @@ from pytest_fairness import probe as probes
 from pytest_fairness.audit import registry
 from pytest_fairness.audit.base import Probe
 from pytest_fairness.errors import FairnessError, ProbeError
+from pytest_fairness.items import name_asked
 from pytest_fairness.records import Answer, Request, Response, Sampling, Verdict
 from pytest_fairness.run import LEVEL, Measured, ProbeItem, read_all
 
@@ -61,6 +62,7 @@ class CorpusGenerator:
     def __init__(self, session: FairnessSession, request: pytest.FixtureRequest) -> None:
         self._session = session
         self._target = session.target_for(request)
+        self._name = name_asked(request.node)
 
     def __call__(
         self,
@@ -100,7 +102,7 @@ class CorpusGenerator:
         probe = _probe({name: value for name, value in written.items() if value not in (None, [], {})})
         prompts = probes.prompts(probe, self._session.run.settings.trials)
         responses = self._session.ask(self._target, [prompt.request for prompt in prompts])
-        return Corpus(self._session, probe, self._target.name, read_all(prompts, responses))
+        return Corpus(self._session, probe, self._target.name, self._name, read_all(prompts, responses))
 
 
 @dataclass(frozen=True)
@@ -114,6 +116,7 @@ class Corpus:
     _session: FairnessSession
     _probe: Probe
     _target: str
+    _name: str | None
     answers: Sequence[Answer]
 
     def __getattr__(self, audit: str) -> Callable[..., Measured]:
@@ -135,7 +138,7 @@ class Corpus:
             raise FairnessError(
                 f"corpus.{name}: no {axis} {value!r} to compare; there are {', '.join(i.id for i in items)}"
             )
-        part = ProbeItem(self._probe, audit, replace(item, level=LEVEL, seed=item.id))
+        part = ProbeItem(self._probe, audit, replace(item, level=LEVEL, seed=item.id)).of(self._name)
         answers = [answer for answer in self.answers if part.uses(answer.labels)]
         return self._session.run.measured(part, answers, self._target)
 

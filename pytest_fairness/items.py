@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
+import inspect
+from collections import defaultdict
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +13,7 @@ import pytest
 # The way of pytest's own doctest items: there is no public one for an item that uses fixtures.
 from _pytest._code.code import ReprExceptionInfo, ReprFileLocation
 from _pytest.fixtures import FixtureDef, TopRequest
+from _pytest.junitxml import xml_key
 from _pytest.outcomes import Failed
 
 from pytest_fairness.errors import FairnessError, ProbeError
@@ -23,6 +27,10 @@ if TYPE_CHECKING:
     from pytest_fairness.session import FairnessSession
 
 TARGET_FIXTURE = "fairness_target"
+OURS = f"{__package__}.plugin"
+"""Where our own fixture of this name is."""
+ASKING = frozenset({"llm_client", "corpus_generator", TARGET_FIXTURE})
+"""Fixtures by which Python tests ask."""
 UNUSABLE_MARKS = frozenset({"parametrize"})
 """Marks that pytest applies to functions only."""
 
@@ -36,8 +44,10 @@ class ProbeFile(pytest.File):
 
     def collect(self) -> Iterator[FairnessItem]:
         """Load the probe; all its faults are one collection error."""
-        parts = self._fairness.parts(self.path)
-        siblings = {part.id: part.item.settings.skip is not None for part in parts}
+        parts = self._fairness.parts(self.path, self)
+        siblings: defaultdict[str, dict[str, bool]] = defaultdict(dict)
+        for part in parts:
+            siblings[part.baseline][part.id] = part.item.settings.skip is not None
         for part in parts:
             yield FairnessItem.from_parent(
                 self,
@@ -45,7 +55,7 @@ class ProbeFile(pytest.File):
                 # Spelt out, as pytest from 9.2 on finds items again by a node id that it has parsed.
                 nodeid=f"{self.nodeid}::{part.id}",
                 part=part,
-                siblings=siblings,
+                siblings=siblings[part.baseline],
                 fairness=self._fairness,
             )
 
@@ -61,7 +71,7 @@ class FairnessItem(pytest.Item):
 
     Attributes:
         part: what is measured.
-        siblings: ids of all items of its probe, selected or not, and whether the probe skips them.
+        siblings: ids of all items of its baseline, selected or not, and whether the probe skips them.
     """
 
     def __init__(self, *, part: ProbeItem, siblings: dict[str, bool], fairness: FairnessSession, **kwargs: Any) -> None:
@@ -73,7 +83,7 @@ class FairnessItem(pytest.Item):
         self._mark()
         # What a `TopRequest` reads off its item.
         self.obj = None
-        needs = _asks if part.asks else None
+        needs = _asks if part.asks and part.target is None else None
         self._fixtureinfo = self.session._fixturemanager.getfixtureinfo(node=self, func=needs, cls=None)
         self.fixturenames = self._fixtureinfo.names_closure
         self._initrequest()
@@ -84,8 +94,13 @@ class FairnessItem(pytest.Item):
         self._request = TopRequest(self, _ispytest=True)  # type: ignore[arg-type] # as pytest's doctest items do
 
     @property
+    def asked(self) -> FixtureDef[Any] | str | None:
+        """Whom it asks: the target of a name, or what a fixture says; items that share it are planned together."""
+        return self.part.target or self.target_fixture
+
+    @property
     def target_fixture(self) -> FixtureDef[Any] | None:
-        """The definition of `fairness_target` that holds for this item; items that share it are planned together."""
+        """The definition of `fairness_target` that holds for this item."""
         definitions = self._fixtureinfo.name2fixturedefs.get(TARGET_FIXTURE)
         return definitions[-1] if definitions else None
 
@@ -105,7 +120,7 @@ class FairnessItem(pytest.Item):
         return self.path, 0, self.name
 
     def _mark(self) -> None:
-        self.add_marker("fairness")
+        self.add_marker(pytest.mark.fairness(target=self.part.target) if self.part.target else "fairness")
         for name in self.part.probe.marks:
             where = f"{self.parent.nodeid if self.parent else self.path}: `marks:` cannot hold {name!r}"
             if name in UNUSABLE_MARKS:
@@ -129,6 +144,51 @@ def active_target(request: pytest.FixtureRequest) -> tuple[FixtureDef[Any], obje
     """The definition of `fairness_target` that holds where a test stands, and its value."""
     value: object = request.getfixturevalue(TARGET_FIXTURE)
     return request._get_active_fixturedef(TARGET_FIXTURE), value
+
+
+def is_ours(definition: FixtureDef[Any] | None) -> bool:
+    """Whether nobody overrides whom the settings name."""
+    return definition is None or inspect.unwrap(definition.func).__module__ == OURS
+
+
+def is_overridden(node: pytest.Item | pytest.Collector) -> bool:
+    """Whether a conftest says who is asked where a node stands."""
+    definitions = node.session._fixturemanager.getfixturedefs(TARGET_FIXTURE, node)
+    return not is_ours(definitions[-1] if definitions else None)
+
+
+def name_asked(item: pytest.Item) -> str | None:
+    """The name of the one of several targets that an item or a Python test asks."""
+    if isinstance(item, FairnessItem):
+        return item.part.target
+    callspec = getattr(item, "callspec", None)
+    name = callspec.params.get(TARGET_FIXTURE) if callspec else None
+    return name if isinstance(name, str) and not is_overridden(item) else None
+
+
+def show_names_as_they_are(config: pytest.Config) -> None:
+    """Have pytest's summary show ids that do not end in a bracket as they are.
+
+    pytest from 9.2 on puts what it shows together from the parts of an id that it has parsed, and takes whatever stands
+    after the first bracket for parameters, which it closes with another bracket.
+    """
+    shown = config.cwd_relative_nodeid
+
+    def as_it_is(nodeid: Any) -> Any:
+        relative = shown(nodeid)
+        if getattr(relative, "params", None) is None or str(nodeid).endswith("]"):
+            return relative
+        *names, last = relative.names
+        return dataclasses.replace(relative, names=(*names, f"{last}[{relative.params}"), params=None)
+
+    config.cwd_relative_nodeid = as_it_is  # type: ignore[method-assign] # there is no hook for it
+
+
+def name_in_junit(config: pytest.Config, report: pytest.TestReport) -> None:
+    """The same for the names of test cases in JUnit files."""
+    xml = config.stash.get(xml_key, None)
+    if xml is not None and not report.nodeid.endswith("]"):
+        xml.node_reporter(report).add_attribute("name", report.nodeid.rpartition("::")[2])
 
 
 class Unfair(Failed):

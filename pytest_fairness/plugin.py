@@ -19,7 +19,7 @@ _INT: Literal["int"] | None = "int" if _TYPED_INI else None
 _FLOAT: Literal["float"] | None = "float" if _TYPED_INI else None
 
 _INI_OF_OPTIONS: tuple[tuple[str, Any, str], ...] = (
-    ("fairness_target", None, "who is audited (default: local)"),
+    ("fairness_target", None, "who is audited: a target, or several lines NAME=TARGET (default: local)"),
     ("fairness_base_url", None, "endpoint of an openai: target (default: that of OpenAI)"),
     ("fairness_concurrency", _INT, "most requests in flight over the whole run (default: 16)"),
     ("fairness_max_requests", _INT, "most requests that a run may send, all workers together (default: no limit)"),
@@ -33,7 +33,21 @@ _INI_ONLY: tuple[tuple[str, Any, str], ...] = (
     (
         "fairness_target_version",
         None,
-        "version of a python: target; lets its recorded responses be reused (default: none, asked afresh each run)",
+        "version of a python: or http target, for its recorded responses to be reused (default: none, asked each time)",
+    ),
+    (
+        "fairness_http_body",
+        None,
+        (
+            "what an http target is sent: JSON with the placeholder {prompt}, and {system}, {temperature}, {top_p}, "
+            '{max_tokens}, {seed} (default: {"prompt": "{prompt}"})'
+        ),
+    ),
+    ("fairness_http_answer", None, "where the answer of an http target is, a JSONPath (default: $.answer)"),
+    (
+        "fairness_http_headers",
+        "linelist",
+        "lines `Name: value` sent to an http target; ${NAME} stands for what is in the environment (default: none)",
     ),
     (
         "fairness_judge",
@@ -71,8 +85,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     option(
         "--fairness-target",
         metavar="T",
-        help="Who is audited: local, local:PATH.gguf, openai:MODEL, transformers:ID_OR_PATH or "
-        "python:package.module:callable "
+        action="append",
+        default=[],
+        help="Who is audited: local, local:PATH.gguf, openai:MODEL, anthropic:MODEL, transformers:ID_OR_PATH, "
+        "python:package.module:callable, http://HOST/PATH or https://HOST/PATH; repeated as NAME=T, several of them "
         "(ini: fairness_target, environment: PYTEST_FAIRNESS_TARGET, default: local)",
     )
     option(
@@ -134,9 +150,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 @pytest.fixture(scope="session")
-def fairness_target(pytestconfig: pytest.Config) -> Any:
+def fairness_target(request: pytest.FixtureRequest) -> Any:
     """Who is audited. Override it in a conftest with any callable that takes a prompt and returns an answer."""
-    return _session(pytestconfig, "fairness_target").open_target()
+    return _session(request.config, "fairness_target").open_target(getattr(request, "param", None))
 
 
 @pytest.fixture

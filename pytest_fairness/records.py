@@ -33,7 +33,7 @@ class Sampling:
 
     def to_json(self) -> dict[str, float | int]:
         """Only what is set, by its name."""
-        return {name: value for name, value in asdict(self).items() if value is not None}
+        return {name: value for name in self.__slots__ if (value := getattr(self, name)) is not None}
 
 
 @dataclass(frozen=True, slots=True)

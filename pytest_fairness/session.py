@@ -7,31 +7,45 @@ from __future__ import annotations
 
 import inspect
 import json
+import os
 import shlex
 import sys
 from collections.abc import Generator, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_fairness.configuration import accept_options, settings_from
+from pytest_fairness.configuration import accept_options, root_from_here, settings_from
 from pytest_fairness.controller import Controller
 from pytest_fairness.dry_run import DryRun
-from pytest_fairness.errors import FairnessError, ProbeError, TargetError
-from pytest_fairness.items import FairnessItem, ProbeFile, Unfair, active_target, shown_alone
+from pytest_fairness.errors import BaselineError, FairnessError, NotMeasurable, ProbeError, TargetError
+from pytest_fairness.items import (
+    ASKING,
+    TARGET_FIXTURE,
+    FairnessItem,
+    ProbeFile,
+    Unfair,
+    active_target,
+    is_overridden,
+    name_asked,
+    shown_alone,
+)
 from pytest_fairness.progress import ProgressLine
 from pytest_fairness.records import ItemResult, Json, Request, Response, VerdictName
 from pytest_fairness.report import junit
+from pytest_fairness.report.pasting import accepting
 from pytest_fairness.report.terminal import failure_text
 from pytest_fairness.run import Before, Measured, ProbeItem, Run, items_of, judge, open_judge, unjudged, variants
+from pytest_fairness.settings import RunSettings
 from pytest_fairness.target import open_target
 
 if TYPE_CHECKING:
     from _pytest.fixtures import FixtureDef
 
-    from pytest_fairness.settings import RunSettings
+    from pytest_fairness.audit.base import Probe
     from pytest_fairness.target.base import Target
 
 NAME = "fairness-session"
@@ -52,7 +66,8 @@ def start(config: pytest.Config) -> None:
     worker = getattr(config, "workerinput", None)
     if worker is None:
         try:
-            open_target(settings.target, settings)
+            for target in settings.targets.values() or [settings.target]:
+                open_target(target, settings)
             open_judge(settings)
         except TargetError as error:
             raise pytest.UsageError(str(error)) from error
@@ -90,11 +105,11 @@ class FairnessSession:
         self.config = config
         self.run = run
         self._rebaseline: bool = config.getoption("fairness_rebaseline")
-        self._accept_options = accept_options(config)
+        self._accepting = partial(accepting, options=accept_options(config), root=root_from_here(config))
         self._progress = ProgressLine(config)
         self._probes: dict[str, Path] = {}
-        self._targets: dict[FixtureDef[Any], Target] = {}
-        self._planned: set[FixtureDef[Any]] = set()
+        self._targets: dict[FixtureDef[Any] | str, Target] = {}
+        self._planned: set[FixtureDef[Any] | str] = set()
         self._checked: dict[tuple[str, str], str] = {}
 
     # Collecting
@@ -104,12 +119,34 @@ class FairnessSession:
         if file_path.suffix.lower() not in PROBE_SUFFIXES:
             return None
         if parent.session.isinitpath(file_path) or any(map(file_path.is_relative_to, self.run.settings.probes)):
-            collector: pytest.Collector = ProbeFile.from_parent(parent, path=file_path, fairness=self)
+            outside = not file_path.is_relative_to(self.config.rootpath)
+            # pytest names files outside of the rootdir by their last part, which leads nowhere.
+            nodeid = Path(os.path.relpath(file_path, self.config.rootpath)).as_posix() if outside else None
+            collector: pytest.Collector = ProbeFile.from_parent(parent, path=file_path, fairness=self, nodeid=nodeid)
             return collector
         return None
 
-    def parts(self, path: Path) -> list[ProbeItem]:
-        """The audit items of a probe file.
+    def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
+        """Run a Python test that asks once for each of several targets, unless a conftest says who is asked."""
+        names = self.run.settings.targets
+        if names and not ASKING.isdisjoint(metafunc.fixturenames) and not is_overridden(metafunc.definition):
+            if TARGET_FIXTURE not in metafunc.fixturenames:
+                metafunc.fixturenames.append(TARGET_FIXTURE)
+            ids = [f"@{name}" for name in names]
+            metafunc.parametrize(TARGET_FIXTURE, list(names), ids=ids, indirect=True, scope="session")
+
+    def pytest_itemcollected(self, item: pytest.Item) -> None:
+        """Let `-m "fairness(target='NAME')"` find Python tests as it finds audits."""
+        name = name_asked(item)
+        if name is not None and item.get_closest_marker("fairness") and not isinstance(item, FairnessItem):
+            item.add_marker(pytest.mark.fairness(target=name))
+
+    def parts(self, path: Path, file: pytest.Collector) -> list[ProbeItem]:
+        """The audit items of a probe file, for each of several targets.
+
+        Args:
+            path: the file.
+            file: its node, to see whether a conftest says who is asked, which goes before the settings.
 
         Raises:
             ProbeError: the file has faults, or its name is taken.
@@ -122,19 +159,38 @@ class FairnessSession:
                 f"{self._relative(path)}: there is a probe named {probe.name!r} already, {self._relative(other)}. "
                 f"Give one of them another `name:`, as baselines are kept by name."
             )
-        return items_of(probe, self.run.settings.trials)
+        return self._of_file(probe, named=not is_overridden(file))
+
+    def _of_file(self, probe: Probe, *, named: bool = True) -> list[ProbeItem]:
+        parts = items_of(probe, self.run.settings.trials)
+        targets = self.run.settings.targets
+        if not targets or not named or probe.responses is not None:
+            return parts
+        # One item after the other, so that all targets are busy from the beginning.
+        return [part.of(name) for part in parts for name in targets]
 
     # What an item goes through
 
     def measure(self, item: FairnessItem) -> tuple[Measured, Before]:
         """Ask for what all items of the same target need, wait for what this one needs, measure and compare it."""
-        definition = item.target_fixture
+        try:
+            return self._measure(item)
+        except NotMeasurable as error:
+            if not error.unusable:
+                raise
+            raise NotMeasurable(f"{error} To read them: {self._export(item.path)}") from error
+        except BaselineError as error:
+            raise BaselineError(f"{error} To make one: {self._accept(item.nodeid.partition('::')[0])}") from error
+
+    def _measure(self, item: FairnessItem) -> tuple[Measured, Before]:
+        asked = item.asked
         item.part.require()
-        if definition is None:
+        if asked is None:
             return self.run.look(item.part, None, rebaseline=self._rebaseline)
-        if definition not in self._planned:
-            self._plan(item.session.items, definition, item.funcargs[definition.argname])
-        target = self._targets[definition]
+        if asked not in self._planned:
+            value = None if isinstance(asked, str) else item.funcargs[asked.argname]
+            self._plan(item.session.items, asked, value)
+        target = self._targets[asked]
         with self._progress.shown(self.run.engine(target).progress):
             measured, before = self.run.look(item.part, target, rebaseline=self._rebaseline)
             return variants.beside(self.run, measured, target), before
@@ -151,17 +207,26 @@ class FairnessSession:
         Raises:
             Unfair: the verdict is a failure.
         """
-        command = ["pytest", "--fairness-rebaseline", *self._accept_options, item.nodeid]
-        result = judge(measured, before, item.nodeid, shlex.join(command))
+        result = judge(measured, before, item.nodeid, self._accept(item.nodeid))
         more: dict[str, Json] = {"siblings": siblings}
         if self._rebaseline and before.entry is not None:
             rows = [[dict(row.labels), row.trial, row.text, row.judged] for row in measured.rows]
             more |= {"entry": before.entry.to_json(), "answers": self.run.store.put_answer_set(rows)}
-        self.keep(item, result, measured.target, **more)
+        self.keep(item, result, measured.part, measured.target, **more)
         failing = ["failed", "inconclusive"] if self.run.settings.inconclusive == "fail" else ["failed"]
         if result.verdict.name.outcome in failing:
             raise Unfair(result.verdict.reason, failure_text(result.to_json()))
         return result
+
+    def _accept(self, nodeid: str) -> str:
+        return shlex.join(self._accepting([nodeid]) or ())
+
+    def _export(self, path: Path) -> str:
+        here, store = self.config.invocation_params.dir, self.run.settings.store
+        command = ["python", "-m", "pytest_fairness", "export", os.path.relpath(path, here)]
+        if store != here / RunSettings(here).store:
+            command += ["--store", os.path.relpath(store, here)]
+        return shlex.join(command)
 
     def check(self, item: pytest.Item, measured: Measured) -> ItemResult:
         """The verdict on what a Python test measured.
@@ -170,7 +235,7 @@ class FairnessSession:
             Unfair: the verdict is a failure.
             FairnessError: the name is another's, or the baseline cannot be read.
         """
-        name, part = measured.part.probe.name, measured.part
+        part, name = measured.part, measured.part.probe.name
         if name in self._probes:
             raise FairnessError(
                 f"fairness_check: {name!r} is the name of the probe {self._relative(self._probes[name])}."
@@ -182,22 +247,41 @@ class FairnessSession:
             )
         return self.judge(item, measured, self.before(measured))
 
-    def keep(self, item: pytest.Item, result: ItemResult, target: str | None, **more: Json) -> None:
+    def keep(self, item: pytest.Item, result: ItemResult, part: ProbeItem, target: str | None, **more: Json) -> None:
         """Have a result travel on the item's report."""
-        item.stash.setdefault(RECORDS, []).append(_record(result, target, **more))
+        item.stash.setdefault(RECORDS, []).append(_record(result, part, target, **more))
         # The checks of one Python test must be told apart.
         prefix = "" if isinstance(item, FairnessItem) else f"{result.probe} {result.id} "
         item.user_properties += [(prefix + name, value) for name, value in junit.properties(result.to_json())]
 
     # Asking
 
-    def open_target(self) -> Target | None:
-        """Whom the settings name; nobody where nothing is going to be asked."""
-        return None if self.config.getoption("setuponly", False) else self.run.open_target()
+    def open_target(self, name: str | None = None) -> Target | None:
+        """Whom the settings name; nobody where nothing is going to be asked.
+
+        Args:
+            name: which one of several targets.
+
+        Raises:
+            TargetError: there are several, and no name.
+        """
+        if self.config.getoption("setuponly", False):
+            return None
+        targets = self.run.settings.targets
+        name = name if name in targets else None
+        if targets and name is None:
+            raise TargetError(
+                f"{TARGET_FIXTURE}: there are several targets ({', '.join(targets)}), and only tests that take one of "
+                f"the fixtures {', '.join(sorted(ASKING))} as an argument are run for each of them."
+            )
+        return self.run.open_target(name)
 
     def target_for(self, request: pytest.FixtureRequest) -> Target:
         """Whom a Python test asks: what `fairness_target` is where the test stands."""
         definition, value = active_target(request)
+        name = name_asked(request.node)
+        if name is not None:
+            return self.run.open_target(name)
         return self._targets.get(definition) or self._adopt(definition, value)
 
     def ask(self, target: Target, requests: Sequence[Request]) -> list[Response | FairnessError]:
@@ -205,14 +289,17 @@ class FairnessSession:
         with self._progress.shown(self.run.engine(target).progress):
             return self.run.ask(target, requests)
 
-    def _plan(self, items: list[pytest.Item], definition: FixtureDef[Any], value: object) -> None:
-        target = self._targets.get(definition) or self._adopt(definition, value)
-        peers = (item for item in items if isinstance(item, FairnessItem) and item.target_fixture is definition)
+    def _plan(self, items: list[pytest.Item], asked: FixtureDef[Any] | str, value: object) -> None:
+        if isinstance(asked, str):
+            target = self._targets[asked] = self.run.open_target(asked)
+        else:
+            target = self._targets.get(asked) or self._adopt(asked, value)
+        peers = (item for item in items if isinstance(item, FairnessItem) and item.asked == asked)
         due = (item for item in peers if item.get_closest_marker("skip") is None and item.part.measurable)
         looks = (item.part.looks[-1 if self._rebaseline else 0] for item in due)
         own_first = self.run.settings.max_requests is not None
         self.run.plan(target, variants.requests(looks, own_first=own_first))
-        self._planned.add(definition)
+        self._planned.add(asked)
 
     def _adopt(self, definition: FixtureDef[Any], value: object) -> Target:
         code = getattr(inspect.unwrap(definition.func), "__code__", None)
@@ -242,7 +329,7 @@ class FairnessSession:
         error = call.excinfo.value if call.excinfo else None
         erred = None if isinstance(error, EXPECTED) else error
         if isinstance(item, FairnessItem) and call.when == "setup" and erred:
-            self.keep(item, unjudged(item.part, erred, item.nodeid), None, siblings=item.siblings)
+            self.keep(item, unjudged(item.part, erred, item.nodeid), item.part, None, siblings=item.siblings)
         report = yield
         # Of a time limit's failure too a probe item has no code of the user's to show.
         ours = (FairnessError, pytest.fail.Exception) if isinstance(item, FairnessItem) else (FairnessError, Unfair)
@@ -272,10 +359,11 @@ class FairnessSession:
         path = self.config.rootpath / file
         if path.suffix.lower() not in PROBE_SUFFIXES:
             return
-        for part in items_of(self.run.load(path), self.run.settings.trials):
+        probe = self.run.load(path)
+        for part in [*self._of_file(probe), *self._of_file(probe, named=False)]:
             if part.id == name:
                 result = unjudged(part, FairnessError("the worker that measured it crashed"), crashitem)
-                vars(report).update(fairness=[_record(result, None)])
+                vars(report).update(fairness=[_record(result, part, None)])
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self) -> None:
@@ -291,9 +379,11 @@ class FairnessSession:
         self.run.close()
 
 
-def _record(result: ItemResult, target: str | None, **more: Json) -> dict[str, Json]:
+def _record(result: ItemResult, part: ProbeItem, target: str | None, **more: Json) -> dict[str, Json]:
     # Through JSON and UTF-8 once: what does not survive these ends the run of an xdist worker.
-    text = json.dumps({"result": result.to_plain(), "target": target, **more}, ensure_ascii=False)
+    text = json.dumps(
+        {"result": result.to_plain(), "baseline": part.baseline, "target": target, **more}, ensure_ascii=False
+    )
     record: dict[str, Json] = json.loads(text.encode("utf-8", "replace"))
     return record
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
 DEFAULT_TARGET = "local"
+DEFAULT_HTTP_BODY = '{"prompt": "{prompt}"}'
+DEFAULT_HTTP_ANSWER = "$.answer"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,10 +32,14 @@ class RunSettings:
 
     Attributes:
         root: pytest's rootdir, or the current folder outside pytest.
-        target: who is audited, as the user named it.
+        target: who is audited, as the user named it; of several targets the first.
+        targets: several targets by the names that users gave them; empty where the one target has no name.
         base_url: endpoint of an `openai:` target, or `None` for OpenAI's own.
         judge: target of the judge model, or `None` where none is named.
         judge_base_url: endpoint of an `openai:` judge; `None` for that of the target.
+        http_body: what an `http` target is sent: JSON with placeholders.
+        http_answer: where its answer is: a JSONPath.
+        http_headers: lines `Name: value` that it is sent, with `${NAME}` for what is in the environment.
         target_version: names the version of a `python:` or `http` target, so that its answers are reused.
         concurrency: most requests in flight, all processes together.
         trials: overrides every probe's `trials`.
@@ -53,9 +60,13 @@ class RunSettings:
 
     root: Path
     target: str = DEFAULT_TARGET
+    targets: Mapping[str, str] = field(default_factory=dict)
     base_url: str | None = None
     judge: str | None = None
     judge_base_url: str | None = None
+    http_body: str = DEFAULT_HTTP_BODY
+    http_answer: str = DEFAULT_HTTP_ANSWER
+    http_headers: tuple[str, ...] = ()
     target_version: str | None = None
     concurrency: int = 16
     trials: int | None = None

@@ -82,10 +82,13 @@ class ChatServer:
         script: replies that are given first, in this order, before `answer` is asked.
         bodies: the JSON body of every request, in the order of arrival.
         keys: the `Authorization` header of every request.
+        heads: all headers of every request, by lower-case name.
         echo: body -> tokens, for `POST …/completions`; without it there is no such page.
         most_in_flight: the largest number of requests that were being answered at one time.
         connections: how many connections were opened.
     """
+
+    path, key_header = "/chat/completions", "authorization"
 
     def __init__(
         self,
@@ -102,6 +105,7 @@ class ChatServer:
         self.script = list(script)
         self.bodies: list[Body] = []
         self.keys: list[str | None] = []
+        self.heads: list[dict[str, str]] = []
         self.most_in_flight = 0
         self.in_flight = 0
         self.connections = 0
@@ -110,6 +114,14 @@ class ChatServer:
         self._ready = threading.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread = threading.Thread(target=lambda: asyncio.run(self._serve()), name="chat-server", daemon=True)
+
+    def answered(self, reply: Reply, body: Body) -> bytes:
+        """The body of a good answer."""
+        return _completion(reply, body)
+
+    def refused(self, status: int, text: str) -> bytes:
+        """The body of an error."""
+        return _error(status, text)
 
     @property
     def url(self) -> str:
@@ -174,13 +186,14 @@ class ChatServer:
             stats = {"count": self.count, "distinct": len(self.questions), "most_in_flight": self.most_in_flight}
             writer.write(_http(200, json.dumps(stats).encode()))
             return True
-        chat = path.endswith("/chat/completions")
+        chat = path.endswith(self.path)
         if method != "POST" or not (chat or (self.echo is not None and path.endswith("/completions"))):
             writer.write(_http(404, _error(404, f"no such page: {path}")))
             return True
         body = json.loads(content)
         self.bodies.append(body)
-        self.keys.append(headers.get("authorization"))
+        self.keys.append(headers.get(self.key_header))
+        self.heads.append(headers)
         self.in_flight += 1
         self.most_in_flight = max(self.most_in_flight, self.in_flight)
         try:
@@ -207,9 +220,9 @@ class ChatServer:
         if reply.raw is not None:
             content = reply.raw
         elif reply.status == 200:
-            content = _completion(reply, body)
+            content = self.answered(reply, body)
         else:
-            content = _error(reply.status, str(reply.text))
+            content = self.refused(reply.status, str(reply.text))
         message = _http(reply.status, content, reply.headers)
         if reply.broken == "half":
             writer.write(message[: -len(content) // 2])

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tomllib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -16,6 +16,7 @@ import pytest
 from ruamel.yaml import YAML
 
 from pytest_fairness import probe
+from pytest_fairness.__main__ import main
 from pytest_fairness.audit import registry
 from pytest_fairness.baseline import files
 from pytest_fairness.errors import ProbeError
@@ -24,6 +25,7 @@ from tests.servers import Body, ChatServer, Messages, echo_by_words
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", ROOT / "SECURITY.md", *sorted((ROOT / "docs").glob("*.md"))]
 README, GUIDE, CI = ROOT / "README.md", ROOT / "docs" / "guide.md", ROOT / "docs" / "ci.md"
+TUTORIAL = ROOT / "docs" / "tutorial.md"
 
 
 @dataclass(frozen=True)
@@ -141,7 +143,14 @@ def test_ci_runs_the_command_of_the_readme() -> None:
 
 # Every other command
 
-HARMLESS = ("python3.11 -m venv", ".venv/bin/pip install", "pip install", "git add ", "jq ")
+HARMLESS = (
+    "python3.11 -m venv",
+    "source .venv/bin/activate",
+    ".venv/bin/pip install",
+    "pip install",
+    "git add ",
+    "jq ",
+)
 """Beginnings of commands that are run elsewhere, or that need programs which are not part of this project."""
 
 PRODUCTS = """\
@@ -239,7 +248,12 @@ def noise(seed: str) -> str:
     return " ".join(WORDS[byte % len(WORDS)] for byte in digest)
 
 
-WALKED = [page for page in PAGES if any(block.page == page and block.language == "bash" for block in BLOCKS)]
+WALKED = [
+    page
+    for page in PAGES
+    # The tutorial is walked to the letter, by a test of its own.
+    if page != TUTORIAL and any(block.page == page and block.language == "bash" for block in BLOCKS)
+]
 
 
 @pytest.mark.timeout(300)
@@ -277,3 +291,34 @@ def test_options_and_settings_exist(page: Path, pytestconfig: pytest.Config) -> 
         pytestconfig.getoption(option.strip("-").replace("-", "_"))
     for setting in set(re.findall(r"`(fairness_[a-z_]+)[ `=]", text)) - FIXTURES:
         pytestconfig.getini(setting)
+
+
+def pages_of(nav: Sequence[object]) -> Iterator[str]:
+    for entry in nav:
+        if isinstance(entry, str):
+            yield entry
+        elif isinstance(entry, dict):
+            for part in entry.values():
+                yield from pages_of([part] if isinstance(part, str) else part)
+
+
+def test_every_page_is_in_the_navigation_and_reached_from_the_readme() -> None:
+    pages = {page.name for page in (ROOT / "docs").glob("*.md")}
+    site = tomllib.loads((ROOT / "zensical.toml").read_text("utf-8"))["project"]
+    named = list(pages_of(site["nav"]))
+    assert sorted(named) == sorted(pages)
+    linked = re.findall(r"\]\(docs/(\w+\.md)", README.read_text("utf-8"))
+    # Its own first page says on the site what the readme says here.
+    assert pages - set(linked) == {"index.md"}
+
+
+def test_the_workflows_that_a_page_shows_are_those_that_init_writes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "requirements-test.txt").write_text("pytest-xdist\n")
+    assert main(["init"]) == 0
+    shown = [block for block in BLOCKS if block.page == CI and str(block.title).startswith((".github/", ".gitlab/"))]
+    assert len(shown) == 2
+    for block in shown:
+        assert (tmp_path / str(block.title)).read_text("utf-8") == block.text

@@ -156,7 +156,8 @@ def test_a_faulty_probe_stops_all_workers(project: Project) -> None:
 @pytest.mark.skipif(find_spec("xllamacpp") is None, reason="the runner of the embedded model is not installed")
 @pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="what a process has loaded is seen on Linux only")
 @pytest.mark.timeout(300)
-def test_the_embedded_model_is_served_once_to_all_workers(project: Project) -> None:
+@pytest.mark.parametrize("targets", [["local"], ["own=python:app:polite", "small=local", "again=local"]])
+def test_the_embedded_model_is_served_once_to_all_workers(project: Project, targets: list[str]) -> None:
     project.probe(
         text=PROBE.replace("trials: 10", "trials: 8").replace("[Kim, Lou]", "[Kim]") + "sampling: {max_tokens: 3}\n"
     )
@@ -168,7 +169,8 @@ def test_the_embedded_model_is_served_once_to_all_workers(project: Project) -> N
         "        file.write(open('/proc/self/maps').read())\n",
     )
     project.write("test_own.py", "def test_a(llm_client):\n    assert llm_client.complete('Hello', max_tokens=3)\n")
-    result = project.run_apart("--fairness", "--dist", "each", *TWO, target="local", timeout=250)
+    named = [word for target in targets for word in ("--fairness-target", target)]
+    result = project.run_apart("--fairness", "--dist", "each", *TWO, *named, target=None, timeout=250)
     assert result.parseoutcomes().get("errors", 0) == 0, result.stdout.str()
     holders = [path.stem for path in project.path.glob("*.maps") if ".gguf" in path.read_text()]
     assert holders == ["controller"]

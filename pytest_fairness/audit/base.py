@@ -38,6 +38,7 @@ class AuditItem(Generic[SettingsT]):
         settings: the audit's settings in this probe.
         level: one-sided level of its tests, min(0.01, alpha / number of the probe's items).
         seed: text from which all its resampling is seeded; the same in every run.
+        target: the name of the one of several targets that is asked; `None` where targets have no names.
     """
 
     audit: str
@@ -46,11 +47,13 @@ class AuditItem(Generic[SettingsT]):
     settings: SettingsT
     level: float = 0.01
     seed: str = ""
+    target: str | None = None
 
     @property
     def id(self) -> str:
-        """`svm[race=Black]`, or `svm` where there is no subject."""
-        return self.audit if self.subject is None else f"{self.audit}[{self.subject}]"
+        """`svm[race=Black]`, or `svm` where there is no subject; `svm@small` of a target that has a name."""
+        name = self.audit if self.subject is None else f"{self.audit}[{self.subject}]"
+        return name if self.target is None else f"{name}@{self.target}"
 
 
 @dataclass(frozen=True)

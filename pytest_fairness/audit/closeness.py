@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import product
 from typing import Any
@@ -42,38 +43,63 @@ def to_neutral(
 
     Each draw is compared with each neutral draw, and the similarities are averaged.
     """
-    lists = Lists.of(probe, answers)
-    neutral, conditioned = neutral_draws(probe, lists, attribute), lists.of_group(attribute)
-    conditioned = [draw for draw in conditioned if draw.value in values]
-    pairs: Pairs = {}
-    for draw, other in matched(conditioned, neutral):
-        pairs.setdefault((draw.entity, draw.value), []).append((draw, other))
+    trials = 1 + max((each.trial for each in answers if _asked(each, attribute)), default=0)
     groups = (*values, NEUTRAL)
-    every = [*conditioned, *neutral]
-    return Matrix.averaged(
+    parts: list[Matrix] = []
+    floors: dict[str, float] = {}
+    refused, unasked = Counter(dict.fromkeys(groups, 0)), Counter(dict.fromkeys(values, 0))
+    merged: list[dict[str, str]] = []
+    for lists in Lists.parts(probe, answers):
+        neutral = meant_neutral(probe, lists.of_group(NEUTRAL), trials)
+        conditioned = [draw for draw in lists.of_group(attribute) if draw.value in values]
+        pairs: Pairs = {}
+        for draw, other in matched(conditioned, neutral):
+            pairs.setdefault((draw.entity, draw.value), []).append((draw, other))
+        every = [*conditioned, *neutral]
+        floors |= likeness(probe, settings, neutral)
+        refused.update(count(every, groups, Status.REFUSED))
+        unasked.update(indirect(every, values))
+        merged += lists.merge_details()
+        parts.append(
+            Matrix.averaged(
+                values,
+                compared(probe, settings, pairs),
+                entities=tuple(sorted({draw.entity for draw in every})),
+                domains=lists.domains,
+                n=count(every, groups, Status.OK),
+                missing=count(every, groups, *MISSING),
+                details={},
+            )
+        )
+    return Matrix.joined(
         values,
-        compared(probe, settings, pairs),
-        entities=tuple(sorted({draw.entity for draw in every})),
-        domains=lists.domains,
-        n=count(every, groups, Status.OK),
-        missing=count(every, groups, *MISSING),
+        groups,
+        parts,
         details={
             "measure": settings.similarity,
             "variant": settings.variant,
-            "noise_floor": noise_floor(probe, settings, neutral),
-            "refused": count(every, groups, Status.REFUSED),
-            "indirect": indirect(every, values),
-            "merged": lists.merge_details(),
+            "noise_floor": mean_floor(floors),
+            "refused": dict(refused),
+            "indirect": dict(unasked) if any(unasked.values()) else {},
+            "merged": merged,
         },
     )
 
 
+def _asked(answer: Answer, attribute: str) -> bool:
+    return answer.labels["attribute"] == attribute and not answer.labels.get("perturbation")
+
+
 def neutral_draws(probe: Probe, lists: Lists, attribute: str, perturbation: str = "") -> list[Draw]:
     """The neutral draws that the probe means for comparison: what `uncertainty` asks besides changes nothing here."""
-    neutral = lists.of_group(NEUTRAL, perturbation)
+    trials = max((draw.trial + 1 for draw in lists.of_group(attribute, perturbation)), default=1)
+    return meant_neutral(probe, lists.of_group(NEUTRAL, perturbation), trials)
+
+
+def meant_neutral(probe: Probe, neutral: list[Draw], trials: int) -> list[Draw]:
+    """Of the neutral draws those that are compared with `trials` draws of an attribute."""
     if probe.responses is not None:
         return neutral
-    trials = max((draw.trial + 1 for draw in lists.of_group(attribute, perturbation)), default=1)
     return [draw for draw in neutral if draw.trial < max(probe.neutral_trials, trials)]
 
 
@@ -103,6 +129,18 @@ def compared(probe: Probe, settings: SimilaritySettings, pairs: Pairs) -> dict[t
 
 def noise_floor(probe: Probe, settings: SimilaritySettings, neutral: Sequence[Draw]) -> dict[str, Json] | None:
     """Similarity of neutral draws to each other, the most a conditioned list could reach; `None` of single ones."""
+    return mean_floor(likeness(probe, settings, neutral))
+
+
+def mean_floor(likenesses: Mapping[str, float]) -> dict[str, Json] | None:
+    """The mean over entities, and how many there are."""
+    if not likenesses:
+        return None
+    return {"mean": sum(likenesses.values()) / len(likenesses), "entities": len(likenesses)}
+
+
+def likeness(probe: Probe, settings: SimilaritySettings, neutral: Sequence[Draw]) -> dict[str, float]:
+    """Mean similarity of each entity's neutral draws to each other, where it has several."""
     pairs: Pairs = {}
     by_entity: dict[str, list[Draw]] = {}
     for draw in neutral:
@@ -112,10 +150,7 @@ def noise_floor(probe: Probe, settings: SimilaritySettings, neutral: Sequence[Dr
         if len(draws) > 1:
             # Both ways, as not every measure is symmetric.
             pairs[entity, ""] = [(one, other) for one, other in product(draws, draws) if one is not other]
-    if not pairs:
-        return None
-    means = {entity: sum(found) / len(found) for (entity, _), found in compared(probe, settings, pairs).items()}
-    return {"mean": sum(means.values()) / len(means), "entities": len(means)}
+    return {entity: sum(found) / len(found) for (entity, _), found in compared(probe, settings, pairs).items()}
 
 
 def indirect(draws: Sequence[Draw], values: Sequence[str]) -> dict[str, int]:

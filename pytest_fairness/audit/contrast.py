@@ -202,12 +202,10 @@ def require(groups: Groups) -> None:
         if sum(groups.count(status).values())
     )
     have = ", ".join(f"{n} for {name}" for name, n in short.items())
-    cure = (
-        f"of {asked} answers {reasons}: look at them with `python -m pytest_fairness export`"
-        if reasons
-        else "raise `trials` or add rows"
+    cure = f"of {asked} answers {reasons}" if reasons else "raise `trials` or add rows"
+    raise NotMeasurable(
+        f"only {have} usable answers, {MINIMUM_DOCUMENTS} a group are needed; {cure}.", unusable=bool(reasons)
     )
-    raise NotMeasurable(f"only {have} usable answers, {MINIMUM_DOCUMENTS} a group are needed; {cure}")
 
 
 def anonymizer(probe: Probe) -> Anonymizer:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import chain, islice
 
 from pytest_fairness.audit.base import Probe
 from pytest_fairness.records import Answer, Status
@@ -36,7 +37,11 @@ def normalized(item: str) -> str:
     return _ARTICLE.sub("", " ".join(words.split())) or " ".join(folded.split())
 
 
-@dataclass(frozen=True)
+ENTITIES_AT_ONCE = 2000
+"""Entities whose lists are in memory together, where each is measured by itself."""
+
+
+@dataclass(frozen=True, slots=True)
 class Draw:
     """One list as it was drawn.
 
@@ -70,7 +75,7 @@ class Draw:
         return NEUTRAL if self.attribute == NEUTRAL else self.value
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Merge:
     """A title that was taken for another one of the same entity."""
 
@@ -118,6 +123,16 @@ class Lists:
         if probe.fuzzy is not None:
             draws, merges = _merged(draws, probe.fuzzy)
         return cls(tuple(draws), domains, tuple(merges))
+
+    @classmethod
+    def parts(cls, probe: Probe, answers: Iterable[Answer]) -> Iterator[Lists]:
+        """The same lists some entities at a time, in the entities' order, so that there need not be room for all."""
+        by_entity: dict[str, list[Answer]] = {}
+        for answer in answers:
+            by_entity.setdefault(answer.labels["entity"], []).append(answer)
+        rest = iter(sorted(by_entity))
+        while entities := list(islice(rest, ENTITIES_AT_ONCE)):
+            yield cls.of(probe, chain.from_iterable(by_entity[entity] for entity in entities))
 
     @property
     def entities(self) -> tuple[str, ...]:

@@ -42,3 +42,18 @@ class Matrix(UnitTable):
                 if found:
                     rows[row, column] = sum(found) / len(found)
         return cls(entities, tuple(values), rows, n, missing, details, domains=domains)
+
+    @classmethod
+    def joined(
+        cls, values: Sequence[str], groups: Sequence[str], parts: Sequence[Matrix], details: Mapping[str, Json]
+    ) -> Matrix:
+        """Of parts with different entities, in their order; `n` and `missing` are those of all of them, by group."""
+        return cls(
+            tuple(entity for part in parts for entity in part.units),
+            tuple(values),
+            np.concatenate([np.empty((0, len(values))), *(part.rows for part in parts)]),
+            {group: sum(part.n[group] for part in parts) for group in groups},
+            {group: sum(part.missing[group] for part in parts) for group in groups},
+            details,
+            domains={entity: domain for part in parts for entity, domain in part.domains.items()},
+        )

@@ -119,12 +119,10 @@ class UnitAudit(Audit[SettingsT]):
         lost = ", ".join(
             f"{count} of {count + table.n.get(name, 0)} for {name}" for name, count in table.missing.items() if count
         )
-        cure = (
-            f"answers are missing: {lost}; look at them with `python -m pytest_fairness export`"
-            if lost
-            else f"more {self.counted} are needed"
+        cure = f"answers are missing: {lost}" if lost else f"more {self.counted} are needed"
+        raise NotMeasurable(
+            f"only {complete} {self.counted} {self.usable}, {MINIMUM_UNITS} are needed; {cure}.", unusable=bool(lost)
         )
-        raise NotMeasurable(f"only {complete} {self.counted} {self.usable}, {MINIMUM_UNITS} are needed; {cure}")
 
     def error_floor(self, table: UnitTable) -> float:
         """Standard error that is never undercut, however alike all units are."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import shlex
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -158,8 +159,8 @@ def damaged(path: Path, fault: str, line: int | None = None) -> BaselineError:
     """The error for a file that is there but is not what was written, with the cure."""
     place = path if line is None else f"{path}:{line}"
     return BaselineError(
-        f"{place}: {fault}. Restore it with `git checkout -- {path}`, or delete it and run "
-        f"`pytest --fairness-rebaseline`."
+        f"{place}: {fault}. Restore it with `git checkout -- {shlex.quote(str(path))}`, or delete it and make a new "
+        f"one with --fairness-rebaseline."
     )
 
 

@@ -159,7 +159,8 @@ class Baseline:
         if generation not in self.generations:
             raise BaselineError(
                 f"{self.answers_path}: holds no answers of generation {generation}, which {self.summary_path.name} "
-                f"names. Take both files from one commit, or delete both and run `pytest --fairness-rebaseline`."
+                f"names. Take both files from one commit, or delete both and make new ones with "
+                f"--fairness-rebaseline."
             )
         return list(self.generations[generation])
 

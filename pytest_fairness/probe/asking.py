@@ -20,7 +20,7 @@ def prompts(probe: Probe, trials: int | None = None) -> list[Prompt]:
     Returns:
         Prompts in the order in which they are asked; identical questions of one cell differ only by their trial.
     """
-    return probe.questions(trials)
+    return list(probe.questions(trials))
 
 
 def follow_ups(probe: Probe, answers: Sequence[Answer]) -> list[Prompt]:

@@ -22,6 +22,8 @@ def next_cells(
         indirect: attribute and value of those that have indirect words.
     """
     wanted: list[tuple[dict[str, str], int]] = []
+    if not requery and not indirect:
+        return wanted
     for attempts in _cells(answers).values():
         current = [answer for answer in attempts if answer.labels.get("form") == "indirect"]
         first = attempts[0]

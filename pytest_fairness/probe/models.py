@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Self
 
@@ -238,7 +239,7 @@ class Probe(ProbeModel):
         """The folder that paths in messages are relative to."""
         return self._loaded.root
 
-    @property
+    @cached_property
     def sampling(self) -> records.Sampling:
         """How answers are drawn; the seed is that of the first trial."""
         return records.Sampling(**self.sampling_settings.model_dump())
@@ -321,7 +322,7 @@ class Probe(ProbeModel):
             yield Fault(place, "a probe of this kind has one prompt, and so have its variants")
 
     @abstractmethod
-    def questions(self, trials: int | None = None) -> list[Prompt]:
+    def questions(self, trials: int | None = None) -> Iterable[Prompt]:
         """Every prompt that the probe asks, in the order in which it asks."""
 
     @abstractmethod

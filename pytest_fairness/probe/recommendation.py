@@ -140,6 +140,10 @@ class RecommendationProbe(Probe):
                 wordings[name] = Wording(prompt, neutral, words)
         return wordings
 
+    @cached_property
+    def _system(self) -> str | None:
+        return next(iter(texts(self.system)), None)
+
     def _texts(self, plain: Mapping[str, Attribute]) -> dict[str, tuple[str, ...]]:
         combined = [values.crossed([plain[name] for name in names]) for names in self.cross]
         return {
@@ -166,11 +170,11 @@ class RecommendationProbe(Probe):
             return [how.template(text).to_json() for text in (clean.prompt, clean.neutral)]
         return [how.value(text).to_json() for texts_ in clean.texts.values() for text in texts_]
 
-    def questions(self, trials: int | None = None) -> list[Prompt]:
+    def questions(self, trials: int | None = None) -> Iterator[Prompt]:
         """Entity by entity: the neutral lists, then those of each attribute's values, then the perturbed ones."""
-        if self.responses is not None:
-            return []
-        return [self.question(labels, trial) for labels, count in self._cells(trials) for trial in range(count)]
+        for labels, count in self._cells(trials) if self.responses is None else ():
+            text = self._text(labels)
+            yield from (self._prompt(text, labels, trial) for trial in range(count))
 
     def stages(self) -> list[Stage]:
         """Trials and entities may both grow; the one that has reached its end waits for the other."""
@@ -220,6 +224,9 @@ class RecommendationProbe(Probe):
             labels: `entity`, `attribute`, `value`, and where they apply `domain`, `perturbation`, `form`, `requery`.
             trial: number of the draw.
         """
+        return self._prompt(self._text(labels), labels, trial)
+
+    def _text(self, labels: Mapping[str, str]) -> str:
         wording = self._wordings[labels.get("perturbation")]
         words = {"entity": labels["entity"], "k": str(self.k)}
         text = wording.neutral
@@ -229,11 +236,12 @@ class RecommendationProbe(Probe):
             indirect = attribute.values[place].indirect if labels.get("form") == "indirect" else None
             words["value"] = wording.texts[attribute.name][place] if indirect is None else indirect
             text = wording.prompt
+        return template.fill(text, words)
+
+    def _prompt(self, text: str, labels: Mapping[str, str], trial: int) -> Prompt:
         # A list that is asked for again is a further draw, beyond all those that a probe can ask for.
         draw = trial + MAX_TRIALS * int(labels.get("requery", "0"))
-        system = next(iter(texts(self.system)), None)
-        filled = template.fill(text, words)
-        return Prompt(Request(filled, system, self.sampling.for_trial(draw), draw, "titles"), labels, trial)
+        return Prompt(Request(text, self._system, self.sampling.for_trial(draw), draw, "titles"), labels, trial)
 
     def follow_ups(self, answers: Sequence[Answer]) -> list[Prompt]:
         """Short lists asked again up to `requery` times, and values that were refused in their indirect words."""

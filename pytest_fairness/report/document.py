@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 
 from pytest_fairness.records import ItemResult, Json, without_nonfinite
+from pytest_fairness.report.order import target_of
 from pytest_fairness.report.suggestions import suggestions
 
 SCHEMA_VERSION = 1
@@ -24,6 +25,7 @@ def document(
     started: float | str,
     seconds: float,
     requests: Mapping[str, float | None],
+    targets: Mapping[str, str] | None = None,
 ) -> dict[str, Json]:
     """The report of one run; equal results give an equal report, whatever their order.
 
@@ -34,6 +36,7 @@ def document(
         started: when the run began, in seconds since the epoch or as ISO 8601 in UTC.
         seconds: how long the run took.
         requests: counts by the names in `REQUEST_COUNTS`; a name that is missing counts as 0.
+        targets: who was audited by the names that users gave them, where they did.
     """
     ordered = sorted(results, key=lambda result: (result.nodeid, result.probe, result.id))
     if not isinstance(started, str):
@@ -51,6 +54,7 @@ def document(
             "by_probe": _counts_by(ordered, lambda result: result.probe),
             "by_audit": _counts_by(ordered, lambda result: result.audit),
             "by_category": _counts_by(ordered, lambda result: result.category),
+            **({"by_target": _by_target(ordered, targets)} if targets else {}),
         },
         "items": [_item(result) for result in ordered],
     }
@@ -61,6 +65,18 @@ def _item(result: ItemResult) -> dict[str, Json]:
     if (found := suggestions(item, result.system)) is not None:
         item["details"]["suggestions"] = found
     return item
+
+
+def _by_target(results: Sequence[ItemResult], targets: Mapping[str, str]) -> dict[str, Json]:
+    own = {name: [result for result in results if target_of(result.id) == name] for name in targets}
+    return {
+        name: {
+            "target": targets[name],
+            **_counts(own[name]),
+            "by_audit": _counts_by(own[name], lambda result: result.audit),
+        }
+        for name in sorted(targets)
+    }
 
 
 def _counts(results: Sequence[ItemResult]) -> dict[str, Json]:

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from pytest_fairness.records import Json
 from pytest_fairness.report.order import Item, mappings, sides
+from pytest_fairness.report.pasting import reason_lines
 from pytest_fairness.report.text import number, printable, wrap
 
 SHOWN_WORDS = 8
@@ -24,7 +25,7 @@ def failure_text(item: Item, width: int = 80) -> str:
         item: an item of the report document.
         width: columns.
     """
-    return "\n".join([*wrap(printable(item["reason"]), width, hanging="  "), *evidence(item, width)])
+    return "\n".join([*reason_lines(item["reason"], width), *evidence(item, width)])
 
 
 def evidence(item: Item, width: int) -> list[str]:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 
 from pytest_fairness.records import Json
-from pytest_fairness.report import variants
+from pytest_fairness.report import targets, variants
 from pytest_fairness.report.drivers import driven_by
 from pytest_fairness.report.order import Item, outcome, rank, reason
 from pytest_fairness.report.text import escaped as shown
@@ -71,6 +71,15 @@ def report(document: Mapping[str, Json], longest: int = LONGEST) -> str:
         lines = table((*HEAD, "reason"), ([*_cells(item, several), _reason(item)] for item in told))
         text.add_rows(lines, 2)
         text.add("")
+    names, found = targets.against_items(document)
+    if len(names) > 1:
+        lines = ["<details>", "<summary>Targets against audits</summary>", ""]
+        rows = [
+            [escaped(title), *(_in_target(own[name]) if name in own else "" for name in names)] for title, own in found
+        ]
+        rows.append(["", *(targets.passed(document, name) for name in names)])
+        text.add_rows([*lines, *table(["item", *(escaped(f"@{name}") for name in names)], rows)], len(lines) + 2)
+        text.add("", "</details>", "")
     if passed:
         lines = ["<details>", f"<summary>{len(passed)} passed</summary>", ""]
         text.add_rows([*lines, *table(HEAD, (_cells(item, several) for item in passed))], len(lines) + 2)
@@ -169,6 +178,10 @@ def _cells(item: Item, several: bool) -> list[str]:
     baseline = (item["baseline"] or {}).get("value")
     verdict = f"{SIGNS[outcome(item)]} {item['verdict']}"
     return [name, verdict, number(item["value"]), number(baseline), worse_by(item)]
+
+
+def _in_target(item: Item) -> str:
+    return f"{SIGNS[outcome(item)]} {number(item['value'])}"
 
 
 def _reason(item: Item) -> str:

@@ -39,6 +39,13 @@ def reason(item: Item) -> str:
     return text.removeprefix(f"{item['id']}: ")
 
 
+def target_of(name: str) -> str | None:
+    """The name of the target that an item's id ends in, where there are several."""
+    head, at, target = name.rpartition("@")
+    # Labels, which may hold anything, stand in brackets.
+    return target if head and at and "]" not in target else None
+
+
 def sides(item: Item) -> tuple[str, str]:
     """Names of the marked and the unmarked group, as far as the item tells."""
     groups: Sequence[str] = list(item["n"]) or list(item["missing"])

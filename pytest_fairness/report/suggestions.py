@@ -16,8 +16,8 @@ from typing import Literal
 from pytest_fairness.records import Json, VerdictName
 from pytest_fairness.report import variants
 from pytest_fairness.report.order import Item, mappings, sides
-from pytest_fairness.report.paste import plain, variant_yaml
 from pytest_fairness.report.text import number
+from pytest_fairness.report.variant_text import plain, variant_yaml
 
 FAILED = (VerdictName.REGRESSION, VerdictName.OVER_LIMIT)
 """Verdicts for which something is suggested."""

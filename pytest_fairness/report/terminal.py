@@ -5,29 +5,25 @@ Knows no pytest: a line carries the names of pytest's markup, which the plugin h
 
 from __future__ import annotations
 
-import shlex
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
 from pytest_fairness.records import Json, VerdictName
-from pytest_fairness.report import variants
+from pytest_fairness.report import targets, variants
 from pytest_fairness.report.drivers import evidence, failure_text
 from pytest_fairness.report.forecast import money
-from pytest_fairness.report.order import Item, rank
-from pytest_fairness.report.paste import narrowed
-from pytest_fairness.report.text import cut, escaped, number, pad, printable, width_of, wrap
+from pytest_fairness.report.order import Item, rank, target_of
+from pytest_fairness.report.pasting import accept_command, reason_lines, shell_lines
+from pytest_fairness.report.text import cut, escaped, number, pad, printable, width_of
+from pytest_fairness.report.variant_text import narrowed
 
-__all__ = ["Line", "accept_command", "failure_text", "summary"]
+__all__ = ["Line", "failure_text", "summary"]
 
 NARROWEST = 50
 SHOWN_FAILURES = 20
 SHOWN_VARIANTS = 12
-WHOLE_FILE_FROM = 9
-"""So many items of one file to accept are named by their file."""
-
-_ACCEPTABLE = {VerdictName.REGRESSION, VerdictName.STALE_BASELINE, VerdictName.NO_BASELINE}
 _HEADER = ("", "value", "baseline", "worse by [95 %]", "verdict")
 _GAP = "  "
 
@@ -64,38 +60,14 @@ def summary(
         return []
     lines: list[Line] = []
     for probe in sorted({item["probe"] for item in items}):
-        lines += _table([item for item in items if item["probe"] == probe], document["target"], width)
+        lines += _table([item for item in items if item["probe"] == probe], document, width)
+    lines += _targets(document, width)
     lines += _explanations(items, width)
     lines += _variants(items, width)
     lines += _to_try(items, width)
     lines += _counts(document, width, retried)
     lines += _acceptance(items, accept_command(items, options, root), width)
     return lines
-
-
-def accept_command(items: Iterable[Item], options: Sequence[str] = (), root: str = "") -> list[str] | None:
-    """The command that makes what was measured the new baseline of the items that need one, word by word.
-
-    Items that are over their limit are not among them: limits hold for new baselines too. A file with many items to
-    accept is named as a whole, and so is one whose items no terminal can show.
-
-    Args:
-        items: of the report document.
-        options, root: as in `summary`.
-
-    Returns:
-        The words, not quoted; `None` where nothing is to be accepted.
-    """
-    by_file: dict[str, list[str]] = defaultdict(list)
-    for nodeid, file in sorted({(item["nodeid"], _file(item)) for item in items if item["verdict"] in _ACCEPTABLE}):
-        by_file[file].append(nodeid)
-    named = [
-        name
-        for file, nodeids in sorted(by_file.items())
-        for name in ([file] if len(nodeids) >= WHOLE_FILE_FROM or not all(map(str.isprintable, nodeids)) else nodeids)
-    ]
-    folder = f"{root.rstrip('/')}/" if root not in ("", ".") else ""
-    return ["pytest", "--fairness-rebaseline", *options, *(folder + name for name in named)] if named else None
 
 
 def _file(item: Item) -> str:
@@ -116,7 +88,7 @@ def _markup(item: Item) -> dict[str, bool]:
 # The table
 
 
-def _table(items: Sequence[Item], target: str, width: int) -> list[Line]:
+def _table(items: Sequence[Item], document: Mapping[str, Json], width: int) -> list[Line]:
     rows = [_row(item) for item in items]
     columns = [max(width_of(row[column]) for row in [_HEADER, *rows]) for column in range(len(_HEADER))]
     numbers = sum(columns[1:]) + len(_GAP) * (len(columns) - 1)
@@ -131,7 +103,7 @@ def _table(items: Sequence[Item], target: str, width: int) -> list[Line]:
             lines.append(Line(cut(row[0], width), markup))
             row = ("", *row[1:])
         lines.append(Line(_joined(row, columns, width), markup))
-    for text in _other_targets(items, target):
+    for text in _other_targets(items, document):
         lines += _paragraph(text, width)
     return [*lines, Line("")]
 
@@ -153,14 +125,40 @@ def _joined(row: Sequence[str], columns: Sequence[int], width: int) -> str:
     return cut(_GAP.join(cells).rstrip(), width)
 
 
-def _other_targets(items: Sequence[Item], target: str) -> list[str]:
+def _other_targets(items: Sequence[Item], document: Mapping[str, Json]) -> list[str]:
     """A baseline of another target is no mistake, but nobody should overlook it."""
-    others = {(item["baseline"]["target"], item["baseline"]["date"]) for item in items if item["baseline"]}
-    return [
-        printable(f"baseline: {name}, measured {str(date)[:10]}")
-        for name, date in sorted(others, key=str)
-        if name != target
+    named = document["summary"].get("by_target", {})
+    others = set()
+    for item in items:
+        name, baseline = target_of(item["id"]), item["baseline"]
+        now = named[name]["target"] if name in named else document["target"]
+        if baseline and baseline["target"] != now:
+            whose = f"baseline of @{name}" if name in named else "baseline"
+            others.add(f"{whose}: {baseline['target']}, measured {str(baseline['date'])[:10]}")
+    return sorted(map(printable, others))
+
+
+def _targets(document: Mapping[str, Json], width: int) -> list[Line]:
+    """Several targets against all audit items, value and verdict."""
+    names, found = targets.against_items(document)
+    if len(names) < 2 or not found:
+        return []
+    head = ["", *(f"@{name}" for name in names)]
+    rows = [
+        [
+            printable(title),
+            *(f"{number(own[name]['value'])} {own[name]['verdict']}" if name in own else "" for name in names),
+        ]
+        for title, own in found
     ]
+    rows.append(["", *(targets.passed(document, name) for name in names)])
+    columns = [max(width_of(row[column]) for row in [head, *rows]) for column in range(len(head))]
+    columns[0] = max(20, min(columns[0], width - sum(columns[1:]) - len(_GAP) * len(names)))
+    lines = [Line(cut("targets against audits", width), {"bold": True})]
+    for row in [head, *rows]:
+        cells = [pad(cut(cell, size), size) for cell, size in zip(row, columns, strict=True)]
+        lines.append(Line(cut(_GAP.join(cells).rstrip(), width)))
+    return [*lines, Line("")]
 
 
 # What drove it
@@ -198,7 +196,7 @@ def _explanations(items: Sequence[Item], width: int) -> list[Line]:
 
 
 def _paragraph(text: str, width: int, markup: Mapping[str, bool] | None = None) -> list[Line]:
-    return [Line(line, markup or {}) for line in wrap(text, width, hanging="  ")]
+    return [Line(line, markup or {}) for line in reason_lines(text, width)]
 
 
 def _named(item: Item, *, several_probes: bool) -> str:
@@ -272,17 +270,4 @@ def _acceptance(items: Sequence[Item], command: Sequence[str] | None, width: int
     if command is None:
         return lines
     lines.append(Line("To accept what was measured as the new baseline:"))
-    return lines + [Line(line, {"bold": True}) for line in _shell_lines(command, width)]
-
-
-def _shell_lines(command: Sequence[str], width: int) -> list[str]:
-    """A command to paste, broken where the shell joins it again."""
-    lines: list[str] = []
-    for word in (escaped(shlex.quote(word)) for word in command):
-        longer = f"{lines[-1]} {word}" if lines else word
-        # Room for the backslash.
-        if not lines or width_of(longer) <= width - 2:
-            lines[-1:] = [longer]
-        else:
-            lines.append(f"  {word}")
-    return [*(f"{line} \\" for line in lines[:-1]), lines[-1]]
+    return lines + [Line(line, {"bold": True}) for line in shell_lines(command, width)]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import threading
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from itertools import islice
 
 from pytest_fairness.errors import AnswersMissing, FairnessError
 from pytest_fairness.records import Request, Response
@@ -16,6 +17,9 @@ from pytest_fairness.response.store import Store, response_key
 from pytest_fairness.settings import RunSettings
 from pytest_fairness.target.base import Target
 from pytest_fairness.target.text import one_line
+
+AT_ONCE = 40_000
+"""Requests that are planned together: their questions are in memory only until it is known which are recorded."""
 
 
 class Engine:
@@ -65,7 +69,9 @@ class Engine:
         Raises:
             StoreError: the store cannot be read.
         """
-        self._plan({response_key(self._target.identity, request): request for request in requests})
+        rest = iter(requests)
+        while part := {response_key(self._target.identity, request): request for request in islice(rest, AT_ONCE)}:
+            self._plan(part)
 
     def answers(self, requests: Sequence[Request]) -> list[Response | FairnessError]:
         """Wait until each of these requests is answered or has failed; plans those that are not planned yet.
@@ -79,12 +85,19 @@ class Engine:
             StoreError: the store cannot be read.
         """
         keys = [response_key(self._target.identity, request) for request in requests]
-        self._plan(dict(zip(keys, requests, strict=True)))
+        # Looked up first: mostly all are recorded, and need no second look.
+        recorded = self._store.get(keys, self._oldest)
+        self._plan(dict(zip(keys, requests, strict=True)), recorded)
         failed = self._ledger.wait(keys)
-        settled: dict[str, Response | FairnessError] = {**failed}
-        settled |= self._store.get({key for key in keys if key not in failed}, self._oldest)
+        late = {key for key in keys if key not in recorded and key not in failed}
+        settled: dict[str, Response | FairnessError] = {**recorded, **failed}
+        settled |= self._store.get(late, self._oldest) if late else {}
         gone = AnswersMissing("an answer was removed from the store while the run went on; run again")
         return [settled.get(key, gone) for key in keys]
+
+    def newly_planned(self) -> dict[str, bool]:
+        """The keys of requests planned since this was called last, and whether each was recorded already."""
+        return self._ledger.newly_planned()
 
     def progress(self) -> dict[str, float]:
         """How far things are; every count but `retried` is of distinct requests.
@@ -118,11 +131,12 @@ class Engine:
             # Closing a target may take a moment more; if it hangs, the thread does not keep the process alive.
             thread.join(grace + GRACE)
 
-    def _plan(self, questions: dict[str, Request]) -> None:
+    def _plan(self, questions: dict[str, Request], recorded: Collection[str] | None = None) -> None:
         new = self._ledger.unknown(questions)
         if not new:
             return
-        recorded = self._store.recorded(new, self._oldest)
+        if recorded is None:
+            recorded = self._store.recorded(new, self._oldest)
         left = self._ledger.add(new, recorded)
         if self._replay:
             self._ledger.settle_elsewhere([], {key: _not_recorded(new[key]) for key in new if key not in recorded})

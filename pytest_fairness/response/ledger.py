@@ -22,7 +22,9 @@ class Ledger:
 
     def __init__(self) -> None:
         self._news = threading.Condition()
-        self._known: set[str] = set()
+        self._known: dict[str, bool] = {}
+        """All that was planned, and whether an answer was recorded already."""
+        self._told = 0
         self._open: dict[str, Request] = {}
         self._asked: dict[str, Request] = {}
         self._answered: set[str] = set()
@@ -39,9 +41,8 @@ class Ledger:
         """Plan questions, in this order; those recorded are settled at once. Gives whether any are left to be asked."""
         with self._news:
             new = {key: request for key, request in questions.items() if key not in self._known}
-            self._known |= new.keys()
             answered = new.keys() & set(recorded)
-            self._answered |= answered
+            self._known |= {key: key in answered for key in new}
             self._counts["reused"] += len(answered)
             left = {key: request for key, request in new.items() if key not in answered}
             if self._closed is None:
@@ -50,6 +51,13 @@ class Ledger:
                 self._failed |= dict.fromkeys(left, self._closed)
             self._news.notify_all()
             return bool(self._open)
+
+    def newly_planned(self) -> dict[str, bool]:
+        """The questions planned since this was called last, and whether an answer was recorded already."""
+        with self._news:
+            new = dict(islice(self._known.items(), self._told, None))
+            self._told = len(self._known)
+            return new
 
     def next_open(self, count: int) -> list[str]:
         """The first `count` questions that nobody in this process has asked yet."""
@@ -139,7 +147,8 @@ class Ledger:
         keys = list(waiting)
         with self._news:
             while waiting:
-                if waiting[-1] in self._answered or waiting[-1] in self._failed:
+                key = waiting[-1]
+                if self._known.get(key) or key in self._answered or key in self._failed:
                     waiting.pop()
                 else:
                     self._news.wait(PATIENCE)
@@ -148,5 +157,5 @@ class Ledger:
     def counts(self) -> dict[str, int]:
         """How many questions are planned, in flight and so on; see `Engine.progress`."""
         with self._news:
-            settled = len(self._answered) + len(self._failed)
+            settled = self._counts["reused"] + len(self._answered) + len(self._failed)
             return {"planned": len(self._known), "settled": settled, "in_flight": len(self._asked), **self._counts}

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import math
 import re
+import sys
 from collections.abc import Callable, Sequence
 
 from pytest_fairness.records import Answer, AnswerFormat, Json, Prompt, Response, Status
@@ -89,7 +90,8 @@ def _titles(text: str) -> tuple[list[str], bool]:
 
 
 def _with_refusal(text: str, items: list[str]) -> tuple[list[str], bool]:
-    items = [whole_characters(item) for item in items]
+    # The same titles come again and again; each is kept once.
+    items = [sys.intern(whole_characters(item)) for item in items]
     if len(items) >= lists.MINIMUM_REAL:
         return items, False
     return items, is_refusal(text) or (len(items) == 1 and is_refusal(items[0]))

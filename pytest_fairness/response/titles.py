@@ -6,6 +6,7 @@ Only what is plainly no title is taken away. Years in brackets and the like are 
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from pytest_fairness.response import lists
 from pytest_fairness.response.refusals import is_refusal
@@ -16,15 +17,18 @@ _MANY = 3
 _LONG = 6
 """Words from which on what follows a title is a description."""
 
+_REMEMBERED = 200
+"""Characters of the longest line whose title is remembered."""
+
 _MAX_TEXT = 100_000
-_QUOTES = (
-    ('"', '"'),
-    ("\u201c", "\u201d"),
-    ("\u00ab", "\u00bb"),
-    ("\u201e", "\u201c"),
-    ("\u2018", "\u2019"),
-    ("'", "'"),
-)
+_CLOSING = {
+    '"': '"',
+    "\u201c": "\u201d",
+    "\u00ab": "\u00bb",
+    "\u201e": "\u201c",
+    "\u2018": "\u2019",
+    "'": "'",
+}
 _QUOTED = re.compile('["\u201c\u00ab]([^"\u201c\u201d\u00ab\u00bb\n]{1,100})["\u201d\u00bb]')
 _BETWEEN = re.compile(r"(?:[\s,;.&]|\band\b|\bor\b)*")
 _INTRODUCTION = re.compile(r"^[^\"\u201c\u00ab\n]*:\s*")
@@ -52,6 +56,10 @@ def items(text: str) -> list[str]:
 
 def title(item: str) -> str:
     """What of a list's item is the title: what is emphasised or quoted first, or all before a description."""
+    return _seen_before(item) if len(item) <= _REMEMBERED else _title(item)
+
+
+def _title(item: str) -> str:
     item = item.strip()
     bold = _BOLD.match(item)
     if bold and (bold["title"].endswith(":") or _TAIL.match(item, bold.end())):
@@ -59,13 +67,16 @@ def title(item: str) -> str:
     item = item.replace("**", "").strip()
     after_artist = _ARTIST.match(item)
     item = item[after_artist.end() :] if after_artist else item
-    for opening, closing in _QUOTES:
-        if item.startswith(opening):
-            for end in range(2, len(item)):
-                # A comma before the closing quote ends the title as well.
-                if item[end] == closing and (item[end - 1] == "," or _TAIL.match(item, end + 1)):
-                    return item[1:end].strip().rstrip(",").strip()
+    closing = _CLOSING.get(item[:1])
+    for end in range(2, len(item)) if closing else ():
+        # A comma before the closing quote ends the title as well.
+        if item[end] == closing and (item[end - 1] == "," or _TAIL.match(item, end + 1)):
+            return item[1:end].strip().rstrip(",").strip()
     return _without_description(lists.clean(item))
+
+
+# The same lines come again and again, and their titles are kept once.
+_seen_before = lru_cache(maxsize=2**16)(_title)
 
 
 def without_tails(found: list[str]) -> list[str]:
@@ -73,9 +84,9 @@ def without_tails(found: list[str]) -> list[str]:
     if len(found) < _MANY:
         return found
     for mark, place in ((_DASH, -1), (_BY, -1), (_DASH, 0)):
-        parts = [list(mark.finditer(item)) for item in found]
-        if not all(parts):
+        if not all(map(mark.search, found)):
             continue
+        parts = [list(mark.finditer(item)) for item in found]
         halves = [
             (item[: marks[place].start()], item[marks[place].end() :]) for item, marks in zip(found, parts, strict=True)
         ]

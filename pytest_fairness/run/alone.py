@@ -59,7 +59,7 @@ def audit(probe: str | Path, target: str | Application | Target = DEFAULT_TARGET
     """
     path = Path(probe).absolute()
     root = Path.cwd()
-    known = {field.name for field in fields(RunSettings)} - {"target"}
+    known = {field.name for field in fields(RunSettings)} - {"target", "targets"}
     if unknown := sorted(settings.keys() - known):
         raise TypeError(f"audit() knows no setting {', '.join(unknown)}; there are {', '.join(sorted(known))}")
     named = target if isinstance(target, str) else DEFAULT_TARGET

@@ -29,7 +29,9 @@ def examples(measured: Measured, then: Iterable[Row]) -> list[dict[str, Json]]:
     chosen = part.audit.examples(part.probe, part.item, measured.measurement, measured.answers)[:SHOWN]
     if not chosen:
         return []
-    asked = {_key(prompt.labels, prompt.trial): prompt.request.prompt for prompt in part.prompts} if part.asks else {}
+    asked = (
+        {_key(prompt.labels, prompt.trial): prompt.request.prompt for prompt in part.questions()} if part.asks else {}
+    )
     before = {_key(row.labels, row.trial): row.text for row in then}
     found = []
     for number, side_by_side in enumerate(chosen, start=1):

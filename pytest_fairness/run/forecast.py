@@ -24,7 +24,7 @@ class Forecast:
     """What one probe would send.
 
     Attributes:
-        name: the probe's.
+        name: the probe's, and which of several targets is asked.
         file: as node ids name it.
         requests: distinct requests that its selected items need.
         recorded: of these, have a recorded answer that counts.
@@ -82,7 +82,7 @@ class Forecaster:
 
         Args:
             file: as node ids name it.
-            parts: the items, at least one, all of one probe.
+            parts: the items, at least one, all of one probe and one target.
             target: who would be asked; `None` where only a fixture of the user's knows.
         """
         probe = parts[0].probe
@@ -102,7 +102,7 @@ class Forecaster:
         if price and prompt_tokens is not None and completion_tokens is not None:
             cost = cost_of(price, prompt_tokens, completion_tokens)
         return Forecast(
-            name=probe.name,
+            name=parts[0].baseline,
             file=file,
             requests=len(questions),
             recorded=len(recorded),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from pytest_fairness.errors import AnswersMissing, FairnessError, RequestFailed, TargetError
@@ -15,12 +15,12 @@ from pytest_fairness.target.base import Target
 Ask = Callable[[Target, Sequence[Request]], list[Response | FairnessError]]
 
 
-def open_judge(settings: RunSettings, address: str | None = None) -> Target | None:
+def open_judge(settings: RunSettings, addresses: Mapping[str, str] | None = None) -> Target | None:
     """The judge that the settings name, not asked anything yet; `None` where they name none.
 
     Args:
         settings: the run's.
-        address: where the embedded model is served, if another process serves it.
+        addresses: where models of this machine are served, if another process serves them; see `Run`.
 
     Raises:
         TargetError: nothing is known by that name.
@@ -29,10 +29,8 @@ def open_judge(settings: RunSettings, address: str | None = None) -> Target | No
     if judge is None:
         return None
     settings = replace(settings, base_url=settings.judge_base_url or settings.base_url)
-    # What is served elsewhere is the model that is audited.
-    served = address if judge == settings.target else None
     try:
-        return open_target(judge, settings, served)
+        return open_target(judge, settings, (addresses or {}).get(judge))
     except TargetError as error:
         raise TargetError(str(error).replace("--fairness-target", "fairness_judge")) from error
 

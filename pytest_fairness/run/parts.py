@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import sha256
@@ -14,13 +15,16 @@ from pytest_fairness.audit import registry
 from pytest_fairness.audit.base import Audit, AuditItem, Probe
 from pytest_fairness.baseline import files
 from pytest_fairness.baseline.answers import Row
-from pytest_fairness.errors import AnswersMissing, FairnessError, ModelError, RequestFailed
+from pytest_fairness.errors import FairnessError, ModelError, RequestFailed
 from pytest_fairness.probe.stages import Stage
 from pytest_fairness.records import Answer, Comparison, Judged, Measurement, Prompt, Request, Response
 from pytest_fairness.response import classifier, judging, reading
 from pytest_fairness.response.classifier import Classifier
 
 EVERYTHING = Stage()
+
+_encode = json.JSONEncoder(sort_keys=True).encode
+
 LEVEL = 0.01
 """One-sided level of a test where the probe's `alpha` leaves more."""
 
@@ -42,18 +46,36 @@ class ProbeItem:
 
     @property
     def id(self) -> str:
-        """`svm[race=Black]`."""
+        """`svm[race=Black]`, and `svm[race=Black]@small` of a target that has a name."""
         return self.item.id
+
+    @property
+    def target(self) -> str | None:
+        """The name of the one of several targets that is asked; `None` where targets have no names."""
+        return self.item.target
+
+    @property
+    def baseline(self) -> str:
+        """The name of the baseline that it is an item of."""
+        return self.probe.name if self.target is None else f"{self.probe.name}@{self.target}"
+
+    def of(self, target: str | None) -> ProbeItem:
+        """The same item, asked of the target of this name; as it is for `None`. Its resampling stays the same."""
+        return replace(self, item=replace(self.item, target=target))
 
     @property
     def asks(self) -> bool:
         """Whether a model is asked; else the probe brings its answers along."""
         return self.probe.responses is None
 
-    @cached_property
+    def questions(self) -> Iterator[Prompt]:
+        """What is to be asked for this item; made one after the other, as there may be very many."""
+        return (prompt for prompt in self.probe.questions(self.draws) if self.uses(prompt.labels))
+
+    @property
     def prompts(self) -> list[Prompt]:
-        """What is to be asked for this item."""
-        return [prompt for prompt in probes.prompts(self.probe, self.draws) if self.uses(prompt.labels)]
+        """All that is to be asked for this item."""
+        return list(self.questions())
 
     @property
     def draws(self) -> int:
@@ -77,12 +99,11 @@ class ProbeItem:
         return [replace(self, item=item, stage=stage) for stage in stages]
 
     @property
-    def requests(self) -> list[Request]:
+    def requests(self) -> Iterator[Request]:
         """What is sent for it as far as is known; nothing where that cannot be said, which its set-up tells."""
-        try:
-            return [prompt.request for prompt in self.prompts]
-        except FairnessError:
-            return []
+        with suppress(FairnessError):
+            for prompt in self.questions():
+                yield prompt.request
 
     @property
     def shape(self) -> Mapping[str, str]:
@@ -194,14 +215,11 @@ def read_all(prompts: Sequence[Prompt], responses: Sequence[Response | FairnessE
     """Responses as answers. One that failed on its own is a missing answer; what concerns all of them is an error.
 
     Raises:
-        FairnessError: see above; also when no answer came at all.
+        FairnessError: see above.
     """
     for response in responses:
         if isinstance(response, FairnessError) and not isinstance(response, RequestFailed):
             raise response
-    failures = [response for response in responses if isinstance(response, FairnessError)]
-    if failures and len(failures) == len(responses):
-        raise AnswersMissing(f"none of {len(failures)} questions got an answer; the first: {failures[0]}")
     return [
         reading.answer(prompt, None if isinstance(response, FairnessError) else response)
         for prompt, response in zip(prompts, responses, strict=True)
@@ -216,21 +234,18 @@ def key_of(what: str, part: ProbeItem, *answers: Sequence[Answer]) -> str:
         [what, part.audit.kind, part.audit.name, part.audit.version],
         [item.id, item.level, item.seed, item.settings.model_dump(mode="json", exclude={"skip", "xfail"})],
         probe,
-        [lines_of(run) for run in answers],
+        [digest(run) for run in answers],
         *([part.classifier.identity] if part.classifier else []),
     ]
     return sha256(json.dumps(made_of, sort_keys=True).encode()).hexdigest()
 
 
-def lines_of(answers: Sequence[Answer]) -> list[str]:
-    """The answers in an order of their own, as text that equals where they do."""
-    return sorted(
-        json.dumps(
-            [
-                *(dict(answer.labels), answer.trial, answer.status, answer.text),
-                *((answer.judged.to_json(),) if answer.judged else ()),
-            ],
-            sort_keys=True,
-        )
-        for answer in answers
-    )
+def digest(answers: Iterable[Answer]) -> str:
+    """Names the answers, whatever their order: equal where they are."""
+    total = 0
+    for answer in answers:
+        judged = (answer.judged.to_json(),) if answer.judged else ()
+        line = _encode([dict(answer.labels), answer.trial, answer.status, answer.text, *judged])
+        # A sum does not depend on the order, and sorting would take room for all the lines.
+        total += int.from_bytes(sha256(line.encode()).digest(), "big")
+    return f"{total:x}"

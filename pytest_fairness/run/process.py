@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cached_property, partial
+from itertools import islice
 from pathlib import Path
 from types import TracebackType
 from typing import Self, cast
@@ -17,21 +18,24 @@ from pytest_fairness.audit import registry
 from pytest_fairness.audit.base import Probe
 from pytest_fairness.baseline import files
 from pytest_fairness.baseline.answers import Row
-from pytest_fairness.errors import BaselineStale, FairnessError, NotMeasurable, ProbeError
+from pytest_fairness.errors import AnswersMissing, BaselineStale, FairnessError, NotMeasurable, ProbeError
 from pytest_fairness.probe.models import shown
 from pytest_fairness.records import Answer, Comparison, Measurement, Request, Response
 from pytest_fairness.response.claims import RunId
 from pytest_fairness.response.engine import Engine
-from pytest_fairness.response.store import Store, response_key
+from pytest_fairness.response.store import Store
 from pytest_fairness.run import floors
 from pytest_fairness.run.judging import judged, open_judge
-from pytest_fairness.run.parts import Before, Measured, ProbeItem, key_of, lines_of, read_all
+from pytest_fairness.run.parts import Before, Measured, ProbeItem, digest, key_of, read_all
 from pytest_fairness.run.results import settled
 from pytest_fairness.run.scoring import scored
 from pytest_fairness.settings import RunSettings
 from pytest_fairness.target import likelihoods, open_target
 from pytest_fairness.target.base import Target
 from pytest_fairness.target.python import Application, CallableTarget
+
+READ_AT_ONCE = 40_000
+"""Questions of an item whose responses are in memory together."""
 
 
 class Run:
@@ -40,7 +44,8 @@ class Run:
     Args:
         settings: the run's settings.
         started: from when on an answer is fresh, in seconds since the epoch; the same in all processes of a run.
-        address: where the embedded model is served, if another process serves it.
+        addresses: where models of this machine are served, if another process serves them, by target as the user named
+            it.
         run: the whole run that this is a part of; one of its own where not given.
     """
 
@@ -49,17 +54,16 @@ class Run:
         settings: RunSettings,
         *,
         started: float | None = None,
-        address: str | None = None,
+        addresses: Mapping[str, str] | None = None,
         run: Sequence[str] | None = None,
     ) -> None:
         self.settings = settings
         self.started = time.time() if started is None else started
-        self.address = address
+        self.addresses = addresses or {}
         self.id = RunId(*run) if run else RunId.new()
         self._owner = uuid.uuid4().hex
+        self._opened: dict[str, Target] = {}
         self._engines: dict[int, tuple[Target, Engine]] = {}
-        self._recorded: dict[str, bool] = {}
-        self._news: dict[str, bool] = {}
         self._rows: dict[int, tuple[Probe, list[Answer]]] = {}
 
     @cached_property
@@ -71,14 +75,26 @@ class Run:
         """The probe in a file; see `probe.load`."""
         return probes.load(path, registry.settings_models(), root=self.settings.root)
 
-    def open_target(self) -> Target:
-        """The target that the settings name."""
-        return open_target(self.settings.target, self.settings, self.address)
+    def open_target(self, name: str | None = None) -> Target:
+        """The target that the settings name; of several the one of this name. Two names of one target share it."""
+        spec = self.settings.target if name is None else self.settings.targets[name]
+        if spec not in self._opened:
+            self._opened[spec] = self._open(spec)
+        return self._opened[spec]
+
+    @property
+    def asked(self) -> str:
+        """Who is audited, as reports show it."""
+        named = [f"{name}={self.open_target(name).name}" for name in self.settings.targets]
+        return ", ".join(named) or self.open_target().name
+
+    def _open(self, spec: str) -> Target:
+        return open_target(spec, self.settings, self.addresses.get(spec.strip()))
 
     @cached_property
     def judge(self) -> Target | None:
         """The judge model that the settings name."""
-        return open_judge(self.settings, self.address)
+        return open_judge(self.settings, self.addresses)
 
     def require_judge(self, probe: Probe) -> None:
         """Raise `ProbeError` where a probe's answers are read by a judge, and the settings name none."""
@@ -95,7 +111,7 @@ class Run:
             TargetError: it is none of these.
         """
         if isinstance(value, str):
-            return open_target(value, self.settings, self.address)
+            return self._open(value)
         if hasattr(value, "ask") and hasattr(value, "identity"):
             return cast("Target", value)
         return CallableTarget(cast("Application", value), name, version=self.settings.target_version)
@@ -128,11 +144,25 @@ class Run:
             if id(part.probe) not in self._rows:
                 self._rows[id(part.probe)] = part.probe, probes.rows(part.probe)
             return self._read(part, [answer for answer in self._rows[id(part.probe)][1] if part.uses(answer.labels)])
-        prompts, responses = list(part.prompts), self.ask(target, [prompt.request for prompt in part.prompts])
-        while more := part.follow_ups(answers := read_all(prompts, responses)):
-            prompts += more
-            responses += self.ask(target, [prompt.request for prompt in more])
+        answers = self._first_answers(part, target)
+        while more := part.follow_ups(answers):
+            answers += read_all(more, self.ask(target, [prompt.request for prompt in more]))
         return self._read(part, answers)
+
+    def _first_answers(self, part: ProbeItem, target: Target) -> list[Answer]:
+        """To what is asked in any case. Responses are read in slices, as very many are smaller when they are read."""
+        answers: list[Answer] = []
+        failures: list[FairnessError] = []
+        questions = part.questions()
+        while prompts := list(islice(questions, READ_AT_ONCE)):
+            if len(answers) == 0 and len(prompts) == READ_AT_ONCE:
+                self.plan(target, part.requests)
+            responses = self.ask(target, [prompt.request for prompt in prompts])
+            answers += read_all(prompts, responses)
+            failures += [response for response in responses if isinstance(response, FairnessError)]
+        if failures and len(failures) == len(answers):
+            raise AnswersMissing(f"none of {len(failures)} questions got an answer; the first: {failures[0]}")
+        return answers
 
     def _read(self, part: ProbeItem, answers: list[Answer]) -> list[Answer]:
         """The answers as the judge reads them, where one does."""
@@ -199,7 +229,7 @@ class Run:
             BaselineError: the baseline's files cannot be understood.
         """
         part = measured.part
-        baseline = files.read(self.settings.baselines, part.probe.name)
+        baseline = files.read(self.settings.baselines, part.baseline)
         entry = baseline.items.get(part.id) if baseline else None
         if baseline is None or entry is None:
             return Before()
@@ -245,7 +275,7 @@ class Run:
             )
         except NotMeasurable:
             return by_value(paired=False)
-        if lines_of(then) == lines_of(measured.answers):
+        if digest(then) == digest(measured.answers):
             comparison = _unchanged(comparison)
         self.store.put_measurement(key, comparison.to_json())
         return comparison
@@ -256,13 +286,7 @@ class Run:
     def plan(self, target: Target, requests: Iterable[Request]) -> None:
         """Have these requests asked in the background, in their order; see `Engine.plan`."""
         answerable = (request for request in requests if likelihoods.can_be_asked(target, request))
-        questions = {response_key(target.identity, request): request for request in answerable}
-        new = questions.keys() - self._recorded.keys()
-        recorded = self.store.recorded(new, self.oldest(target)) if new else set()
-        found = {key: key in recorded for key in new}
-        self._recorded |= found
-        self._news |= found
-        self.engine(target).plan(questions.values())
+        self.engine(target).plan(answerable)
 
     def ask(self, target: Target, requests: Sequence[Request]) -> list[Response | FairnessError]:
         """Plan and wait; see `Engine.answers`.
@@ -271,12 +295,14 @@ class Run:
             TargetError: likelihoods are asked of a target that gives none.
         """
         likelihoods.require(target, requests)
-        self.plan(target, requests)
         return self.engine(target).answers(requests)
 
     def newly_planned(self) -> dict[str, bool]:
         """The keys of requests planned since this was called last, and whether each was recorded already."""
-        news, self._news = self._news, {}
+        news: dict[str, bool] = {}
+        for _, engine in self._engines.values():
+            for key, recorded in engine.newly_planned().items():
+                news[key] = recorded and news.get(key, True)
         return news
 
     def stop(self) -> None:

@@ -70,8 +70,8 @@ def swapped_means(now: Floats, then: Floats, count: int, random: np.random.Gener
     Returns:
         (draws, values) means of the one and of the other run, and whether these are all there are.
     """
-    swaps, exact = _choices(len(now), count, random)
-    moved = swaps @ (then - now) / len(now)
+    chosen, exact = _chosen_sums(then - now, count, random)
+    moved = chosen / len(now)
     return now.mean(axis=0) + moved, then.mean(axis=0) - moved, exact
 
 
@@ -82,8 +82,8 @@ def flipped_means(differences: Floats, count: int, random: np.random.Generator) 
         differences: (entities, columns); the signs of an entity's row are turned together.
         count, random: as in `permuted_means`.
     """
-    flips, exact = _choices(len(differences), count, random)
-    return (1 - 2 * flips) @ differences / len(differences), exact
+    flipped, exact = _chosen_sums(differences, count, random)
+    return (differences.sum(axis=0) - 2 * flipped) / len(differences), exact
 
 
 def bootstrap_means(rows: Floats, count: int, random: np.random.Generator) -> Floats:
@@ -109,11 +109,15 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return adjusted
 
 
-def _choices(entities: int, count: int, random: np.random.Generator) -> tuple[Floats, bool]:
-    """(draws, entities) of 0 and 1: all of them, or `count` drawn ones."""
+def _chosen_sums(rows: Floats, count: int, random: np.random.Generator) -> tuple[Floats, bool]:
+    """(draws, columns) sums of the rows that are chosen: by all choices there are, or `count` drawn ones."""
+    entities = len(rows)
     if 2**entities <= count:
-        return np.array(list(product((0.0, 1.0), repeat=entities))), True
-    return random.integers(0, 2, size=(count, entities)).astype(np.float64), False
+        return np.array(list(product((0.0, 1.0), repeat=entities))) @ rows, True
+    parts = [
+        random.integers(0, 2, size=(size, entities)).astype(np.float64) @ rows for size in _chunks(count, entities)
+    ]
+    return np.concatenate(parts), False
 
 
 def _chunks(count: int, numbers: int) -> list[int]:

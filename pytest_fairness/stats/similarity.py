@@ -128,6 +128,14 @@ class Pairs:
 
 def _encoded(lists: Sequence[Sequence[str]], numbers: defaultdict[str, int], k: int, variant: Variant) -> Ints:
     """(pairs, k) numbers, equal ones for equal items, -1 after the end of a list."""
+    # The same list stands in many pairs, and is read once.
+    different = {id(items): items for items in lists}
+    places = {name: place for place, name in enumerate(different)}
+    order = np.fromiter((places[id(items)] for items in lists), dtype=np.int64, count=len(lists))
+    return _numbered(list(different.values()), numbers, k, variant)[order]
+
+
+def _numbered(lists: Sequence[Sequence[str]], numbers: defaultdict[str, int], k: int, variant: Variant) -> Ints:
     if variant == "normalized":
         cut = [[*dict.fromkeys(items[:k])] for items in lists]
     else:

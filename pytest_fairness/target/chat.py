@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
-import email.utils
 import json
-import math
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-import httpx2
 import openai
 
 from pytest_fairness.errors import Fault, RequestFailed, TargetError
 from pytest_fairness.records import Json, Request, Response
 from pytest_fairness.target import echo
 from pytest_fairness.target.address import public_url
-from pytest_fairness.target.text import one_line
+from pytest_fairness.target.faults import Faults
 
-BUSY = frozenset({429, 503, 529})
-"""Statuses of a server that has too much to do."""
-PASSING = frozenset({408, 409, 425, *range(500, 600)}) - BUSY
-"""Other statuses after which another try may do."""
 NEW_LIMIT_NAME = "max_completion_tokens"
 """What newer models of OpenAI call `max_tokens`. They refuse the old name; other servers do not know the new one."""
 
@@ -53,6 +45,7 @@ class Chat:
     ) -> None:
         self._name, self._model, self._key, self._where = name, model, key, where
         self._endpoint = public_url(base_url)
+        self._told = Faults(name, self._endpoint, where, self._without_key)
         self._takes_json_format = True
         self._asked_without_json: set[Request] = set()
         self._no_echo: str | None = None
@@ -117,7 +110,7 @@ class Chat:
             try:
                 raw = await self._client.completions.with_raw_response.create(model=self._model, **echo.body(request))
             except (openai.NotFoundError, openai.BadRequestError, openai.UnprocessableEntityError) as error:
-                said = one_line(self._without_key(_said(error)))
+                said = self._told.quoted(_said(error))
                 if error.status_code != 404 and not echo.is_refused(said):
                     raise
                 self._no_echo = (
@@ -157,18 +150,6 @@ class Chat:
         self._limit_name = NEW_LIMIT_NAME
         return True
 
-    def _lost(self, error: openai.APIConnectionError) -> RequestFailed:
-        cause = one_line(self._without_key(str(error.__cause__ or error)))
-        if isinstance(error.__cause__, httpx2.ConnectError | httpx2.ProxyError):
-            return RequestFailed(
-                f"{self._name}: no connection to {self._endpoint} ({cause}). Is the server up, and {self._where} "
-                f"right?",
-                fault=Fault.UNREACHABLE,
-            )
-        return RequestFailed(
-            f"{self._name}: {self._endpoint} broke off before its answer was whole ({cause}).", fault=Fault.PASSING
-        )
-
     @contextmanager
     def _faults(self) -> Iterator[None]:
         """What the client raises, as errors that say what to do."""
@@ -177,16 +158,13 @@ class Chat:
         except openai.APIStatusError as error:
             raise self._fault(error) from error
         except openai.APITimeoutError as error:
-            raise RequestFailed(
-                f"{self._name}: no answer from {self._endpoint} in time (ini fairness_timeout).",
-                fault=Fault.UNREACHABLE if isinstance(error.__cause__, httpx2.ConnectTimeout) else Fault.SLOW,
-            ) from error
+            raise self._told.late(error.__cause__) from error
         except openai.APIConnectionError as error:
-            raise self._lost(error) from error
+            raise self._told.lost(error.__cause__ or error) from error
 
     def _fault(self, error: openai.APIStatusError) -> RequestFailed | TargetError:
         status = error.status_code
-        said = one_line(self._without_key(_said(error)))
+        said = self._told.quoted(_said(error))
         match status:
             case 401 | 403:  # what the server says here often quotes the key
                 return TargetError(
@@ -200,13 +178,7 @@ class Chat:
             case 429 if getattr(error, "code", None) == "insufficient_quota":
                 return TargetError(f"{self._name}: the account's quota is used up (HTTP 429: {said}).")
             case _:
-                again = error.response.headers.get("x-should-retry") != "false"
-                fault = Fault.BUSY if status in BUSY else Fault.PASSING if status in PASSING else Fault.FINAL
-                return RequestFailed(
-                    f"{self._name}: HTTP {status} from {self._endpoint}: {said}",
-                    fault=fault if again else Fault.FINAL,
-                    wait=retry_after(error.response.headers),
-                )
+                return self._told.of_status(status, error.response.headers, _said(error))
 
     def _read(self, content: bytes) -> Response:
         try:
@@ -215,7 +187,7 @@ class Chat:
             message = choice["message"]
             text, refusal, reason = _joined(message.get("content")), message.get("refusal"), choice.get("finish_reason")
         except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
-            shown = one_line(self._without_key(content.decode("utf-8", "replace")), 120)
+            shown = self._told.quoted(content.decode("utf-8", "replace"), 120)
             raise RequestFailed(
                 f"{self._name}: {self._endpoint} answered no chat completion: {shown!r}", fault=Fault.PASSING
             ) from error
@@ -236,19 +208,6 @@ class Chat:
 
     def _without_key(self, text: str) -> str:
         return text.replace(self._key, "[key]") if self._key else text
-
-
-def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds for which a server asks to be left alone: `Retry-After`, a number or a date, or `Retry-After-Ms`."""
-    milliseconds, written = headers.get("retry-after-ms"), headers.get("retry-after")
-    try:
-        seconds = float(milliseconds) / 1000 if milliseconds else float(written or "")
-    except ValueError:
-        try:
-            seconds = email.utils.parsedate_to_datetime(written or "").timestamp() - time.time()
-        except (ValueError, OverflowError):
-            return None
-    return max(0.0, seconds) if math.isfinite(seconds) else None
 
 
 def _joined(content: Json) -> str | None:

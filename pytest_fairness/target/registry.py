@@ -33,8 +33,11 @@ class Entry:
 TARGETS = {
     "local": Entry(("local", "local:PATH.gguf"), "pytest_fairness.target.local:open_local"),
     "openai": Entry(("openai:MODEL",), "pytest_fairness.target.openai:open_openai"),
+    "anthropic": Entry(("anthropic:MODEL",), "pytest_fairness.target.anthropic:open_anthropic"),
     "transformers": Entry(("transformers:ID_OR_PATH",), "pytest_fairness.target.transformers:open_transformers"),
     "python": Entry(("python:package.module:callable",), "pytest_fairness.target.python:open_python"),
+    "http": Entry(("http://HOST/PATH",), "pytest_fairness.target.http:open_http"),
+    "https": Entry(("https://HOST/PATH",), "pytest_fairness.target.http:open_https"),
 }
 
 
@@ -81,9 +84,7 @@ def open_target(spec: str, settings: RunSettings, address: str | None = None) ->
         raise TargetError(_unknown(spec, prefix, rest))
     module, _, function = entry.factory.partition(":")
     factory = cast("Factory", getattr(import_module(module), function))
-    # What is served is the run's own target; a conftest may name another one.
-    own = spec.strip() == settings.target.strip()
-    return factory(rest if colon else None, settings, address if own else None)
+    return factory(rest if colon else None, settings, address)
 
 
 def check_spec(spec: str, settings: RunSettings) -> None:

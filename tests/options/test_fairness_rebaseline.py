@@ -88,7 +88,7 @@ def test_baselines_without_an_item_are_reported_and_removed_with_the_whole_probe
     project.run("--fairness-rebaseline")
     project.probe(text=UNLIMITED.replace("marked: [Kim, Lou]", "marked: [Kim, Max]"))
     result = project.run("--fairness")
-    assert shows(result, f"baselines of gifts without an item: {LOU} (a rebaseline of the whole probe removes them)")
+    assert shows(result, f"baselines of gifts without an item: {LOU}. To remove them, rebaseline the whole probe:")
     project.run("--fairness-rebaseline", "-k", "Max")
     assert LOU in entries(project)
     result = project.run("--fairness-rebaseline")

@@ -10,8 +10,8 @@ from ruamel.yaml import YAML
 from pytest_fairness.audit import registry
 from pytest_fairness.records import Json, Measurement, VerdictName
 from pytest_fairness.report import html, markdown, terminal
-from pytest_fairness.report.paste import narrowed, variant_yaml
 from pytest_fairness.report.suggestions import suggestions
+from pytest_fairness.report.variant_text import narrowed, variant_yaml
 from tests.report.results import DETAILS, report, result
 from tests.report.test_markdown import tokens
 

@@ -8,7 +8,8 @@ from dataclasses import replace
 import pytest
 
 from pytest_fairness.records import ItemResult, Json, Measurement, Verdict, VerdictName
-from pytest_fairness.report.terminal import accept_command, failure_text, summary
+from pytest_fairness.report.pasting import accept_command
+from pytest_fairness.report.terminal import failure_text, summary
 from pytest_fairness.report.text import cut, number, printable, width_of, wrap
 from tests.report.results import DETAILS, EXAMPLE, report, result
 

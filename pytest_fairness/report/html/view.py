@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import Any
 
 from pytest_fairness.records import Json
-from pytest_fairness.report import pictures
+from pytest_fairness.report import pictures, targets
 from pytest_fairness.report.drivers import driven_by
 from pytest_fairness.report.html import differences, text
 from pytest_fairness.report.methods import NOTES, Note
@@ -154,6 +154,22 @@ class View:
             ("category", *columns),
             [[name, *(counts[column] for column in columns)] for name, counts in by_category.items()],
         )
+
+    @property
+    def targets(self) -> Table | None:
+        """Several targets against all audit items, value and verdict."""
+        names, rows = targets.against_items(self.document)
+        if len(names) < 2:
+            return None
+        cells = [
+            [
+                title,
+                *(f"{text.number(own[name]['value'])} {own[name]['verdict']}" if name in own else "" for name in names),
+            ]
+            for title, own in rows
+        ]
+        passed = ["all", *(targets.passed(self.document, name) for name in names)]
+        return Table(("item", *(f"@{name}" for name in names)), [*cells, passed])
 
     def _points(self, item: Item) -> Sequence[Mapping[str, Json]]:
         return self.trends.get((item["probe"], item["id"]), ())

@@ -1,4 +1,4 @@
-"""What a report gives its readers to paste, made of words that nobody vouches for."""
+"""Variants as they stand in probe files, made of words that nobody vouches for, for readers to paste."""
 
 from __future__ import annotations
 
