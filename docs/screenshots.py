@@ -2,7 +2,7 @@
 
     python docs/screenshots.py [FOLDER]
 
-Needs pytest-fairness with its extra `report`, and Chromium. The project that the reports are of stays in FOLDER, if one
+Needs pytest-fairness with its extra `report`, `rich` and Chromium. The project that the reports are of stays in FOLDER, if one
 is given.
 """
 
@@ -103,7 +103,9 @@ SHOTS = {
     "report": ("report.html", 1000, 860, False),
     "item-dark": ("item.html", 1000, 920, True),
     "report-phone": ("report.html", 400, 860, False),
+    "terminal": ("terminal.html", 800, 640, False),
 }
+TERMINAL_LINES = 36
 
 
 def main(folder: Path) -> None:
@@ -118,6 +120,7 @@ def main(folder: Path) -> None:
         (folder / "app.py").write_text(APP.replace("STEER = 0.0", f"STEER = {steer}"), "utf-8")
         audit(folder, "--fairness", *(f"--fairness-report=report.{suffix}" for suffix in ("json", "html", "md")))
     IMAGES.mkdir(exist_ok=True)
+    (folder / "terminal.html").write_text(terminal(audit(folder, "--fairness", "--color=yes")), "utf-8")
     # A window shows a page from its top: the worst item gets one of its own.
     report = (folder / "report.html").read_text("utf-8")
     head, item = report.partition("<body>")[0], report[report.index("<article") : report.index("</article>")]
@@ -126,11 +129,26 @@ def main(folder: Path) -> None:
         shoot(folder / page, IMAGES / f"{name}.png", width, height, dark=dark)
 
 
-def audit(folder: Path, *options: str) -> None:
-    """Run pytest there; that it fails in the end is the point."""
+def audit(folder: Path, *options: str) -> str:
+    """Run pytest there, and give its output; that it fails in the end is the point."""
     environment = {name: value for name, value in os.environ.items() if name != "GITHUB_STEP_SUMMARY"}
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:randomly", *options]
-    subprocess.run(command, cwd=folder, env=environment, check=False)
+    environment["COLUMNS"] = "90"
+    return subprocess.run(command, cwd=folder, env=environment, check=False, capture_output=True, text=True).stdout
+
+
+def terminal(output: str) -> str:
+    """The summary of a run as a page that looks like a terminal."""
+    from rich.console import Console
+    from rich.terminal_theme import DEFAULT_TERMINAL_THEME
+    from rich.text import Text
+
+    lines = output[output.rindex("= fairness =") :].split("\n")[1 : TERMINAL_LINES + 1]
+    with open(os.devnull, "w", encoding="utf-8") as nowhere:
+        console = Console(record=True, width=90, file=nowhere, force_terminal=True)
+        console.print(Text.from_ansi("\n".join(["$ pytest --fairness", *lines])))
+    page = console.export_html(inline_styles=True, theme=DEFAULT_TERMINAL_THEME)
+    return page.replace("<body", '<body style="background:#fff;color:#111;font-size:14px;margin:16px"')
 
 
 def shoot(page: Path, image: Path, width: int, height: int, *, dark: bool) -> None:
