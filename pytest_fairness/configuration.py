@@ -72,7 +72,7 @@ def accept_options(config: pytest.Config) -> list[str]:
     if config.getoption("rootdir"):
         options += ["--rootdir", config.getoption("rootdir")]
     for setting in config.getoption("override_ini") or ():
-        options += ["-o", setting]
+        options += ["-o", _public_setting(setting)]
     if config.getoption("markexpr"):
         # Or an expression in the ini would deselect what this command line selected.
         options += ["-m", config.getoption("markexpr")]
@@ -87,6 +87,14 @@ def accept_options(config: pytest.Config) -> list[str]:
         if value:
             options += ["--" + name.replace("_", "-"), value]
     return options
+
+
+def _public_setting(setting: str) -> str:
+    """`NAME=VALUE` without what may be secret: the command stands in reasons, and they in reports."""
+    name, equals, value = setting.partition("=")
+    if name.strip() == "fairness_http_headers":
+        return f"{name}{equals}…"
+    return f"{name}{equals}{public_target(value)}" if "://" in value else setting
 
 
 def _other_inipath(config: pytest.Config) -> Path | None:

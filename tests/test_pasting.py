@@ -170,3 +170,14 @@ def test_baselines_without_an_item_are_removed_by_the_command_that_is_shown(proj
     [remove] = commands(summary_of(result.stdout.str()).partition("To accept")[0], "pytest --fairness-rebaseline")
     assert shell.run(remove).ret == 0
     assert list(project.read("baselines/gifts.json")["items"]) == ["refusals[name=Kim [the] O'Neil]"]
+
+
+def test_what_may_be_secret_on_a_command_line_is_no_part_of_the_command(project: Project, shell: Shell) -> None:
+    project.probe(text=PROBE)
+    secrets = "-o 'fairness_http_headers=X-Key: s3cret' -o fairness_judge_base_url=https://me:s3cret@example.org/v1"
+    result = shell.run(f"pytest --fairness --fairness-report report.json {secrets} {TARGET}")
+    assert result.ret == 1
+    [accept] = commands(summary_of(result.stdout.str()), "pytest --fairness-rebaseline")
+    assert "-o fairness_judge_base_url=https://example.org/v1" in " ".join(shell.words(accept))
+    assert "s3cret" not in accept
+    assert "s3cret" not in (project.path / "report.json").read_text("utf-8")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -13,6 +12,7 @@ from pytest_fairness.probe.faults import suggestion
 from pytest_fairness.probe.models import shown
 from pytest_fairness.records import Answer, Json, Prompt, Request, Response
 from pytest_fairness.response import fields, reading
+from pytest_fairness.response.draws import Draws
 
 if TYPE_CHECKING:
     from pytest_fairness.probe.stereotype import StereotypeProbe
@@ -44,34 +44,25 @@ class _Reader:
             for case in probe.open_cases
             for group in case.groups or ("",)
         }
-        self.faults: list[str] = []
 
     def answers(self) -> list[Answer]:
         content = table.read(self.responses.file, self.name)
         columns = self._columns(content)
-        counted: Counter[tuple[str, ...]] = Counter()
-        seen: dict[tuple[tuple[str, ...], int], int] = {}
+        draws = Draws(self.name, columns.get("trial"))
         answers = []
         for row in content.rows:
             lacking = [column for column in columns.values() if column not in row.fields]
             if lacking:
-                self._fault(row, f"no {', '.join(map(repr, lacking))} in this row")
+                draws.fault(row, f"no {', '.join(map(repr, lacking))} in this row")
                 continue
             labels = self._labels(row, columns)
             if labels is None:
                 continue
-            cell = tuple(labels.values())
-            trial = self._trial(row, columns, counted[cell])
-            counted[cell] += 1
-            if trial is None:
-                continue
-            first = seen.setdefault((cell, trial), row.line)
-            if first != row.line:
-                where = ", ".join(f"{name} {value}" for name, value in labels.items())
-                self._fault(row, f"trial {trial} of {where} is in line {first} already")
-                continue
-            answers.append(self._answer(row.fields[columns["text"]], labels, trial))
-        fields.raise_faults(self.name, self.faults)
+            where = ", ".join(f"{name} {value}" for name, value in labels.items())
+            trial = draws.number(row, tuple(labels.values()), where)
+            if trial is not None:
+                answers.append(self._answer(row.fields[columns["text"]], labels, trial))
+        draws.raise_faults()
         self._require_answers(content, columns, answers)
         return answers
 
@@ -94,17 +85,6 @@ class _Reader:
         if found is None:
             return None
         return found | {name: as_line(row.fields[name]) for name in self.responses.strata}
-
-    def _trial(self, row: Row, columns: Mapping[str, str], default: int) -> int | None:
-        if "trial" not in columns:
-            return default
-        number = fields.whole_number(row.fields[columns["trial"]])
-        if number is None:
-            self._fault(row, f"{columns['trial']!r} must be a whole number from 0")
-        return number
-
-    def _fault(self, row: Row, message: str) -> None:
-        self.faults.append(f"{self.name}:{row.line}: {message}")
 
     def _require_answers(self, content: Table, columns: Mapping[str, str], answers: list[Answer]) -> None:
         """A case without rows is reported with its items; a file without any row of the probe's is a mistake."""

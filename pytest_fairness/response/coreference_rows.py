@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -13,6 +12,7 @@ from pytest_fairness.probe.entities import as_line
 from pytest_fairness.probe.models import shown
 from pytest_fairness.records import Answer, Json, Prompt, Request, Response
 from pytest_fairness.response import fields, reading
+from pytest_fairness.response.draws import Draws
 
 if TYPE_CHECKING:
     from pytest_fairness.probe.coreference import CoreferenceProbe
@@ -45,30 +45,21 @@ class _Reader:
         self.written = probe.responses.columns
         self.name = shown(probe.responses.file, probe.root)
         self.items = {fields.folded(name): name for name in probe.sentences}
-        self.faults: list[str] = []
 
     def answers(self) -> list[Answer]:
         content = table.read(self.file, self.name)
         columns = self._columns(content)
-        counted: Counter[tuple[str, ...]] = Counter()
-        seen: dict[tuple[tuple[str, ...], int], int] = {}
+        self.draws = Draws(self.name, columns.get("trial"))
         found: list[tuple[Json, dict[str, str], int]] = []
         for row in content.rows:
             labels = self._labels(row, columns)
             if labels is None:
                 continue
-            cell = tuple(labels.values())
-            trial = self._trial(row, columns, counted[cell])
-            counted[cell] += 1
-            if trial is None:
-                continue
-            first = seen.setdefault((cell, trial), row.line)
-            if first != row.line:
-                where = ", ".join(value for name, value in labels.items() if name != "wording")
-                self._fault(row, f"trial {trial} of {where} is in line {first} already")
-                continue
-            found.append((row.fields.get(columns["text"]), labels, trial))
-        fields.raise_faults(self.name, self.faults)
+            where = ", ".join(value for name, value in labels.items() if name != "wording")
+            trial = self.draws.number(row, tuple(labels.values()), where)
+            if trial is not None:
+                found.append((row.fields.get(columns["text"]), labels, trial))
+        self.draws.raise_faults()
         self._require_items({labels.get("item") or labels["line"] for _, labels, _ in found})
         return [self._answer(written, labels, trial) for written, labels, trial in found]
 
@@ -93,7 +84,7 @@ class _Reader:
             number = fields.whole_number(written["line"])
             version = self._one_of(row, columns["version"], written["version"], VERSIONS)
             if number is None:
-                self._fault(row, f"{columns['line']!r} must be the number of a line")
+                self.draws.fault(row, f"{columns['line']!r} must be the number of a line")
             if number is None or version is None or str(number) not in self.probe.pairs:
                 return None
             return self.probe.labels_of_line(str(number), version)
@@ -121,23 +112,15 @@ class _Reader:
         names = written["masculine"], written["feminine"]
         if not all(names) or fields.folded(names[0]) == fields.folded(names[1]):
             wanted = " and ".join(repr(columns[name]) for name in OCCUPATIONS)
-            self._fault(row, f"{wanted} must be two occupations")
+            self.draws.fault(row, f"{wanted} must be two occupations")
             return None, ""
         return names, written.get("item") or "/".join(names)
 
     def _one_of(self, row: Row, column: str, written: str, choices: tuple[str, ...]) -> str | None:
         found = next((choice for choice in choices if fields.folded(choice) == fields.folded(written)), None)
         if found is None:
-            self._fault(row, f"{column!r} must be {' or '.join(map(repr, choices))}, not {written[:60]!r}")
+            self.draws.fault(row, f"{column!r} must be {' or '.join(map(repr, choices))}, not {written[:60]!r}")
         return found
-
-    def _trial(self, row: Row, columns: Mapping[str, str], default: int) -> int | None:
-        if "trial" not in columns:
-            return default
-        number = fields.whole_number(row.fields.get(columns["trial"]))
-        if number is None:
-            self._fault(row, f"{columns['trial']!r} must be a whole number from 0")
-        return number
 
     def _require_items(self, there: set[str]) -> None:
         names = [*self.probe.sentences] if self.items else [*self.probe.pairs]
@@ -146,9 +129,6 @@ class _Reader:
         fields.raise_faults(self.name, [f"{self.name}:1: no row has the {what} {name!r}" for name in lacking])
         if not there:
             raise ProbeError(f"{self.name}:1: the file holds no answers of this probe")
-
-    def _fault(self, row: Row, message: str) -> None:
-        self.faults.append(f"{self.name}:{row.line}: {message}")
 
     def _answer(self, written: Json, labels: Mapping[str, str], trial: int) -> Answer:
         response = None if written is None else Response(fields.text(written))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -12,6 +11,7 @@ from pytest_fairness.probe.models import shown
 from pytest_fairness.probe.recommendation import NEUTRAL
 from pytest_fairness.records import Answer, Json, Prompt, Request, Response
 from pytest_fairness.response import fields, reading
+from pytest_fairness.response.draws import Draws
 
 if TYPE_CHECKING:
     from pytest_fairness.probe.recommendation import RecommendationProbe
@@ -49,13 +49,13 @@ class _Reader:
             for value in attribute.values
         }
         self.entities = {fields.folded(entity.name): entity for entity in probe.entities}
-        self.faults: list[str] = []
 
     def answers(self) -> list[Answer]:
         content = table.read(self.file, self.name, "lists")
         columns = self._columns(content)
+        self.draws = Draws(self.name, columns.get("trial"))
         found = self._ranked(content, columns) if "rank" in columns else self._whole(content, columns)
-        fields.raise_faults(self.name, self.faults)
+        self.draws.raise_faults()
         self._require_values(content, columns, {labels["value"] and _named(labels) for _, labels, _ in found})
         return [self._answer(written, labels, trial) for written, labels, trial in found]
 
@@ -72,23 +72,15 @@ class _Reader:
 
     def _whole(self, content: Table, columns: Mapping[str, str]) -> list[tuple[Json, dict[str, str], int]]:
         """One list a row."""
-        counted: Counter[tuple[str, str, str]] = Counter()
-        seen: dict[Cell, int] = {}
         found = []
         for row in content.rows:
             labels = self._labels(row, columns)
             if labels is None:
                 continue
             group = (labels["entity"], labels["attribute"], labels["value"])
-            trial = self._trial(row, columns, counted[group])
-            counted[group] += 1
-            if trial is None:
-                continue
-            first = seen.setdefault((*group, trial), row.line)
-            if first != row.line:
-                self._fault(row, f"trial {trial} of {', '.join(filter(None, group))} is in line {first} already")
-                continue
-            found.append((row.fields.get(columns["items"]), labels, trial))
+            trial = self.draws.number(row, group, ", ".join(filter(None, group)))
+            if trial is not None:
+                found.append((row.fields.get(columns["items"]), labels, trial))
         return found
 
     def _ranked(self, content: Table, columns: Mapping[str, str]) -> list[tuple[Json, dict[str, str], int]]:
@@ -96,17 +88,17 @@ class _Reader:
         found: dict[Cell, tuple[dict[str, str], dict[int, str]]] = {}
         for row in content.rows:
             labels = self._labels(row, columns)
-            trial = None if labels is None else self._trial(row, columns, 0)
+            trial = None if labels is None else self.draws.written(row, 0)
             if labels is None or trial is None:
                 continue
             rank = fields.whole_number(row.fields.get(columns["rank"]))
             if rank is None:
-                self._fault(row, f"{columns['rank']!r} must be a whole number from 0")
+                self.draws.fault(row, f"{columns['rank']!r} must be a whole number from 0")
                 continue
             cell = (labels["entity"], labels["attribute"], labels["value"], trial)
             _, items = found.setdefault(cell, (labels, {}))
             if rank in items:
-                self._fault(row, f"rank {rank} of {', '.join(filter(None, cell[:3]))} is there already")
+                self.draws.fault(row, f"rank {rank} of {', '.join(filter(None, cell[:3]))} is there already")
             items[rank] = as_line(row.fields.get(columns["items"]))
         return [
             ([items[rank] for rank in sorted(items) if items[rank]], labels, cell[3])
@@ -118,7 +110,7 @@ class _Reader:
         written = {name: as_line(row.fields.get(columns[name])) for name in ("entity", "attribute", "value")}
         if not written["entity"] or not written["attribute"]:
             lacking = "entity" if not written["entity"] else "attribute"
-            self._fault(row, f"no {columns[lacking]!r} in this row")
+            self.draws.fault(row, f"no {columns[lacking]!r} in this row")
             return None
         attribute = fields.folded(written["attribute"])
         named = (NEUTRAL, "") if attribute == NEUTRAL else self.values.get((attribute, fields.folded(written["value"])))
@@ -128,17 +120,6 @@ class _Reader:
         domain = as_line(row.fields.get(columns["domain"])) if "domain" in columns else entity and entity.domain
         labels = {"entity": entity.name if entity else written["entity"], "attribute": named[0], "value": named[1]}
         return labels | ({"domain": domain} if domain else {})
-
-    def _trial(self, row: Row, columns: Mapping[str, str], default: int) -> int | None:
-        if "trial" not in columns:
-            return default
-        number = fields.whole_number(row.fields.get(columns["trial"]))
-        if number is None:
-            self._fault(row, f"{columns['trial']!r} must be a whole number from 0")
-        return number
-
-    def _fault(self, row: Row, message: str) -> None:
-        self.faults.append(f"{self.name}:{row.line}: {message}")
 
     def _require_values(self, content: Table, columns: Mapping[str, str], there: set[str]) -> None:
         written = dict.fromkeys(

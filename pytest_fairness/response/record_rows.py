@@ -11,6 +11,7 @@ from pytest_fairness.probe.counterfactual import AGAIN, FLIPPED, OWN
 from pytest_fairness.probe.models import shown
 from pytest_fairness.records import Answer, Prompt, Request, Response
 from pytest_fairness.response import fields, reading
+from pytest_fairness.response.draws import Draws
 
 if TYPE_CHECKING:
     from pytest_fairness.probe.counterfactual import CounterfactualProbe
@@ -46,22 +47,22 @@ class _Reader:
         self.values = {
             name: {fields.folded(value): value for value in flip.values} for name, flip in probe.flips.items()
         }
-        self.faults: list[str] = []
 
     def answers(self) -> list[Answer]:
         content = table.read(self.file, self.name)
         columns = self._columns(content)
+        self.draws = Draws(self.name, columns.get("trial"))
         by_record: dict[tuple[str, ...], list[tuple[Row, Values]]] = {}
         for row in content.rows:
             record = _cell(row, columns["id"])
             if not record:
-                self._fault(row, f"no {columns['id']!r} in this row")
+                self.draws.fault(row, f"no {columns['id']!r} in this row")
                 continue
             values = self._values(row, columns)
             if values:
                 by_record.setdefault((record, *self._strata(row).values()), []).append((row, values))
         found = [answer for name, own in by_record.items() for answer in self._of_record(name[0], own, columns)]
-        fields.raise_faults(self.name, self.faults)
+        self.draws.raise_faults()
         self._require_values(content, columns)
         return found
 
@@ -98,9 +99,11 @@ class _Reader:
         for row, values in rows_:
             other = [name for name in own if values.get(name) != own[name]]
             if self._truth(row, columns) != truth:
-                self._fault(row, f"record {record} has another {columns['truth']!r} in line {rows_[0][0].line}")
+                self.draws.fault(row, f"record {record} has another {columns['truth']!r} in line {rows_[0][0].line}")
             elif len(other) > 1 or values.keys() != own.keys():
-                self._fault(row, f"record {record} differs from line {rows_[0][0].line} in more than one attribute")
+                self.draws.fault(
+                    row, f"record {record} differs from line {rows_[0][0].line} in more than one attribute"
+                )
             elif other:
                 flipped = {"form": FLIPPED, "attribute": other[0], "to": values[other[0]]}
                 found.append((row, {**labels, **flipped}))
@@ -113,22 +116,10 @@ class _Reader:
         flipped = [count for labels, count in draws.items() if ("form", FLIPPED) in labels]
         # As many draws as flipped ones stand beside; further ones show how much chance alone changes.
         paired = max(flipped, default=max(draws.values(), default=0))
-        counted: Counter[tuple[tuple[str, str], ...]] = Counter()
-        seen: dict[tuple[tuple[tuple[str, str], ...], int], int] = {}
         answers = []
         for row, labels in found:
-            cell = tuple(labels.items())
-            trial: int | None = counted[cell]
-            counted[cell] += 1
-            if "trial" in columns:
-                trial = fields.whole_number(row.fields.get(columns["trial"]))
-                if trial is None:
-                    self._fault(row, f"{columns['trial']!r} must be a whole number from 0")
-                    continue
-            assert trial is not None  # noqa: S101 - for the type checker
-            first = seen.setdefault((cell, trial), row.line)
-            if first != row.line:
-                self._fault(row, f"trial {trial} of record {labels['record']} is in line {first} already")
+            trial = self.draws.number(row, tuple(labels.items()), f"record {labels['record']}")
+            if trial is None:
                 continue
             if labels["form"] == OWN and trial >= paired:
                 labels, trial = {**labels, "form": AGAIN}, trial - paired
@@ -160,9 +151,6 @@ class _Reader:
                 if key not in folded
             ]
         fields.raise_faults(self.name, faults)
-
-    def _fault(self, row: Row, message: str) -> None:
-        self.faults.append(f"{self.name}:{row.line}: {message}")
 
 
 def _cell(row: Row, column: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, cast
 
@@ -15,6 +14,7 @@ from pytest_fairness.probe.recommendation import RecommendationProbe
 from pytest_fairness.probe.stereotype import StereotypeProbe
 from pytest_fairness.records import Answer, Json, Prompt, Request, Response
 from pytest_fairness.response import case_rows, coreference_rows, fields, list_rows, reading, record_rows
+from pytest_fairness.response.draws import Draws
 
 if TYPE_CHECKING:
     from pytest_fairness.probe.generation import GenerationProbe
@@ -64,36 +64,23 @@ class _Reader:
             axis: {fields.folded(value): value for value in values.values} for axis, values in self.probe.axes.items()
         }
         self._require_values(content, columns, values)
-        counted: Counter[tuple[str, ...]] = Counter()
-        seen: dict[tuple[tuple[str, ...], int], int] = {}
-        answers, faults = [], []
+        draws = Draws(
+            self.name, columns.get("trial"), "; a column that tells them apart belongs under `responses.strata`"
+        )
+        answers = []
         for row in content.rows:
             lacking = [column for column in columns.values() if column not in row.fields]
             if lacking:
-                faults.append(f"{self.name}:{row.line}: no {', '.join(map(repr, lacking))} in this row")
+                draws.fault(row, f"no {', '.join(map(repr, lacking))} in this row")
                 continue
             labels = self._labels(row, columns, values)
             if labels is None:
                 continue
-            cell = tuple(labels.values())
-            trial = counted[cell]
-            counted[cell] += 1
-            if "trial" in columns:
-                number = fields.whole_number(row.fields[columns["trial"]])
-                if number is None:
-                    faults.append(f"{self.name}:{row.line}: {columns['trial']!r} must be a whole number from 0")
-                    continue
-                trial = number
-            first = seen.setdefault((cell, trial), row.line)
-            if first != row.line:
-                where = ", ".join(f"{name} {value}" for name, value in labels.items())
-                faults.append(
-                    f"{self.name}:{row.line}: trial {trial} of {where} is in line {first} already; "
-                    "a column that tells them apart belongs under `responses.strata`"
-                )
-                continue
-            answers.append(self._answer(row.fields[columns["text"]], labels, trial))
-        fields.raise_faults(self.name, faults)
+            where = ", ".join(f"{name} {value}" for name, value in labels.items())
+            trial = draws.number(row, tuple(labels.values()), where)
+            if trial is not None:
+                answers.append(self._answer(row.fields[columns["text"]], labels, trial))
+        draws.raise_faults()
         return answers
 
     def _columns(self, content: Table) -> dict[str, str]:

@@ -13,9 +13,9 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
+from pytest_fairness.closing import Closing
 from pytest_fairness.records import Json, Request, Response, Sampling
 from pytest_fairness.response import claims
 from pytest_fairness.response.claims import DAY, Claim, Claims, RunId
@@ -88,7 +88,7 @@ class Recorded:
     response: Response
 
 
-class Store(Claims):
+class Store(Claims, Closing):
     """The recorded responses of a project; usable from several threads, and by several processes at once.
 
     Args:
@@ -111,14 +111,6 @@ class Store(Claims):
     def close(self) -> None:
         """Close the file in all threads."""
         self._database.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.close()
 
     @contextmanager
     def transaction(self) -> Iterator[None]:

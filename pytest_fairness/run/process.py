@@ -10,14 +10,14 @@ from datetime import UTC, datetime
 from functools import cached_property, partial
 from itertools import islice
 from pathlib import Path
-from types import TracebackType
-from typing import Self, cast
+from typing import cast
 
 from pytest_fairness import probe as probes
 from pytest_fairness.audit import registry
 from pytest_fairness.audit.base import Probe
 from pytest_fairness.baseline import files
 from pytest_fairness.baseline.answers import Row
+from pytest_fairness.closing import Closing
 from pytest_fairness.errors import AnswersMissing, BaselineStale, FairnessError, NotMeasurable, ProbeError
 from pytest_fairness.probe.models import shown
 from pytest_fairness.records import Answer, Comparison, Measurement, Request, Response
@@ -38,7 +38,7 @@ READ_AT_ONCE = 40_000
 """Questions of an item whose responses are in memory together."""
 
 
-class Run:
+class Run(Closing):
     """One run in one process: the store, one engine a target, and everything that is measured once.
 
     Args:
@@ -321,14 +321,6 @@ class Run:
         self.stop()
         if "store" in self.__dict__:
             self.store.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 def _unchanged(comparison: Comparison) -> Comparison:

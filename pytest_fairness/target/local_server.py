@@ -10,9 +10,9 @@ import threading
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
+from pytest_fairness.closing import Closing
 from pytest_fairness.errors import TargetError
 
 SLOTS = 8
@@ -72,7 +72,7 @@ class LocalServer:
         self._server = None
 
 
-class ServedModel:
+class ServedModel(Closing):
     """A model that other processes of the run reach by an address, loaded when the first of them comes for it.
 
     Args:
@@ -116,14 +116,6 @@ class ServedModel:
         except TargetError as error:
             return {"error": str(error)}
         return {"url": self._server.url}
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 def _cores() -> int:

@@ -11,9 +11,8 @@ import json
 import threading
 from dataclasses import asdict
 from itertools import count
-from types import TracebackType
-from typing import Self
 
+from pytest_fairness.closing import Closing
 from pytest_fairness.errors import RequestFailed, TargetError
 from pytest_fairness.records import Json, Request, Response, Sampling
 from pytest_fairness.target.base import Target
@@ -22,7 +21,7 @@ from pytest_fairness.target.text import one_line
 LONGEST_LINE = 2**28
 
 
-class ServedTarget:
+class ServedTarget(Closing):
     """A target that other processes ask, opened when the first of them comes.
 
     Args:
@@ -50,14 +49,6 @@ class ServedTarget:
             with contextlib.suppress(RuntimeError):  # it is over already
                 self._loop.call_soon_threadsafe(self._over.set)
         self._thread.join(10)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.close()
 
     async def _serve(self) -> None:
         self._loop, self._over = asyncio.get_running_loop(), asyncio.Event()
