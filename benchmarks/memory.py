@@ -3,7 +3,7 @@
     python -m benchmarks.memory [--answers 10000 100000 1000000]
 
 Each size is recorded, and then asked for and measured, in processes of their own. Both must grow with the number of
-answers and no faster.
+answers and no faster. Seconds are processor time.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from pytest_fairness.run import Run
 
 MOST_MEBIBYTES = 1024
 MOST_GROWTH = 1.5
-"""Seconds an answer of the largest run against those of the smallest one that takes seconds at all."""
+"""Processor seconds an answer of the largest run against those of the smallest one that takes seconds at all."""
 SECONDS_AT_LEAST = 3.0
 
 
@@ -75,13 +75,13 @@ def work(what: str, folder: Path, count: int) -> None:
     if what == "record":
         record(settings, path)
         return
-    began, before = time.perf_counter(), peak()
+    began, before = time.process_time(), peak()
     with Run(settings) as run:
         part = item(path)
         answers = run.answers(part, target(run))
-        asked, asking = peak(), time.perf_counter() - began
+        asked, asking = peak(), time.process_time() - began
         run.measured(part, answers, "nobody")
-    seconds = time.perf_counter() - began
+    seconds = time.process_time() - began
     print(f"{count} answers: {before:.0f} MiB before, {asked:.0f} MiB and {asking:.1f} s when read, ", end="")
     print(f"peak {peak():.0f} MiB, {seconds:.1f} s with measuring")
 
