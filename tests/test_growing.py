@@ -34,17 +34,19 @@ k: 5
 audits: {snsr: {}, shortfall: {}}
 """
 APP = """
+import itertools
 import os
 from pathlib import Path
 
+KIMS = itertools.count()
 REFUSED = "I'm sorry, but I can't help with that."
 
 def service(prompt):
     with Path(__file__).with_name("calls.txt").open("a") as file:
         file.write(prompt + "\\n")
-    calls = len(Path(__file__).with_name("calls.txt").read_text().splitlines())
     share = int(os.environ.get("REFUSED_TO_KIM", "0"))
-    return REFUSED if "Kim" in prompt and calls * 37 % 100 < share else "Yes, with pleasure."
+    refused = "Kim" in prompt and (next(KIMS) + 1) * share % 100 < share
+    return REFUSED if refused else "Yes, with pleasure."
 """
 
 
