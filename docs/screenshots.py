@@ -2,8 +2,8 @@
 
     python docs/screenshots.py [FOLDER]
 
-Needs pytest-fairness with its extra `report`, `rich` and Chromium. The project that the reports are of stays in FOLDER, if one
-is given.
+Needs pytest-fairness with its extra `report`, `rich` and Chromium. The project that the reports are of stays in
+FOLDER, if one is given.
 """
 
 from __future__ import annotations
@@ -144,7 +144,7 @@ def terminal(output: str) -> str:
     from rich.text import Text
 
     lines = output[output.rindex("= fairness =") :].split("\n")[1 : TERMINAL_LINES + 1]
-    with open(os.devnull, "w", encoding="utf-8") as nowhere:
+    with Path(os.devnull).open("w", encoding="utf-8") as nowhere:
         console = Console(record=True, width=90, file=nowhere, force_terminal=True)
         console.print(Text.from_ansi("\n".join(["$ pytest --fairness", *lines])))
     page = console.export_html(inline_styles=True, theme=DEFAULT_TERMINAL_THEME)
