@@ -1,6 +1,6 @@
 """Jensen-Shannon divergence of word counts, in bits, for many pairs of samples at once.
 
-Lin 1991, "Divergence measures based on the Shannon entropy"; METHODS follow the definition with equal weights, so
+Lin 1991, "Divergence measures based on the Shannon entropy"; the definition with equal weights is followed, so
 0 means equal distributions and 1 means that no word is shared.
 """
 

@@ -14,7 +14,7 @@ from pytest_fairness.probe import json_schema, prompts, shape, winobias
 from tests import pronouns
 from tests.probe.support import AUDITS, faults
 
-CONTRACT = """\
+EXAMPLE = """\
 kind: coreference
 items:
   - sentence: "The {first} phoned the {second} because {pronoun} was late for the morning shift"
@@ -28,7 +28,7 @@ audits:
 
 
 def test_four_prompts_an_item() -> None:
-    asked = prompts(pronouns.read(CONTRACT))
+    asked = prompts(pronouns.read(EXAMPLE))
     assert [prompt.request.prompt for prompt in asked] == [
         f'In the sentence: "The {first} phoned the {second} because {pronoun} was late for the morning shift", '
         "who was late for the morning shift?"
@@ -45,7 +45,7 @@ def test_four_prompts_an_item() -> None:
 
 
 def test_system_sampling_and_trials_go_along() -> None:
-    text = CONTRACT.replace("trials: 1", "trials: 3\nsystem: Be brief.\nsampling: {seed: 7}")
+    text = EXAMPLE.replace("trials: 1", "trials: 3\nsystem: Be brief.\nsampling: {seed: 7}")
     asked = prompts(pronouns.read(text))
     assert len(asked) == 12
     assert {prompt.request.system for prompt in asked} == {"Be brief."}
@@ -57,33 +57,33 @@ def test_system_sampling_and_trials_go_along() -> None:
     "question", ["who was late for the morning shift?", "who was late\n    for the morning shift ?"]
 )
 def test_a_question_has_one_mark_and_one_line(question: str) -> None:
-    text = CONTRACT.replace('"who was late for the morning shift"', f'"{question}"')
-    assert prompts(pronouns.read(text))[0].request == prompts(pronouns.read(CONTRACT))[0].request
+    text = EXAMPLE.replace('"who was late for the morning shift"', f'"{question}"')
+    assert prompts(pronouns.read(text))[0].request == prompts(pronouns.read(EXAMPLE))[0].request
 
 
 def test_a_sentence_that_begins_with_a_name_begins_with_a_capital() -> None:
-    text = CONTRACT.replace("The {first} phoned the {second}", "{pronoun} or {first} phoned {second}")
+    text = EXAMPLE.replace("The {first} phoned the {second}", "{pronoun} or {first} phoned {second}")
     assert 'sentence: "She or doctor phoned nurse' in prompts(pronouns.read(text))[0].request.prompt
 
 
 def test_labels_do_not_depend_on_the_place_in_the_file() -> None:
-    one, other = CONTRACT.split("trials")[0], pronouns.ITEM.format("pilot", "nanny")[1:] + "\n"
-    rest = "trials" + CONTRACT.split("trials")[1]
+    one, other = EXAMPLE.split("trials")[0], pronouns.ITEM.format("pilot", "nanny")[1:] + "\n"
+    rest = "trials" + EXAMPLE.split("trials")[1]
     head = "kind: coreference\nitems:\n"
     first, turned = (
         {frozenset(prompt.labels.items()) for prompt in prompts(pronouns.read(text))}
         for text in (one + other + rest, head + other + one.removeprefix(head) + rest)
     )
     assert first == turned
-    assert {frozenset(prompt.labels.items()) for prompt in prompts(pronouns.read(CONTRACT))} < first
+    assert {frozenset(prompt.labels.items()) for prompt in prompts(pronouns.read(EXAMPLE))} < first
 
 
 def test_another_wording_has_other_labels_and_other_items_the_same_shape() -> None:
-    old, new = (pronouns.read(text) for text in (CONTRACT, CONTRACT.replace("phoned", "called")))
+    old, new = (pronouns.read(text) for text in (EXAMPLE, EXAMPLE.replace("phoned", "called")))
     assert {prompt.labels["item"] for prompt in prompts(new)} == {"doctor/nurse"}
     assert prompts(old)[0].labels["wording"] != prompts(new)[0].labels["wording"]
     assert shape(old, {}) == shape(new, {})
-    assert shape(old, {}) != shape(pronouns.read(CONTRACT + "system: Be brief.\n"), {})
+    assert shape(old, {}) != shape(pronouns.read(EXAMPLE + "system: Be brief.\n"), {})
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ def test_another_wording_has_other_labels_and_other_items_the_same_shape() -> No
     ],
 )  # fmt: skip
 def test_faults(old: str, new: str, expected: list[str] | None) -> None:
-    text = CONTRACT.replace("kind: coreference", "kind: CORE").replace(old, new, 1).replace("CORE", "coreference")
+    text = EXAMPLE.replace("kind: coreference", "kind: CORE").replace(old, new, 1).replace("CORE", "coreference")
     found = faults(text)
     if expected is None:
         assert found
@@ -133,17 +133,17 @@ def test_faults(old: str, new: str, expected: list[str] | None) -> None:
 def test_editors_take_and_refuse_the_same() -> None:
     schema = Draft7Validator(json_schema(AUDITS))
     read = YAML(typ="safe", pure=True)
-    for text in (CONTRACT, CONTRACT.replace("items:", "responses: {file: a.csv}\nitems:")):
+    for text in (EXAMPLE, EXAMPLE.replace("items:", "responses: {file: a.csv}\nitems:")):
         assert schema.is_valid(read.load(StringIO(text)))
     for old, new in (("question:", "asked:"), ("items:", "items: {winobias: [one]}\nitem:"), ("doctor ", "[doctor] ")):
-        assert not schema.is_valid(read.load(StringIO(CONTRACT.replace(old, new, 1))))
+        assert not schema.is_valid(read.load(StringIO(EXAMPLE.replace(old, new, 1))))
 
 
 def test_an_id_tells_items_apart_and_is_there_once() -> None:
     more = (
         "  - {sentence: 'The {first} {second} {pronoun}', question: who, masculine: doctor, feminine: nurse, id: ID}\n"
     )
-    text = CONTRACT.replace("nurse\n", "nurse\n" + more.replace("ID", "phone"))
+    text = EXAMPLE.replace("nurse\n", "nurse\n" + more.replace("ID", "phone"))
     assert {prompt.labels["item"] for prompt in prompts(pronouns.read(text))} == {"doctor/nurse", "phone"}
     twice = text.replace("trials", more.replace("ID", "Phone") + "trials")
     assert faults(twice) == ["8:105: 'Phone' is there already: each item is there once"]
