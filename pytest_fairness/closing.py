@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from types import TracebackType
 from typing import Self
 
 
-class Closing:
+class Closing(ABC):
     """Something that holds what must be given back; `with` closes it whatever happens inside."""
 
+    @abstractmethod
     def close(self) -> None:
         """Give back what is held."""
-        raise NotImplementedError
 
     def __enter__(self) -> Self:
         return self

@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pytest_fairness.audit.base import RESOLVED, AuditItem, Direction, Probe, Standing
+from pytest_fairness.audit.base import AuditItem, Direction, Probe, Standing, unless_by_chance
 from pytest_fairness.audit.coded import Coded, became_worse, code, comparable, examples
 from pytest_fairness.audit.units import UnitAudit, UnitTable
 from pytest_fairness.probe.settings import AuditSettings
@@ -131,9 +131,7 @@ class AccuracyGap(UnitAudit[AccuracyGapSettings]):
     ) -> Standing:
         """Beyond doubt only if the pairs do not differ that way by chance either."""
         standing = super().standing_to_limit(item, measurement, limit)
-        if standing == "beyond" and (measurement.p_value or 0.0) > max(item.level, RESOLVED):
-            return "unclear"
-        return standing
+        return unless_by_chance(standing, measurement.p_value, item.level)
 
     def describe(self, measurement: Measurement) -> str:
         """The gap, and both accuracies."""

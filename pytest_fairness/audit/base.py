@@ -187,9 +187,7 @@ class Audit(ABC, Generic[SettingsT]):
     def standing_to_baseline(self, item: AuditItem[SettingsT], comparison: Comparison, tolerance: float) -> Standing:
         """Where the change stands to the tolerance; beyond it takes a bound, and a change that chance does not give."""
         standing = _standing(comparison.value - tolerance, comparison.standard_error, item.level)
-        if standing == "beyond" and comparison.p_value is not None and comparison.p_value > max(item.level, RESOLVED):
-            return "unclear"
-        return standing
+        return unless_by_chance(standing, comparison.p_value, item.level)
 
     def detectable(
         self,
@@ -238,6 +236,12 @@ class Audit(ABC, Generic[SettingsT]):
             answers: as in `measure`.
         """
         return []
+
+
+def unless_by_chance(standing: Standing, p_value: float | None, level: float) -> Standing:
+    """The standing, but `unclear` for one beyond the bar that chance may give as well, by a test at this level."""
+    by_chance = p_value is not None and p_value > max(level, RESOLVED)
+    return "unclear" if standing == "beyond" and by_chance else standing
 
 
 def _standing(excess: float, standard_error: float | None, level: float) -> Standing:

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from pytest_fairness.audit.base import RESOLVED, Audit, AuditItem, Direction, Probe, SettingsT, Standing
+from pytest_fairness.audit.base import Audit, AuditItem, Direction, Probe, SettingsT, Standing, unless_by_chance
 from pytest_fairness.audit.scores import Column, Floats, Score, Scores, TwoScores
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.records import Answer, Comparison, Json, Measurement
@@ -256,9 +256,7 @@ class CaseAudit(Audit[SettingsT]):
             low, _ = means.interval(measurement.value, size, normal.quantile(1 - item.level))
             return "beyond" if low > limit else "unclear"
         standing = super().standing_to_limit(item, measurement, limit)
-        if standing == "beyond" and (measurement.p_value or 0.0) > max(item.level, RESOLVED):
-            return "unclear"
-        return standing
+        return unless_by_chance(standing, measurement.p_value, item.level)
 
     def drivers(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
         """What moved for the worse; without a baseline the groups furthest apart, or the worst cases."""

@@ -8,13 +8,12 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pytest_fairness.audit.base import RESOLVED, AuditItem, Example, Probe, Standing
+from pytest_fairness.audit.base import AuditItem, Example, Probe, Standing
 from pytest_fairness.audit.lists import NEUTRAL
 from pytest_fairness.audit.matrix import Matrix
 from pytest_fairness.audit.units import PERMUTATIONS, UnitAudit, UnitTable
@@ -181,14 +180,7 @@ class BetweenValues(EntityAudit[SettingsT]):
 
     def standing_to_limit(self, item: AuditItem[SettingsT], measurement: Measurement, limit: float) -> Standing:
         """Less what chance adds; and beyond doubt only if the values cannot be exchanged."""
-        sign = -1 if self.better == "higher" else 1
-        fair = replace(measurement, value=measurement.value - sign * measurement.details["chance"])
-        standing = super().standing_to_limit(item, fair, limit)
-        if standing == "beyond" and (measurement.p_value or 0.0) > max(item.level, RESOLVED):
-            return "unclear"
-        if standing == "within" and super().standing_to_limit(item, measurement, limit) != "within":
-            return "unclear"
-        return standing
+        return self.standing_less_chance(item, measurement, limit)
 
 
 def values_of(probe: Probe, attribute: str) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from typing import ClassVar, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pytest_fairness.audit.base import RESOLVED, AuditItem, Probe, Standing
+from pytest_fairness.audit.base import AuditItem, Probe, Standing
 from pytest_fairness.audit.decisions import RecordAudit, by_record, common_details, counts
 from pytest_fairness.audit.units import MINIMUM_UNITS, PERMUTATIONS, UnitTable
 from pytest_fairness.errors import NotMeasurable
@@ -134,13 +134,7 @@ class GroupAudit(RecordAudit[SettingsT]):
 
     def standing_to_limit(self, item: AuditItem[SettingsT], measurement: Measurement, limit: float) -> Standing:
         """Less what chance adds; and beyond doubt only if the groups cannot be exchanged."""
-        fair = replace(measurement, value=measurement.value - measurement.details["chance"])
-        standing = super().standing_to_limit(item, fair, limit)
-        if standing == "beyond" and (measurement.p_value or 0.0) > max(item.level, RESOLVED):
-            return "unclear"
-        if standing == "within" and super().standing_to_limit(item, measurement, limit) != "within":
-            return "unclear"
-        return standing
+        return self.standing_less_chance(item, measurement, limit)
 
     def moved(self, table: UnitTable, units: Sequence[str], now: Floats, then: Floats) -> dict[str, Json]:
         """The rates in both runs, and the records whose answers are others."""

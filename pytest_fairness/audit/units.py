@@ -9,13 +9,13 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pytest_fairness.audit.base import RESOLVED, Audit, AuditItem, Detectable, Probe
+from pytest_fairness.audit.base import RESOLVED, Audit, AuditItem, Detectable, Probe, Standing, unless_by_chance
 from pytest_fairness.errors import BaselineStale, NotMeasurable
 from pytest_fairness.probe.settings import AuditSettings
 from pytest_fairness.records import Answer, Comparison, Json, Measurement
@@ -226,6 +226,18 @@ class UnitAudit(Audit[SettingsT]):
             now, then: (units, columns) their rows in either run.
         """
         return {}
+
+    def standing_less_chance(self, item: AuditItem[SettingsT], measurement: Measurement, limit: float) -> Standing:
+        """Where a range or gap stands to the limit, which chance alone makes larger by `details["chance"]`.
+
+        Beyond it takes a value that is beyond without what chance adds, and a test that chance does not explain it.
+        """
+        sign = -1 if self.better == "higher" else 1
+        fair = replace(measurement, value=measurement.value - sign * measurement.details["chance"])
+        standing = unless_by_chance(super().standing_to_limit(item, fair, limit), measurement.p_value, item.level)
+        if standing == "within" and super().standing_to_limit(item, measurement, limit) != "within":
+            return "unclear"
+        return standing
 
     def detectable(
         self, item: AuditItem[SettingsT], measurement: Measurement, comparison: Comparison | None, tolerance: float

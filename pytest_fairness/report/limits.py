@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 
 from pytest_fairness.records import Json
 from pytest_fairness.report.text import number, pad, printable
+from pytest_fairness.stats.thresholds import FALSE_POSITIVES, MISSES
 
 SHOWN_LIMITS = 12
-FALSE_POSITIVES, MISSES = 0.05, 0.10
 
 Found = Mapping[str, Json]
 

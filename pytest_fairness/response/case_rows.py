@@ -51,9 +51,7 @@ class _Reader:
         draws = Draws(self.name, columns.get("trial"))
         answers = []
         for row in content.rows:
-            lacking = [column for column in columns.values() if column not in row.fields]
-            if lacking:
-                draws.fault(row, f"no {', '.join(map(repr, lacking))} in this row")
+            if draws.lacks(row, columns.values()):
                 continue
             labels = self._labels(row, columns)
             if labels is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from typing import TYPE_CHECKING
 
 from pytest_fairness.response import fields
@@ -37,6 +37,13 @@ class Draws:
     def raise_faults(self) -> None:
         """Raise `ProbeError` if anything was wrong."""
         fields.raise_faults(self._name, self.faults)
+
+    def lacks(self, row: Row, columns: Iterable[str]) -> bool:
+        """Whether a row lacks any of these columns, which is a fault."""
+        lacking = [column for column in columns if column not in row.fields]
+        if lacking:
+            self.fault(row, f"no {', '.join(map(repr, lacking))} in this row")
+        return bool(lacking)
 
     def written(self, row: Row, default: int) -> int | None:
         """The number that a row is given; the default without a column for it, `None` if it is at fault."""

@@ -69,9 +69,7 @@ class _Reader:
         )
         answers = []
         for row in content.rows:
-            lacking = [column for column in columns.values() if column not in row.fields]
-            if lacking:
-                draws.fault(row, f"no {', '.join(map(repr, lacking))} in this row")
+            if draws.lacks(row, columns.values()):
                 continue
             labels = self._labels(row, columns, values)
             if labels is None:

@@ -155,7 +155,7 @@ class Run(Closing):
         failures: list[FairnessError] = []
         questions = part.questions()
         while prompts := list(islice(questions, READ_AT_ONCE)):
-            if len(answers) == 0 and len(prompts) == READ_AT_ONCE:
+            if not answers and len(prompts) == READ_AT_ONCE:
                 self.plan(target, part.requests)
             responses = self.ask(target, [prompt.request for prompt in prompts])
             answers += read_all(prompts, responses)
@@ -192,8 +192,9 @@ class Run(Closing):
         kept = self.store.get_measurement(key)
         if kept is not None:
             return Measured(part, target, answers, Measurement.from_json(kept))
-        measurement = part.audit.measure(part.probe, part.item, self._scored(part, answers))
-        if (moved := floors.paraphrases(part, self._scored(part, answers))) is not None:
+        readable = self._scored(part, answers)
+        measurement = part.audit.measure(part.probe, part.item, readable)
+        if (moved := floors.paraphrases(part, readable)) is not None:
             measurement = replace(measurement, details={**measurement.details, "paraphrases": moved})
         self.store.put_measurement(key, measurement.to_json())
         return Measured(part, target, answers, measurement)
