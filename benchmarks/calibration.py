@@ -84,13 +84,13 @@ class Judged:
 def judged(part: ProbeItem, now: Sequence[Answer], then: Sequence[Answer]) -> Judged:
     """Look at an item as often as its probe says, until its verdict is no longer open."""
     for look in part.looks[:-1]:
-        found = looked_at(look, now, then, len(part.looks))
+        found = looked_at(look, now, then)
         if found.decides:
             return found
-    return looked_at(part.looks[-1], now, then, len(part.looks))
+    return looked_at(part.looks[-1], now, then)
 
 
-def looked_at(part: ProbeItem, now: Sequence[Answer], then: Sequence[Answer], looks: int) -> Judged:
+def looked_at(part: ProbeItem, now: Sequence[Answer], then: Sequence[Answer]) -> Judged:
     """The verdict on as many of this run's answers as the look takes, against all of the baseline's."""
     trials = part.stage.trials
     now = [answer for answer in now if trials is None or answer.trial < trials]
@@ -106,7 +106,7 @@ def looked_at(part: ProbeItem, now: Sequence[Answer], then: Sequence[Answer], lo
     moved = (part.audit.badness(present.value) - part.audit.badness(earlier.value)) / tolerance_of(
         part.audit, part.item
     )
-    return Judged(verdict.name, moved, naive(part, present, earlier), asked, settled(measured, before, looks))
+    return Judged(verdict.name, moved, naive(part, present, earlier), asked, settled(measured, before))
 
 
 def _entry(earlier: Measurement) -> Entry:

@@ -34,7 +34,7 @@ class AccuracyGap(UnitAudit[AccuracyGapSettings]):
 
     name: ClassVar[str] = "accuracy_gap"
     kind: ClassVar[str] = "coreference"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     settings_model: ClassVar[type[AuditSettings]] = AccuracyGapSettings
     better: ClassVar[Direction] = "zero"
     unit: ClassVar[str] = ""

@@ -205,6 +205,12 @@ class Audit(ABC, Generic[SettingsT]):
             effect, enough=effect <= 2 * tolerance, times_more_units=normal.times_more_units(effect, 2 * tolerance)
         )
 
+    def rules_out(self, comparison: Comparison, tolerance: float, missed: float) -> bool:
+        """Whether a worsening by twice the tolerance can be excluded, with this chance to miss one that is there."""
+        if comparison.standard_error is None:
+            return True
+        return comparison.value + normal.quantile(1 - missed) * comparison.standard_error <= 2 * tolerance
+
     def describe(self, measurement: Measurement) -> str:
         """The value as a phrase for a verdict's reason."""
         return f"{measurement.value:.3g} {self.unit}".rstrip()

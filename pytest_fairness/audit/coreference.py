@@ -77,7 +77,7 @@ class Coreference(UnitAudit[CoreferenceSettings]):
         coded = sum(table.n.values())
         return proportions.difference_error(0, coded, 0, coded)
 
-    def change_error(self, now: Floats, then: Floats) -> float:
+    def change_error(self, now: Floats, then: Floats, earlier: Floats) -> float:
         """Of the values themselves: a change that begins below 0 is seen no better for counting from there only."""
         return float(np.nanstd(self.statistic(now) - self.statistic(then), ddof=1))
 

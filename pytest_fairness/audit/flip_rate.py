@@ -63,7 +63,7 @@ class FlipRate(RecordAudit[FlipRateSettings]):
     """
 
     name: ClassVar[str] = "flip_rate"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     settings_model: ClassVar[type[AuditSettings]] = FlipRateSettings
     usable: ClassVar[str] = "have answers to all their prompts"
     forms: ClassVar[tuple[str, ...]] = (OWN, AGAIN, FLIPPED)

@@ -42,7 +42,7 @@ class GroupAudit(RecordAudit[SettingsT]):
     """
 
     settings_model: ClassVar[type[AuditSettings]] = GroupSettings
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     rates: ClassVar[tuple[str, ...]]
 
     @abstractmethod

@@ -82,7 +82,7 @@ class Likelihood(UnitAudit[LikelihoodSettings]):
 
     name: ClassVar[str] = "likelihood"
     kind: ClassVar[str] = "stereotype"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     settings_model: ClassVar[type[AuditSettings]] = LikelihoodSettings
     better: ClassVar[Direction] = "fifty"
     unit: ClassVar[str] = "points"

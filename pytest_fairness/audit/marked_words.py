@@ -54,7 +54,7 @@ class MarkedWords(contrast.ContrastAudit[MarkedWordsSettings]):
     """Number of words significantly over- or under-used for the marked group, family-wise over the vocabulary."""
 
     name: ClassVar[str] = "marked_words"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     settings_model: ClassVar[type[AuditSettings]] = MarkedWordsSettings
     better: ClassVar[Direction] = "lower"
     unit: ClassVar[str] = "words"
@@ -89,7 +89,7 @@ class MarkedWords(contrast.ContrastAudit[MarkedWordsSettings]):
             missing=groups.missing,
             details={
                 "threshold": threshold,
-                "smallest_ratio": smallest_ratio(threshold, _documents_a_side(documents.marked)),
+                "smallest_ratio": smallest_ratio(threshold, [_documents_a_side(documents.marked)]),
                 "vocabulary": len(vocabulary),
                 "words": [
                     {
@@ -128,6 +128,7 @@ class MarkedWords(contrast.ContrastAudit[MarkedWordsSettings]):
             ]
         )
         threshold = float(np.quantile(largest, 1 - item.level, method="higher"))
+        sides = [_documents_a_side(runs.marked[side]) for side in (runs.now, ~runs.now)]
         before_and_now = [_log_odds(runs, side[None], prior)[0][0] for side in (~runs.now, runs.now)]
         grown = [
             {
@@ -149,9 +150,8 @@ class MarkedWords(contrast.ContrastAudit[MarkedWordsSettings]):
             details={
                 "grown": grown,
                 "growth_threshold": threshold,
-                "smallest_growth": smallest_ratio(
-                    threshold, _documents_a_side(runs.marked[runs.now]), _documents_a_side(runs.marked[~runs.now])
-                ),
+                "compared_documents": sides,
+                "smallest_growth": smallest_ratio(threshold, sides),
             },
         )
 
@@ -181,6 +181,14 @@ class MarkedWords(contrast.ContrastAudit[MarkedWordsSettings]):
         # Log-odds shrink with the square root of the documents.
         factor = 1.0 if ratio <= TRIPLING else (math.log(min(ratio, LARGEST_RATIO)) / math.log(TRIPLING)) ** 2
         return Detectable(ratio, enough=ratio <= TRIPLING, times_more_units=factor)
+
+    def rules_out(self, comparison: Comparison, tolerance: float, missed: float) -> bool:
+        """Whether the tripling of a common word would have been seen, but for this chance."""
+        details = comparison.details
+        if "growth_threshold" not in details:
+            return True
+        ratio = smallest_ratio(details["growth_threshold"], details["compared_documents"], 1 - missed)
+        return ratio <= TRIPLING
 
     def describe(self, measurement: Measurement) -> str:
         """The value as a phrase."""
@@ -250,28 +258,30 @@ def association_growth(runs: TwoRuns, now: Bools, then: Bools, prior: Floats) ->
     return growth
 
 
-def _documents_a_side(marked: Bools) -> tuple[int, int]:
-    return int(marked.sum()), int((~marked).sum())
+def _documents_a_side(marked: Bools) -> list[int]:
+    return [int(marked.sum()), int((~marked).sum())]
 
 
-def smallest_ratio(threshold: float, now: tuple[int, int], then: tuple[int, int] | None = None) -> float:
-    """Smallest factor on a word used once a document that passes the threshold with a power of 80 %.
+def smallest_ratio(threshold: float, runs: Sequence[Sequence[int]], power: float = normal.POWER) -> float:
+    """Smallest factor on a word used once a document that passes the threshold with this probability.
 
     Args:
-        threshold: of |z|, or of the growth where `then` is given.
-        now, then: documents of the marked and of the unmarked group in either run.
+        threshold: of |z|, or of the growth where there are two runs.
+        runs: of this run, and of the baseline's where there is one, the documents of the marked and the unmarked group.
+        power: the probability.
 
     Returns:
         a factor above 1; infinity where not even `LARGEST_RATIO` would show.
     """
     ratios = np.exp(np.linspace(0, math.log(LARGEST_RATIO), 1000)[1:])
-    counts = [ratios * now[0], np.full_like(ratios, now[1])]
-    counts += [] if then is None else [np.full_like(ratios, n) for n in then]
+    # The growth is in the marked texts of this run, which come first.
+    counts = [np.full_like(ratios, documents) for run in runs for documents in run]
+    counts[0] = ratios * counts[0]
     prior = np.sum(counts, axis=0)
     signs = (1, -1, -1, 1)[: len(counts)]
     # Every other word keeps its rate, so that the odds' denominators cancel to first order.
     effect = sum(sign * np.log(count + prior) for sign, count in zip(signs, counts, strict=True))
     scale = np.sqrt(sum(1 / (count + prior) for count in counts))
     sampling_sd = np.sqrt(sum(count / (count + prior) ** 2 for count in counts)) / scale
-    seen = effect / scale - normal.quantile(normal.POWER) * sampling_sd > threshold
+    seen = effect / scale - normal.quantile(power) * sampling_sd > threshold
     return float(ratios[np.argmax(seen)]) if seen.any() else math.inf

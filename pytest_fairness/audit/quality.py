@@ -29,7 +29,7 @@ class Quality(BetweenValues[QualitySettings]):
     """Largest gap between values in NDCG@k, 0..1, over the entities of which it is known what is relevant."""
 
     name: ClassVar[str] = "quality"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     settings_model: ClassVar[type[AuditSettings]] = QualitySettings
     better: ClassVar[Direction] = "lower"
     unit: ClassVar[str] = ""

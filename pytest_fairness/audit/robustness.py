@@ -41,7 +41,7 @@ class Robustness(EntityAudit[SimilaritySettings]):
     """
 
     name: ClassVar[str] = "robustness"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     settings_model: ClassVar[type[AuditSettings]] = SimilaritySettings
     better: ClassVar[Direction] = "higher"
     unit: ClassVar[str] = ""

@@ -31,7 +31,7 @@ class _Sensitivity(BetweenValues[SettingsT], Generic[SettingsT]):
     """A statistic of the values' mean similarities to neutral."""
 
     settings_model: ClassVar[type[AuditSettings]] = SimilaritySettings
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     unit: ClassVar[str] = ""
     quantity: ClassVar[str] = "similarity"
     harmed: ClassVar[str] = "lowest"

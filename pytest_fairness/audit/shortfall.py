@@ -33,7 +33,7 @@ class Shortfall(BetweenValues[ShortfallSettings]):
     """
 
     name: ClassVar[str] = "shortfall"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     settings_model: ClassVar[type[AuditSettings]] = ShortfallSettings
     better: ClassVar[Direction] = "zero"
     unit: ClassVar[str] = ""

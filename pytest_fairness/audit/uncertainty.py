@@ -37,7 +37,7 @@ class Uncertainty(EntityAudit[UncertaintySettings]):
     """Mean entropy of repeated lists over entities, bits; of an attribute the largest gap between its values' means."""
 
     name: ClassVar[str] = "uncertainty"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     settings_model: ClassVar[type[AuditSettings]] = UncertaintySettings
     better: ClassVar[Direction] = "lower"
     unit: ClassVar[str] = "bits"

@@ -128,9 +128,17 @@ class UnitAudit(Audit[SettingsT]):
         """Standard error that is never undercut, however alike all units are."""
         return 0.0
 
-    def change_error(self, now: Floats, then: Floats) -> float:
-        """Standard error of the change, from the (draws, columns) means of both runs, drawn together."""
-        return float(np.nanstd(self._change(now, then), ddof=1))
+    def change_error(self, now: Floats, then: Floats, earlier: Floats) -> float:
+        """Standard error of the change, from the (draws, columns) means of both runs, drawn together.
+
+        Only the change is drawn, upon the baseline as it was. Both runs are about the same units, so that which units
+        there are is no error of it; but a gap near 0 or a range, drawn anew in both runs, would count it as one.
+
+        Args:
+            now, then: of both runs, drawn together.
+            earlier: (columns,) the baseline's means as they were.
+        """
+        return float(np.nanstd(self._change(earlier + (now - then), earlier), ddof=1))
 
     def p_value(self, table: UnitTable, random: np.random.Generator) -> float | None:
         """Of the hypothesis that there is no bias, one-sided where the audit has a direction."""
@@ -198,7 +206,7 @@ class UnitAudit(Audit[SettingsT]):
         swapped = blocks.swapped_means(first, second, PERMUTATIONS, random)
         # Both runs' rows of a unit are drawn together, as the same unit stands in both.
         drawn = blocks.bootstrap_means(np.hstack([first, second]), BOOTSTRAPS, random)
-        change_error = self.change_error(drawn[:, : first.shape[1]], drawn[:, first.shape[1] :])
+        change_error = self.change_error(drawn[:, : first.shape[1]], drawn[:, first.shape[1] :], second.mean(axis=0))
         error = max(change_error, self.error_floor(present), self.error_floor(earlier))
         return Comparison(
             value=value,

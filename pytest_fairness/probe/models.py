@@ -15,7 +15,7 @@ from pydantic_core import PydanticCustomError
 from pytest_fairness import records
 from pytest_fairness.probe.faults import Fault, Location, quoted
 from pytest_fairness.probe.settings import AuditSettings, ProbeModel
-from pytest_fairness.probe.stages import GrowingTrials, Stage, Trials, doubling, most
+from pytest_fairness.probe.stages import GrowingTrials, Stage, Trials, growing, most
 from pytest_fairness.records import Answer, AnswerFormat, Json, Judging, Prompt
 
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"
@@ -266,7 +266,7 @@ class Probe(ProbeModel):
     def stages(self) -> list[Stage]:
         """How much is asked until an item is looked at for the first time, the second time and so on; at least one."""
         if isinstance(self.trials, GrowingTrials):
-            return [Stage(trials=trials) for trials in doubling(self.trials.start, self.trials.max)]
+            return [Stage(trials=trials) for trials in growing(self.trials.start, self.trials.max)]
         return [Stage()]
 
     def within(self, stage: Stage, labels: Mapping[str, str]) -> bool:

@@ -17,7 +17,7 @@ from pytest_fairness.probe.entities import Entities, EntitiesFile, Entity, Relev
 from pytest_fairness.probe.faults import Fault
 from pytest_fairness.probe.models import Identifier, Probe, Text, texts
 from pytest_fairness.probe.perturbations import Perturbation, Translation
-from pytest_fairness.probe.stages import MAX_TRIALS, Stage, Trials, doubling
+from pytest_fairness.probe.stages import MAX_TRIALS, Stage, Trials, growing
 from pytest_fairness.probe.values import Attribute, Value, WrittenValue
 from pytest_fairness.records import Answer, AnswerFormat, Json, Prompt, Request
 
@@ -182,7 +182,7 @@ class RecommendationProbe(Probe):
         written = self.written_entities
         if not isinstance(written, EntitiesFile) or written.start is None:
             return trials
-        entities = doubling(written.start, len(self.entities))
+        entities = growing(written.start, len(self.entities))
         longest = max(len(trials), len(entities))
         return [
             Stage(trials[min(place, len(trials) - 1)].trials, entities[min(place, len(entities) - 1)])

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -12,6 +13,8 @@ from pydantic_core import PydanticCustomError
 from pytest_fairness.probe.settings import ProbeModel
 
 MAX_TRIALS = 100_000
+GROWTH = 1.5
+"""Most by which a number grows from look to look; by more, a look that comes just too early costs too much."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +30,9 @@ class GrowingTrials(ProbeModel):
 
     start: int = Field(ge=1, le=MAX_TRIALS, description="How often each question is asked at first.")
     max: int = Field(
-        ge=1, le=MAX_TRIALS, description="How often at most; the number doubles as long as an item's verdict is open."
+        ge=1,
+        le=MAX_TRIALS,
+        description="How often at most; the number grows by half as long as an item's verdict is open.",
     )
 
     @model_validator(mode="after")
@@ -53,10 +58,13 @@ def most(trials: Trials) -> int:
     return trials.max if isinstance(trials, GrowingTrials) else trials
 
 
-def doubling(start: int, end: int) -> list[int]:
-    """The sizes at which a growing number is looked at: doubled each time, and `end` at last."""
-    sizes = []
-    while start < end:
-        sizes.append(start)
-        start *= 2
-    return [*sizes, end]
+def growing(start: int, end: int) -> list[int]:
+    """The sizes at which a growing number is looked at: half as much again each time, as evenly as they can be."""
+    steps = math.ceil(math.log(end / start) / math.log(GROWTH)) if start < end else 0
+    return [round(start * (end / start) ** (step / steps)) for step in range(steps)] + [end]
+
+
+def shares(stages: Sequence[Stage]) -> list[float]:
+    """What each stage is of the last one, as the number of answers."""
+    sizes = [(stage.trials or 1) * (stage.entities or 1) for stage in stages]
+    return [size / sizes[-1] for size in sizes]

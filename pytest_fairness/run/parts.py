@@ -16,10 +16,12 @@ from pytest_fairness.audit.base import Audit, AuditItem, Probe
 from pytest_fairness.baseline import files
 from pytest_fairness.baseline.answers import Row
 from pytest_fairness.errors import FairnessError, ModelError, RequestFailed
+from pytest_fairness.probe import stages as growth
 from pytest_fairness.probe.stages import Stage
 from pytest_fairness.records import Answer, Comparison, Judged, Measurement, Prompt, Request, Response
 from pytest_fairness.response import classifier, judging, reading
 from pytest_fairness.response.classifier import Classifier
+from pytest_fairness.stats import sequential
 
 EVERYTHING = Stage()
 
@@ -27,6 +29,8 @@ _encode = json.JSONEncoder(sort_keys=True).encode
 
 LEVEL = 0.01
 """One-sided level of a test where the probe's `alpha` leaves more."""
+MISSED = 0.05
+"""Chance that one of several looks ends the asking early though a worsening by twice the tolerance is there."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +40,7 @@ class ProbeItem:
     Attributes:
         trials: overrides the probe's own number.
         stage: how much of what may be asked is asked; everything, if it does not say.
+        missed: chance that asking ends at this stage though the item is worse by twice the tolerance.
     """
 
     probe: Probe
@@ -43,6 +48,7 @@ class ProbeItem:
     item: AuditItem[Any]
     trials: int | None = None
     stage: Stage = EVERYTHING
+    missed: float = MISSED
 
     @property
     def id(self) -> str:
@@ -86,17 +92,20 @@ class ProbeItem:
     def looks(self) -> list[ProbeItem]:
         """The item each time that it is looked at, with more answers from time to time as long as its verdict is open.
 
-        Every look is a chance to be wrong, so that they share the item's level equally: by Bonferroni's inequality all
-        of them together err no more often than one look at the whole level (a group-sequential test with a linear
-        spending function of the number of looks, Lan and DeMets 1983, whatever the statistic).
+        Every look is a chance to be wrong, so that they share the item's level, and the chance to miss something, by a
+        spending function: all of them together err no more often than one look would; see `stats.sequential`.
         """
         if not self.asks:
             return [self]
         stages = self.probe.stages()
         if self.trials is not None:
             stages = list(dict.fromkeys(replace(stage, trials=None) for stage in stages))
-        item = replace(self.item, level=self.item.level / len(stages))
-        return [replace(self, item=item, stage=stage) for stage in stages]
+        shares = growth.shares(stages)
+        levels, misses = (sequential.levels(shares, whole) for whole in (self.item.level, MISSED))
+        return [
+            replace(self, item=replace(self.item, level=level), stage=stage, missed=missed)
+            for stage, level, missed in zip(stages, levels, misses, strict=True)
+        ]
 
     @property
     def requests(self) -> Iterator[Request]:

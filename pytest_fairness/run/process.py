@@ -218,7 +218,7 @@ class Run(Closing):
             except NotMeasurable:
                 continue
             before = self.before(measured)
-            if settled(measured, before, len(looks)):
+            if settled(measured, before):
                 return measured, before
         measured = self.measure(looks[-1], target)
         return measured, self.as_baseline(measured) if rebaseline else self.before(measured)

@@ -8,10 +8,6 @@ from pytest_fairness.probe.models import texts
 from pytest_fairness.records import ItemResult, Verdict, VerdictName
 from pytest_fairness.run.examples import examples
 from pytest_fairness.run.parts import Before, Measured, ProbeItem
-from pytest_fairness.stats import normal
-
-MISSED = 0.05
-"""Chance that an early look lets a worsening by twice the tolerance pass."""
 
 
 def judge(measured: Measured, before: Before, nodeid: str, accept: str) -> ItemResult:
@@ -57,21 +53,19 @@ def decided(measured: Measured, before: Before, accept: str = "") -> Verdict:
     )
 
 
-def settled(measured: Measured, before: Before, looks: int) -> bool:
-    """Whether one of several looks decides an item, so that nothing more need be asked.
+def settled(measured: Measured, before: Before) -> bool:
+    """Whether a look that is not the last one decides an item, so that nothing more need be asked.
 
-    A failure does. A pass does where a worsening by twice the tolerance can be excluded as well, with a chance of error
-    of `MISSED` shared by all looks, so that looking early does not overlook what a last look would have found.
+    A failure does. A pass does where a worsening by twice the tolerance can be excluded as well, so that looking early
+    does not overlook what a last look would have found.
 
     Args:
         measured, before: as in `judge`.
-        looks: how many there may be.
     """
-    verdict, comparison = decided(measured, before).name, before.comparison
-    if verdict is not VerdictName.PASS or comparison is None or comparison.standard_error is None:
+    part, verdict = measured.part, decided(measured, before).name
+    if verdict is not VerdictName.PASS or before.comparison is None:
         return verdict is not VerdictName.INCONCLUSIVE
-    tolerance = tolerance_of(measured.part.audit, measured.part.item)
-    return comparison.value + normal.quantile(1 - MISSED / looks) * comparison.standard_error <= 2 * tolerance
+    return part.audit.rules_out(before.comparison, tolerance_of(part.audit, part.item), part.missed)
 
 
 def _size(measured: Measured) -> int | None:

@@ -177,9 +177,9 @@ def test_excess_over_all_relabellings_of_documents(case: dict[str, Any]) -> None
 
 
 def test_more_documents_show_weaker_words() -> None:
-    ratios = [smallest_ratio(1.8, (n, n)) for n in (15, 60, 240)]
+    ratios = [smallest_ratio(1.8, [(n, n)]) for n in (15, 60, 240)]
     assert ratios == sorted(ratios, reverse=True)
-    assert smallest_ratio(50.0, (8, 8)) == float("inf")
+    assert smallest_ratio(50.0, [(8, 8)]) == float("inf")
 
 
 def test_refusals_of_one_group_are_a_regression() -> None:
