@@ -155,7 +155,9 @@ def repeat(key: tuple[str, str], change: float, seeds: Sequence[int]) -> list[Ro
     ]
 
 
-def tasks(only: str, repeats: int, planted_repeats: int) -> Iterator[tuple[tuple[str, str], float, list[int]]]:
+def tasks(
+    only: str, repeats: int, planted_repeats: int, changes: Sequence[float]
+) -> Iterator[tuple[tuple[str, str], float, list[int]]]:
     """What is still to be done, in batches of seeds."""
     done = (
         {
@@ -166,9 +168,11 @@ def tasks(only: str, repeats: int, planted_repeats: int) -> Iterator[tuple[tuple
         else set()
     )
     for key, scenario in scenarios().items():
-        if only not in " ".join(key):
+        if not " ".join(key).startswith(only):
             continue
         for change in (0.0, *scenario.changes):
+            if changes and change not in changes:
+                continue
             for first in range(0, planted_repeats if change else repeats, BATCH):
                 if (*key, change, first) not in done:
                     yield key, change, list(range(first, first + BATCH))
@@ -205,16 +209,17 @@ def main() -> None:
     """Add repeats, or show what there is."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--show", action="store_true", help="print the tables and add nothing")
-    parser.add_argument("--only", default="", help="scenarios whose name or size holds this")
+    parser.add_argument("--only", default="", help="models whose name and size begin so")
     parser.add_argument("--repeats", type=int, default=300, help="pairs of runs without a change")
     parser.add_argument("--planted", type=int, default=100, help="pairs of runs for each planted change")
+    parser.add_argument("--change", type=float, nargs="+", default=[], help="only these, 0 for none; all by default")
     parser.add_argument("--workers", type=int, default=1)
     given = parser.parse_args()
     if given.show:
         show()
         return
     with ProcessPoolExecutor(given.workers) as pool, COUNTS.open("a") as file:
-        work = [pool.submit(repeat, *task) for task in tasks(given.only, given.repeats, given.planted)]
+        work = [pool.submit(repeat, *task) for task in tasks(given.only, given.repeats, given.planted, given.change)]
         for number, future in enumerate(work, start=1):
             file.writelines(json.dumps(row, sort_keys=True) + "\n" for row in future.result())
             file.flush()
