@@ -83,30 +83,40 @@ class Judged:
 
 def judged(part: ProbeItem, now: Sequence[Answer], then: Sequence[Answer]) -> Judged:
     """Look at an item as often as its probe says, until its verdict is no longer open."""
-    for look in part.looks[:-1]:
-        found = looked_at(look, now, then)
+    last = part.looks[-1]
+    used = [answer for answer in then if last.uses(answer.labels)]
+    try:
+        # A baseline is made of everything that may be asked.
+        earlier = last.audit.measure(last.probe, last.item, used)
+    except NotMeasurable:
+        return Judged(VerdictName.NOT_MEASURABLE, float("nan"), {}, set(), decides=False)
+    for look in part.looks:
+        found = looked_at(look, now, then, earlier)
         if found.decides:
-            return found
-    return looked_at(part.looks[-1], now, then)
+            break
+    return found
 
 
-def looked_at(part: ProbeItem, now: Sequence[Answer], then: Sequence[Answer]) -> Judged:
+def looked_at(part: ProbeItem, now: Sequence[Answer], then: Sequence[Answer], earlier: Measurement) -> Judged:
     """The verdict on as many of this run's answers as the look takes, against all of the baseline's."""
     trials = part.stage.trials
     now = [answer for answer in now if trials is None or answer.trial < trials]
     runs = [[answer for answer in run if part.uses(answer.labels)] for run in (now, then)]
     asked = {(json.dumps(dict(answer.labels), sort_keys=True), answer.trial) for answer in runs[0]}
     try:
-        present, earlier = (part.audit.measure(part.probe, part.item, run) for run in runs)
+        present = part.audit.measure(part.probe, part.item, runs[0])
         comparison = part.audit.compare(part.probe, part.item, *runs)
     except NotMeasurable:
         return Judged(VerdictName.NOT_MEASURABLE, float("nan"), {}, asked, decides=False)
     measured, before = Measured(part, "", runs[0], present), Before(_entry(earlier), (), comparison)
-    verdict = decided(measured, before)
-    moved = (part.audit.badness(present.value) - part.audit.badness(earlier.value)) / tolerance_of(
-        part.audit, part.item
+    moved = part.audit.badness(present.value) - part.audit.badness(earlier.value)
+    return Judged(
+        decided(measured, before).name,
+        moved / tolerance_of(part.audit, part.item),
+        naive(part, present, earlier),
+        asked,
+        settled(measured, before),
     )
-    return Judged(verdict.name, moved, naive(part, present, earlier), asked, settled(measured, before))
 
 
 def _entry(earlier: Measurement) -> Entry:
