@@ -177,10 +177,11 @@ class Controller:
         gone = sorted(set(old.items) - set(siblings)) if old and siblings else []
         whole = bool(siblings) and all(skipped or item in rebaselined for item, skipped in siblings.items())
         if rebaselined:
+            # Items that stand on the same answers hand them over once.
             rows = [
                 Row(labels, trial, text, judged)
-                for record in rebaselined.values()
-                for labels, trial, text, judged in self._run.store.get_answer_set(record["answers"])
+                for digest in sorted({record["answers"] for record in rebaselined.values()})
+                for labels, trial, text, judged in self._run.store.get_answer_set(digest)
             ]
             files.update(
                 folder,

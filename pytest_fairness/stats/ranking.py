@@ -80,7 +80,7 @@ def variation(lists: Sequence[Collection[str]]) -> Variation | None:
 
 
 def _entropy(weights: Floats) -> Floats:
-    """Of the shares along the first axis, bits; `scipy.stats.entropy` without its checks, which take most of its time."""
+    """Of the shares along the first axis, bits: `scipy.stats.entropy` without its checks, which take most of it."""
     # Deferred, as scipy.special is not needed to load a probe.
     from scipy.special import entr
 
