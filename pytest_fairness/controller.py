@@ -62,7 +62,10 @@ class Controller:
         for record in getattr(report, "fairness", ()):
             result = record["result"]
             self._records[result["nodeid"], result["probe"], result["id"]] = record
-        for key, recorded in getattr(report, "fairness_planned", {}).items():
+        self._note_planned(getattr(report, "fairness_planned", {}))
+
+    def _note_planned(self, planned: Mapping[str, bool]) -> None:
+        for key, recorded in planned.items():
             # Workers find recorded what another one has just asked.
             self._planned[key] = recorded and self._planned.get(key, True)
 
@@ -152,6 +155,8 @@ class Controller:
         if self._settings.store.exists():
             with suppress(FairnessError):  # a broken store: whoever wanted something of it has said so
                 tallies = self._run.store.tallies(self._run.id)
+        # Without workers, of this process; their keys are kept by nobody else meanwhile.
+        self._note_planned(self._run.newly_planned())
         total: Counter[str] = Counter()
         for tally in tallies:
             total.update(tally)

@@ -339,7 +339,8 @@ class FairnessSession:
         records = item.stash.get(RECORDS, [])
         if call.when == "call" or error:
             # A report holds whatever is put on it, and takes it along to xdist's controller.
-            vars(report).update(fairness=records, fairness_planned=self.run.newly_planned())
+            planned = self.run.newly_planned() if hasattr(self.config, "workerinput") else {}
+            vars(report).update(fairness=records, fairness_planned=planned)
             item.stash[RECORDS] = []
             if call.excinfo is None and _inconclusive(report):
                 _neither_passed_nor_failed(report)
