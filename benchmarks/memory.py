@@ -3,7 +3,7 @@
     python -m benchmarks.memory [--answers 100000 1000000]
 
 Each size is recorded, run without a baseline, made the baseline, and compared with it, each in a process of its own.
-Seven audits measure the answers, five of them all of the answers. A line an item says what its stages took; a
+Five items measure them, three of them all of the answers. A line an item says what its stages took; a
 comparison is one with the very same answers, all of them measured anew, as a run with new ones would. Seconds are
 processor time, which must grow with the number of answers and no faster.
 """
@@ -53,8 +53,6 @@ trials: 2
 neutral_trials: 4
 audits:
   snsr: {}
-  snsv: {similarity: serp}
-  pafs: {similarity: prag}
   shortfall: {}
   quality: {}
   uncertainty: {repeats: 2, attributes: [age]}

@@ -37,7 +37,7 @@ def normalized(item: str) -> str:
     return _ARTICLE.sub("", " ".join(words.split())) or " ".join(folded.split())
 
 
-ENTITIES_AT_ONCE = 2000
+ENTITIES_AT_ONCE = 500
 """Entities whose lists are in memory together, where each is measured by itself."""
 
 

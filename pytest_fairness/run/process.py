@@ -34,8 +34,8 @@ from pytest_fairness.target import likelihoods, open_target
 from pytest_fairness.target.base import Target
 from pytest_fairness.target.python import Application, CallableTarget
 
-READ_AT_ONCE = 40_000
-"""Questions of an item whose responses are in memory together."""
+READ_AT_ONCE = 4_000
+"""Questions of an item whose responses are in memory together: what is gone of many at once leaves gaps behind."""
 
 KEPT_ANSWERS = 100_000
 """Answers of a baseline that is kept for the next item of its probe."""
