@@ -169,8 +169,10 @@ class BetweenValues(EntityAudit[SettingsT]):
             return []
         value, sign = worst["value"], -1 if self.harmed == "highest" else 1
         first: dict[tuple[str, str], Answer] = {}
-        for answer in sorted(answers, key=lambda each: (each.trial, len(each.labels), sorted(each.labels.items()))):
-            first.setdefault((answer.labels["entity"], answer.labels.get("value") or NEUTRAL), answer)
+        for answer in answers:
+            place = answer.labels["entity"], answer.labels.get("value") or NEUTRAL
+            if place[1] in (value, NEUTRAL) and (place not in first or _rank(answer) < _rank(first[place])):
+                first[place] = answer
         numbers = {entity: cells[value] for entity, cells in by_entity.items() if cells.get(value) is not None}
         return [
             [(value, first[entity, value]), (NEUTRAL, first[entity, NEUTRAL])]
@@ -181,6 +183,11 @@ class BetweenValues(EntityAudit[SettingsT]):
     def standing_to_limit(self, item: AuditItem[SettingsT], measurement: Measurement, limit: float) -> Standing:
         """Less what chance adds; and beyond doubt only if the values cannot be exchanged."""
         return self.standing_less_chance(item, measurement, limit)
+
+
+def _rank(answer: Answer) -> tuple[int, int, list[tuple[str, str]]]:
+    """Which answer of several to the same question is shown: the first draw, to the question as it was put first."""
+    return answer.trial, len(answer.labels), sorted(answer.labels.items())
 
 
 def values_of(probe: Probe, attribute: str) -> tuple[str, ...]:
