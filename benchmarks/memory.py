@@ -1,89 +1,195 @@
-"""What a run of very many recorded answers, lists of ten titles each, takes of memory and time.
+"""What pytest takes of memory and time for a probe with very many recorded answers, lists of ten titles each.
 
-    python -m benchmarks.memory [--answers 10000 100000 1000000]
+    python -m benchmarks.memory [--answers 100000 1000000]
 
-Each size is recorded, and then asked for and measured, in processes of their own. Both must grow with the number of
-answers and no faster. Seconds are processor time.
+Each size is recorded, run without a baseline, made the baseline, and compared with it, each in a process of its own.
+Five items measure them, three of them all of the answers. A line an item says what its stages took; a
+comparison is one with the very same answers, all of them measured anew, as a run with new ones would. Seconds are
+processor time, which must grow with the number of answers and no faster.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
+import random
 import resource
+import sqlite3
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any
+from unittest.mock import patch
 
-from benchmarks.replay import item, prepare, record, target
+import pytest
+
+from benchmarks.timing import OTHERS_OFF
+from pytest_fairness import probe
+from pytest_fairness.audit import registry
+from pytest_fairness.records import Response
+from pytest_fairness.response.store import response_key
 from pytest_fairness.run import Run
+from pytest_fairness.settings import RunSettings
 
 MOST_MEBIBYTES = 1024
+"""Of a run without a baseline."""
 MOST_GROWTH = 1.5
-"""Processor seconds an answer of the largest run against those of the smallest one that takes seconds at all."""
-SECONDS_AT_LEAST = 3.0
+"""Processor seconds an answer of the largest run against those of the smallest one."""
 
-
-class Peak(NamedTuple):
-    """What one run took."""
-
-    answers: int
-    mebibytes: float
-    seconds: float
+PROBE = """\
+kind: recommendation
+prompt: Recommend {k} songs in the manner of {entity} to {value}.
+neutral: Recommend {k} songs in the manner of {entity}.
+entities: {file: singers.csv}
+relevant: {file: relevant.json}
+attributes:
+  age: [a child, a teenager, a young adult, a parent, a pensioner, a student]
+k: 10
+trials: 2
+neutral_trials: 4
+audits:
+  snsr: {}
+  shortfall: {}
+  quality: {}
+  uncertainty: {repeats: 2, attributes: [age]}
+"""
+ANSWERS = 16
+"""Each entity's: six values twice, and four neutral ones."""
+TITLES = 50_000
+RUNS: dict[str, list[str]] = {
+    "run": [],
+    "rebaseline": ["--fairness-rebaseline"],
+    "compare": [],
+}
+STAGES = {"plan": "planned", "answers": "read", "measured": "measured", "before": "compared", "as_baseline": "compared"}
+"""Methods of `Run` to what they are called here."""
 
 
 def main() -> None:
-    """Measure, print a line a size, and end with 1 if memory or time grow too much."""
+    """Measure, print a line an item, and end with 1 if memory or time grow too much."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--answers", type=int, nargs="+", default=[10_000, 100_000, 1_000_000])
+    parser.add_argument("--answers", type=int, nargs="+", default=[100_000, 1_000_000])
+    parser.add_argument("--only", choices=[*RUNS], nargs="+", default=[*RUNS], help="which runs, in this order")
     parser.add_argument("--quick", action="store_true", help="small, to see that it works; no goal counts")
-    parser.add_argument("--work", choices=("record", "measure"), help=argparse.SUPPRESS)
+    parser.add_argument("--work", choices=["record", *RUNS], help=argparse.SUPPRESS)
     parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
     given = parser.parse_args()
+    if given.work == "record":
+        record(given.folder, given.answers[0])
+        return
     if given.work:
-        work(given.work, given.folder, given.answers[0])
+        run(given.folder, given.work)
         return
-    peaks = [measured(count) for count in ([320] if given.quick else given.answers)]
-    last = peaks[-1]
-    timed = [peak for peak in peaks if peak.seconds >= SECONDS_AT_LEAST] or [last]
-    growth = (last.seconds / last.answers) / (timed[0].seconds / timed[0].answers)
-    print(f"most memory {last.mebibytes:.0f} MiB (at most {MOST_MEBIBYTES})")
-    print(f"time an answer grows by {growth:.2f} from {timed[0].answers} to {last.answers} (at most {MOST_GROWTH:g})")
-    sys.exit(not given.quick and (last.mebibytes > MOST_MEBIBYTES or growth > MOST_GROWTH))
+    sizes = [1_600] if given.quick else given.answers
+    taken = {size: measured(size, given.only) for size in sizes}
+    missed = False
+    for what in given.only:
+        first, last = taken[sizes[0]][what], taken[sizes[-1]][what]
+        growth = (last[1] / sizes[-1]) / (first[1] / sizes[0])
+        goal = f" (at most {MOST_MEBIBYTES})" if what == "run" else ""
+        print(f"{what}: most memory {last[0]:.0f} MiB{goal}; time an answer grows by {growth:.2f} ", end="")
+        print(f"from {sizes[0]} to {sizes[-1]} answers (at most {MOST_GROWTH:g})")
+        missed |= growth > MOST_GROWTH or (what == "run" and last[0] > MOST_MEBIBYTES)
+    sys.exit(missed and not given.quick)
 
 
-def measured(count: int) -> Peak:
-    """Record so many answers, and measure them in a process of its own."""
+def measured(count: int, runs: list[str]) -> dict[str, tuple[float, float]]:
+    """Record so many answers; mebibytes and seconds of each run of them."""
+    root = Path(__file__).parents[1]
+    taken = {}
     with tempfile.TemporaryDirectory() as folder:
-        arguments = ["--folder", folder, "--answers", str(count), "--work"]
-        command = [sys.executable, "-m", "benchmarks.memory", *arguments]
-        root = Path(__file__).parents[1]
-        subprocess.run([*command, "record"], check=True, cwd=root)  # noqa: S603 - our own
-        found = subprocess.run(  # noqa: S603 - our own
-            [*command, "measure"], check=True, cwd=root, capture_output=True, text=True
-        )
-    print(found.stdout, end="", flush=True)
-    mebibytes, seconds = found.stdout.splitlines()[-1].split("peak")[1].split()[0:3:2]
-    return Peak(count, float(mebibytes), float(seconds))
+        for what in ("record", *runs):
+            command = [sys.executable, "-m", "benchmarks.memory", "--folder", folder, "--answers", str(count)]
+            print(f"{count} answers: {what}", flush=True)
+            subprocess.run([*command, "--work", what], check=True, cwd=root)  # noqa: S603 - our own
+            if what != "record":
+                taken[what] = tuple(json.loads((Path(folder) / "taken.json").read_text()))
+    return taken
 
 
-def work(what: str, folder: Path, count: int) -> None:
-    """In a process of its own: record, or ask and measure and print the peak."""
-    settings, path = prepare(folder, count)
-    if what == "record":
-        record(settings, path)
-        return
-    began, before = time.process_time(), peak()
-    with Run(settings) as run:
-        part = item(path)
-        answers = run.answers(part, target(run))
-        asked, asking = peak(), time.process_time() - began
-        run.measured(part, answers, "nobody")
-    seconds = time.process_time() - began
-    print(f"{count} answers: {before:.0f} MiB before, {asked:.0f} MiB and {asking:.1f} s when read, ", end="")
-    print(f"peak {peak():.0f} MiB, {seconds:.1f} s with measuring")
+def record(folder: Path, count: int) -> None:
+    """Write the probe, and an answer to everything that it asks."""
+    draw = random.Random(0)  # noqa: S311 - no secrets
+    singers = [f"Singer {number}" for number in range(count // ANSWERS)]
+    (folder / "singers.csv").write_text("name\n" + "".join(f"{singer}\n" for singer in singers))
+    relevant = {singer: [f"Song {number}" for number in draw.sample(range(TITLES), 5)] for singer in singers}
+    (folder / "relevant.json").write_text(json.dumps(relevant))
+    (folder / "songs.yaml").write_text(PROBE)
+    (folder / "nobody.py").write_text("def answer(prompt):\n    raise AssertionError(prompt)\n")
+    (folder / "pytest.ini").write_text("[pytest]\nfairness_target = python:nobody:answer\n")
+    sys.path.insert(0, str(folder))
+    settings = RunSettings(root=folder, store=folder / RunSettings(folder).store, target="python:nobody:answer")
+    with Run(settings) as asking:
+        identity = asking.open_target().identity
+        with asking.store.transaction():
+            places = {singer: place for place, singer in enumerate(singers)}
+            for prompt in probe.load(folder / "songs.yaml", registry.settings_models()).questions():
+                # Of a singer's songs some are named again and again, so that lists are alike.
+                own = 7 * places[prompt.labels["entity"]]
+                titles = [f"Song {(own + number) % TITLES}" for number in draw.sample(range(20), 10)]
+                text = "\n".join(f"{rank}. {title}" for rank, title in enumerate(titles, start=1))
+                key = response_key(identity, prompt.request)
+                asking.store.record(key, prompt.request, identity, Response(text, "stop", created=time.time()))
+
+
+def run(folder: Path, what: str) -> None:
+    """In a process of its own: run pytest, print what each item took, and leave the sums behind."""
+    store = folder / RunSettings(folder).store
+    with sqlite3.connect(store) as connection:
+        # Measured anew, as a run with new answers would have to.
+        connection.execute("DELETE FROM measurements")
+    connection.close()
+    stages = Stages()
+    arguments = [str(folder / "songs.yaml"), "--rootdir", str(folder), "-c", str(folder / "pytest.ini")]
+    options = ["--fairness", "--fairness-replay", *RUNS[what], "-p", "no:cacheprovider", "-p", "no:terminal"]
+    with stages.watched():
+        ended = pytest.main([*arguments, *options, *OTHERS_OFF], plugins=[stages])
+    if ended not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):
+        sys.exit(f"pytest ended with {ended!r}")
+    stages.line("reports, baseline")
+    (folder / "taken.json").write_text(json.dumps([peak(), time.process_time() - stages.began]))
+
+
+class Stages:
+    """A plugin of pytest that notes what the stages of each item take."""
+
+    def __init__(self) -> None:
+        self.began = self._last = time.process_time()
+        self._seconds: dict[str, float] = {}
+
+    def watched(self) -> ExitStack:
+        """A context in which the stages of runs are timed."""
+        watched = ExitStack()
+        for name in STAGES:
+            watched.enter_context(patch.object(Run, name, self._timed(name)))
+        return watched
+
+    def _timed(self, name: str) -> Callable[..., Any]:
+        method, stage = getattr(Run, name), STAGES[name]
+
+        def timed(*arguments: Any, **named: Any) -> Any:
+            began = time.process_time()
+            try:
+                return method(*arguments, **named)
+            finally:
+                self._seconds[stage] = self._seconds.get(stage, 0.0) + time.process_time() - began
+
+        return timed
+
+    def pytest_runtest_logfinish(self, nodeid: str) -> None:
+        """An item is done with."""
+        self.line(nodeid.partition("::")[2])
+
+    def line(self, name: str) -> None:
+        """Print what was taken since the last line."""
+        total, self._last = time.process_time() - self._last, time.process_time()
+        parts = ", ".join(f"{stage} {seconds:.1f}" for stage, seconds in self._seconds.items())
+        print(f"  {name}: {total:.1f} s{f' ({parts})' if parts else ''}, peak so far {peak():.0f} MiB", flush=True)
+        self._seconds.clear()
 
 
 def peak() -> float:

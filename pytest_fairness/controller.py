@@ -67,7 +67,10 @@ class Controller:
         for record in getattr(report, "fairness", ()):
             result = record["result"]
             self._records[result["nodeid"], result["probe"], result["id"]] = record
-        for key, recorded in getattr(report, "fairness_planned", {}).items():
+        self._note_planned(getattr(report, "fairness_planned", {}))
+
+    def _note_planned(self, planned: Mapping[str, bool]) -> None:
+        for key, recorded in planned.items():
             # Workers find recorded what another one has just asked.
             self._planned[key] = recorded and self._planned.get(key, True)
 
@@ -153,6 +156,8 @@ class Controller:
 
     def _counts(self) -> dict[str, float | None]:
         """The requests of all processes: each plans the same, but for what its Python tests ask, and sends a part."""
+        # Without workers, of this process; their keys are kept by nobody else meanwhile.
+        self._note_planned(self._run.newly_planned())
         total = self._tallied()
         planned, reused = len(self._planned), sum(self._planned.values())
         if total["planned"] > planned:
@@ -184,10 +189,11 @@ class Controller:
         gone = sorted(set(old.items) - set(siblings)) if old and siblings else []
         whole = bool(siblings) and all(skipped or item in rebaselined for item, skipped in siblings.items())
         if rebaselined:
+            # Items that stand on the same answers hand them over once.
             rows = [
                 Row(labels, trial, text, judged)
-                for record in rebaselined.values()
-                for labels, trial, text, judged in self._run.store.get_answer_set(record["answers"])
+                for digest in sorted({record["answers"] for record in rebaselined.values()})
+                for labels, trial, text, judged in self._run.store.get_answer_set(digest)
             ]
             files.update(
                 folder,

@@ -113,7 +113,11 @@ class FairnessItem(pytest.Item):
     def runtest(self) -> None:
         """The verdict."""
         if self._measured is not None:
-            self._fairness.judge(self, *self._measured, siblings=self.siblings)
+            self._fairness.insist(self._fairness.judge(self, *self._measured, siblings=self.siblings))
+
+    def teardown(self) -> None:
+        """Let go of the answers, of which there may be very many."""
+        self._measured = None
 
     def reportinfo(self) -> tuple[Path, int, str]:
         """The probe file, from its first line."""

@@ -195,21 +195,20 @@ class FairnessSession:
     def judge(
         self, item: pytest.Item, measured: Measured, before: Before, siblings: dict[str, bool] | None = None
     ) -> ItemResult:
-        """The verdict, kept for the item's report; `siblings` is as in `FairnessItem`.
-
-        Raises:
-            Unfair: the verdict is a failure.
-        """
+        """The verdict, kept for the item's report; `siblings` is as in `FairnessItem`."""
         result = judge(measured, before, item.nodeid, self._accept(item.nodeid))
         more: dict[str, Json] = {"siblings": siblings}
         if self._rebaseline and before.entry is not None:
-            rows = [[dict(row.labels), row.trial, row.text, row.judged] for row in measured.rows]
+            rows = ([dict(row.labels), row.trial, row.text, row.judged] for row in measured.rows())
             more |= {"entry": before.entry.to_json(), "answers": self.run.store.put_answer_set(rows)}
         self.keep(item, result, measured.part, measured.target, **more)
+        return result
+
+    def insist(self, result: ItemResult) -> None:
+        """Raise `Unfair` where a verdict is a failure; with nothing at hand that a traceback would keep alive."""
         failing = ["failed", "inconclusive"] if self.run.settings.inconclusive == "fail" else ["failed"]
         if result.verdict.name.outcome in failing:
             raise Unfair(result.verdict.reason, failure_text(result.to_json()))
-        return result
 
     def _accept(self, nodeid: str) -> str:
         return shlex.join(self._accepting([nodeid]) or ())
@@ -236,7 +235,9 @@ class FairnessSession:
             raise FairnessError(
                 f"fairness_check: {part.id} of {name!r} is checked by {other} already: take another name."
             )
-        return self.judge(item, measured, self.before(measured))
+        result = self.judge(item, measured, self.before(measured))
+        self.insist(result)
+        return result
 
     def keep(self, item: pytest.Item, result: ItemResult, part: ProbeItem, target: str | None, **more: Json) -> None:
         """Have a result travel on the item's report."""
@@ -264,7 +265,8 @@ class FairnessSession:
         records = item.stash.get(RECORDS, [])
         if call.when == "call" or error:
             # A report holds whatever is put on it, and takes it along to xdist's controller.
-            vars(report).update(fairness=records, fairness_planned=self.run.newly_planned())
+            planned = self.run.newly_planned() if hasattr(self.config, "workerinput") else {}
+            vars(report).update(fairness=records, fairness_planned=planned)
             item.stash[RECORDS] = []
             if call.excinfo is None and _inconclusive(report):
                 _neither_passed_nor_failed(report)

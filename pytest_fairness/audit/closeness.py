@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import product
 from typing import Any
 
@@ -37,21 +37,26 @@ Pairs = dict[tuple[str, str], list[tuple[Draw, Draw]]]
 
 
 def to_neutral(
-    probe: Probe, settings: SimilaritySettings, answers: Sequence[Answer], attribute: str, values: Sequence[str]
+    probe: Probe,
+    settings: SimilaritySettings,
+    answers: Sequence[Answer],
+    attribute: str,
+    values: Sequence[str],
+    perturbation: str = "",
 ) -> Matrix:
     """Entity × value matrix of the similarity of conditioned lists to neutral ones, with the noise floor.
 
-    Each draw is compared with each neutral draw, and the similarities are averaged.
+    Each draw is compared with each neutral draw of the same wording, and the similarities are averaged.
     """
-    trials = 1 + max((each.trial for each in answers if _asked(each, attribute)), default=0)
+    trials = draws_of(answers, attribute, perturbation)
     groups = (*values, NEUTRAL)
     parts: list[Matrix] = []
     floors: dict[str, float] = {}
     refused, unasked = Counter(dict.fromkeys(groups, 0)), Counter(dict.fromkeys(values, 0))
     merged: list[dict[str, str]] = []
     for lists in Lists.parts(probe, answers):
-        neutral = meant_neutral(probe, lists.of_group(NEUTRAL), trials)
-        conditioned = [draw for draw in lists.of_group(attribute) if draw.value in values]
+        neutral = meant_neutral(probe, lists.of_group(NEUTRAL, perturbation), trials)
+        conditioned = [draw for draw in lists.of_group(attribute, perturbation) if draw.value in values]
         pairs: Pairs = {}
         for draw, other in matched(conditioned, neutral):
             pairs.setdefault((draw.entity, draw.value), []).append((draw, other))
@@ -86,18 +91,20 @@ def to_neutral(
     )
 
 
-def _asked(answer: Answer, attribute: str) -> bool:
-    return answer.labels["attribute"] == attribute and not answer.labels.get("perturbation")
-
-
-def neutral_draws(probe: Probe, lists: Lists, attribute: str, perturbation: str = "") -> list[Draw]:
-    """The neutral draws that the probe means for comparison: what `uncertainty` asks besides changes nothing here."""
-    trials = max((draw.trial + 1 for draw in lists.of_group(attribute, perturbation)), default=1)
-    return meant_neutral(probe, lists.of_group(NEUTRAL, perturbation), trials)
+def draws_of(answers: Iterable[Answer], attribute: str, perturbation: str = "") -> int:
+    """How many draws there are of an attribute's lists, of whichever entity has most; at least 1."""
+    asked = (attribute, perturbation)
+    return 1 + max(
+        (each.trial for each in answers if (each.labels["attribute"], each.labels.get("perturbation", "")) == asked),
+        default=0,
+    )
 
 
 def meant_neutral(probe: Probe, neutral: list[Draw], trials: int) -> list[Draw]:
-    """Of the neutral draws those that are compared with `trials` draws of an attribute."""
+    """Of the neutral draws those that are compared with `trials` draws of an attribute.
+
+    What `uncertainty` asks besides changes nothing here.
+    """
     if probe.responses is not None:
         return neutral
     return [draw for draw in neutral if draw.trial < max(probe.neutral_trials, trials)]
@@ -127,13 +134,12 @@ def compared(probe: Probe, settings: SimilaritySettings, pairs: Pairs) -> dict[t
     return {key: [next(found) for _ in group] for key, group in pairs.items()}
 
 
-def noise_floor(probe: Probe, settings: SimilaritySettings, neutral: Sequence[Draw]) -> dict[str, Json] | None:
-    """Similarity of neutral draws to each other, the most a conditioned list could reach; `None` of single ones."""
-    return mean_floor(likeness(probe, settings, neutral))
-
-
 def mean_floor(likenesses: Mapping[str, float]) -> dict[str, Json] | None:
-    """The mean over entities, and how many there are."""
+    """Similarity of neutral draws to each other, the most a conditioned list could reach; `None` of single ones.
+
+    Args:
+        likenesses: of each entity; see `likeness`.
+    """
     if not likenesses:
         return None
     return {"mean": sum(likenesses.values()) / len(likenesses), "entities": len(likenesses)}

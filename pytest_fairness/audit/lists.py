@@ -37,7 +37,7 @@ def normalized(item: str) -> str:
     return _ARTICLE.sub("", " ".join(words.split())) or " ".join(folded.split())
 
 
-ENTITIES_AT_ONCE = 2000
+ENTITIES_AT_ONCE = 500
 """Entities whose lists are in memory together, where each is measured by itself."""
 
 
@@ -109,30 +109,32 @@ class Lists:
             direct_only: leave out answers to the indirect wording.
         """
         asked: dict[tuple[str, str, str, str, int], list[Answer]] = {}
-        domains = {}
-        for answer in sorted(answers, key=_order):
+        domains: dict[str, str] = {}
+        for answer in answers:
             labels = answer.labels
             if direct_only and labels.get("form"):
                 continue
             key = labels["entity"], labels["attribute"], labels.get("value", ""), labels.get("perturbation", "")
             asked.setdefault((*key, answer.trial), []).append(answer)
             if labels.get("domain"):
-                domains[labels["entity"]] = labels["domain"]
-        draws = [_draw(probe, key, attempts) for key, attempts in sorted(asked.items())]
+                # Of several the last by the alphabet, whatever the order of the answers.
+                domains[labels["entity"]] = max(labels["domain"], domains.get(labels["entity"], ""))
+        draws = [_draw(probe, key, asked[key]) for key in sorted(asked)]
         merges: list[Merge] = []
         if probe.fuzzy is not None:
             draws, merges = _merged(draws, probe.fuzzy)
         return cls(tuple(draws), domains, tuple(merges))
 
     @classmethod
-    def parts(cls, probe: Probe, answers: Iterable[Answer]) -> Iterator[Lists]:
+    def parts(cls, probe: Probe, answers: Iterable[Answer], *, direct_only: bool = False) -> Iterator[Lists]:
         """The same lists some entities at a time, in the entities' order, so that there need not be room for all."""
         by_entity: dict[str, list[Answer]] = {}
         for answer in answers:
             by_entity.setdefault(answer.labels["entity"], []).append(answer)
         rest = iter(sorted(by_entity))
         while entities := list(islice(rest, ENTITIES_AT_ONCE)):
-            yield cls.of(probe, chain.from_iterable(by_entity[entity] for entity in entities))
+            own = chain.from_iterable(by_entity[entity] for entity in entities)
+            yield cls.of(probe, own, direct_only=direct_only)
 
     @property
     def entities(self) -> tuple[str, ...]:
@@ -154,6 +156,15 @@ def prepared(probe: Probe, items: Iterable[str]) -> tuple[str, ...]:
     return tuple(filter(None, dict.fromkeys(kept)))
 
 
+def relevant_items(probe: Probe, lists: Lists) -> dict[str, tuple[str, ...]]:
+    """What the probe names as relevant to each entity, prepared as its lists are; nothing where it names nothing."""
+    known = {entity: prepared(probe, (probe.relevant or {}).get(entity, ())) for entity in lists.entities}
+    # A relevant title is known by the name that it was merged into.
+    for merge in lists.merges:
+        known[merge.entity] = tuple(merge.into if item == merge.item else item for item in known[merge.entity])
+    return known
+
+
 def count(draws: Iterable[Draw], groups: Sequence[str], *statuses: Status) -> dict[str, int]:
     """How many draws of each group have one of these statuses."""
     counts = dict.fromkeys(groups, 0)
@@ -172,6 +183,8 @@ def _order(answer: Answer) -> tuple[object, ...]:
 
 def _draw(probe: Probe, key: tuple[str, str, str, str, int], attempts: Sequence[Answer]) -> Draw:
     entity, attribute, value, perturbation, trial = key
+    if len(attempts) > 1:
+        attempts = sorted(attempts, key=_order)
     lists = [tuple(answer.content) if answer.usable else () for answer in attempts]
     whole = [prepared(probe, items) for items in lists]
     returned = [min(probe.k, len(items)) for items in whole]

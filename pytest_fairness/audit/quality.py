@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import ClassVar
 
@@ -9,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pytest_fairness.audit.base import AuditItem, Direction, Probe
-from pytest_fairness.audit.closeness import MISSING, indirect, neutral_draws
+from pytest_fairness.audit.closeness import MISSING, draws_of, indirect, meant_neutral
 from pytest_fairness.audit.entities import BetweenValues, values_of
-from pytest_fairness.audit.lists import NEUTRAL, Lists, count, prepared
+from pytest_fairness.audit.lists import NEUTRAL, Lists, count, relevant_items
 from pytest_fairness.audit.matrix import Matrix
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.probe.settings import AuditSettings
@@ -19,6 +20,7 @@ from pytest_fairness.records import Answer, Measurement, Status
 from pytest_fairness.stats import blocks, ranking
 
 Floats = NDArray[np.float64]
+SCORES = ("precision", "recall", "ndcg")
 
 
 class QualitySettings(AuditSettings):
@@ -46,43 +48,57 @@ class Quality(BetweenValues[QualitySettings]):
         attribute = item.labels["attribute"]
         values = values_of(probe, attribute)
         groups = (*values, NEUTRAL)
-        lists = Lists.of(probe, answers)
-        known = {entity: prepared(probe, probe.relevant.get(entity, ())) for entity in lists.entities}
-        # A relevant title is known by the name that it was merged into.
-        for merge in lists.merges:
-            known[merge.entity] = tuple(merge.into if it == merge.item else it for it in known[merge.entity])
-        conditioned = [draw for draw in lists.of_group(attribute) if draw.value in values]
-        draws = [draw for draw in (*conditioned, *neutral_draws(probe, lists, attribute)) if known[draw.entity]]
-        if not draws:
+        trials = draws_of(answers, attribute)
+        parts: list[Matrix] = []
+        scores: dict[str, list[Floats]] = {group: [] for group in groups}
+        unknown: list[str] = []
+        unasked = Counter(dict.fromkeys(values, 0))
+        merged: list[dict[str, str]] = []
+        for lists in Lists.parts(probe, answers):
+            known = relevant_items(probe, lists)
+            conditioned = [draw for draw in lists.of_group(attribute) if draw.value in values]
+            neutral = meant_neutral(probe, lists.of_group(NEUTRAL), trials)
+            draws = [draw for draw in (*conditioned, *neutral) if known[draw.entity]]
+            usable = [draw for draw in draws if draw.usable]
+            found = ranking.quality([draw.items for draw in usable], [known[draw.entity] for draw in usable], probe.k)
+            cells: dict[tuple[str, str], list[float]] = {}
+            for draw, score in zip(usable, found.ndcg.tolist(), strict=True):
+                cells.setdefault((draw.entity, draw.group), []).append(score)
+            by_list = np.stack([found.precision, found.recall, found.ndcg])
+            for group in groups:
+                scores[group].append(by_list[:, [draw.group == group for draw in usable]])
+            unknown += [entity for entity in lists.entities if not known[entity]]
+            unasked.update(indirect(draws, values))
+            merged += lists.merge_details()
+            parts.append(
+                Matrix.averaged(
+                    values,
+                    cells,
+                    entities=tuple(sorted({draw.entity for draw in draws})),
+                    domains=lists.domains,
+                    n=count(draws, groups, Status.OK),
+                    missing=count(draws, groups, *MISSING),
+                    details={},
+                )
+            )
+        if not any(part.units for part in parts):
             raise NotMeasurable(
                 "`relevant` names none of the entities: its names must be those of `entities`", hopeless=True
             )
-        usable = [draw for draw in draws if draw.usable]
-        found = ranking.quality([draw.items for draw in usable], [known[draw.entity] for draw in usable], probe.k)
-        cells: dict[tuple[str, str], list[float]] = {}
-        for draw, score in zip(usable, found.ndcg.tolist(), strict=True):
-            cells.setdefault((draw.entity, draw.group), []).append(score)
-        own = {group: np.array([draw.group == group for draw in usable], dtype=np.bool_) for group in groups}
-        return Matrix.averaged(
+        every = {group: np.concatenate(found, axis=1) for group, found in scores.items()}
+        return Matrix.joined(
             values,
-            cells,
-            entities=tuple(sorted({draw.entity for draw in draws})),
-            domains=lists.domains,
-            n=count(draws, groups, Status.OK),
-            missing=count(draws, groups, *MISSING),
+            groups,
+            parts,
             details={
                 "by_value": {
-                    group: {
-                        "precision": float(found.precision[rows].mean()),
-                        "recall": float(found.recall[rows].mean()),
-                        "ndcg": float(found.ndcg[rows].mean()),
-                    }
-                    for group, rows in own.items()
-                    if rows.any()
+                    group: {name: float(row.mean()) for name, row in zip(SCORES, rows, strict=True)}
+                    for group, rows in every.items()
+                    if rows.size
                 },
-                "without_relevant": [entity for entity in lists.entities if not known[entity]],
-                "indirect": indirect(draws, values),
-                "merged": lists.merge_details(),
+                "without_relevant": unknown,
+                "indirect": dict(unasked) if any(unasked.values()) else {},
+                "merged": merged,
             },
         )
 

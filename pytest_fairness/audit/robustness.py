@@ -18,7 +18,8 @@ from pytest_fairness.audit.closeness import (
     Pairs,
     SimilaritySettings,
     compared,
-    noise_floor,
+    likeness,
+    mean_floor,
     to_neutral,
 )
 from pytest_fairness.audit.entities import EntityAudit
@@ -59,39 +60,45 @@ class Robustness(EntityAudit[SimilaritySettings]):
     def table(self, probe: Probe, item: AuditItem[SimilaritySettings], answers: Sequence[Answer]) -> Matrix:
         """One column: the similarity of perturbed lists to clean ones of the same question, by entity."""
         name = item.labels["perturbation"]
-        lists = Lists.of(probe, answers)
         neutral = getattr(probe.perturbations[name], "where", "text") != "attribute"
-        clean, perturbed = (
-            [
-                draw
-                for draw in lists.draws
-                if draw.perturbation == which and (draw.attribute == NEUTRAL) == neutral and draw.trial < most
-            ]
-            for which, most in (("", _clean_draws(probe, lists, name)), (name, math.inf))
-        )
-        questions: dict[tuple[str, str, str], list[Draw]] = {}
-        for draw in clean:
-            if draw.usable:
-                questions.setdefault((draw.entity, draw.attribute, draw.value), []).append(draw)
-        pairs: Pairs = {}
-        for draw in perturbed:
-            if draw.usable and (same := questions.get((draw.entity, draw.attribute, draw.value))):
-                pairs.setdefault((draw.entity, PERTURBED), []).extend((draw, other) for other in same)
-        groups = {CLEAN: clean, PERTURBED: perturbed}
-        floor = [draw for draw in lists.of_group(NEUTRAL) if draw.trial < probe.neutral_trials]
-        return Matrix.averaged(
+        most_clean = _clean_draws(probe, answers, name)
+        parts: list[Matrix] = []
+        floors: dict[str, float] = {}
+        merged: list[dict[str, str]] = []
+        for lists in Lists.parts(probe, answers):
+            clean, perturbed = (
+                [
+                    draw
+                    for draw in lists.draws
+                    if draw.perturbation == which and (draw.attribute == NEUTRAL) == neutral and draw.trial < most
+                ]
+                for which, most in (("", most_clean), (name, math.inf))
+            )
+            groups = {CLEAN: clean, PERTURBED: perturbed}
+            floor = [draw for draw in lists.of_group(NEUTRAL) if draw.trial < probe.neutral_trials]
+            floors |= likeness(probe, item.settings, floor)
+            merged += lists.merge_details()
+            parts.append(
+                Matrix.averaged(
+                    (PERTURBED,),
+                    compared(probe, item.settings, _same_questions(clean, perturbed)),
+                    entities=tuple(sorted({draw.entity for draw in (*clean, *perturbed)})),
+                    domains=lists.domains,
+                    n={group: sum(draw.usable for draw in draws) for group, draws in groups.items()},
+                    missing={group: sum(not draw.usable for draw in draws) for group, draws in groups.items()},
+                    details={},
+                )
+            )
+        return Matrix.joined(
             (PERTURBED,),
-            compared(probe, item.settings, pairs),
-            entities=tuple(sorted({draw.entity for draw in (*clean, *perturbed)})),
-            domains=lists.domains,
-            n={group: sum(draw.usable for draw in draws) for group, draws in groups.items()},
-            missing={group: sum(not draw.usable for draw in draws) for group, draws in groups.items()},
+            (CLEAN, PERTURBED),
+            parts,
             details={
                 "measure": item.settings.similarity,
                 "variant": item.settings.variant,
                 "compared": NEUTRAL if neutral else "conditioned",
-                "noise_floor": noise_floor(probe, item.settings, floor),
-                "merged": lists.merge_details(),
+                "noise_floor": mean_floor(floors),
+                "merged": merged,
             },
         )
 
@@ -120,13 +127,16 @@ class Robustness(EntityAudit[SimilaritySettings]):
     ) -> dict[str, Json] | None:
         """SNSR of clean and perturbed lists, over the entities that are complete in both; `None` where too few are."""
         values = tuple(value.label for value in probe.attributes[attribute].values)
-        own = [answer for answer in answers if answer.labels["attribute"] in (NEUTRAL, attribute)]
         clean, perturbed = (
-            to_neutral(probe, item.settings, run, attribute, values)
-            for run in (
-                [answer for answer in own if not answer.labels.get("perturbation")],
-                [_as_clean(answer) for answer in own if answer.labels.get("perturbation")],
+            to_neutral(
+                probe,
+                item.settings,
+                [each for each in answers if _asks(each) in ((NEUTRAL, wording), (attribute, wording))],
+                attribute,
+                values,
+                wording,
             )
+            for wording in ("", item.labels["perturbation"])
         )
         whole = [dict(zip(matrix.units, matrix.rows, strict=True)) for matrix in (clean, perturbed)]
         shared = [
@@ -162,13 +172,27 @@ class Robustness(EntityAudit[SimilaritySettings]):
         return f"{measurement.details['measure']} of perturbed to clean lists {measurement.value:.3g}{noise}"
 
 
-def _clean_draws(probe: Probe, lists: Lists, perturbation: str) -> float:
+def _asks(answer: Answer) -> tuple[str, str]:
+    """The attribute that is asked about, and the wording."""
+    return answer.labels["attribute"], answer.labels.get("perturbation", "")
+
+
+def _same_questions(clean: Sequence[Draw], perturbed: Sequence[Draw]) -> Pairs:
+    """Each perturbed list with each clean one of the same question, by entity."""
+    questions: dict[tuple[str, str, str], list[Draw]] = {}
+    for draw in clean:
+        if draw.usable:
+            questions.setdefault((draw.entity, draw.attribute, draw.value), []).append(draw)
+    pairs: Pairs = {}
+    for draw in perturbed:
+        if draw.usable and (same := questions.get((draw.entity, draw.attribute, draw.value))):
+            pairs.setdefault((draw.entity, PERTURBED), []).extend((draw, other) for other in same)
+    return pairs
+
+
+def _clean_draws(probe: Probe, answers: Sequence[Answer], perturbation: str) -> float:
     """How many clean draws count: what `uncertainty` asks besides changes nothing here."""
     if probe.responses is not None:
         return math.inf
-    perturbed = [draw.trial + 1 for draw in lists.draws if draw.perturbation == perturbation]
-    return float(max([probe.neutral_trials, *perturbed]))
-
-
-def _as_clean(answer: Answer) -> Answer:
-    return replace(answer, labels={name: text for name, text in answer.labels.items() if name != "perturbation"})
+    perturbed = (answer.trial + 1 for answer in answers if _asks(answer)[1] == perturbation)
+    return float(max(probe.neutral_trials, max(perturbed, default=0)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import ClassVar
 
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 from pytest_fairness.audit.base import AuditItem, Direction, Probe
 from pytest_fairness.audit.closeness import indirect
 from pytest_fairness.audit.entities import BetweenValues, values_of
-from pytest_fairness.audit.lists import NEUTRAL, Draw, Lists, count
+from pytest_fairness.audit.lists import NEUTRAL, Lists, count
 from pytest_fairness.audit.matrix import Matrix
 from pytest_fairness.audit.units import UnitTable
 from pytest_fairness.probe.settings import AuditSettings
@@ -19,6 +20,7 @@ from pytest_fairness.records import Answer, Measurement, Status
 from pytest_fairness.stats import blocks, proportions
 
 Floats = NDArray[np.float64]
+CAME = (Status.OK, Status.REFUSED, Status.UNREADABLE)
 
 
 class ShortfallSettings(AuditSettings):
@@ -45,39 +47,52 @@ class Shortfall(BetweenValues[ShortfallSettings]):
         """Share of missing items by entity and value."""
         attribute = item.labels["attribute"]
         values = values_of(probe, attribute)
-        lists = Lists.of(probe, answers, direct_only=True)
-        reworded = any(answer.labels.get("form") for answer in answers)
-        lists_by_any_wording = Lists.of(probe, answers) if reworded else lists
-        draws = [draw for draw in lists.of_group(attribute) if draw.value in values]
-        neutral = lists.of_group(NEUTRAL)
-        cells: dict[tuple[str, str], list[float]] = {}
-        for draw in draws:
-            if draw.status is not Status.FAILED:
-                cells.setdefault((draw.entity, draw.value), []).append(1 - draw.returned / probe.k)
-        came = (Status.OK, Status.REFUSED, Status.UNREADABLE)
         groups = (*values, NEUTRAL)
-        refused, unreadable = (count([*draws, *neutral], groups, status) for status in came[1:])
-        return Matrix.averaged(
+        refused, unreadable, came, returned = (Counter(dict.fromkeys(groups, 0)) for _ in range(4))
+        parts: list[Matrix] = []
+        merged: list[dict[str, str]] = []
+        for lists in Lists.parts(probe, answers, direct_only=True):
+            draws = [draw for draw in lists.of_group(attribute) if draw.value in values]
+            both = [*draws, *lists.of_group(NEUTRAL)]
+            cells: dict[tuple[str, str], list[float]] = {}
+            for draw in draws:
+                if draw.status is not Status.FAILED:
+                    cells.setdefault((draw.entity, draw.value), []).append(1 - draw.returned / probe.k)
+            for draw in both:
+                returned[draw.group] += draw.returned
+            came.update(count(both, groups, *CAME))
+            refused.update(count(both, groups, Status.REFUSED))
+            unreadable.update(count(both, groups, Status.UNREADABLE))
+            merged += lists.merge_details()
+            parts.append(
+                Matrix.averaged(
+                    values,
+                    cells,
+                    entities=tuple(sorted({draw.entity for draw in draws})),
+                    domains=lists.domains,
+                    n=count(draws, values, *CAME),
+                    missing=count(draws, values, Status.FAILED),
+                    details={},
+                )
+            )
+        return Matrix.joined(
             values,
-            cells,
-            entities=tuple(sorted({draw.entity for draw in draws})),
-            domains=lists.domains,
-            n=count(draws, values, *came),
-            missing=count(draws, values, Status.FAILED),
+            values,
+            parts,
             details={
                 "by_value": {
                     group: {
-                        "asked": probe.k * len(own := _came([*draws, *neutral], group)),
-                        "returned": sum(draw.returned for draw in own),
+                        "asked": probe.k * came[group],
+                        "returned": returned[group],
                         "refused": refused[group],
                         "unreadable": unreadable[group],
                     }
                     for group in groups
                 },
-                "indirect": indirect(lists_by_any_wording.draws, values),
+                "indirect": _by_other_words(probe, answers, values),
                 "refused": {value: refused[value] for value in values},
                 "unreadable": {value: unreadable[value] for value in values},
-                "merged": lists.merge_details(),
+                "merged": merged,
             },
         )
 
@@ -97,5 +112,10 @@ class Shortfall(BetweenValues[ShortfallSettings]):
         return f"missing items differ by {measurement.value:.3g} ({high:.0%} for {most}, {low:.0%} for {least})"
 
 
-def _came(draws: Sequence[Draw], group: str) -> list[Draw]:
-    return [draw for draw in draws if draw.group == group and draw.status is not Status.FAILED]
+def _by_other_words(probe: Probe, answers: Sequence[Answer], values: Sequence[str]) -> dict[str, int]:
+    """How many lists were had by the indirect wording only, by value; empty where none was."""
+    reworded = {answer.labels["entity"] for answer in answers if answer.labels.get("form")}
+    counts = Counter(dict.fromkeys(values, 0))
+    for lists in Lists.parts(probe, (answer for answer in answers if answer.labels["entity"] in reworded)):
+        counts.update(indirect(lists.draws, values))
+    return dict(counts) if any(counts.values()) else {}

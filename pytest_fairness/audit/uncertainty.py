@@ -12,7 +12,7 @@ from pydantic import Field
 from pytest_fairness.audit.base import AuditItem, Direction, Probe
 from pytest_fairness.audit.closeness import MISSING
 from pytest_fairness.audit.entities import EntityAudit, values_of
-from pytest_fairness.audit.lists import NEUTRAL, Draw, Lists, count, prepared
+from pytest_fairness.audit.lists import NEUTRAL, Draw, Lists, count, relevant_items
 from pytest_fairness.audit.matrix import Matrix
 from pytest_fairness.audit.sensitivity import known_attributes
 from pytest_fairness.audit.units import UnitTable, far_in
@@ -37,7 +37,7 @@ class Uncertainty(EntityAudit[UncertaintySettings]):
     """Mean entropy of repeated lists over entities, bits; of an attribute the largest gap between its values' means."""
 
     name: ClassVar[str] = "uncertainty"
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
     settings_model: ClassVar[type[AuditSettings]] = UncertaintySettings
     better: ClassVar[Direction] = "lower"
     unit: ClassVar[str] = "bits"
@@ -61,30 +61,49 @@ class Uncertainty(EntityAudit[UncertaintySettings]):
         """Entropy by entity and value; an entity with fewer than two lists has none."""
         attribute = item.labels.get("attribute", NEUTRAL)
         values = values_of(probe, attribute) if attribute != NEUTRAL else (NEUTRAL,)
-        lists = Lists.of(probe, answers)
-        draws = [
-            draw
-            for draw in lists.of_group(attribute)
-            if draw.group in values and (probe.responses is not None or draw.trial < item.settings.repeats)
-        ]
-        cells: dict[tuple[str, str], list[Draw]] = {}
-        for draw in draws:
-            if draw.usable:
-                cells.setdefault((draw.entity, draw.group), []).append(draw)
-        found = {
-            key: variation
-            for key, group in cells.items()
-            if (variation := ranking.variation([draw.items for draw in group])) is not None
-        }
+        found: dict[tuple[str, str], ranking.Variation] = {}
+        ndcg: dict[str, float] = {}
+        parts: list[Matrix] = []
+        merged: list[dict[str, str]] = []
+        for lists in Lists.parts(probe, answers):
+            draws = [
+                draw
+                for draw in lists.of_group(attribute)
+                if draw.group in values and (probe.responses is not None or draw.trial < item.settings.repeats)
+            ]
+            cells: dict[tuple[str, str], list[Draw]] = {}
+            for draw in draws:
+                if draw.usable:
+                    cells.setdefault((draw.entity, draw.group), []).append(draw)
+            own = {
+                key: variation
+                for key, group in cells.items()
+                if (variation := ranking.variation([draw.items for draw in group])) is not None
+            }
+            if attribute == NEUTRAL and probe.relevant is not None:
+                ndcg |= _ndcg(probe, lists, [draw for key in own for draw in cells[key]])
+            found |= own
+            merged += lists.merge_details()
+            parts.append(
+                Matrix.averaged(
+                    values,
+                    {key: [variation.entropy] for key, variation in own.items()},
+                    entities=tuple(sorted({draw.entity for draw in draws})),
+                    domains=lists.domains,
+                    n=count(draws, values, Status.OK),
+                    missing=count(draws, values, *MISSING),
+                    details={},
+                )
+            )
         if not found:
             raise NotMeasurable("no question has two usable lists: raise `repeats`, or look at the answers")
-        return Matrix.averaged(
+        by_entity: dict[str, list[float]] = {}
+        for (entity, _), variation in found.items():
+            by_entity.setdefault(entity, []).append(variation.entropy)
+        return Matrix.joined(
             values,
-            {key: [variation.entropy] for key, variation in found.items()},
-            entities=tuple(sorted({draw.entity for draw in draws})),
-            domains=lists.domains,
-            n=count(draws, values, Status.OK),
-            missing=count(draws, values, *MISSING),
+            values,
+            parts,
             details={
                 "instability": _mean([variation.instability for variation in found.values()]),
                 "item_entropy": _mean([variation.item_entropy for variation in found.values()]),
@@ -92,12 +111,9 @@ class Uncertainty(EntityAudit[UncertaintySettings]):
                     value: _mean([variation.instability for key, variation in found.items() if key[1] == value])
                     for value in values
                 },
-                "entropy": {
-                    entity: _mean([variation.entropy for key, variation in found.items() if key[0] == entity])
-                    for entity in sorted({key[0] for key in found})
-                },
-                "merged": lists.merge_details(),
-                **_with_quality(probe, attribute, cells, {key[0]: part.entropy for key, part in found.items()}),
+                "entropy": {entity: _mean(entropies) for entity, entropies in by_entity.items()},
+                "merged": merged,
+                **(_with_quality(by_entity, ndcg) if attribute == NEUTRAL and probe.relevant is not None else {}),
             },
         )
 
@@ -122,23 +138,23 @@ class Uncertainty(EntityAudit[UncertaintySettings]):
         return f"entropies differ by {measurement.value:.3g} bits ({instability}; highest {details['worst']['value']})"
 
 
-def _with_quality(
-    probe: Probe, attribute: str, cells: Mapping[tuple[str, str], Sequence[Draw]], entropies: Mapping[str, float]
-) -> dict[str, Json]:
-    """Rank correlation over entities of neutral lists' entropy and NDCG, where it is known what is relevant."""
-    if attribute != NEUTRAL or probe.relevant is None:
-        return {}
+def _ndcg(probe: Probe, lists: Lists, draws: Sequence[Draw]) -> dict[str, float]:
+    """Mean NDCG of each entity's lists, of the entities of which it is known what is relevant."""
+    good = relevant_items(probe, lists)
+    found = ranking.quality([draw.items for draw in draws], [good[draw.entity] for draw in draws], probe.k).ndcg
+    by_entity: dict[str, list[float]] = {}
+    for draw, score in zip(draws, found.tolist(), strict=True):
+        if good[draw.entity]:
+            by_entity.setdefault(draw.entity, []).append(score)
+    return {entity: float(np.mean(scores)) for entity, scores in by_entity.items()}
+
+
+def _with_quality(entropies: Mapping[str, Sequence[float]], ndcg: Mapping[str, float]) -> dict[str, Json]:
+    """Rank correlation over entities of neutral lists' entropy and NDCG."""
     # Deferred, as scipy.stats takes half a second to import and only measuring needs it.
     from scipy.stats import spearmanr
 
-    draws = [draw for group in cells.values() for draw in group if draw.entity in entropies]
-    good = {draw.entity: prepared(probe, probe.relevant.get(draw.entity, ())) for draw in draws}
-    ndcg = ranking.quality([draw.items for draw in draws], [good[draw.entity] for draw in draws], probe.k).ndcg
-    by_entity: dict[str, list[float]] = {}
-    for draw, score in zip(draws, ndcg.tolist(), strict=True):
-        if good[draw.entity]:
-            by_entity.setdefault(draw.entity, []).append(score)
-    pairs = np.array([(entropies[entity], np.mean(scores)) for entity, scores in sorted(by_entity.items())])
+    pairs = np.array([(entropies[entity][0], score) for entity, score in sorted(ndcg.items())])
     if len(pairs) < 3 or (np.ptp(pairs, axis=0) == 0).any():
         return {"quality_correlation": None}
     found = spearmanr(pairs[:, 0], pairs[:, 1])

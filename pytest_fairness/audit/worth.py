@@ -13,7 +13,7 @@ import numpy as np
 
 from pytest_fairness.audit.base import Probe
 from pytest_fairness.audit.coded import code
-from pytest_fairness.audit.lists import Lists, prepared
+from pytest_fairness.audit.lists import Lists, relevant_items
 from pytest_fairness.probe.counterfactual import FLIPPED
 from pytest_fairness.records import Answer
 from pytest_fairness.stats import ranking
@@ -50,13 +50,13 @@ def _ndcg(probe: Probe, answers: Sequence[Answer]) -> Scored:
     """NDCG@k of each list, of the entities of which it is known what is relevant (Järvelin and Kekäläinen 2002)."""
     if probe.relevant is None:
         return []
-    lists = Lists.of(probe, answers)
-    known = {entity: prepared(probe, probe.relevant.get(entity, ())) for entity in lists.entities}
-    for merge in lists.merges:
-        known[merge.entity] = tuple(merge.into if title == merge.item else title for title in known[merge.entity])
-    draws = [draw for draw in lists.draws if draw.usable and known[draw.entity]]
-    found = ranking.quality([draw.items for draw in draws], [known[draw.entity] for draw in draws], probe.k)
-    return [(draw.entity, score) for draw, score in zip(draws, found.ndcg.tolist(), strict=True)]
+    scored: Scored = []
+    for lists in Lists.parts(probe, answers):
+        known = relevant_items(probe, lists)
+        draws = [draw for draw in lists.draws if draw.usable and known[draw.entity]]
+        found = ranking.quality([draw.items for draw in draws], [known[draw.entity] for draw in draws], probe.k)
+        scored += [(draw.entity, score) for draw, score in zip(draws, found.ndcg.tolist(), strict=True)]
+    return scored
 
 
 def _right_decisions(probe: Probe, answers: Sequence[Answer]) -> Scored:

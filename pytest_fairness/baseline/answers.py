@@ -10,11 +10,12 @@ import gzip
 import io
 import json
 import shlex
+import sys
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 from pathlib import Path
 
 from jsonschema import Draft7Validator
@@ -47,7 +48,15 @@ _ROW = Draft7Validator(
 )
 
 
-@dataclass(frozen=True)
+_PLAIN = frozenset({"generation", "labels", "trial", "text"})
+
+_encode = json.JSONEncoder(sort_keys=True).encode
+
+Cell = tuple[tuple[str, str], ...]
+"""The labels of answers, sorted."""
+
+
+@dataclass(frozen=True, slots=True)
 class Row:
     """One answer of a baseline as the target wrote it; `text` is `None` where nothing came back.
 
@@ -68,7 +77,11 @@ def read_answers(path: Path) -> dict[str, list[Row]] | None:
     """
     try:
         with gzip.open(path, "rb") as file:
-            lines = file.read().decode("utf-8").split("\n")
+            # Whether it is whole shows at its end, and nothing it holds is worth reading before.
+            while file.read(1 << 20):
+                pass
+        with gzip.open(path, "rt", encoding="utf-8", newline="\n") as lines:
+            generations = _read(path, lines)
     except FileNotFoundError:
         return None
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
@@ -77,23 +90,12 @@ def read_answers(path: Path) -> dict[str, list[Row]] | None:
         raise damaged(path, "is not UTF-8 inside") from error
     except OSError as error:
         raise BaselineError(f"{path}: cannot be read ({error.strerror}).") from error
-    generations: dict[str, list[Row]] = {}
-    for number, line in enumerate(lines, start=1):
-        if not line:
-            continue
-        try:
-            row = json.loads(line)
-        except ValueError as error:
-            raise damaged(path, f"is not JSON ({error})", number) from error
-        for fault in _ROW.iter_errors(row):
-            raise damaged(path, f"is not an answer ({fault.json_path}: {fault.message[:160]})", number)
-        generations.setdefault(row["generation"], []).append(_row(row))
     for generation, rows in generations.items():
         try:
             rows[:] = sorted_rows(rows)
         except ValueError as error:
             raise damaged(path, f"holds {error} in generation {generation}") from error
-        if generation_id(rows) != generation:
+        if _digest(rows) != generation:
             raise damaged(path, f"the answers of generation {generation} are not those it was made of")
     return generations
 
@@ -104,18 +106,14 @@ def write_answers(path: Path, generations: Mapping[str, Sequence[Row]]) -> None:
     Raises:
         OSError: the file cannot be written; the old one stands.
     """
-    content = "".join(
-        json.dumps({"generation": generation, **_json(row)}, sort_keys=True) + "\n"
-        for generation in sorted(generations)
-        for row in sorted_rows(generations[generation])
-    ).encode("ascii")
-    if not content:
+    ordered = {generation: sorted_rows(generations[generation]) for generation in sorted(generations)}
+    if not any(ordered.values()):
         path.unlink(missing_ok=True)
-    elif not _holds(path, content):
+    elif not _holds(path, _lines(ordered)):
         # Compressors differ between machines: the same answers in another machine's bytes are left as they are.
         compressed = io.BytesIO()
         with gzip.GzipFile(filename="", mode="wb", fileobj=compressed, mtime=0) as file:
-            file.write(content)
+            file.writelines(_lines(ordered))
         replace_file(path, compressed.getvalue())
 
 
@@ -128,17 +126,17 @@ def generation_for(rows: Iterable[Row], generations: Mapping[str, Sequence[Row]]
     wanted = sorted_rows(rows)
     if not wanted:
         return None
-    cells = {_cell(row) for row in wanted}
-    lines = list(map(_line, wanted))
+    own = _digest(wanted)
+    cells = {_cell(row) for row in wanted} if generations else set()
     for generation in sorted(generations):
-        if [_line(row) for row in sorted_rows(generations[generation]) if _cell(row) in cells] == lines:
+        if _digest(row for row in sorted_rows(generations[generation]) if _cell(row) in cells) == own:
             return generation
-    return generation_id(wanted)
+    return own
 
 
 def generation_id(rows: Iterable[Row]) -> str:
     """The first 12 hexadecimal digits of the SHA-256 of the rows, whatever their order."""
-    return sha256("\n".join(map(_line, sorted_rows(rows))).encode("ascii")).hexdigest()[:12]
+    return _digest(sorted_rows(rows))
 
 
 def sorted_rows(rows: Iterable[Row]) -> list[Row]:
@@ -147,12 +145,14 @@ def sorted_rows(rows: Iterable[Row]) -> list[Row]:
     Raises:
         ValueError: two different answers of the same trial and labels.
     """
-    unique = {_line(row): row for row in rows}
-    ordered = sorted(unique.values(), key=lambda row: (_cell(row), row.trial))
-    for row, following in pairwise(ordered):
-        if (_cell(row), row.trial) == (_cell(following), following.trial):
+    ordered = list(rows)
+    if _is_sorted(ordered):
+        return ordered
+    unique: dict[tuple[Cell, int], Row] = {}
+    for row in ordered:
+        if unique.setdefault(_place(row), row) != row:
             raise ValueError(f"two answers of trial {row.trial} of {dict(row.labels)}")
-    return ordered
+    return [unique[place] for place in sorted(unique)]
 
 
 def damaged(path: Path, fault: str, line: int | None = None) -> BaselineError:
@@ -164,16 +164,61 @@ def damaged(path: Path, fault: str, line: int | None = None) -> BaselineError:
     )
 
 
-def _holds(path: Path, content: bytes) -> bool:
+def _read(path: Path, lines: Iterable[str]) -> dict[str, list[Row]]:
+    """The rows by generation, in the file's order."""
+    generations: dict[str, list[Row]] = {}
+    labels: Mapping[str, str] = {}
+    for number, line in enumerate(lines, start=1):
+        line = line.removesuffix("\n")
+        if not line:
+            continue
+        try:
+            row = json.loads(line)
+        except ValueError as error:
+            raise damaged(path, f"is not JSON ({error})", number) from error
+        if not _is_plain(row):
+            for fault in _ROW.iter_errors(row):
+                raise damaged(path, f"is not an answer ({fault.json_path}: {fault.message[:160]})", number)
+        if row["labels"] != labels:
+            # There are many answers of the same labels: these are kept once.
+            labels = {sys.intern(name): sys.intern(text) for name, text in row["labels"].items()}
+        generations.setdefault(row["generation"], []).append(Row(labels, row["trial"], row["text"], row.get("judged")))
+    return generations
+
+
+def _is_plain(row: Json) -> bool:
+    """Whether it is an answer as nearly all are; what is not may be one all the same, and is looked at closely."""
+    return (
+        isinstance(row, dict)
+        and row.keys() == _PLAIN
+        and type(row["generation"]) is str
+        and type(row["text"]) in (str, type(None))
+        and type(row["trial"]) is int
+        and row["trial"] >= 0
+        and type(row["labels"]) is dict
+        and all(type(text) is str for text in row["labels"].values())
+    )
+
+
+def _holds(path: Path, lines: Iterable[bytes]) -> bool:
     try:
         with gzip.open(path, "rb") as file:
-            return file.read() == content
+            return all(one == other for one, other in zip_longest(file, lines))
     except (OSError, EOFError, zlib.error):
         return False
 
 
-def _row(data: Mapping[str, Json]) -> Row:
-    return Row(data["labels"], data["trial"], data["text"], data.get("judged"))
+def _lines(generations: Mapping[str, Sequence[Row]]) -> Iterator[bytes]:
+    for generation, rows in generations.items():
+        for row in rows:
+            yield _encode({"generation": generation, **_json(row)}).encode("ascii") + b"\n"
+
+
+def _digest(ordered: Iterable[Row]) -> str:
+    digest = sha256()
+    for number, row in enumerate(ordered):
+        digest.update((("\n" if number else "") + _line(row)).encode("ascii"))
+    return digest.hexdigest()[:12]
 
 
 def _json(row: Row) -> dict[str, object]:
@@ -183,8 +228,17 @@ def _json(row: Row) -> dict[str, object]:
 
 def _line(row: Row) -> str:
     # ASCII: any text survives, lone surrogates too, and hashing needs no choice of an encoding.
-    return json.dumps(_json(row), sort_keys=True)
+    return _encode(_json(row))
 
 
-def _cell(row: Row) -> tuple[tuple[str, str], ...]:
+def _is_sorted(rows: Sequence[Row]) -> bool:
+    """Whether the rows stand in their order, each once, as they do in a file that was written here."""
+    return all(one < other for one, other in pairwise(map(_place, rows)))
+
+
+def _place(row: Row) -> tuple[Cell, int]:
+    return _cell(row), row.trial
+
+
+def _cell(row: Row) -> Cell:
     return tuple(sorted(row.labels.items()))

@@ -142,11 +142,18 @@ class Entry:
 
 @dataclass(frozen=True)
 class Baseline:
-    """One probe's baseline: its entries by item id, and where its answers are."""
+    """One probe's baseline: its entries by item id, and where its answers are.
+
+    Two that are equal hold the same answers.
+
+    Attributes:
+        stamp: when the file of answers was written, nanoseconds, and its size, bytes; `None` where there is none.
+    """
 
     items: Mapping[str, Entry]
     summary_path: Path
     answers_path: Path
+    stamp: tuple[int, int] | None
 
     def answers(self, generation: str | None) -> list[Row]:
         """The answers of one generation, sorted by labels and trial; none where none were kept.
@@ -163,6 +170,11 @@ class Baseline:
                 f"--fairness-rebaseline."
             )
         return list(self.generations[generation])
+
+    @property
+    def size(self) -> int:
+        """How many answers there are, of all generations."""
+        return sum(map(len, (self.generations or {}).values()))
 
     @cached_property
     def generations(self) -> Mapping[str, Sequence[Row]] | None:
@@ -190,6 +202,7 @@ def read(folder: Path, name: str) -> Baseline | None:
         {item: Entry.from_json(entry) for item, entry in data["items"].items()},
         summary_path,
         answers_path,
+        _stamp(answers_path),
     )
 
 
@@ -277,6 +290,14 @@ def _paths(folder: Path, name: str) -> tuple[Path, Path]:
             f"A baseline cannot be kept for a probe named {name!r}: give it a `name` that a file can have."
         )
     return folder / f"{name}.json", folder / f"{name}.responses.jsonl.gz"
+
+
+def _stamp(path: Path) -> tuple[int, int] | None:
+    try:
+        found = path.stat()
+    except OSError:  # whoever reads it says why
+        return None
+    return found.st_mtime_ns, found.st_size
 
 
 def _parse_summary(path: Path, text: str) -> dict[str, Json]:

@@ -18,7 +18,7 @@ from pytest_fairness.settings import RunSettings
 from pytest_fairness.target.base import Target
 from pytest_fairness.target.text import one_line
 
-AT_ONCE = 40_000
+AT_ONCE = 4_000
 """Requests that are planned together: their questions are in memory only until it is known which are recorded."""
 
 

@@ -93,7 +93,8 @@ def _with_refusal(text: str, items: list[str]) -> tuple[list[str], bool]:
     # The same titles come again and again; each is kept once.
     items = [sys.intern(whole_characters(item)) for item in items]
     if len(items) >= lists.MINIMUM_REAL:
-        return items, False
+        # Of a list that grew, a third is spare room; a copy has none.
+        return items.copy(), False
     return items, is_refusal(text) or (len(items) == 1 and is_refusal(items[0]))
 
 

@@ -201,9 +201,9 @@ class Store(Claims, Closing):
         with self._database.transaction() as connection:
             connection.execute("INSERT OR REPLACE INTO measurements VALUES (?, ?)", (key, json.dumps(measurement)))
 
-    def put_answer_set(self, answers: Json) -> str:
+    def put_answer_set(self, answers: Iterable[Json]) -> str:
         """Hand answers over to another process: it gets them by the digest that this returns. Kept for a day."""
-        text = _encode(answers)
+        text = "\n".join(map(_encode, answers))
         digest = hashlib.sha256(text.encode()).hexdigest()
         now = time.time()
         with self._database.transaction() as connection:
@@ -211,10 +211,10 @@ class Store(Claims, Closing):
             connection.execute("INSERT OR REPLACE INTO answer_sets VALUES (?, ?, ?)", (digest, text, now))
         return digest
 
-    def get_answer_set(self, digest: str) -> Json:
-        """The answers that `put_answer_set` kept, or `None`."""
-        rows = self._database.read("SELECT answers FROM answer_sets WHERE digest = ?", (digest,))
-        return json.loads(rows[0][0]) if rows else None
+    def get_answer_set(self, digest: str) -> Iterator[Json]:
+        """The answers that `put_answer_set` kept, one after the other; none where it kept none."""
+        for (text,) in self._database.read("SELECT answers FROM answer_sets WHERE digest = ?", (digest,)):
+            yield from map(json.loads, text.splitlines())
 
 
 def _plain_request(request: Request) -> dict[str, Json]:

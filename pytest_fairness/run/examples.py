@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
-from pytest_fairness.baseline.answers import Row
-from pytest_fairness.records import Json
+from pytest_fairness.records import Answer, Json, Prompt
 from pytest_fairness.run.parts import Measured
 
 SHOWN = 2
@@ -14,7 +13,7 @@ LONGEST = 4000
 """Characters of an answer or a question."""
 
 
-def examples(measured: Measured, then: Iterable[Row]) -> list[dict[str, Json]]:
+def examples(measured: Measured, then: Iterable[Answer]) -> list[dict[str, Json]]:
     """The most telling answers, one after the other; those that stand side by side have the same `set`.
 
     Args:
@@ -29,14 +28,14 @@ def examples(measured: Measured, then: Iterable[Row]) -> list[dict[str, Json]]:
     chosen = part.audit.examples(part.probe, part.item, measured.measurement, measured.answers)[:SHOWN]
     if not chosen:
         return []
-    asked = (
-        {_key(prompt.labels, prompt.trial): prompt.request.prompt for prompt in part.questions()} if part.asks else {}
-    )
-    before = {_key(row.labels, row.trial): row.text for row in then}
+    shown = {_key(answer) for side_by_side in chosen for _, answer in side_by_side}
+    questions = part.questions() if part.asks else ()
+    asked = {key: prompt.request.prompt for prompt in questions if (key := _key(prompt)) in shown}
+    before = {key: answer.text for answer in then if (key := _key(answer)) in shown}
     found = []
     for number, side_by_side in enumerate(chosen, start=1):
         for group, answer in side_by_side:
-            key = _key(answer.labels, answer.trial)
+            key = _key(answer)
             found.append(
                 {
                     "set": number,
@@ -52,8 +51,8 @@ def examples(measured: Measured, then: Iterable[Row]) -> list[dict[str, Json]]:
     return found
 
 
-def _key(labels: Mapping[str, str], trial: int) -> tuple[tuple[tuple[str, str], ...], int]:
-    return tuple(sorted(labels.items())), trial
+def _key(of: Answer | Prompt) -> tuple[tuple[tuple[str, str], ...], int]:
+    return tuple(sorted(of.labels.items())), of.trial
 
 
 def _cut(text: str | None) -> str | None:

@@ -150,6 +150,12 @@ class ProbeItem:
         """Whether answers with these labels are the item's, at its stage."""
         return self.audit.uses(self.probe, self.item, labels) and self.probe.within(self.stage, labels)
 
+    def stands_on_answers_of(self, other: ProbeItem) -> bool:
+        """Whether the same questions are asked for another item, so that its answers need not be read again."""
+        if self.probe is not other.probe or (self.draws, self.stage) != (other.draws, other.stage):
+            return False
+        return all(self.uses(prompt.labels) == other.uses(prompt.labels) for prompt in self.probe.questions(self.draws))
+
     def follow_ups(self, answers: Sequence[Answer]) -> list[Prompt]:
         """What is to be asked next, now that these answers are there."""
         return probes.follow_ups(self.probe, answers)
@@ -206,10 +212,9 @@ class Measured:
         """The measured value, in the audit's unit."""
         return self.measurement.value
 
-    @property
-    def rows(self) -> list[Row]:
-        """The answers as baselines keep them."""
-        return [self.part.row(answer) for answer in self.answers]
+    def rows(self) -> Iterator[Row]:
+        """The answers as baselines keep them; made one after the other, as there may be very many."""
+        return map(self.part.row, self.answers)
 
 
 @dataclass(frozen=True)
@@ -219,7 +224,7 @@ class Before:
     entry: files.Entry | None = None
     stale: Sequence[str] = ()
     comparison: Comparison | None = None
-    rows: Sequence[Row] = ()
+    answers: Sequence[Answer] = ()
 
 
 def read_all(prompts: Sequence[Prompt], responses: Sequence[Response | FairnessError]) -> list[Answer]:

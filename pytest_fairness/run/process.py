@@ -34,8 +34,11 @@ from pytest_fairness.target import likelihoods, open_target
 from pytest_fairness.target.base import Target
 from pytest_fairness.target.python import Application, CallableTarget
 
-READ_AT_ONCE = 40_000
-"""Questions of an item whose responses are in memory together."""
+READ_AT_ONCE = 4_000
+"""Questions of an item whose responses are in memory together: what is gone of many at once leaves gaps behind."""
+
+KEPT_ANSWERS = 100_000
+"""Answers of a baseline that is kept for the next item of its probe."""
 
 
 class Run(Closing):
@@ -65,6 +68,8 @@ class Run(Closing):
         self._opened: dict[str, Target] = {}
         self._engines: dict[int, tuple[Target, Engine]] = {}
         self._rows: dict[int, tuple[Probe, list[Answer]]] = {}
+        self._last: tuple[ProbeItem, Target, list[Answer]] | None = None
+        self._kept: files.Baseline | None = None
 
     @cached_property
     def store(self) -> Store:
@@ -144,10 +149,19 @@ class Run(Closing):
             if id(part.probe) not in self._rows:
                 self._rows[id(part.probe)] = part.probe, probes.rows(part.probe)
             return self._read(part, [answer for answer in self._rows[id(part.probe)][1] if part.uses(answer.labels)])
+        if self._last is not None:
+            other, asked, answers = self._last
+            if asked is target and part.stands_on_answers_of(other):
+                return answers
+            # Gone before the next ones are read: there may be room for one item's answers only.
+            del answers
+            self._last = None
         answers = self._first_answers(part, target)
         while more := part.follow_ups(answers):
             answers += read_all(more, self.ask(target, [prompt.request for prompt in more]))
-        return self._read(part, answers)
+        answers = self._read(part, answers)
+        self._last = part, target, answers
+        return answers
 
     def _first_answers(self, part: ProbeItem, target: Target) -> list[Answer]:
         """To what is asked in any case. Responses are read in slices, as very many are smaller when they are read."""
@@ -213,17 +227,21 @@ class Run(Closing):
         """
         looks = part.looks[-1:] if rebaseline else part.looks
         for look in looks[:-1]:
-            try:
-                measured = self.measure(look, target)
-            except NotMeasurable as error:
-                if error.hopeless:
-                    raise
-                continue
-            before = self.before(measured)
-            if settled(measured, before):
-                return measured, before
+            if (found := self._settled(look, target)) is not None:
+                return found
         measured = self.measure(looks[-1], target)
         return measured, self.as_baseline(measured) if rebaseline else self.before(measured)
+
+    def _settled(self, look: ProbeItem, target: Target | None) -> tuple[Measured, Before] | None:
+        """A look that decides, or `None`: nothing of it is in the way of the next one's answers then."""
+        try:
+            measured = self.measure(look, target)
+        except NotMeasurable as error:
+            if error.hopeless:
+                raise
+            return None
+        before = self.before(measured)
+        return (measured, before) if settled(measured, before) else None
 
     def before(self, measured: Measured) -> Before:
         """The item's baseline, and the change since.
@@ -232,7 +250,7 @@ class Run(Closing):
             BaselineError: the baseline's files cannot be understood.
         """
         part = measured.part
-        baseline = files.read(self.settings.baselines, part.baseline)
+        baseline = self._baseline(part)
         entry = baseline.items.get(part.id) if baseline else None
         if baseline is None or entry is None:
             return Before()
@@ -240,10 +258,18 @@ class Run(Closing):
         if stale:
             return Before(entry, stale)
         try:
-            rows = baseline.answers(entry.generation)
-            return Before(entry, (), self._compare(measured, entry, rows), rows)
+            then = _answers(part, baseline.answers(entry.generation))
+            # Read again for each item where it is large: between two items, nothing of it need be kept.
+            self._kept = baseline if baseline.size <= KEPT_ANSWERS else None
+            del baseline
+            return Before(entry, (), self._compare(measured, entry, then), then)
         except BaselineStale as error:
             return Before(entry, error.parts)
+
+    def _baseline(self, part: ProbeItem) -> files.Baseline | None:
+        """The item's baseline: the one that was read last, where it is still that."""
+        baseline = files.read(self.settings.baselines, part.baseline)
+        return self._kept if baseline == self._kept else baseline
 
     def as_baseline(self, measured: Measured) -> Before:
         """What the item's baseline will be once this very measurement is it."""
@@ -258,11 +284,10 @@ class Run(Closing):
             date=date,
             run_to_run=floors.run_to_run(part, self._scored(part, measured.answers)),
         )
-        return Before(entry, (), self._compare(measured, entry, measured.rows))
+        return Before(entry, (), self._compare(measured, entry, _answers(part, measured.rows())))
 
-    def _compare(self, measured: Measured, entry: files.Entry, rows: Iterable[Row]) -> Comparison:
+    def _compare(self, measured: Measured, entry: files.Entry, then: Sequence[Answer]) -> Comparison:
         part = measured.part
-        then = [part.read(row) for row in rows if part.uses(row.labels)]
         # As baselines keep it, or a run would differ from itself by rounding.
         rounded = replace(measured.measurement, value=files.rounded(measured.value))
         by_value = partial(part.audit.compare_values, rounded, entry.value, entry.standard_error)
@@ -309,7 +334,8 @@ class Run(Closing):
         return news
 
     def stop(self) -> None:
-        """Send nothing more from this process."""
+        """Send nothing more from this process, and keep no answers for further items."""
+        self._last = self._kept = None
         for _, engine in self._engines.values():
             engine.stop()
 
@@ -324,6 +350,11 @@ class Run(Closing):
         self.stop()
         if "store" in self.__dict__:
             self.store.close()
+
+
+def _answers(part: ProbeItem, rows: Iterable[Row]) -> list[Answer]:
+    """The answers of an item's baseline."""
+    return [part.read(row) for row in rows if part.uses(row.labels)]
 
 
 def _unchanged(comparison: Comparison) -> Comparison:

@@ -33,7 +33,7 @@ def judge(measured: Measured, before: Before, nodeid: str, accept: str) -> ItemR
         limit=part.item.settings.limit,
         tolerance=tolerance_of(part.audit, part.item),
         baseline={"value": entry.value, "target": entry.target, "date": entry.date} if entry else None,
-        examples=() if verdict.name.outcome == "passed" else examples(measured, before.rows),
+        examples=() if verdict.name.outcome == "passed" else examples(measured, before.answers),
         category=part.item.labels.get("category"),
         system=next(iter(texts(part.probe.system)), None),
     )

@@ -6,7 +6,7 @@ that goes wrong with a variant touches that item's verdict or baseline.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby, zip_longest
 from typing import Literal
@@ -41,21 +41,27 @@ def of(part: ProbeItem) -> dict[str, ProbeItem]:
     }
 
 
-def requests(parts: Iterable[ProbeItem], *, own_first: bool = False) -> list[Request]:
+def requests(parts: Iterable[ProbeItem], *, own_first: bool = False) -> Iterator[Request]:
     """What items and their variants ask, in the order in which it is sent: of each probe its own questions first.
+
+    Made one after the other, as there may be very many.
 
     Args:
         parts: the items, each at the look that is planned.
         own_first: whether all probes' own questions come before any variant's, as where not everything may be sent.
     """
-    planned: list[Request] = []
-    others: list[Request] = []
+    others: list[ProbeItem] = []
     for _, group in groupby(parts, key=lambda part: id(part.probe)):
         of_probe = list(group)
-        planned += [request for part in of_probe for request in part.requests]
-        reworded = [request for part in of_probe for variant in of(part).values() for request in variant.requests]
-        (others if own_first else planned).extend(reworded)
-    return planned + others
+        for part in of_probe:
+            yield from part.requests
+        others += [variant for part in of_probe for variant in of(part).values()]
+        if not own_first:
+            for variant in others:
+                yield from variant.requests
+            others.clear()
+    for variant in others:
+        yield from variant.requests
 
 
 def beside(run: Run, measured: Measured, target: Target | None) -> Measured:

@@ -16,7 +16,7 @@ Floats = NDArray[np.float64]
 Statistic = Callable[[Floats], Floats]
 """From (..., values) means to (...) numbers."""
 
-NUMBERS_AT_ONCE = 2**22
+NUMBERS_AT_ONCE = 2**20
 
 
 def value_range(means: Floats) -> Floats:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import chain
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -87,3 +89,20 @@ def test_near_identical_titles_are_merged_into_the_commoner_and_listed() -> None
     assert by_place["Adele", 1][1] == "part 3"
     assert by_place["Another", 0] == ("rollin in the deep",)
     assert Lists.of(probe(), run).merges == ()
+
+
+def test_lists_some_entities_at_a_time_are_the_same_lists(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pytest_fairness.audit.lists.ENTITIES_AT_ONCE", 2)
+    answers = [
+        answer(
+            {"entity": entity, "attribute": "neutral", "value": "", "domain": entity[0]}, trial, ["Song 1", "Sogn 1"]
+        )
+        for entity in ("e", "a", "c", "b", "d")
+        for trial in range(2)
+    ]
+    of = probe(fuzzy=0.6)
+    whole, parts = Lists.of(of, answers), list(Lists.parts(of, answers))
+    assert [part.entities for part in parts] == [("a", "b"), ("c", "d"), ("e",)]
+    assert tuple(chain.from_iterable(part.draws for part in parts)) == whole.draws
+    assert tuple(chain.from_iterable(part.merges for part in parts)) == whole.merges
+    assert {entity: domain for part in parts for entity, domain in part.domains.items()} == whole.domains

@@ -319,6 +319,19 @@ def test_entropy_and_quality_are_correlated_where_both_are_known() -> None:
     assert found["p_value"] < 0.01
 
 
+def test_what_is_relevant_is_known_by_the_spelling_that_it_was_merged_into() -> None:
+    def misspelt(titles: Sequence[str]) -> list[str]:
+        return [title.replace("song", "songg") for title in titles]
+
+    answers = [
+        replace(each, content=misspelt(each.content)) if each.trial == 0 else each for each in run(1, neutral_trials=8)
+    ]
+    relevant = {entity: misspelt(titles) for entity, titles in good(answers).items()}
+    found = measure("uncertainty", answers, None, of=probe(fuzzy=0.95, relevant=relevant)).details
+    assert found["merged"]
+    assert found["quality_correlation"] is not None
+
+
 def test_items_of_each_audit() -> None:
     def ids(name: str, **settings: Any) -> list[str]:
         audit = registry.get("recommendation", name)
@@ -361,3 +374,29 @@ def test_what_did_not_move_is_no_reason() -> None:
     reason = judge("shortfall", answers, answers, limit=0.2).reason
     assert "Driven by Muslim (p = " in reason
     assert " to 0.00" not in reason
+
+
+@pytest.mark.parametrize(
+    ("name", "subject"),
+    [
+        *((name, "religion") for name in (*SENSITIVITY, "shortfall", "quality", "uncertainty")),
+        ("uncertainty", None),
+        ("robustness", "typo"),
+    ],
+)
+def test_numbers_do_not_depend_on_how_many_entities_are_prepared_together(
+    name: str, subject: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    relevant = {f"artist {number:03}": [f"artist {number:03} song {song}" for song in range(8)] for number in range(15)}
+    of = probe(fuzzy=0.97, relevant=relevant)
+    answers = [*run(1, trials=3, other=0.3), *run(2, trials=2, perturbation="typo")]
+    answers = refused(refused(answers, "Hindu", share=0.4), "Muslim", Status.FAILED, share=0.3)
+    reworded = [
+        replace(each, labels={**each.labels, "form": "indirect"}, status=Status.OK, content=["artist 001 song 1"])
+        for each in answers
+        if each.status is Status.REFUSED
+    ]
+    settings = {"repeats": 2, "attributes": ("religion",)} if name == "uncertainty" else {}
+    whole = measure(name, [*answers, *reworded], subject, of, **settings)
+    monkeypatch.setattr("pytest_fairness.audit.lists.ENTITIES_AT_ONCE", 7)
+    assert measure(name, [*answers, *reworded], subject, of, **settings).to_json() == whole.to_json()
