@@ -18,6 +18,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +42,7 @@ BATCH = 10
 Row = dict[str, Any]
 
 
+@cache
 def scenarios() -> dict[tuple[str, str], Scenario]:
     """Every pretended model by its name and size."""
     kinds = (texts, ranked, choices, refused, recommender, pairs, spoken, sentences)
