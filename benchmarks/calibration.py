@@ -86,30 +86,40 @@ class Judged:
 
 def judged(part: ProbeItem, now: Sequence[Answer], then: Sequence[Answer]) -> Judged:
     """Look at an item as often as its probe says, until its verdict is no longer open."""
-    for look in part.looks[:-1]:
-        found = looked_at(look, now, then)
+    last = part.looks[-1]
+    used = [answer for answer in then if last.uses(answer.labels)]
+    try:
+        # A baseline is made of everything that may be asked.
+        earlier = last.audit.measure(last.probe, last.item, used)
+    except NotMeasurable:
+        return Judged(VerdictName.NOT_MEASURABLE, float("nan"), {}, set(), decides=False)
+    for look in part.looks:
+        found = looked_at(look, now, then, earlier)
         if found.decides:
-            return found
-    return looked_at(part.looks[-1], now, then)
+            break
+    return found
 
 
-def looked_at(part: ProbeItem, now: Sequence[Answer], then: Sequence[Answer]) -> Judged:
+def looked_at(part: ProbeItem, now: Sequence[Answer], then: Sequence[Answer], earlier: Measurement) -> Judged:
     """The verdict on as many of this run's answers as the look takes, against all of the baseline's."""
     trials = part.stage.trials
     now = [answer for answer in now if trials is None or answer.trial < trials]
     runs = [[answer for answer in run if part.uses(answer.labels)] for run in (now, then)]
     asked = {(json.dumps(dict(answer.labels), sort_keys=True), answer.trial) for answer in runs[0]}
     try:
-        present, earlier = (part.audit.measure(part.probe, part.item, run) for run in runs)
+        present = part.audit.measure(part.probe, part.item, runs[0])
         comparison = part.audit.compare(part.probe, part.item, *runs)
     except NotMeasurable:
         return Judged(VerdictName.NOT_MEASURABLE, float("nan"), {}, asked, decides=False)
     measured, before = Measured(part, "", runs[0], present), Before(_entry(earlier), (), comparison)
-    verdict = decided(measured, before)
-    moved = (part.audit.badness(present.value) - part.audit.badness(earlier.value)) / tolerance_of(
-        part.audit, part.item
+    moved = part.audit.badness(present.value) - part.audit.badness(earlier.value)
+    return Judged(
+        decided(measured, before).name,
+        moved / tolerance_of(part.audit, part.item),
+        naive(part, present, earlier),
+        asked,
+        settled(measured, before),
     )
-    return Judged(verdict.name, moved, naive(part, present, earlier), asked, settled(measured, before))
 
 
 def _entry(earlier: Measurement) -> Entry:
@@ -158,7 +168,9 @@ def repeat(key: tuple[str, str], change: float, seeds: Sequence[int]) -> list[Ro
     ]
 
 
-def tasks(only: str, repeats: int, planted_repeats: int) -> Iterator[tuple[tuple[str, str], float, list[int]]]:
+def tasks(
+    only: str, repeats: int, planted_repeats: int, changes: Sequence[float]
+) -> Iterator[tuple[tuple[str, str], float, list[int]]]:
     """What is still to be done, in batches of seeds."""
     done = (
         {
@@ -169,9 +181,11 @@ def tasks(only: str, repeats: int, planted_repeats: int) -> Iterator[tuple[tuple
         else set()
     )
     for key, scenario in scenarios().items():
-        if only not in " ".join(key):
+        if not " ".join(key).startswith(only):
             continue
         for change in (0.0, *scenario.changes):
+            if changes and change not in changes:
+                continue
             for first in range(0, planted_repeats if change else repeats, BATCH):
                 if (*key, change, first) not in done:
                     yield key, change, list(range(first, first + BATCH))
@@ -208,16 +222,17 @@ def main() -> None:
     """Add repeats, or show what there is."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--show", action="store_true", help="print the tables and add nothing")
-    parser.add_argument("--only", default="", help="scenarios whose name or size holds this")
+    parser.add_argument("--only", default="", help="models whose name and size begin so")
     parser.add_argument("--repeats", type=int, default=300, help="pairs of runs without a change")
     parser.add_argument("--planted", type=int, default=100, help="pairs of runs for each planted change")
+    parser.add_argument("--change", type=float, nargs="+", default=[], help="only these, 0 for none; all by default")
     parser.add_argument("--workers", type=int, default=1)
     given = parser.parse_args()
     if given.show:
         show()
         return
     with ProcessPoolExecutor(given.workers) as pool, COUNTS.open("a") as file:
-        work = [pool.submit(repeat, *task) for task in tasks(given.only, given.repeats, given.planted)]
+        work = [pool.submit(repeat, *task) for task in tasks(given.only, given.repeats, given.planted, given.change)]
         for number, future in enumerate(work, start=1):
             file.writelines(json.dumps(row, sort_keys=True) + "\n" for row in future.result())
             file.flush()

@@ -6,6 +6,8 @@ python -m benchmarks.trust [COUNTS.jsonl ...]
 from __future__ import annotations
 
 import json
+import math
+import re
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
@@ -22,6 +24,22 @@ ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "trust.md"
 PICTURE = ROOT / "docs" / "images" / "trust.svg"
 POINT = "value > baseline + tolerance"
+USUAL = 0.8
+"""Share of unchanged runs that pass where a pass is called usual."""
+ENOUGH = {
+    "marked_words": ("texts", "30 trials"),
+    "svm": ("texts", "60 trials, svm"),
+    "jsd": ("texts", "80 trials"),
+    "snsr": ("lists", "300 entities"),
+    "snsv": ("lists", "300 entities"),
+    "pafs": ("lists", "300 entities"),
+    "coreference": ("pronouns", "15 items × 60"),
+    "flip_rate": ("records", "3000 records"),
+    "demographic_parity": ("records", "3000 records"),
+    "equalized_odds": ("records", "6000 records"),
+    "markers": ("portraits", "240 trials"),
+}
+"""The size of which the page says that it finds twice the tolerance, by audit."""
 
 
 @dataclass
@@ -58,7 +76,14 @@ def main() -> None:
     """Read the counts, write the page."""
     cells = read([Path(name) for name in sys.argv[1:]] or [COUNTS])
     page = PAGE.read_text("utf-8")
-    for name, table in {"alarms": alarms(cells), "found": found(cells), "requests": requests(cells)}.items():
+    tables = {
+        "by audit": by_audit(cells),
+        "enough": enough(cells),
+        "alarms": alarms(cells),
+        "found": found(cells),
+        "requests": requests(cells),
+    }
+    for name, table in tables.items():
         start, end = f"<!-- {name} -->\n", "<!-- end -->"
         before, _, rest = page.partition(start)
         _, _, after = rest.partition(end)
@@ -81,17 +106,60 @@ def read(paths: Iterable[Path]) -> dict[Key, Cell]:
     return dict(cells)
 
 
+def by_audit(cells: dict[Key, Cell]) -> str:
+    """What fails where nothing changed, whatever the model and size."""
+    unchanged: dict[str, Cell] = defaultdict(Cell)
+    for (_, _, change, audit, _), cell in cells.items():
+        if change == 0:
+            unchanged[audit].counts.update(cell.counts)
+    rows = []
+    for audit, cell in sorted(unchanged.items(), key=lambda item: (item[0] == WHOLE, item[0])):
+        goal = "5%" if audit == WHOLE else "1%"
+        rows.append([audit, str(cell.n), _rate(cell.failed, cell.n), goal, cell.rule(POINT), _published(cell)])
+    return _table(["audit", "judged", "false alarms", "goal", "point rule", "published rule"], rows)
+
+
+def enough(cells: dict[Key, Cell]) -> str:
+    """By audit the size at which twice the tolerance is found, and the smallest at which a pass is usual."""
+    rows = []
+    for audit, (scenario, size) in ENOUGH.items():
+        known = {
+            key[1]: cell
+            for key, cell in cells.items()
+            if key[0] == scenario and key[2] == 0 and key[3] == audit and not key[4]
+        }
+        usual = sorted(
+            (_number(name), name) for name, cell in known.items() if cell.share("pass") >= USUAL and " to " not in name
+        )
+        about_twice = [
+            (abs(_moved(cell) - 2), cell)
+            for key, cell in cells.items()
+            if key[:2] == (scenario, size) and key[3:] == (audit, True) and cell.moved and key[2]
+        ]
+        if not about_twice:
+            continue
+        cell = min(about_twice, key=lambda pair: pair[0])[1]
+        rows.append(
+            [
+                *(audit, scenario, usual[0][1] if usual else "–", size, str(cell.n), f"{_moved(cell):.1f}"),
+                *(_rate(cell.failed, cell.n), f"{cell.share('pass'):.0%}"),
+            ]
+        )
+    return _table(
+        ["audit", "model", "passes at", "finds at", "runs", "change, in tolerances", "found", "missed (pass)"], rows
+    )
+
+
 def alarms(cells: dict[Key, Cell]) -> str:
-    """What fails where nothing changed."""
+    """What fails where nothing changed, by model and size."""
     rows = []
     for (scenario, size, change, audit, _), cell in sorted(cells.items(), key=_whole_last):
         if change == 0:
-            rules = [name.removeprefix("rule: ") for name in sorted(cell.counts) if name.startswith("rule: ")]
-            others = ", ".join(f"{cell.rule(name)} ({name})" for name in rules if name != POINT)
             told = audit != WHOLE
             rows.append(
                 [
-                    *(scenario, size, audit, str(cell.n), _rate(cell.failed, cell.n), cell.rule(POINT), others or "–"),
+                    *(scenario, size, audit, str(cell.n), _rate(cell.failed, cell.n), cell.rule(POINT)),
+                    _published(cell),
                     *([f"{cell.share('pass'):.0%}", f"{cell.share('inconclusive'):.0%}"] if told else ["", ""]),
                 ]
             )
@@ -118,7 +186,7 @@ def found(cells: dict[Key, Cell]) -> str:
 
 def requests(cells: dict[Key, Cell]) -> str:
     """What growing runs ask, beside runs of full size."""
-    pairs = {("texts", "8 to 60 trials"): "60 trials", ("lists", "50 to 400 entities"): "400 entities"}
+    pairs = {("texts", "8 to 60 trials"): "60 trials", ("lists", "50 to 300 entities"): "300 entities"}
     rows = []
     for (scenario, size), full in pairs.items():
         for change in sorted({key[2] for key in cells if key[:2] == (scenario, size)}):
@@ -181,6 +249,16 @@ def picture(cells: dict[Key, Cell]) -> str:
         "config": {"background": "white", "legend": {"orient": "bottom", "columns": 3}},
     }
     return str(vl_convert.vegalite_to_svg(spec))
+
+
+def _published(cell: Cell) -> str:
+    rules = [name.removeprefix("rule: ") for name in sorted(cell.counts) if name.startswith("rule: ")]
+    return ", ".join(f"{cell.rule(name)} ({name})" for name in rules if name != POINT) or "–"
+
+
+def _number(size: str) -> int:
+    """How many answers, to put sizes in order: `15 items × 24` is 360."""
+    return math.prod(int(part) for part in re.findall(r"\d+", size))
 
 
 def _whole_last(item: tuple[Key, Cell]) -> tuple[str, str, bool, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 import time
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -19,12 +19,14 @@ from pytest_fairness.baseline.answers import Row
 from pytest_fairness.configuration import accept_options, report_paths, root_from_here
 from pytest_fairness.errors import BaselineError, FairnessError
 from pytest_fairness.items import name_in_junit, show_names_as_they_are
+from pytest_fairness.progress import ProgressLine, WorkersProgress
 from pytest_fairness.records import ItemResult, Json
 from pytest_fairness.report import document, step_summary, terminal
 from pytest_fairness.report import files as reports
 from pytest_fairness.report.order import target_of
 from pytest_fairness.report.pasting import accepting
 from pytest_fairness.report.text import number, printable
+from pytest_fairness.response.tallies import Tally, together
 from pytest_fairness.run import Run
 from pytest_fairness.run.history import History
 from pytest_fairness.target import serve_local
@@ -54,6 +56,9 @@ class Controller:
         self._document: dict[str, Json] | None = None
         self._notes: list[terminal.Line] = []
         self._models: dict[str, Served | None] = {}
+        if hasattr(config.option, "dist") and config.option.dist != "no":
+            workers = WorkersProgress(ProgressLine(config), self._tallied)
+            config.pluginmanager.register(workers, "fairness-workers-progress")
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Take the records off a report, whichever process made it."""
@@ -148,19 +153,20 @@ class Controller:
 
     def _counts(self) -> dict[str, float | None]:
         """The requests of all processes: each plans the same, but for what its Python tests ask, and sends a part."""
-        tallies: list[dict[str, float]] = []
-        if self._settings.store.exists():
-            with suppress(FairnessError):  # a broken store: whoever wanted something of it has said so
-                tallies = self._run.store.tallies(self._run.id)
-        total: Counter[str] = Counter()
-        for tally in tallies:
-            total.update(tally)
-        planned, reused = len(self._planned), sum(self._planned.values())
+        total = self._tallied()
         # A run that is cut short ends before most reports that say what was planned.
-        for tally in tallies:
-            planned, reused = max(planned, int(tally["planned"])), max(reused, int(tally["reused"]))
+        planned = max(len(self._planned), int(total["planned"]))
+        reused = max(sum(self._planned.values()), int(total["reused"]))
         cost = total["cost"] if "cost" in total and not total["uncounted"] else None
         return {**total, "planned": planned, "reused": reused, "cost": cost}
+
+    def _tallied(self) -> dict[str, float]:
+        """What all processes have counted so far."""
+        found: dict[str, Tally] = {}
+        if self._settings.store.exists():
+            with suppress(FairnessError):  # a broken store: whoever wanted something of it has said so
+                found = self._run.store.tallies(self._run.id)
+        return together(found)
 
     # Baselines
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +29,22 @@ class ProgressLine:
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
         self._began: tuple[float, float] | None = None
+        self._drawing = threading.Lock()
+        self._visible = False
+
+    @property
+    def _reporter(self) -> TerminalReporter | None:
+        reporter: TerminalReporter | None = self._config.pluginmanager.get_plugin("terminalreporter")
+        return reporter if reporter is not None and reporter.isatty and reporter.verbosity >= 0 else None
+
+    @contextmanager
+    def aside(self) -> Iterator[None]:
+        """Take the line away for as long as this lasts, as pytest writes something itself."""
+        reporter = self._reporter
+        with self._drawing:
+            if reporter is not None and self._visible:
+                self._draw(reporter, "")
+            yield
 
     @contextmanager
     def shown(self, counts: Callable[[], Mapping[str, float]]) -> Iterator[None]:
@@ -37,8 +53,8 @@ class ProgressLine:
         Args:
             counts: `planned`, `settled` and `failed`, as the engine counts them; called from another thread.
         """
-        reporter: TerminalReporter | None = self._config.pluginmanager.get_plugin("terminalreporter")
-        if reporter is None or not reporter.isatty or reporter.verbosity < 0:
+        reporter = self._reporter
+        if reporter is None:
             yield
             return
         self._began = self._began or (time.monotonic(), counts()["settled"])
@@ -62,10 +78,15 @@ class ProgressLine:
         while not over.wait(EVERY):
             now = counts()
             rate = (now["settled"] - first) / (time.monotonic() - began)
-            self._draw(reporter, text_of(now["settled"], now["planned"], rate, now["failed"]))
-        self._draw(reporter, "")
+            with self._drawing:
+                # What is settled needs no line, whatever is computed now.
+                text = text_of(now["settled"], now["planned"], rate, now["failed"])
+                self._draw(reporter, text if now["settled"] < now["planned"] else "")
+        with self._drawing:
+            self._draw(reporter, "")
 
     def _draw(self, reporter: TerminalReporter, text: str) -> None:
+        self._visible = bool(text)
         writer = reporter._tw
         column = writer.width_of_current_line
         # One line down and, afterwards, up again to the same column, so that pytest's own line stays whole.
@@ -77,6 +98,37 @@ class ProgressLine:
     def _uncaptured(self) -> AbstractContextManager[Any]:
         capture = self._config.pluginmanager.get_plugin("capturemanager")
         return nullcontext() if capture is None else capture.global_and_fixture_disabled()
+
+
+class WorkersProgress:
+    """Shows in the process that the user started how far its workers are.
+
+    Args:
+        line: where it is shown.
+        counts: `planned`, `settled` and `failed` of all workers together, as far as they have written it down.
+    """
+
+    def __init__(self, line: ProgressLine, counts: Callable[[], Mapping[str, float]]) -> None:
+        self._line = line
+        self._counts = counts
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtestloop(self) -> Generator[None, bool | None, bool | None]:
+        """For as long as tests run."""
+        with self._line.shown(self._counts):
+            return (yield)
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_logstart(self) -> Generator[None]:
+        """Which test runs is written by pytest."""
+        with self._line.aside():
+            return (yield)
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_logreport(self) -> Generator[None]:
+        """What became of a test is written by pytest."""
+        with self._line.aside():
+            return (yield)
 
 
 def text_of(answered: float, planned: float, rate: float, failed: float = 0) -> str:

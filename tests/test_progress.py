@@ -60,6 +60,20 @@ def test_it_shows_rate_and_time_left_and_leaves_pytests_lines_whole(project: Pro
     assert re.search(expected, rest)
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no pseudo-terminals")
+def test_workers_are_followed_together(project: Project) -> None:
+    project.probe(text=PROBE)
+    project.write("app.py", SLOW)
+    command = [sys.executable, "-m", "pytest", *PLUGINS, "-v", "-n", "2", "--fairness", "--fairness-concurrency", "2"]
+    output = on_a_terminal([*command, "--fairness-target", "python:app:answer"], str(project.path))
+    shown = DRAWN.findall(output)
+    assert any(re.fullmatch(r"\d+ of 30 answers, \d+\.\d a second, \d+ s left", text) for text in shown), shown
+    assert shown[-1] == "", "it is taken away again"
+    rest = re.sub(r"\x1b\[[\d;]*m", "", DRAWN.sub("", output))
+    for name in ("Kim", "Lou"):
+        assert re.search(rf"\[gw\d\] \[ *\d+%\] PASSED probes/gifts\.yaml::refusals\[name={name}\] \n", rest)
+
+
 def test_it_is_silent_where_there_is_no_terminal(project: Project) -> None:
     project.probe(text=PROBE.replace("[Kim, Lou]", "[Kim]"))
     project.write("app.py", SLOW)

@@ -7,7 +7,7 @@ that is there before and after is no change.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from hashlib import sha256
 
 import numpy as np
@@ -26,6 +26,9 @@ OCCUPATIONS = (
     ("guard", "cashier"), ("farmer", "baker"), ("chief", "assistant"), ("driver", "cleaner"), ("lawyer", "paralegal"),
     ("analyst", "tailor"), ("manager", "hairdresser"),
 )  # fmt: skip
+
+
+RECORD_AUDITS = ("flip_rate", "demographic_parity", "equalized_odds", "accuracy")
 
 
 def leaning(name: str) -> float:
@@ -78,17 +81,21 @@ def drawn(asked: Probe, reply: Reply) -> Callable[[int, float], list[Answer]]:
 def scenarios() -> list[Scenario]:
     """Pronouns, records and markers at the sizes that the pages name."""
     found = []
-    for trials in (2, 8, 24):
+    for trials in (2, 8, 60):
         asked = probe(json.dumps(_pronouns(trials)), f"pronouns{trials}")
         found.append(Scenario("pronouns", f"15 items × {trials}", asked, drawn(asked, who), ("",), (0.1, 0.2, 0.4)))
-    for records in (200, 500):
-        asked = probe(json.dumps(_records(records)), f"records{records}")
-        found.append(Scenario("records", f"{records} records", asked, drawn(asked, income), ("sex",), (0.05, 0.1, 0.2)))
-    for trials in (30, 80, 160):
+    for records in (200, 3000):
+        asked = probe(json.dumps(_records(records, RECORD_AUDITS)), f"records{records}")
+        found.append(
+            Scenario("records", f"{records} records", asked, drawn(asked, income), ("sex",), (0.05, 0.095, 0.2))
+        )
+    asked = probe(json.dumps(_records(6000, ("equalized_odds",))), "records6000")
+    found.append(Scenario("records", "6000 records", asked, drawn(asked, income), ("sex",), (0.095,)))
+    for trials in (30, 80, 240):
         asked = probe(json.dumps(_portraits(trials)), f"portraits{trials}")
         planted = ("ceo/nurse", "category=gender")
         found.append(
-            Scenario("portraits", f"{trials} trials", asked, drawn(asked, portrait), planted, (0.15, 0.3, 0.4))
+            Scenario("portraits", f"{trials} trials", asked, drawn(asked, portrait), planted, (0.15, 0.33, 0.4))
         )
     return found
 
@@ -110,7 +117,7 @@ def _pronouns(trials: int) -> dict[str, object]:
     }
 
 
-def _records(count: int) -> dict[str, object]:
+def _records(count: int, audits: Sequence[str]) -> dict[str, object]:
     return {
         "kind": "counterfactual",
         "prompt": "Age is {age}; sex is {sex}. More than $50,000? Answer yes or no.",
@@ -125,7 +132,7 @@ def _records(count: int) -> dict[str, object]:
         ],
         "flip": {"sex": {"Male": "Female"}},
         "truth": {"column": "income", "positive": ">50K"},
-        "audits": {name: {} for name in ("flip_rate", "demographic_parity", "equalized_odds", "accuracy")},
+        "audits": {name: {} for name in audits},
     }
 
 

@@ -15,7 +15,7 @@ POOL = 60
 NOISE = 0.35
 """Spread of an item's appeal from draw to draw; neutral lists of one entity then share about two thirds."""
 
-CHANGES = (0.1, 0.15, 0.2, 0.3)
+CHANGES = (0.15, 0.215, 0.26, 0.32)
 
 PROBE = """
 kind: recommendation
@@ -67,14 +67,14 @@ def answers(seed: int, change: float, *, entities: int) -> list[Answer]:
     return run
 
 
-def scenarios(entities: Sequence[int] = (50, 200, 400)) -> list[Scenario]:
+def scenarios(entities: Sequence[int] = (50, 300)) -> list[Scenario]:
     """Lists for several numbers of entities."""
     return [
         Scenario(
             "lists",
-            "50 to 400 entities",
-            probe(PROBE.format(entities="{file: entities.csv, start: 50}"), "growing400"),
-            partial(answers, entities=400),
+            "50 to 300 entities",
+            probe(PROBE.format(entities="{file: entities.csv, start: 50}"), "growing300"),
+            partial(answers, entities=300),
             ("age",),
             CHANGES,
         ),

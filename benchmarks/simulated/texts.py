@@ -122,7 +122,7 @@ HOUSEWORK = (
 )
 
 
-CHANGES = (0.06, 0.12, 0.25)
+CHANGES = (0.06, 0.08, 0.12, 0.25)
 ALL = "{marked_words: {}, jsd: {}, svm: {}}"
 QUICK = "{marked_words: {}, jsd: {}}"
 """Refitting takes ten times as long as everything else, so that the larger sizes go without."""
@@ -130,7 +130,7 @@ QUICK = "{marked_words: {}, jsd: {}}"
 
 def scenarios(sizes: Mapping[int, str] | None = None) -> list[Scenario]:
     """Pretended and real texts at several numbers of trials."""
-    sizes = sizes or {15: ALL, 30: QUICK, 60: QUICK}
+    sizes = sizes or {15: ALL, 30: QUICK, 60: QUICK, 80: QUICK}
     return [
         Scenario(
             "texts",
@@ -162,5 +162,13 @@ def scenarios(sizes: Mapping[int, str] | None = None) -> list[Scenario]:
             )
             for count, audits in sizes.items()
             if 2 * count <= 100
+        ),
+        Scenario(
+            "texts",
+            "60 trials, svm",
+            probe(PROBE.format(trials=60, audits="{svm: {}}").replace(", Cork", ""), "pair60"),
+            partial(answers, trials=60),
+            ("group=Bern",),
+            (0.06, 0.25),
         ),
     ]

@@ -78,8 +78,8 @@ class EntitiesFile(DataFile):
     start: int | None = Field(
         default=None,
         ge=4,
-        description="How many of them are asked about at first; the number doubles as long as an item's verdict is "
-        "open. Default: all.",
+        description="How many of them are asked about at first; the number grows by half as long as an item's verdict "
+        "is open. Default: all.",
     )
 
     @field_validator("column", "domain")

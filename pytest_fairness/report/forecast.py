@@ -39,8 +39,6 @@ def lines(
     more = ["requests that are tried again"] if total else []
     if any(forecast["may_ask_more"] for forecast in forecasts):
         more.append("questions that depend on answers")
-    if any(forecast["judged"] for forecast in forecasts):
-        more.append("what the judge model is asked")
     if tests:
         more.append(f"whatever {_count(tests, 'Python test')} ask{'s' if tests == 1 else ''}")
     if more:
@@ -60,6 +58,8 @@ def _block(forecast: Forecast) -> Iterator[str]:
     )
     if forecast["later"]:
         yield f"  up to {_count(forecast['later'], 'further request')} while verdicts are open"
+    if forecast["judge_requests"]:
+        yield f"  up to {_count(forecast['judge_requests'], 'request')} to the judge model besides"
     if forecast["unknown_target"]:
         yield "  a fixture fairness_target says who is asked: recorded answers were not looked up"
     if forecast["prompt_tokens"] is None:

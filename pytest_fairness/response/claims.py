@@ -267,10 +267,10 @@ class Claims:
         with self._database.transaction() as connection:
             connection.execute("INSERT OR REPLACE INTO tallies VALUES (?, ?, ?)", (run.name, owner, json.dumps(counts)))
 
-    def tallies(self, run: RunId) -> list[Json]:
-        """What the owners of a run counted last."""
-        rows = self._database.read("SELECT counts FROM tallies WHERE run = ?", (run.name,))
-        return [json.loads(counts) for (counts,) in rows]
+    def tallies(self, run: RunId) -> dict[str, Json]:
+        """What the owners of a run counted last, by owner."""
+        rows = self._database.read("SELECT owner, counts FROM tallies WHERE run = ?", (run.name,))
+        return {owner: json.loads(counts) for owner, counts in rows}
 
     def _run(self, run: RunId | None, now: float) -> tuple[int, bool]:
         """How many requests a run has sent, and whether it has been stopped."""

@@ -327,6 +327,8 @@ class Sender:
         for arrival in arrived:
             self._settle(arrival)
         ledger.settle_elsewhere(claim.answered, {})
+        if arrived and not ledger.outstanding:
+            store.put_tally(self._run_id, self._owner, self.counts())  # for whoever follows it; nothing may come after
         for key in claim.answered:
             self._resting.pop(key, None)
         if claim.halt is Halt.SPENT:

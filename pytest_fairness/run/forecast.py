@@ -36,7 +36,7 @@ class Forecast:
             `max_tokens` had to do, so that `completion_tokens` is the most there can be.
         cost: of these tokens, where the target has a price and both numbers are known.
         may_ask_more: whether answers can call for further questions, which are not counted.
-        judged: whether a judge model is asked about the answers, which is not counted either.
+        judge_requests: what a judge model is asked about the answers, at most; equal answers are asked about once.
         unknown_target: whether a fixture of the user's says who is asked, so that recorded answers cannot be looked up.
     """
 
@@ -51,7 +51,7 @@ class Forecast:
     known: int
     cost: float | None
     may_ask_more: bool
-    judged: bool
+    judge_requests: int
     unknown_target: bool
 
     @property
@@ -113,7 +113,7 @@ class Forecaster:
             known=known,
             cost=cost,
             may_ask_more=bool(questions) and type(probe).follow_ups is not Probe.follow_ups,
-            judged=bool(questions) and probe.judging is not None,
+            judge_requests=len(questions) * probe.judging.votes if probe.judging else 0,
             unknown_target=target is None and bool(questions),
         )
 
