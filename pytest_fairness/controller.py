@@ -154,9 +154,10 @@ class Controller:
     def _counts(self) -> dict[str, float | None]:
         """The requests of all processes: each plans the same, but for what its Python tests ask, and sends a part."""
         total = self._tallied()
-        # A run that is cut short ends before most reports that say what was planned.
-        planned = max(len(self._planned), int(total["planned"]))
-        reused = max(sum(self._planned.values()), int(total["reused"]))
+        planned, reused = len(self._planned), sum(self._planned.values())
+        if total["planned"] > planned:
+            # A run that is cut short ends before most reports that say what was planned.
+            planned, reused = int(total["planned"]), int(total["reused"])
         cost = total["cost"] if "cost" in total and not total["uncounted"] else None
         return {**total, "planned": planned, "reused": reused, "cost": cost}
 

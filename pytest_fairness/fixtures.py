@@ -32,7 +32,7 @@ class Client:
 
     def __init__(self, session: FairnessSession, request: pytest.FixtureRequest) -> None:
         self._session = session
-        self._target = session.target_for(request)
+        self._target = session.asking.target_for(request)
 
     def complete(self, prompt: str, system: str | None = None, trials: int = 1, **sampling: Any) -> list[Response]:
         """Ask one question, `trials` times.
@@ -49,7 +49,7 @@ class Client:
         drawn = Sampling(**sampling)
         requests = [Request(prompt, system, drawn.for_trial(trial), trial) for trial in range(trials)]
         answered: list[Response] = []
-        for response in self._session.ask(self._target, requests):
+        for response in self._session.asking.ask(self._target, requests):
             if isinstance(response, FairnessError):
                 raise response
             answered.append(response)
@@ -61,7 +61,7 @@ class CorpusGenerator:
 
     def __init__(self, session: FairnessSession, request: pytest.FixtureRequest) -> None:
         self._session = session
-        self._target = session.target_for(request)
+        self._target = session.asking.target_for(request)
         self._name = name_asked(request.node)
 
     def __call__(
@@ -101,7 +101,7 @@ class CorpusGenerator:
         }
         probe = _probe({name: value for name, value in written.items() if value not in (None, [], {})})
         prompts = probes.prompts(probe, self._session.run.settings.trials)
-        responses = self._session.ask(self._target, [prompt.request for prompt in prompts])
+        responses = self._session.asking.ask(self._target, [prompt.request for prompt in prompts])
         return Corpus(self._session, probe, self._target.name, self._name, read_all(prompts, responses))
 
 
@@ -138,7 +138,8 @@ class Corpus:
             raise FairnessError(
                 f"corpus.{name}: no {axis} {value!r} to compare; there are {', '.join(i.id for i in items)}"
             )
-        part = ProbeItem(self._probe, audit, replace(item, level=LEVEL, seed=item.id)).of(self._name)
+        trials = self._session.run.settings.trials
+        part = ProbeItem(self._probe, audit, replace(item, level=LEVEL, seed=item.id), trials).of(self._name)
         answers = [answer for answer in self.answers if part.uses(answer.labels)]
         return self._session.run.measured(part, answers, self._target)
 

@@ -152,7 +152,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 @pytest.fixture(scope="session")
 def fairness_target(request: pytest.FixtureRequest) -> Any:
     """Who is audited. Override it in a conftest with any callable that takes a prompt and returns an answer."""
-    return _session(request.config, "fairness_target").open_target(getattr(request, "param", None))
+    return _session(request.config, "fairness_target").asking.open_target(getattr(request, "param", None))
 
 
 @pytest.fixture

@@ -5,19 +5,19 @@ What is done once for the whole run (baselines, reports, the summary) is in `con
 
 from __future__ import annotations
 
-import inspect
 import json
 import os
 import shlex
 import sys
-from collections.abc import Generator, Sequence
+from collections.abc import Generator
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
+from pytest_fairness.asking import Asking, relative
 from pytest_fairness.configuration import accept_options, root_from_here, settings_from
 from pytest_fairness.controller import Controller
 from pytest_fairness.dry_run import DryRun
@@ -28,13 +28,11 @@ from pytest_fairness.items import (
     FairnessItem,
     ProbeFile,
     Unfair,
-    active_target,
     is_overridden,
     name_asked,
     shown_alone,
 )
-from pytest_fairness.progress import ProgressLine
-from pytest_fairness.records import ItemResult, Json, Request, Response, VerdictName
+from pytest_fairness.records import ItemResult, Json, VerdictName
 from pytest_fairness.report import junit
 from pytest_fairness.report.pasting import accepting
 from pytest_fairness.report.terminal import failure_text
@@ -43,10 +41,7 @@ from pytest_fairness.settings import RunSettings
 from pytest_fairness.target import open_target
 
 if TYPE_CHECKING:
-    from _pytest.fixtures import FixtureDef
-
     from pytest_fairness.audit.base import Probe
-    from pytest_fairness.target.base import Target
 
 NAME = "fairness-session"
 PROBE_SUFFIXES = frozenset({".yaml", ".yml"})
@@ -106,10 +101,8 @@ class FairnessSession:
         self.run = run
         self._rebaseline: bool = config.getoption("fairness_rebaseline")
         self._accepting = partial(accepting, options=accept_options(config), root=root_from_here(config))
-        self._progress = ProgressLine(config)
+        self.asking = Asking(config, run)
         self._probes: dict[str, Path] = {}
-        self._targets: dict[FixtureDef[Any] | str, Target] = {}
-        self._planned: set[FixtureDef[Any] | str] = set()
         self._checked: dict[tuple[str, str], str] = {}
 
     # Collecting
@@ -156,7 +149,7 @@ class FairnessSession:
         other = self._probes.setdefault(probe.name, path)
         if other != path:
             raise ProbeError(
-                f"{self._relative(path)}: there is a probe named {probe.name!r} already, {self._relative(other)}. "
+                f"{self._shown(path)}: there is a probe named {probe.name!r} already, {self._shown(other)}. "
                 f"Give one of them another `name:`, as baselines are kept by name."
             )
         return self._of_file(probe, named=not is_overridden(file))
@@ -168,6 +161,9 @@ class FairnessSession:
             return parts
         # One item after the other, so that all targets are busy from the beginning.
         return [part.of(name) for part in parts for name in targets]
+
+    def _shown(self, path: Path) -> str:
+        return relative(path, self.config.rootpath)
 
     # What an item goes through
 
@@ -187,11 +183,8 @@ class FairnessSession:
         item.part.require()
         if asked is None:
             return self.run.look(item.part, None, rebaseline=self._rebaseline)
-        if asked not in self._planned:
-            value = None if isinstance(asked, str) else item.funcargs[asked.argname]
-            self._plan(item.session.items, asked, value)
-        target = self._targets[asked]
-        with self._progress.shown(self.run.engine(target).progress):
+        target = self.asking.target_of(item, asked)
+        with self.asking.progress(target):
             measured, before = self.run.look(item.part, target, rebaseline=self._rebaseline)
             return variants.beside(self.run, measured, target), before
 
@@ -237,9 +230,7 @@ class FairnessSession:
         """
         part, name = measured.part, measured.part.probe.name
         if name in self._probes:
-            raise FairnessError(
-                f"fairness_check: {name!r} is the name of the probe {self._relative(self._probes[name])}."
-            )
+            raise FairnessError(f"fairness_check: {name!r} is the name of the probe {self._shown(self._probes[name])}.")
         other = self._checked.setdefault((name, part.id), item.nodeid)
         if other != item.nodeid:
             raise FairnessError(
@@ -253,71 +244,6 @@ class FairnessSession:
         # The checks of one Python test must be told apart.
         prefix = "" if isinstance(item, FairnessItem) else f"{result.probe} {result.id} "
         item.user_properties += [(prefix + name, value) for name, value in junit.properties(result.to_json())]
-
-    # Asking
-
-    def open_target(self, name: str | None = None) -> Target | None:
-        """Whom the settings name; nobody where nothing is going to be asked.
-
-        Args:
-            name: which one of several targets.
-
-        Raises:
-            TargetError: there are several, and no name.
-        """
-        if self.config.getoption("setuponly", False):
-            return None
-        targets = self.run.settings.targets
-        name = name if name in targets else None
-        if targets and name is None:
-            raise TargetError(
-                f"{TARGET_FIXTURE}: there are several targets ({', '.join(targets)}), and only tests that take one of "
-                f"the fixtures {', '.join(sorted(ASKING))} as an argument are run for each of them."
-            )
-        return self.run.open_target(name)
-
-    def target_for(self, request: pytest.FixtureRequest) -> Target:
-        """Whom a Python test asks: what `fairness_target` is where the test stands."""
-        definition, value = active_target(request)
-        name = name_asked(request.node)
-        if name is not None:
-            return self.run.open_target(name)
-        return self._targets.get(definition) or self._adopt(definition, value)
-
-    def ask(self, target: Target, requests: Sequence[Request]) -> list[Response | FairnessError]:
-        """Ask what only this test asks, and wait; see `Engine.answers`."""
-        with self._progress.shown(self.run.engine(target).progress):
-            return self.run.ask(target, requests)
-
-    def _plan(self, items: list[pytest.Item], asked: FixtureDef[Any] | str, value: object) -> None:
-        if isinstance(asked, str):
-            target = self._targets[asked] = self.run.open_target(asked)
-        else:
-            target = self._targets.get(asked) or self._adopt(asked, value)
-        peers = (item for item in items if isinstance(item, FairnessItem) and item.asked == asked)
-        due = (item for item in peers if item.get_closest_marker("skip") is None and item.part.measurable)
-        looks = (item.part.looks[-1 if self._rebaseline else 0] for item in due)
-        own_first = self.run.settings.max_requests is not None
-        self.run.plan(target, variants.requests(looks, own_first=own_first))
-        self._planned.add(asked)
-
-    def _adopt(self, definition: FixtureDef[Any], value: object) -> Target:
-        code = getattr(inspect.unwrap(definition.func), "__code__", None)
-        place = self._relative(Path(code.co_filename)) if code else "a plugin"
-        if definition.scope != "session":
-            raise TargetError(
-                f"{place}: the fixture fairness_target must have scope='session'; questions are asked ahead."
-            )
-        target = self.run.target_of(value, f"{place}::{definition.argname}")
-        self._targets[definition] = target
-        # What asks must stop before what is asked is torn down.
-        definition.addfinalizer(self.run.engine(target).stop)
-        return target
-
-    def _relative(self, path: Path) -> str:
-        return (
-            path.relative_to(self.config.rootpath) if path.is_relative_to(self.config.rootpath) else path
-        ).as_posix()
 
     # Reporting
 

@@ -40,7 +40,9 @@ class Quality(BetweenValues[QualitySettings]):
     def table(self, probe: Probe, item: AuditItem[QualitySettings], answers: Sequence[Answer]) -> Matrix:
         """NDCG by entity and value."""
         if probe.relevant is None:
-            raise NotMeasurable("`quality` needs to know what is relevant: name a file of it as `relevant`")
+            raise NotMeasurable(
+                "`quality` needs to know what is relevant: name a file of it as `relevant`", hopeless=True
+            )
         attribute = item.labels["attribute"]
         values = values_of(probe, attribute)
         groups = (*values, NEUTRAL)
@@ -52,7 +54,9 @@ class Quality(BetweenValues[QualitySettings]):
         conditioned = [draw for draw in lists.of_group(attribute) if draw.value in values]
         draws = [draw for draw in (*conditioned, *neutral_draws(probe, lists, attribute)) if known[draw.entity]]
         if not draws:
-            raise NotMeasurable("`relevant` names none of the entities: its names must be those of `entities`")
+            raise NotMeasurable(
+                "`relevant` names none of the entities: its names must be those of `entities`", hopeless=True
+            )
         usable = [draw for draw in draws if draw.usable]
         found = ranking.quality([draw.items for draw in usable], [known[draw.entity] for draw in usable], probe.k)
         cells: dict[tuple[str, str], list[float]] = {}

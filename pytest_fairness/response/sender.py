@@ -23,7 +23,8 @@ from pytest_fairness.records import Request, Response
 from pytest_fairness.response.claims import Claim, Halt, RunId
 from pytest_fairness.response.costs import with_cost
 from pytest_fairness.response.ledger import Ledger
-from pytest_fairness.response.messages import given_up, over_budget, unreachable
+from pytest_fairness.response.messages import over_budget
+from pytest_fairness.response.patience import Patience
 from pytest_fairness.response.secrets import Secrets
 from pytest_fairness.response.store import Store
 from pytest_fairness.response.tries import Tries
@@ -42,8 +43,6 @@ RECLAIM = 1.0
 """Seconds after which claiming is tried again though nothing was written: a claim lapses silently."""
 GRACE = 5.0
 """Seconds that requests in flight have to arrive when a run is stopped: they are paid for."""
-UNREACHED = 10.0
-"""Seconds after which a target that could not be reached even once is given up."""
 
 
 class Arrival(NamedTuple):
@@ -109,11 +108,9 @@ class Sender:
         self._resting: dict[str, Resting] = {}
         self._tries: defaultdict[str, Tries] = defaultdict(Tries)
         self._stop_at = math.inf
-        self._resume_at = self._last_success = self._last_claim = self._last_renewal = 0.0
-        self._unreached_since: float | None = None
-        self._reached = False
+        self._resume_at = self._last_claim = self._last_renewal = 0.0
+        self._patience = Patience(target.name, settings.give_up)
         self._refusal: str | None = None
-        self._last_fault = ""
 
     def counts(self) -> dict[str, float]:
         """See `Engine.progress`."""
@@ -168,7 +165,7 @@ class Sender:
             await self._opening
         except asyncio.CancelledError:
             raise AnswersMissing("the run was stopped before anything was asked") from None
-        self._last_success = time.monotonic()
+        self._patience.begin()
 
     async def _turn(self) -> None:
         rung = self._bell.is_set()
@@ -206,7 +203,8 @@ class Sender:
         until = self._stop_at
         outstanding = self._ledger.outstanding
         if outstanding:
-            until = min(until, self._patience(now), now + (POLL if self._ledger.next_open(1) else RENEWAL))
+            patient = self._patience.ends([flight.since for flight in self._flying.values()], self._resume_at)
+            until = min(until, patient, now + (POLL if self._ledger.next_open(1) else RENEWAL))
             due = min((resting.due for resting in self._resting.values()), default=math.inf)
             # Not before the target's pause is over, and not without end where others have all the slots.
             until = min(until, max(due, self._resume_at, now + POLL))
@@ -214,25 +212,7 @@ class Sender:
             async with asyncio.timeout(None if until == math.inf else until - now):
                 await self._bell.wait()
         if not outstanding:
-            self._last_success = time.monotonic()  # idle time is not the target's fault
-
-    def _patience(self, now: float) -> float:
-        """Until when the target has time to give an answer.
-
-        Raises:
-            AnswersMissing: no longer.
-        """
-        name, limit = self._target.name, self._settings.give_up
-        end, never = self._last_success + limit, False
-        if self._unreached_since is not None and not self._reached:
-            # What was sent when others were refused already may have got through, and only take its time.
-            never = not any(flight.since <= self._unreached_since for flight in self._flying.values())
-            end = min(end, self._unreached_since + UNREACHED) if never else end
-        if now < end and (self._resume_at <= end or self._flying):
-            return end
-        if never:
-            raise AnswersMissing(unreachable(name, min(UNREACHED, limit), self._last_fault))
-        raise AnswersMissing(given_up(name, limit, self._resume_at - now, self._last_fault))
+            self._patience.begin()  # idle time is not the target's fault
 
     async def _ask(self, key: str, request: Request) -> None:
         sent_at = time.time()
@@ -260,15 +240,11 @@ class Sender:
             else:
                 fault = RequestFailed(f"{name}: {type(error).__name__}: {one_line(self._secrets.hidden(str(error)))}")
         else:
-            self._last_success, self._reached = time.monotonic(), True
+            self._patience.answered()
             # A clock that is set back during the run must not make an answer too old at once.
             created = max(time.time(), self._oldest)
             return replace(response, text=self._secrets.hidden(response.text), created=created)
-        self._last_fault = str(fault)
-        if isinstance(fault, RequestFailed) and fault.fault is Fault.UNREACHABLE:
-            self._unreached_since = self._unreached_since or time.monotonic()
-        elif not isinstance(fault, RequestFailed) or fault.fault is not Fault.SLOW:
-            self._reached = True
+        self._patience.failed(fault)
         return fault
 
     def _without_secrets(self, error: FairnessError) -> FairnessError:
@@ -409,4 +385,4 @@ class Sender:
         self._since = news.until
         failed = {key: RequestFailed(message) for key, message in news.failed.items()}
         if self._ledger.settle_elsewhere(news.answered, failed):
-            self._last_success, self._reached = time.monotonic(), True
+            self._patience.answered()

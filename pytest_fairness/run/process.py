@@ -215,7 +215,9 @@ class Run(Closing):
         for look in looks[:-1]:
             try:
                 measured = self.measure(look, target)
-            except NotMeasurable:
+            except NotMeasurable as error:
+                if error.hopeless:
+                    raise
                 continue
             before = self.before(measured)
             if settled(measured, before):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
+from itertools import groupby, zip_longest
 from typing import Literal
 
 import numpy as np
@@ -33,9 +33,12 @@ def of(part: ProbeItem) -> dict[str, ProbeItem]:
     """The item in each of its probe's variants that asks anything else for it."""
     if not part.asks or not part.probe.variants:
         return {}
-    own = part.requests
     found = {name: replace(part, probe=part.probe.variant(name)) for name in part.probe.variants}
-    return {name: variant for name, variant in found.items() if variant.requests != own}
+    return {
+        name: variant
+        for name, variant in found.items()
+        if any(own != other for own, other in zip_longest(part.requests, variant.requests))
+    }
 
 
 def requests(parts: Iterable[ProbeItem], *, own_first: bool = False) -> list[Request]:

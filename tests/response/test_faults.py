@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from pytest_fairness.errors import AnswersMissing, RequestFailed, TargetError
-from pytest_fairness.response import pace, sender, tries
+from pytest_fairness.response import pace, patience, tries
 from pytest_fairness.response.store import Store
 from tests.asking import engine_for, questions, settings_in, texts, wait_until
 from tests.servers import Body, ChatServer, Messages, Reply
@@ -144,7 +144,7 @@ def test_a_pause_longer_than_our_patience_is_not_waited_for(tmp_path: Path) -> N
 
 
 def test_a_server_that_was_never_reached_is_given_up_soon(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sender, "UNREACHED", 0.5)
+    monkeypatch.setattr(patience, "UNREACHED", 0.5)
     with ChatServer() as server:
         url = server.url
     with engine_for(settings_in(tmp_path, url)) as engine:
@@ -157,7 +157,7 @@ def test_a_server_that_was_never_reached_is_given_up_soon(tmp_path: Path, monkey
 
 
 def test_a_server_that_comes_back_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sender, "UNREACHED", 0.3)
+    monkeypatch.setattr(patience, "UNREACHED", 0.3)
     server = ChatServer(delay=0.01).__enter__()
     with engine_for(settings_in(tmp_path, server.url, concurrency=4)) as engine:
         engine.plan(questions(200))
