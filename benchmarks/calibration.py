@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.simulated import choices, ranked, texts
+from benchmarks.simulated import choices, pairs, ranked, recommender, refused, sentences, spoken, texts
 from benchmarks.simulated.scenario import Scenario
 from pytest_fairness.baseline.files import Entry
 from pytest_fairness.baseline.verdicts import tolerance_of
@@ -45,7 +45,8 @@ Row = dict[str, Any]
 @cache
 def scenarios() -> dict[tuple[str, str], Scenario]:
     """Every pretended model by its name and size."""
-    return {(each.name, each.size): each for each in (*texts.scenarios(), *ranked.scenarios(), *choices.scenarios())}
+    kinds = (texts, ranked, choices, refused, recommender, pairs, spoken, sentences)
+    return {(each.name, each.size): each for kind in kinds for each in kind.scenarios()}
 
 
 def naive(part: ProbeItem, now: Measurement, then: Measurement) -> dict[str, bool]:

@@ -30,14 +30,22 @@ ENOUGH = {
     "marked_words": ("texts", "30 trials"),
     "svm": ("texts", "60 trials, svm"),
     "jsd": ("texts", "80 trials"),
+    "refusals": ("refused", "800 answers a group"),
     "snsr": ("lists", "300 entities"),
     "snsv": ("lists", "300 entities"),
     "pafs": ("lists", "300 entities"),
+    "uncertainty": ("unsteady lists", "14 entities × 10"),
+    "shortfall": ("short lists", "450 entities"),
+    "quality": ("worse lists", "240 entities"),
+    "robustness": ("misspelt", "50 entities"),
     "coreference": ("pronouns", "15 items × 60"),
+    "accuracy_gap": ("pairs", "1584 pairs"),
     "flip_rate": ("records", "3000 records"),
     "demographic_parity": ("records", "3000 records"),
     "equalized_odds": ("records", "6000 records"),
     "markers": ("portraits", "240 trials"),
+    "regard": ("spoken of", "8 topics × 120"),
+    "likelihood": ("sentences", "120 terms × 6"),
 }
 """The size of which the page says that it finds twice the tolerance, by audit."""
 

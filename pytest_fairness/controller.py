@@ -159,9 +159,10 @@ class Controller:
         # Without workers, of this process; their keys are kept by nobody else meanwhile.
         self._note_planned(self._run.newly_planned())
         total = self._tallied()
-        # A run that is cut short ends before most reports that say what was planned.
-        planned = max(len(self._planned), int(total["planned"]))
-        reused = max(sum(self._planned.values()), int(total["reused"]))
+        planned, reused = len(self._planned), sum(self._planned.values())
+        if total["planned"] > planned:
+            # A run that is cut short ends before most reports that say what was planned.
+            planned, reused = int(total["planned"]), int(total["reused"])
         cost = total["cost"] if "cost" in total and not total["uncounted"] else None
         return {**total, "planned": planned, "reused": reused, "cost": cost}
 

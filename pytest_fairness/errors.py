@@ -71,11 +71,13 @@ class NotMeasurable(FairnessError):
     Args:
         message: complete, as all errors' are.
         unusable: whether there are answers that could not be used, which are worth reading.
+        hopeless: whether no number of answers would help.
     """
 
-    def __init__(self, message: str, *, unusable: bool = False) -> None:
+    def __init__(self, message: str, *, unusable: bool = False, hopeless: bool = False) -> None:
         super().__init__(message)
         self.unusable = unusable
+        self.hopeless = hopeless
 
 
 class BaselineError(FairnessError):

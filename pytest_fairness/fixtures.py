@@ -138,7 +138,8 @@ class Corpus:
             raise FairnessError(
                 f"corpus.{name}: no {axis} {value!r} to compare; there are {', '.join(i.id for i in items)}"
             )
-        part = ProbeItem(self._probe, audit, replace(item, level=LEVEL, seed=item.id)).of(self._name)
+        trials = self._session.run.settings.trials
+        part = ProbeItem(self._probe, audit, replace(item, level=LEVEL, seed=item.id), trials).of(self._name)
         answers = [answer for answer in self.answers if part.uses(answer.labels)]
         return self._session.run.measured(part, answers, self._target)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
 
 EVERY = 0.25
 """Seconds between two showings."""
+LATELY = 30.0
+"""Seconds over which the rate is taken."""
 NOT_BEFORE = 1.0
 """Seconds of waiting before the line appears at all: what is quick needs no progress."""
 
@@ -28,8 +31,9 @@ class ProgressLine:
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
-        self._began: tuple[float, float] | None = None
-        self._drawing = threading.Lock()
+        self._seen: deque[tuple[float, float]] = deque()
+        # Whoever reports a test from within a report of another would wait for itself.
+        self._drawing = threading.RLock()
         self._visible = False
 
     @property
@@ -42,7 +46,7 @@ class ProgressLine:
         """Take the line away for as long as this lasts, as pytest writes something itself."""
         reporter = self._reporter
         with self._drawing:
-            if reporter is not None and self._visible:
+            if reporter is not None:
                 self._draw(reporter, "")
             yield
 
@@ -51,13 +55,12 @@ class ProgressLine:
         """Show how far things are for as long as this lasts.
 
         Args:
-            counts: `planned`, `settled` and `failed`, as the engine counts them; called from another thread.
+            counts: `planned`, `settled`, `reused` and `failed`, as the engine counts them; called from another thread.
         """
         reporter = self._reporter
         if reporter is None:
             yield
             return
-        self._began = self._began or (time.monotonic(), counts()["settled"])
         over = threading.Event()
         thread = threading.Thread(
             target=self._follow, args=(reporter, counts, over), name="fairness-progress", daemon=True
@@ -72,23 +75,32 @@ class ProgressLine:
     def _follow(
         self, reporter: TerminalReporter, counts: Callable[[], Mapping[str, float]], over: threading.Event
     ) -> None:
-        if over.wait(NOT_BEFORE) or self._began is None:
+        if over.wait(NOT_BEFORE):
             return
-        began, first = self._began
         while not over.wait(EVERY):
             now = counts()
-            rate = (now["settled"] - first) / (time.monotonic() - began)
+            rate = self._rate(now["settled"] - now["reused"])
             with self._drawing:
                 # What is settled needs no line, whatever is computed now.
-                text = text_of(now["settled"], now["planned"], rate, now["failed"])
-                self._draw(reporter, text if now["settled"] < now["planned"] else "")
+                self._draw(reporter, text_of(now, rate) if now["settled"] < now["planned"] else "")
         with self._drawing:
             self._draw(reporter, "")
 
+    def _rate(self, done: float) -> float:
+        """Answers a second of late, as servers and what is asked of them change."""
+        now = time.monotonic()
+        self._seen.append((now, done))
+        while len(self._seen) > 2 and (now - self._seen[0][0] > LATELY or self._seen[1][1] == 0):
+            self._seen.popleft()
+        since, before = self._seen[0]
+        return (done - before) / (now - since) if now > since else 0.0
+
     def _draw(self, reporter: TerminalReporter, text: str) -> None:
+        if not text and not self._visible:
+            return
         self._visible = bool(text)
         writer = reporter._tw
-        column = writer.width_of_current_line
+        column = max(0, writer.width_of_current_line)
         # One line down and, afterwards, up again to the same column, so that pytest's own line stays whole.
         back = "\x1b[1A\r" + (f"\x1b[{column}C" if column else "")
         with self._uncaptured():
@@ -105,7 +117,7 @@ class WorkersProgress:
 
     Args:
         line: where it is shown.
-        counts: `planned`, `settled` and `failed` of all workers together, as far as they have written it down.
+        counts: `planned`, `settled`, `reused` and `failed` of all workers, as far as they have written it down.
     """
 
     def __init__(self, line: ProgressLine, counts: Callable[[], Mapping[str, float]]) -> None:
@@ -131,13 +143,14 @@ class WorkersProgress:
             return (yield)
 
 
-def text_of(answered: float, planned: float, rate: float, failed: float = 0) -> str:
+def text_of(counts: Mapping[str, float], rate: float) -> str:
     """`412 of 2,000 answers, 31.5 a second, 50 s left`."""
-    text = f"{answered:,} of {planned:,} answers"
+    settled, planned, failed = counts["settled"], counts["planned"], counts["failed"]
+    text = f"{settled:,} of {planned:,} answers"
     if failed:
         text += f" ({failed:,} failed)"
     if rate > 0:
-        text += f", {rate:.1f} a second, {duration((planned - answered) / rate)} left"
+        text += f", {rate:.1f} a second, {duration((planned - settled) / rate)} left"
     return text
 
 

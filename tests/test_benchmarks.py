@@ -8,6 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks import calibration
+from pytest_fairness.records import VerdictName
+
 ROOT = Path(__file__).parents[1]
 
 
@@ -23,3 +26,25 @@ def test_the_page_names_every_benchmark() -> None:
     page = (ROOT / "docs" / "benchmarks.md").read_text("utf-8")
     files = {path.stem for path in (ROOT / "benchmarks").glob("*.py")} - {"__init__", "timing"}
     assert [name for name in sorted(files) if f"`{name}`" not in page] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "audit"),
+    [
+        ("refused", "refusals"),
+        ("unsteady lists", "uncertainty"),
+        ("short lists", "shortfall"),
+        ("misspelt", "robustness"),
+        ("worse lists", "quality"),
+        ("pairs", "accuracy_gap"),
+        ("spoken of", "regard"),
+        ("sentences", "likelihood"),
+    ],
+)
+def test_a_planted_change_moves_the_value_it_is_meant_for(name: str, audit: str) -> None:
+    key, scenario = next(found for found in calibration.scenarios().items() if found[0][0] == name)
+    rows = calibration.repeat(key, scenario.changes[-1], [0])
+    (planted,) = [row for row in rows if row["planted"] and row["audit"] == audit]
+    assert planted["moved"] > 1.5
+    assert VerdictName.NOT_MEASURABLE.value not in planted["counts"]
+    assert scenario.simulate(1, 0.0) == scenario.simulate(1, 0.0)

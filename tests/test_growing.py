@@ -10,9 +10,10 @@ import pytest
 from pytest_fairness import probe as probes
 from pytest_fairness.audit import registry
 from pytest_fairness.errors import ProbeError
+from pytest_fairness.records import Measurement
 from pytest_fairness.run import ProbeItem, items_of
 from pytest_fairness.stats import sequential
-from tests.projects import Project
+from tests.projects import Project, says
 
 PROBE = """
 kind: generation
@@ -124,3 +125,39 @@ def test_entities_grow_in_an_order_of_their_own(tmp_path: Path) -> None:
 def test_start_is_below_max(tmp_path: Path) -> None:
     with pytest.raises(ProbeError, match="`trials`: `start` must be below `max`; for a fixed number write it alone"):
         looks(tmp_path, PROBE.replace("160", "20"))
+
+
+@pytest.mark.parametrize("end", [2, 3, 10, 60, 400])
+def test_it_may_start_with_a_single_trial(tmp_path: Path, end: int) -> None:
+    found = looks(tmp_path, PROBE.replace("{start: 20, max: 160}", f"{{start: 1, max: {end}}}"))
+    sizes = [part.draws for part in found]
+    assert sizes == sorted({*sizes})
+    assert (sizes[0], sizes[-1]) == (1, end)
+
+
+def test_a_bare_estimate_is_looked_at_once(tmp_path: Path) -> None:
+    (found,) = looks(tmp_path, PROBE.replace("{tolerance: 0.1}", "{gate: point}"))
+    assert (found.draws, found.item.level) == (160, 0.01)
+
+
+def test_nothing_more_is_asked_where_nothing_would_help(project: Project) -> None:
+    project.write("app.py", APP)
+    project.write("probes/artists.csv", "name\n" + "".join(f"artist {number}\n" for number in range(4)))
+    one_value = (
+        LISTS.replace(", start: 8", "").replace("[a young, an old]", "[a young]") + "trials: {start: 2, max: 20}\n"
+    )
+    project.probe(text=one_value.replace(", shortfall: {}", ""))
+    result = project.run("--fairness", target="python:app:service")
+    assert says(result, "`age` has one value only")
+    assert asked(project) == 4 * (2 + 2), "two neutral lists, and two of the only value, of each artist"
+
+
+def test_an_early_pass_excludes_what_a_limit_is_there_for() -> None:
+    measurement = Measurement(0.05, (0, 0.1), 0.03, None, {}, {}, {})
+    refusals = registry.get("generation", "refusals")
+    assert refusals.rules_out_beyond(measurement, limit=0.1, room=0.2, missed=0.01)
+    assert refusals.rules_out_beyond(measurement, limit=0.1, room=0.03, missed=0.01)
+    assert not refusals.rules_out_beyond(measurement, limit=0.1, room=0.0, missed=0.01)
+    for growing_with_answers in ("marked_words", "svm"):
+        audit = registry.get("generation", growing_with_answers)
+        assert not audit.rules_out_beyond(measurement, limit=1.0, room=1.0, missed=0.5)

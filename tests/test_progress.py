@@ -83,7 +83,10 @@ def test_it_is_silent_where_there_is_no_terminal(project: Project) -> None:
 
 
 def test_its_words() -> None:
-    assert text_of(412, 2000, 31.46, 0) == "412 of 2,000 answers, 31.5 a second, 50 s left"
-    assert text_of(0, 10, 0.0, 0) == "0 of 10 answers"
-    assert text_of(5, 10, 1.0, 3) == "5 of 10 answers (3 failed), 1.0 a second, 5 s left"
+    def words(settled: int, planned: int, rate: float, failed: int = 0) -> str:
+        return text_of({"settled": settled, "planned": planned, "failed": failed}, rate)
+
+    assert words(412, 2000, 31.46) == "412 of 2,000 answers, 31.5 a second, 50 s left"
+    assert words(0, 10, 0.0) == "0 of 10 answers"
+    assert words(5, 10, 1.0, 3) == "5 of 10 answers (3 failed), 1.0 a second, 5 s left"
     assert [duration(seconds) for seconds in (0.4, 99, 240, 7800)] == ["0 s", "99 s", "4 min", "2 h 10 min"]

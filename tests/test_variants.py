@@ -5,12 +5,16 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 from ruamel.yaml import YAML
 
 from pytest_fairness import audit
+from pytest_fairness import probe as probes
+from pytest_fairness.audit import registry
+from pytest_fairness.run import items_of, variants
 from tests.projects import Project, says, shows
 from tests.servers import Body, ChatServer, Messages, Reply
 
@@ -239,3 +243,19 @@ def test_a_prompt_that_hides_what_is_flipped_is_a_fault(people: Project) -> None
     )
     people.probe("probes/people.yaml", PROBE + hidden)
     assert says(people.run("--fairness"), "flipping 'sex' changes nothing in the prompt of record p001")
+
+
+def test_a_variant_counts_only_where_it_asks_something_else(tmp_path: Path) -> None:
+    written = """
+kind: recommendation
+prompt: "I am {value} fan of {entity}. List {k} songs."
+neutral: "I am a fan of {entity}. List {k} songs."
+entities: [Nina Simone, Abba]
+attributes: {age: [a young, an old]}
+k: 3
+audits: {snsr: {}, uncertainty: {repeats: 2}}
+variants: {plain: {prompt: "{value} fan of {entity}: {k} songs?"}}
+"""
+    probe = probes.parse(written.encode(), tmp_path / "songs.yaml", registry.settings_models())
+    reworded = {part.item.audit: list(variants.of(part)) for part in items_of(probe)}
+    assert reworded == {"snsr": ["plain"], "uncertainty": []}, "the neutral prompt is the same"

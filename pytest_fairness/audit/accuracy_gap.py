@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from pytest_fairness.audit.base import AuditItem, Direction, Probe, Standing, unless_by_chance
 from pytest_fairness.audit.coded import Coded, became_worse, code, comparable, examples
-from pytest_fairness.audit.units import UnitAudit, UnitTable
+from pytest_fairness.audit.units import UnitAudit, UnitTable, far_in
 from pytest_fairness.probe.settings import AuditSettings
 from pytest_fairness.records import Answer, Comparison, Json, Measurement
 from pytest_fairness.stats import normal, paired, proportions
@@ -100,6 +100,10 @@ class AccuracyGap(UnitAudit[AccuracyGapSettings]):
         """Pro less anti."""
         gap: Floats = means[..., 0] - means[..., 1]
         return gap
+
+    def far(self, means: Floats, as_observed: Floats) -> Floats:
+        """Far to one side of what is fair."""
+        return far_in(means, 0)
 
     def error_floor(self, table: UnitTable) -> float:
         """That no pair differs in so many does not show that none ever will."""

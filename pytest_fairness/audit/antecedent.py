@@ -11,6 +11,7 @@ import re
 import unicodedata
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 Choice = Literal["first", "second", "ambiguous"]
@@ -163,6 +164,7 @@ def _name_pattern(name: str) -> str:
     return r"(?<!\w)" + r"\s+".join([*map(re.escape, words[:-1]), _any(*forms)]) + r"(?!\w)"
 
 
+@lru_cache(maxsize=2**10)
 def _finder(names: tuple[str, str]) -> tuple[re.Pattern[str], Sequence[int]]:
     """A pattern with a group for each name, the longer name first, and the names that the groups stand for."""
     order = sorted(range(2), key=lambda who: -len(_plain(names[who])))

@@ -205,11 +205,19 @@ class Audit(ABC, Generic[SettingsT]):
             effect, enough=effect <= 2 * tolerance, times_more_units=normal.times_more_units(effect, 2 * tolerance)
         )
 
-    def rules_out(self, comparison: Comparison, tolerance: float, missed: float) -> bool:
-        """Whether a worsening by twice the tolerance can be excluded, with this chance to miss one that is there."""
-        if comparison.standard_error is None:
-            return True
-        return comparison.value + normal.quantile(1 - missed) * comparison.standard_error <= 2 * tolerance
+    def rules_out(self, comparison: Comparison, worsening: float, missed: float) -> bool:
+        """Whether a worsening by so much can be excluded, with this chance to miss one that is there."""
+        error = comparison.standard_error
+        return error is None or comparison.value + normal.quantile(1 - missed) * error <= worsening
+
+    def rules_out_beyond(self, measurement: Measurement, limit: float, room: float, missed: float) -> bool:
+        """Whether a value that is worse than the limit by more than `room` can be excluded; `missed` as above.
+
+        An audit whose value grows with the number of answers, whatever the model, can never say so.
+        """
+        error = measurement.standard_error
+        excess = self.badness(measurement.value) - self.badness(limit)
+        return error is None or excess + normal.quantile(1 - missed) * error <= room
 
     def describe(self, measurement: Measurement) -> str:
         """The value as a phrase for a verdict's reason."""

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from pytest_fairness.audit.base import AuditItem, Example, Probe, Standing
 from pytest_fairness.audit.lists import NEUTRAL
 from pytest_fairness.audit.matrix import Matrix
-from pytest_fairness.audit.units import PERMUTATIONS, UnitAudit, UnitTable
+from pytest_fairness.audit.units import PERMUTATIONS, UnitAudit, UnitTable, far_in
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.probe.settings import AuditSettings
 from pytest_fairness.records import Answer, Comparison, Json, Measurement
@@ -180,6 +180,10 @@ class BetweenValues(EntityAudit[SettingsT]):
             if (entity, value) in first and (entity, NEUTRAL) in first
         ]
 
+    def far(self, means: Floats, as_observed: Floats) -> Floats:
+        """The highest value moves up."""
+        return far_in(means, int(np.nanargmax(as_observed)))
+
     def standing_to_limit(self, item: AuditItem[SettingsT], measurement: Measurement, limit: float) -> Standing:
         """Less what chance adds; and beyond doubt only if the values cannot be exchanged."""
         return self.standing_less_chance(item, measurement, limit)
@@ -198,7 +202,7 @@ def values_of(probe: Probe, attribute: str) -> tuple[str, ...]:
     """
     values = tuple(value.label for value in probe.attributes[attribute].values)
     if len(values) < 2:
-        raise NotMeasurable(f"`{attribute}` has one value only: name at least two to compare")
+        raise NotMeasurable(f"`{attribute}` has one value only: name at least two to compare", hopeless=True)
     return values
 
 

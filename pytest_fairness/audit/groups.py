@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from pytest_fairness.audit.base import AuditItem, Probe, Standing
 from pytest_fairness.audit.decisions import RecordAudit, by_record, common_details, counts
-from pytest_fairness.audit.units import MINIMUM_UNITS, PERMUTATIONS, UnitTable
+from pytest_fairness.audit.units import FAR, MINIMUM_UNITS, PERMUTATIONS, UnitTable
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.probe.settings import AuditSettings
 from pytest_fairness.records import Answer, Comparison, Json, Measurement
@@ -108,6 +108,13 @@ class GroupAudit(RecordAudit[SettingsT]):
     def _shares(self, means: Floats) -> Floats:
         cells = means.shape[-1] // 2
         return gaps.shares(means[..., :cells], means[..., cells:])
+
+    def far(self, means: Floats, as_observed: Floats) -> Floats:
+        """The highest rate goes up."""
+        cell = int(np.nanargmax(self._shares(as_observed)))
+        moved = means.copy()
+        moved[..., cell] += FAR * means[..., means.shape[-1] // 2 + cell]
+        return moved
 
     def error_floor(self, table: UnitTable) -> float:
         """That no answer changed in groups so small does not show that none ever will."""
@@ -233,7 +240,7 @@ class Truthful(GroupAudit[SettingsT]):
     def require(self, table: UnitTable) -> None:
         """What is true of them must be known of enough records."""
         if table.units and np.isnan(table.rows).all() and sum(table.n.values()):
-            raise NotMeasurable("no record has the column that `truth` names")
+            raise NotMeasurable("no record has the column that `truth` names", hopeless=True)
         super().require(table)
 
 

@@ -9,17 +9,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pytest_fairness.audit import contrast
 from pytest_fairness.audit.base import AuditItem, Direction, Probe
-from pytest_fairness.audit.two_runs import TwoRuns, totals
+from pytest_fairness.audit.two_runs import TwoRuns, sparse, totals
 from pytest_fairness.probe.settings import AuditSettings
 from pytest_fairness.records import Answer, Comparison, Json, Measurement
 from pytest_fairness.stats import information, normal, resampling
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
@@ -138,7 +141,7 @@ def divergence_and_null(documents: contrast.Documents, seed: str) -> tuple[float
     return bits, divergences(labels, ~labels, counts), exact
 
 
-def divergences(first: Bools, second: Bools, counts: Floats) -> Floats:
+def divergences(first: Bools, second: Bools, counts: Floats | csr_array) -> Floats:
     """Divergence in bits of many pairs of document selections, each (selections, documents); (selections,)."""
     rows = max(1, CHUNK // max(1, counts.shape[1]))
     return np.concatenate(
@@ -153,14 +156,16 @@ def divergences(first: Bools, second: Bools, counts: Floats) -> Floats:
 
 def excesses(documents: TwoRuns, selections: Bools, permutations: int, random: np.random.Generator) -> Floats:
     """Excess divergence of each selection of documents, (selections,)."""
-    counts = documents.counts
+    counts = sparse(documents.counts)
     observed = divergences(selections & documents.marked, selections & ~documents.marked, counts)
     means = np.empty(len(selections))
     for row, selection in enumerate(selections):
         labels, _ = resampling.relabellings(
             documents.marked[selection], documents.strata[selection], permutations, random
         )
-        means[row] = divergences(labels, ~labels, counts[selection]).mean()
+        relabelled = np.zeros((len(labels), len(selection)), dtype=np.bool_)
+        relabelled[:, selection] = labels
+        means[row] = divergences(relabelled, selection & ~relabelled, counts).mean()
     return observed - means
 
 
@@ -169,7 +174,8 @@ def jackknife_error(documents: TwoRuns, selection: Bools, random: np.random.Gene
 
     Documents of each cell are dealt to `JACKKNIFE_FOLDS` folds, so that every fold takes its share of every cell.
     """
-    counts, marked, cells = documents.counts[selection], documents.marked[selection], documents.cells[selection]
+    counts = sparse(documents.counts[selection])
+    marked, cells = documents.marked[selection], documents.cells[selection]
     folds = np.empty(len(marked), dtype=np.int64)
     # Cells follow each other around the folds, so that small ones do not all fall into the first ones.
     order = np.lexsort((random.random(len(cells)), cells))
@@ -179,8 +185,8 @@ def jackknife_error(documents: TwoRuns, selection: Bools, random: np.random.Gene
     values = []
     for fold in np.unique(folds):
         kept = folds != fold
-        null = divergences(labels[:, kept], ~labels[:, kept], counts[kept])
-        values.append(divergences(marked[kept][None], ~marked[kept][None], counts[kept])[0] - np.nanmean(null))
+        null = divergences(labels & kept, ~labels & kept, counts)
+        values.append(divergences((marked & kept)[None], (~marked & kept)[None], counts)[0] - np.nanmean(null))
     return float(np.sqrt((len(values) - 1) * np.var(values)))
 
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from pytest_fairness.audit.base import AuditItem, Direction, Probe
-from pytest_fairness.audit.units import UnitAudit, UnitTable
+from pytest_fairness.audit.units import UnitAudit, UnitTable, far_in
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.probe.likelihood_questions import SENTENCES
 from pytest_fairness.probe.settings import AuditSettings
@@ -136,6 +136,10 @@ class Likelihood(UnitAudit[LikelihoodSettings]):
         """The mean over terms."""
         found: Floats = means[..., 0]
         return found
+
+    def far(self, means: Floats, as_observed: Floats) -> Floats:
+        """Far to one side of what is fair."""
+        return far_in(means, 0)
 
     def error_floor(self, table: UnitTable) -> float:
         """Of terms that are all alike, what puts the exact bound of so many (Clopper and Pearson 1934) at its place."""

@@ -74,7 +74,7 @@ class MarkedWords(contrast.ContrastAudit[MarkedWordsSettings]):
                 for rows in _chunks(labels, counts)
             ]
         )
-        threshold = float(np.quantile(largest, 1 - item.level, method="higher"))
+        threshold = resampling.exceeded(largest, item.level)
         marked, unmarked = counts[documents.marked].sum(axis=0), counts[~documents.marked].sum(axis=0)
         ratio, variance = log_odds(marked, unmarked, prior)
         z = ratio / np.sqrt(variance)
@@ -127,7 +127,7 @@ class MarkedWords(contrast.ContrastAudit[MarkedWordsSettings]):
                 for pair in _pairs(runs, runs.swapped(PERMUTATIONS, random))
             ]
         )
-        threshold = float(np.quantile(largest, 1 - item.level, method="higher"))
+        threshold = resampling.exceeded(largest, item.level)
         sides = [_documents_a_side(runs.marked[side]) for side in (runs.now, ~runs.now)]
         before_and_now = [_log_odds(runs, side[None], prior)[0][0] for side in (~runs.now, runs.now)]
         grown = [
@@ -182,13 +182,17 @@ class MarkedWords(contrast.ContrastAudit[MarkedWordsSettings]):
         factor = 1.0 if ratio <= TRIPLING else (math.log(min(ratio, LARGEST_RATIO)) / math.log(TRIPLING)) ** 2
         return Detectable(ratio, enough=ratio <= TRIPLING, times_more_units=factor)
 
-    def rules_out(self, comparison: Comparison, tolerance: float, missed: float) -> bool:
+    def rules_out(self, comparison: Comparison, worsening: float, missed: float) -> bool:
         """Whether the tripling of a common word would have been seen, but for this chance."""
         details = comparison.details
         if "growth_threshold" not in details:
             return True
         ratio = smallest_ratio(details["growth_threshold"], details["compared_documents"], 1 - missed)
         return ratio <= TRIPLING
+
+    def rules_out_beyond(self, measurement: Measurement, limit: float, room: float, missed: float) -> bool:
+        """Never: the more documents, the more words are significant."""
+        return False
 
     def describe(self, measurement: Measurement) -> str:
         """The value as a phrase."""

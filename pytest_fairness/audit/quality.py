@@ -42,7 +42,9 @@ class Quality(BetweenValues[QualitySettings]):
     def table(self, probe: Probe, item: AuditItem[QualitySettings], answers: Sequence[Answer]) -> Matrix:
         """NDCG by entity and value."""
         if probe.relevant is None:
-            raise NotMeasurable("`quality` needs to know what is relevant: name a file of it as `relevant`")
+            raise NotMeasurable(
+                "`quality` needs to know what is relevant: name a file of it as `relevant`", hopeless=True
+            )
         attribute = item.labels["attribute"]
         values = values_of(probe, attribute)
         groups = (*values, NEUTRAL)
@@ -80,7 +82,9 @@ class Quality(BetweenValues[QualitySettings]):
                 )
             )
         if not any(part.units for part in parts):
-            raise NotMeasurable("`relevant` names none of the entities: its names must be those of `entities`")
+            raise NotMeasurable(
+                "`relevant` names none of the entities: its names must be those of `entities`", hopeless=True
+            )
         every = {group: np.concatenate(found, axis=1) for group, found in scores.items()}
         return Matrix.joined(
             values,

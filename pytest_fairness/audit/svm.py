@@ -136,6 +136,10 @@ class Svm(contrast.ContrastAudit[SvmSettings]):
         """
         return max(float(value), CHANCE)
 
+    def rules_out_beyond(self, measurement: Measurement, limit: float, room: float, missed: float) -> bool:
+        """Never: the more documents a classifier learns from, the better it tells groups apart."""
+        return False
+
     def describe(self, measurement: Measurement) -> str:
         """The value as a phrase."""
         return f"told apart with accuracy {measurement.value:.3g} (chance 0.5)"

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pytest_fairness.audit.contrast import Documents, count_words
 from pytest_fairness.stats import resampling
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
@@ -69,10 +73,16 @@ class TwoRuns:
         return resampling.run_swaps(self.now, self.cells, count, random)
 
 
-def totals(selections: Bools, counts: Floats) -> Floats:
-    """(selections, words) summed counts of the selected documents."""
+def sparse(counts: Floats | csr_array) -> csr_array:
+    """Counts as documents have them, few of all words each: for `totals` that are taken again and again."""
+    # Deferred, as scipy is not needed to load a probe.
     from scipy.sparse import csr_array
 
+    return csr_array(counts)
+
+
+def totals(selections: Bools, counts: Floats | csr_array) -> Floats:
+    """(selections, words) summed counts of the selected documents."""
     # Documents hold few of all words: a sparse product saves most of the work.
-    summed: Floats = (csr_array(counts).T @ selections.T.astype(np.float64)).T
+    summed: Floats = (sparse(counts).T @ selections.T.astype(np.float64)).T
     return summed

@@ -15,7 +15,7 @@ from pytest_fairness.audit.entities import EntityAudit, values_of
 from pytest_fairness.audit.lists import NEUTRAL, Draw, Lists, count, relevant_items
 from pytest_fairness.audit.matrix import Matrix
 from pytest_fairness.audit.sensitivity import known_attributes
-from pytest_fairness.audit.units import UnitTable
+from pytest_fairness.audit.units import UnitTable, far_in
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.probe.settings import AuditSettings
 from pytest_fairness.records import Answer, Json, Measurement, Status
@@ -120,6 +120,10 @@ class Uncertainty(EntityAudit[UncertaintySettings]):
     def statistic(self, means: Floats) -> Floats:
         """The mean itself, or the range of the values' means."""
         return means[..., 0] if means.shape[-1] == 1 else blocks.value_range(means)
+
+    def far(self, means: Floats, as_observed: Floats) -> Floats:
+        """The highest of several values moves up."""
+        return far_in(means, int(np.nanargmax(as_observed)))
 
     def p_value(self, table: UnitTable, random: np.random.Generator) -> float | None:
         """Of values alike; one group alone has nothing to be alike to."""

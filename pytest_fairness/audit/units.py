@@ -28,6 +28,8 @@ MINIMUM_UNITS = 4
 SHARED_UNITS = 0.80
 """Share of the units that two runs must have in common to be compared."""
 BOOTSTRAPS = 2000
+FAR = 1000.0
+"""How far `far` moves a mean: beyond any that there is."""
 PERMUTATIONS = 1999
 
 SettingsT = TypeVar("SettingsT", bound=AuditSettings)
@@ -140,6 +142,18 @@ class UnitAudit(Audit[SettingsT]):
         """
         return float(np.nanstd(self._change(earlier + (now - then), earlier), ddof=1))
 
+    def far(self, means: Floats, as_observed: Floats) -> Floats:
+        """(..., columns) the means with one of them so far off that it stands out in every draw.
+
+        A range or an absolute value varies less where everything is alike than where something is not. What a run
+        would have seen is a matter of the latter. A value that is no such thing varies alike, and is left as it is.
+
+        Args:
+            means: (..., columns).
+            as_observed: (columns,) to tell what stands out already.
+        """
+        return means
+
     def p_value(self, table: UnitTable, random: np.random.Generator) -> float | None:
         """Of the hypothesis that there is no bias, one-sided where the audit has a direction."""
         return None
@@ -163,6 +177,7 @@ class UnitAudit(Audit[SettingsT]):
         value = float(self.statistic(table.means()))
         drawn = blocks.bootstrap_means(table.rows, BOOTSTRAPS, random)
         statistics = self.statistic(drawn)
+        biased = self.statistic(self.far(drawn, table.means()))
         low, high = np.nanpercentile(statistics, [2.5, 97.5])
         return Measurement(
             value=value,
@@ -173,6 +188,7 @@ class UnitAudit(Audit[SettingsT]):
             missing=dict(table.missing),
             details={
                 self.counted: int(table.complete.sum()),
+                "standard_error_if_biased": float(np.nanstd(biased, ddof=1)),
                 "incomplete": [unit for unit, there in zip(table.units, table.complete, strict=True) if not there],
                 **({"step": table.step} if table.step else {}),
                 **self.summary(table, value, drawn, random),
@@ -203,10 +219,14 @@ class UnitAudit(Audit[SettingsT]):
         first, second = first[both], second[both]
         random = resampling.generator(f"{item.seed}/compare")
         value = float(self._change(first.mean(axis=0), second.mean(axis=0)))
+        if math.isnan(value):
+            raise NotMeasurable(f"the {self.counted} that {self.usable} in both runs leave nothing to compare")
         swapped = blocks.swapped_means(first, second, PERMUTATIONS, random)
         # Both runs' rows of a unit are drawn together, as the same unit stands in both.
         drawn = blocks.bootstrap_means(np.hstack([first, second]), BOOTSTRAPS, random)
-        change_error = self.change_error(drawn[:, : first.shape[1]], drawn[:, first.shape[1] :], second.mean(axis=0))
+        both_drawn = drawn[:, : first.shape[1]], drawn[:, first.shape[1] :]
+        earlier_means = second.mean(axis=0)
+        change_error = self.change_error(*both_drawn, earlier_means)
         error = max(change_error, self.error_floor(present), self.error_floor(earlier))
         return Comparison(
             value=value,
@@ -215,6 +235,7 @@ class UnitAudit(Audit[SettingsT]):
             p_value=resampling.p_value(self._change(swapped[0], swapped[1]), value, exact=swapped[2]),
             details={
                 f"compared_{self.counted}": int(both.sum()),
+                "standard_error_if_biased": self.change_error(*both_drawn, self.far(earlier_means, earlier_means)),
                 "only_now": sorted({*present.units} - {*shared}),
                 "only_in_baseline": sorted({*earlier.units} - {*shared}),
                 **self.moved(present, [shared[row] for row in np.flatnonzero(both)], first, second),
@@ -258,7 +279,7 @@ class UnitAudit(Audit[SettingsT]):
         needed = math.ceil(-math.log2(max(item.level, RESOLVED)))
         if units < needed:
             return Detectable(None, enough=False, times_more_units=needed / units)
-        seen = super().detectable(item, measurement, comparison, tolerance)
+        seen = super().detectable(item, *_if_biased(measurement, comparison), tolerance)
         # Where answers flip or do not, no fewer flips than that are told from chance.
         fewest = needed * float(measurement.details.get("step", 0.0))
         if seen.effect is None or fewest <= seen.effect:
@@ -275,3 +296,27 @@ class UnitAudit(Audit[SettingsT]):
 
     def _change(self, now: Floats, then: Floats) -> Floats:
         return self.worse(self.statistic(now)) - self.worse(self.statistic(then))
+
+
+def far_in(means: Floats, column: int) -> Floats:
+    """The means with this column `FAR` off."""
+    moved = means.copy()
+    moved[..., column] += FAR
+    return moved
+
+
+def _if_biased(measurement: Measurement, comparison: Comparison | None) -> tuple[Measurement, Comparison | None]:
+    """Both with the error that they would have if what is to be seen were there."""
+    if comparison is None:
+        return _with_error(measurement), None
+    return measurement, _with_error(comparison)
+
+
+Estimate = TypeVar("Estimate", Measurement, Comparison)
+
+
+def _with_error(estimate: Estimate) -> Estimate:
+    error, biased = estimate.standard_error, estimate.details.get("standard_error_if_biased")
+    if error is None or biased is None or biased <= error:
+        return estimate
+    return replace(estimate, standard_error=biased)

@@ -61,7 +61,9 @@ def most(trials: Trials) -> int:
 def growing(start: int, end: int) -> list[int]:
     """The sizes at which a growing number is looked at: half as much again each time, as evenly as they can be."""
     steps = math.ceil(math.log(end / start) / math.log(GROWTH)) if start < end else 0
-    return [round(start * (end / start) ** (step / steps)) for step in range(steps)] + [end]
+    sizes = (round(start * (end / start) ** (step / steps)) for step in range(steps))
+    # Of few, half as many more may round to as many.
+    return sorted({*sizes, end})
 
 
 def shares(stages: Sequence[Stage]) -> list[float]:

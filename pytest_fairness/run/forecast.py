@@ -113,7 +113,7 @@ class Forecaster:
             known=known,
             cost=cost,
             may_ask_more=bool(questions) and type(probe).follow_ups is not Probe.follow_ups,
-            judge_requests=len(questions) * probe.judging.votes if probe.judging else 0,
+            judge_requests=len(questions.keys() | later) * probe.judging.votes if probe.judging else 0,
             unknown_target=target is None and bool(questions),
         )
 

@@ -98,6 +98,8 @@ class ProbeItem:
         if not self.asks:
             return [self]
         stages = self.probe.stages()
+        if self.item.settings.gate == "point":
+            stages = stages[-1:]  # bare estimates err as often as they are looked at
         if self.trials is not None:
             stages = list(dict.fromkeys(replace(stage, trials=None) for stage in stages))
         shares = growth.shares(stages)

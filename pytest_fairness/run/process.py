@@ -236,7 +236,9 @@ class Run(Closing):
         """A look that decides, or `None`: nothing of it is in the way of the next one's answers then."""
         try:
             measured = self.measure(look, target)
-        except NotMeasurable:
+        except NotMeasurable as error:
+            if error.hopeless:
+                raise
             return None
         before = self.before(measured)
         return (measured, before) if settled(measured, before) else None

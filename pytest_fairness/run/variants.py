@@ -37,7 +37,7 @@ def of(part: ProbeItem) -> dict[str, ProbeItem]:
     return {
         name: variant
         for name, variant in found.items()
-        if any(one != other for one, other in zip_longest(variant.requests, part.requests))
+        if any(own != other for own, other in zip_longest(part.requests, variant.requests))
     }
 
 

@@ -66,6 +66,24 @@ def p_value(null: Floats, observed: float, *, exact: bool) -> float:
     return hits / len(null) if exact else (1 + hits) / (1 + len(null))
 
 
+def exceeded(largest: Floats, level: float) -> float:
+    """What the largest of many statistics exceeds with this probability, if nothing is there.
+
+    A level that so many draws cannot resolve is taken from the distribution of extremes (Gumbel's) that has their mean
+    and standard deviation.
+
+    Args:
+        largest: (draws,) the largest statistic of each draw.
+        level: the probability.
+    """
+    observed = float(np.quantile(largest, 1 - level, method="higher"))
+    if level * (len(largest) + 1) >= 1:
+        return observed
+    scale = math.sqrt(6) / math.pi * float(np.std(largest, ddof=1))
+    tail = float(np.mean(largest)) - scale * (np.euler_gamma + math.log(-math.log1p(-level)))
+    return max(observed, tail)
+
+
 def run_swaps(now: Bools, cells: Ints, count: int, random: np.random.Generator) -> tuple[Bools, Bools]:
     """Run labels swapped within cells, at equal size: what two runs would look like if nothing had changed.
 

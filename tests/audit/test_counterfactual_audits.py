@@ -16,7 +16,7 @@ from pytest_fairness.errors import BaselineStale, NotMeasurable
 from pytest_fairness.records import Judged, Response, Verdict
 from pytest_fairness.response import judging
 from pytest_fairness.run import ProbeItem
-from pytest_fairness.stats import gaps
+from pytest_fairness.stats import gaps, normal
 from tests.audit.deciders import Decide, answers, measure, part, probe
 from tests.oracles import vectors
 
@@ -287,3 +287,32 @@ def test_a_gap_is_between_0_and_1_and_does_not_mind_who_is_who(counts: list[tupl
     # A group without anybody changes nothing, and alone is set against nothing.
     assert gap == gaps.gap(gaps.shares(np.append(hits, 0), np.append(sizes, 0)))
     assert np.isnan(gaps.gap(gaps.shares(np.array([1.0, 0.0]), np.array([2.0, 0.0]))))
+
+
+def test_runs_that_share_no_group_are_not_compared() -> None:
+    item = part(probe([("Male", "rich")] * 8 + [("Female", "rich")] * 8), "demographic_parity")
+
+    def answered(first: int) -> Decide:
+        return lambda record, group: "yes" if group == "Male" or int(record) in range(first, first + 4) else None
+
+    runs = [answers(item, answered(first)) for first in (8, 12)]
+    with pytest.raises(NotMeasurable, match="in both runs leave nothing to compare"):
+        item.audit.compare(item.probe, item.item, *runs)
+
+
+def test_what_a_fair_run_would_have_seen_is_told_by_the_error_of_a_biased_one() -> None:
+    """Of groups alike the gap of a run cannot vary to below 0, so that it varies less than one that is there."""
+    item = part(probe([("Male", "rich"), ("Female", "rich")] * 50), "demographic_parity")
+
+    def tossed(salt: str) -> Decide:
+        return lambda record, group: "yes" if coin(record + group, salt) < 0.5 else "no"
+
+    runs = [answers(item, tossed(salt)) for salt in ("a run", "another run")]
+    comparison = item.audit.compare(item.probe, item.item, *runs)
+    biased = comparison.details["standard_error_if_biased"]
+    assert comparison.standard_error is not None
+    # Half of the records answer otherwise than before; by group they are 50.
+    assert biased == pytest.approx(np.sqrt(2 * 0.5 / 50), rel=0.15)
+    measurement = item.audit.measure(item.probe, item.item, runs[0])
+    seen = item.audit.detectable(item.item, measurement, comparison, 0.05)
+    assert seen.effect == pytest.approx(normal.minimum_detectable(max(biased, comparison.standard_error), 0.01))

@@ -21,4 +21,9 @@ def test_a_process_has_an_engine_for_each_target() -> None:
 
 
 def test_of_nobody_there_is_nothing() -> None:
-    assert together({}) == dict.fromkeys(("planned", "reused", "settled", "answered", "failed"), 0)
+    assert together({}) == dict.fromkeys(("planned", "reused", "settled", "sent", "answered", "failed"), 0)
+
+
+def test_what_a_process_finds_recorded_may_have_been_sent_by_another() -> None:
+    found = together({"one/a": tally(80, 0, 48), "two/b": tally(80, 32, 32)})
+    assert (found["planned"], found["sent"], found["reused"], found["settled"]) == (80, 80, 0, 80)

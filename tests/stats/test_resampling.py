@@ -76,3 +76,13 @@ def test_runs_of_equal_size_need_no_subsampling() -> None:
 def test_a_generator_depends_on_its_text_alone(seed: str) -> None:
     draws: list[Any] = [resampling.generator(seed).random(3).tolist() for _ in range(2)]
     assert draws[0] == draws[1]
+
+
+def test_a_level_that_draws_do_not_resolve_is_taken_from_the_distribution_of_extremes() -> None:
+    random = np.random.default_rng(5)
+    largest = random.normal(size=(1999, 300)).max(axis=1)
+    assert resampling.exceeded(largest, 0.01) == np.quantile(largest, 0.99, method="higher")
+    threshold = resampling.exceeded(largest, 1e-4)
+    assert threshold >= largest.max()
+    many = np.array([random.normal(size=(20_000, 300)).max(axis=1) for _ in range(5)])
+    assert (many > threshold).mean() < 2e-4
