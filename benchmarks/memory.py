@@ -3,9 +3,9 @@
     python -m benchmarks.memory [--answers 100000 1000000]
 
 Each size is recorded, run without a baseline, made the baseline, and compared with it, each in a process of its own.
-Five items measure them, three of them all of the answers. A line an item says what its stages took; a
-comparison is one with the very same answers, all of them measured anew, as a run with new ones would. Seconds are
-processor time, which must grow with the number of answers and no faster.
+Five items measure the answers, three of them all of them. A line an item says what its stages took. The comparison is
+with the very same answers, but they are measured anew, as those of a new run would be. Seconds are processor time,
+which must grow with the number of answers and no faster.
 """
 
 from __future__ import annotations
