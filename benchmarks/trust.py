@@ -45,6 +45,7 @@ ENOUGH = {
     "flip_rate": ("records", "3000 records"),
     "demographic_parity": ("records", "3000 records"),
     "equalized_odds": ("records", "6000 records"),
+    "accuracy": ("mistakes", "3000 records"),
     "markers": ("portraits", "240 trials"),
     "regard": ("spoken of", "8 topics × 120"),
     "likelihood": ("sentences", "120 terms × 6"),
@@ -241,28 +242,29 @@ def picture(cells: dict[Key, Cell]) -> str:
         "title": "planted change, in tolerances",
         "scale": {"domain": [0, 5], "clamp": True},
     }
-    line = {"field": "line", "type": "nominal", "title": None}
-    layers = [
-        {
-            "mark": {"type": "line", "point": True},
-            "encoding": {
-                "x": x,
-                "y": {"field": "found", "type": "quantitative", "title": "share found", "scale": {"domain": [0, 1]}},
-                "color": line,
-                "strokeDash": {**line, "legend": None},
-            },
-        },
+    y = {"field": "found", "type": "quantitative", "title": None, "scale": {"domain": [0, 1]}, "axis": {"format": "%"}}
+    line = {"field": "line", "type": "nominal", "title": None, "legend": {"orient": "bottom", "direction": "vertical"}}
+    layer = [
+        {"mark": {"type": "line", "point": True}, "encoding": {"x": x, "y": y, "color": line}},
         {
             "mark": {"type": "rule", "opacity": 0.4},
             "encoding": {"x": x, "y": {"field": "low", "type": "quantitative"}, "y2": {"field": "high"}, "color": line},
         },
     ]
     spec = {
-        "data": {"values": values},
-        "facet": {"field": "audit", "type": "nominal", "title": None},
         "columns": 3,
-        "spec": {"width": 200, "height": 150, "layer": layers},
-        "config": {"background": "white", "legend": {"orient": "bottom", "columns": 3}},
+        "concat": [
+            {
+                "title": audit,
+                "data": {"values": [value for value in values if value["audit"] == audit]},
+                "layer": layer,
+                "width": 200,
+                "height": 150,
+            }
+            for audit in dict.fromkeys(value["audit"] for value in sorted(values, key=lambda value: value["audit"]))
+        ],
+        "resolve": {"scale": {"color": "independent"}},
+        "config": {"background": "white"},
     }
     return str(vl_convert.vegalite_to_svg(spec))
 
