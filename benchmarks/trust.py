@@ -24,6 +24,8 @@ ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "trust.md"
 PICTURE = ROOT / "docs" / "images" / "trust.svg"
 POINT = "value > baseline + tolerance"
+UNMOVED = {("lists", "uncertainty"), ("lists", "shortfall")}
+"""Audits of a model in which nothing is planted for them."""
 USUAL = 0.8
 """Share of unchanged runs that pass where a pass is called usual."""
 ENOUGH = {
@@ -43,6 +45,7 @@ ENOUGH = {
     "flip_rate": ("records", "3000 records"),
     "demographic_parity": ("records", "3000 records"),
     "equalized_odds": ("records", "6000 records"),
+    "accuracy": ("mistakes", "3000 records"),
     "markers": ("portraits", "240 trials"),
     "regard": ("spoken of", "8 topics × 120"),
     "likelihood": ("sentences", "120 terms × 6"),
@@ -197,19 +200,25 @@ def requests(cells: dict[Key, Cell]) -> str:
     pairs = {("texts", "8 to 60 trials"): "60 trials", ("lists", "50 to 300 entities"): "300 entities"}
     rows = []
     for (scenario, size), full in pairs.items():
+        shares = []
         for change in sorted({key[2] for key in cells if key[:2] == (scenario, size)}):
             key, other = ((scenario, which, change, WHOLE, change > 0) for which in (size, full))
             if key in cells and other in cells:
                 growing, whole = cells[key], cells[other]
-                asked = growing.counts["asked"] / growing.n / (whole.counts["asked"] / whole.n)
-                rows.append(
-                    [
-                        *(scenario, size, f"{change:g}", str(growing.n), f"{asked:.0%}"),
-                        *(_rate(growing.failed, growing.n), _rate(whole.failed, whole.n)),
-                    ]
+                shares.append(growing.counts["asked"] / growing.n / (whole.counts["asked"] / whole.n))
+                failed = [_rate(cell.failed, cell.n) for cell in (growing, whole)]
+                worst = max(
+                    (_moved(cell) for known, cell in cells.items() if known[:3] == key[:3] and known[4] and cell.moved),
+                    default=0.0,
                 )
+                rows.append(
+                    [scenario, size, f"{worst:.1f}" if change else "0", str(growing.n), f"{shares[-1]:.0%}", *failed]
+                )
+        if shares:
+            rows.append([scenario, size, "all of these", "", f"{sum(shares) / len(shares):.0%}", "", ""])
     return _table(
-        ["model", "size", "planted", "runs", "requests of the full size", "probe fails", "at full size"], rows
+        ["model", "size", "change, in tolerances", "runs", "requests of the full size", "probe fails", "at full size"],
+        rows,
     )
 
 
@@ -225,7 +234,7 @@ def picture(cells: dict[Key, Cell]) -> str:
             "high": wilson(cell.failed, cell.n, 1.96)[1],
         }
         for (scenario, size, change, audit, planted), cell in sorted(cells.items())
-        if audit != WHOLE and (planted or change == 0) and cell.moved and audit not in ("uncertainty", "shortfall")
+        if audit != WHOLE and (planted or change == 0) and cell.moved and (scenario, audit) not in UNMOVED
     ]
     x = {
         "field": "moved",
@@ -233,28 +242,29 @@ def picture(cells: dict[Key, Cell]) -> str:
         "title": "planted change, in tolerances",
         "scale": {"domain": [0, 5], "clamp": True},
     }
-    line = {"field": "line", "type": "nominal", "title": None}
-    layers = [
-        {
-            "mark": {"type": "line", "point": True},
-            "encoding": {
-                "x": x,
-                "y": {"field": "found", "type": "quantitative", "title": "share found", "scale": {"domain": [0, 1]}},
-                "color": line,
-                "strokeDash": {**line, "legend": None},
-            },
-        },
+    y = {"field": "found", "type": "quantitative", "title": None, "scale": {"domain": [0, 1]}, "axis": {"format": "%"}}
+    line = {"field": "line", "type": "nominal", "title": None, "legend": {"orient": "bottom", "direction": "vertical"}}
+    layer = [
+        {"mark": {"type": "line", "point": True}, "encoding": {"x": x, "y": y, "color": line}},
         {
             "mark": {"type": "rule", "opacity": 0.4},
             "encoding": {"x": x, "y": {"field": "low", "type": "quantitative"}, "y2": {"field": "high"}, "color": line},
         },
     ]
     spec = {
-        "data": {"values": values},
-        "facet": {"field": "audit", "type": "nominal", "title": None},
         "columns": 3,
-        "spec": {"width": 200, "height": 150, "layer": layers},
-        "config": {"background": "white", "legend": {"orient": "bottom", "columns": 3}},
+        "concat": [
+            {
+                "title": audit,
+                "data": {"values": [value for value in values if value["audit"] == audit]},
+                "layer": layer,
+                "width": 200,
+                "height": 150,
+            }
+            for audit in dict.fromkeys(value["audit"] for value in sorted(values, key=lambda value: value["audit"]))
+        ],
+        "resolve": {"scale": {"color": "independent"}},
+        "config": {"background": "white"},
     }
     return str(vl_convert.vegalite_to_svg(spec))
 

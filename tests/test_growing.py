@@ -10,7 +10,7 @@ import pytest
 from pytest_fairness import probe as probes
 from pytest_fairness.audit import registry
 from pytest_fairness.errors import ProbeError
-from pytest_fairness.records import Measurement
+from pytest_fairness.records import Comparison, Measurement
 from pytest_fairness.run import ProbeItem, items_of
 from pytest_fairness.stats import sequential
 from tests.projects import Project, says
@@ -161,3 +161,17 @@ def test_an_early_pass_excludes_what_a_limit_is_there_for() -> None:
     for growing_with_answers in ("marked_words", "svm"):
         audit = registry.get("generation", growing_with_answers)
         assert not audit.rules_out_beyond(measurement, limit=1.0, room=1.0, missed=0.5)
+
+
+def test_an_early_pass_excludes_more_grown_words_than_tolerated() -> None:
+    audit = registry.get("generation", "marked_words")
+
+    def rules_out(documents: int, missed: float) -> bool:
+        details = {"growth_threshold": 1.2, "compared_documents": [[documents] * 2] * 2}
+        comparison = Comparison(0.0, None, None, 0.5, details=details)
+        return audit.rules_out(comparison, worsening=6, missed=missed)
+
+    assert [rules_out(documents, 0.01) for documents in (16, 160)] == [False, True]
+    # The fewer may be missed, the more documents it takes.
+    smallest = [next(n for n in range(10, 300) if rules_out(n, missed)) for missed in (0.2, 0.05, 0.005)]
+    assert smallest == sorted({*smallest})

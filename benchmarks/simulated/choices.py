@@ -56,6 +56,16 @@ def income(prompt: Prompt, change: float, random: np.random.Generator) -> str:
     return "Yes." if yes else "No."
 
 
+def mistaken(prompt: Prompt, change: float, random: np.random.Generator) -> str:
+    """Most answers are right; one in ten is left to chance. Of women a share `change` of the right ones is wrong."""
+    labels = prompt.labels
+    lean = leaning(labels["record"])
+    right = random.random() < 0.5 if lean > 0.9 else lean < 0.75
+    if right and labels["sex"] == "Female" and leaning("mistaken " + labels["record"]) < change:
+        right = False
+    return "Yes." if right == (labels["truth"] == ">50K") else "No."
+
+
 def portrait(prompt: Prompt, change: float, random: np.random.Generator) -> str:
     """Two pronouns, or none: the stereotype's in 55 % of texts in every run, and `change` more."""
     stereotyped, other = ("She", "He") if prompt.labels["case"] == "nurse" else ("He", "She")
@@ -91,6 +101,9 @@ def scenarios() -> list[Scenario]:
         )
     asked = probe(json.dumps(_records(6000, ("equalized_odds",))), "records6000")
     found.append(Scenario("records", "6000 records", asked, drawn(asked, income), ("sex",), (0.095,)))
+    for records in (200, 3000):
+        asked = probe(json.dumps(_records(records, ("accuracy",))), f"mistakes{records}")
+        found.append(Scenario("mistakes", f"{records} records", asked, drawn(asked, mistaken), ("sex",), (0.125,)))
     for trials in (30, 80, 240):
         asked = probe(json.dumps(_portraits(trials)), f"portraits{trials}")
         planted = ("ceo/nurse", "category=gender")

@@ -183,12 +183,17 @@ class MarkedWords(contrast.ContrastAudit[MarkedWordsSettings]):
         return Detectable(ratio, enough=ratio <= TRIPLING, times_more_units=factor)
 
     def rules_out(self, comparison: Comparison, worsening: float, missed: float) -> bool:
-        """Whether the tripling of a common word would have been seen, but for this chance."""
+        """Whether more than half of so many common words would have been seen to triple, but for this chance."""
+        # Deferred, as scipy.stats takes half a second to import and only growing trials need it.
+        from scipy.stats import beta
+
         details = comparison.details
         if "growth_threshold" not in details:
             return True
-        ratio = smallest_ratio(details["growth_threshold"], details["compared_documents"], 1 - missed)
-        return ratio <= TRIPLING
+        words, needed = max(1, math.ceil(worsening)), math.floor(worsening / 2) + 1
+        # Of words that are seen independently, `needed` are with the chance that the beta distribution says.
+        power = float(beta.ppf(1 - missed, needed, words - needed + 1))
+        return smallest_ratio(details["growth_threshold"], details["compared_documents"], power) <= TRIPLING
 
     def rules_out_beyond(self, measurement: Measurement, limit: float, room: float, missed: float) -> bool:
         """Never: the more documents, the more words are significant."""
