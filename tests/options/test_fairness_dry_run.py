@@ -113,7 +113,8 @@ def test_questions_that_depend_on_recorded_answers_are_counted(project: Project)
 
 
 def test_trials_that_grow_are_counted_apart(project: Project) -> None:
-    project.probe(text=LIMITED.replace("trials: 10", "trials: {start: 10, max: 40}"))
+    growing = LIMITED.replace("trials: 10", "trials: {start: 10, max: 40}").replace(", gate: point", "")
+    project.probe(text=growing)
     result = project.run(*DRY, target=OPENAI)
     assert shows(result, "gifts (probes/gifts.yaml): 30 requests, 0 recorded, 30 to send")
     assert shows(result, "  up to 90 further requests while verdicts are open")

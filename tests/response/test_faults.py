@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -199,7 +200,8 @@ def test_no_more_is_sent_than_the_run_may(tmp_path: Path) -> None:
             assert claim.claimed == ["x"], "nothing is held any more"
         server.answer = lambda *_: "fine"
         asked = server.count
-        with engine_for(settings) as engine:
+        # A busy machine is late now and then, and a try that is given up counts as well.
+        with engine_for(replace(settings, timeout=30)) as engine:
             again = engine.answers(questions(100))
         assert sum(isinstance(answer, AnswersMissing) for answer in again) == max(0, 100 - recorded - 40)
         assert server.count == asked + 40
