@@ -297,8 +297,8 @@ def test_quality_by_value() -> None:
     assert judge("quality", answers, run(2), of=known).name == "regression"
     # Of values alike it takes more entities to say that a gap would have been seen.
     assert judge("quality", run(3), run(2), of=known).name == "inconclusive"
-    many = [run(seed, entities=120) for seed in (3, 2)]
-    assert judge("quality", *many, of=probe(relevant=good(many[0]))).name == "pass"
+    now, then = (run(seed, entities=120) for seed in (3, 2))
+    assert judge("quality", now, then, of=probe(relevant=good(now))).name == "pass"
 
 
 def test_quality_needs_what_is_relevant_of_these_entities() -> None:
