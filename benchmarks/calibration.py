@@ -38,6 +38,8 @@ COUNTS = Path(__file__).with_suffix(".jsonl")
 FAILED = (VerdictName.REGRESSION, VerdictName.OVER_LIMIT)
 WHOLE = "whole probe"
 BATCH = 10
+UNCHANGED, CHANGED = 300, 100
+"""Repeats where nothing changed, and of each planted change, unless less is asked for."""
 
 Row = dict[str, Any]
 
@@ -223,8 +225,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--show", action="store_true", help="print the tables and add nothing")
     parser.add_argument("--only", default="", help="models whose name and size begin so")
-    parser.add_argument("--repeats", type=int, default=300, help="pairs of runs without a change")
-    parser.add_argument("--planted", type=int, default=100, help="pairs of runs for each planted change")
+    parser.add_argument("--repeats", type=int, default=UNCHANGED, help="pairs of runs without a change")
+    parser.add_argument("--planted", type=int, default=CHANGED, help="pairs of runs for each planted change")
     parser.add_argument("--change", type=float, nargs="+", default=[], help="only these, 0 for none; all by default")
     parser.add_argument("--workers", type=int, default=1)
     given = parser.parse_args()

@@ -17,7 +17,7 @@ from typing import Any
 
 import vl_convert
 
-from benchmarks.calibration import COUNTS, FAILED, WHOLE
+from benchmarks.calibration import CHANGED, COUNTS, FAILED, UNCHANGED, WHOLE
 from pytest_fairness.stats.proportions import wilson
 
 ROOT = Path(__file__).parents[1]
@@ -205,17 +205,19 @@ def requests(cells: dict[Key, Cell]) -> str:
             key, other = ((scenario, which, change, WHOLE, change > 0) for which in (size, full))
             if key in cells and other in cells:
                 growing, whole = cells[key], cells[other]
-                shares.append(growing.counts["asked"] / growing.n / (whole.counts["asked"] / whole.n))
+                share = growing.counts["asked"] / growing.n / (whole.counts["asked"] / whole.n)
+                shares.append((share, CHANGED if change else UNCHANGED))
                 failed = [_rate(cell.failed, cell.n) for cell in (growing, whole)]
                 worst = max(
                     (_moved(cell) for known, cell in cells.items() if known[:3] == key[:3] and known[4] and cell.moved),
                     default=0.0,
                 )
                 rows.append(
-                    [scenario, size, f"{worst:.1f}" if change else "0", str(growing.n), f"{shares[-1]:.0%}", *failed]
+                    [scenario, size, f"{worst:.1f}" if change else "0", str(growing.n), f"{share:.0%}", *failed]
                 )
         if shares:
-            rows.append([scenario, size, "all of these", "", f"{sum(shares) / len(shares):.0%}", "", ""])
+            mean = sum(share * weight for share, weight in shares) / sum(weight for _, weight in shares)
+            rows.append([scenario, size, "all of these", "", f"{mean:.0%}", "", ""])
     return _table(
         ["model", "size", "change, in tolerances", "runs", "requests of the full size", "probe fails", "at full size"],
         rows,
