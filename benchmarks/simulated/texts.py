@@ -169,6 +169,6 @@ def scenarios(sizes: Mapping[int, str] | None = None) -> list[Scenario]:
             probe(PROBE.format(trials=60, audits="{svm: {}}").replace(", Cork", ""), "pair60"),
             partial(answers, trials=60),
             ("group=Bern",),
-            (0.06, 0.25),
+            (0.06, 0.066),
         ),
     ]
