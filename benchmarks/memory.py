@@ -27,6 +27,7 @@ from unittest.mock import patch
 
 import pytest
 
+from benchmarks.replay import ANSWERS, QUESTIONS
 from benchmarks.timing import OTHERS_OFF
 from pytest_fairness import probe
 from pytest_fairness.audit import registry
@@ -40,25 +41,15 @@ MOST_MEBIBYTES = 1024
 MOST_GROWTH = 1.5
 """Processor seconds an answer of the largest run against those of the smallest one."""
 
-PROBE = """\
-kind: recommendation
-prompt: Recommend {k} songs in the manner of {entity} to {value}.
-neutral: Recommend {k} songs in the manner of {entity}.
-entities: {file: singers.csv}
-relevant: {file: relevant.json}
-attributes:
-  age: [a child, a teenager, a young adult, a parent, a pensioner, a student]
-k: 10
-trials: 2
-neutral_trials: 4
+PROBE = f"""\
+{QUESTIONS}
+relevant: {{file: relevant.json}}
 audits:
-  snsr: {}
-  shortfall: {}
-  quality: {}
-  uncertainty: {repeats: 2, attributes: [age]}
+  snsr: {{}}
+  shortfall: {{}}
+  quality: {{}}
+  uncertainty: {{repeats: 2, attributes: [age]}}
 """
-ANSWERS = 16
-"""Each entity's: six values twice, and four neutral ones."""
 TITLES = 50_000
 RUNS: dict[str, list[str]] = {
     "run": [],

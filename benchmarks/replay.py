@@ -29,7 +29,7 @@ from pytest_fairness.target.base import Target
 
 MOST = 8.0
 
-PROBE = """\
+QUESTIONS = """\
 kind: recommendation
 prompt: Recommend {k} songs in the manner of {entity} to {value}.
 neutral: Recommend {k} songs in the manner of {entity}.
@@ -39,9 +39,8 @@ attributes:
 k: 10
 trials: 2
 neutral_trials: 4
-audits:
-  snsr: {}
 """
+PROBE = QUESTIONS + "audits: {snsr: {}}\n"
 ANSWERS = 16
 """Each entity's: six values twice, and four neutral ones."""
 

@@ -69,11 +69,10 @@ def to_neutral(
             Matrix.averaged(
                 values,
                 compared(probe, settings, pairs),
-                entities=tuple(sorted({draw.entity for draw in every})),
+                entities=(draw.entity for draw in every),
                 domains=lists.domains,
                 n=count(every, groups, Status.OK),
                 missing=count(every, groups, *MISSING),
-                details={},
             )
         )
     return Matrix.joined(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -28,20 +28,20 @@ class Matrix(UnitTable):
         values: Sequence[str],
         cells: Mapping[tuple[str, str], Sequence[float]],
         *,
-        entities: tuple[str, ...],
+        entities: Iterable[str],
         domains: Mapping[str, str],
         n: Mapping[str, int],
         missing: Mapping[str, int],
-        details: Mapping[str, Json],
     ) -> Matrix:
-        """From the numbers of each (entity, value)."""
-        rows = np.full((len(entities), len(values)), np.nan)
-        for row, entity in enumerate(entities):
+        """From the numbers of each (entity, value); the entities in any order, and as often as they come."""
+        units = tuple(sorted({*entities}))
+        rows = np.full((len(units), len(values)), np.nan)
+        for row, entity in enumerate(units):
             for column, value in enumerate(values):
                 found = [number for number in cells.get((entity, value), ()) if not math.isnan(number)]
                 if found:
                     rows[row, column] = sum(found) / len(found)
-        return cls(entities, tuple(values), rows, n, missing, details, domains=domains)
+        return cls(units, tuple(values), rows, n, missing, domains=domains)
 
     @classmethod
     def joined(

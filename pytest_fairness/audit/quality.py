@@ -74,11 +74,10 @@ class Quality(BetweenValues[QualitySettings]):
                 Matrix.averaged(
                     values,
                     cells,
-                    entities=tuple(sorted({draw.entity for draw in draws})),
+                    entities=(draw.entity for draw in draws),
                     domains=lists.domains,
                     n=count(draws, groups, Status.OK),
                     missing=count(draws, groups, *MISSING),
-                    details={},
                 )
             )
         if not any(part.units for part in parts):

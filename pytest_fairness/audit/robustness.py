@@ -82,11 +82,10 @@ class Robustness(EntityAudit[SimilaritySettings]):
                 Matrix.averaged(
                     (PERTURBED,),
                     compared(probe, item.settings, _same_questions(clean, perturbed)),
-                    entities=tuple(sorted({draw.entity for draw in (*clean, *perturbed)})),
+                    entities=(draw.entity for draw in (*clean, *perturbed)),
                     domains=lists.domains,
                     n={group: sum(draw.usable for draw in draws) for group, draws in groups.items()},
                     missing={group: sum(not draw.usable for draw in draws) for group, draws in groups.items()},
-                    details={},
                 )
             )
         return Matrix.joined(

@@ -68,11 +68,10 @@ class Shortfall(BetweenValues[ShortfallSettings]):
                 Matrix.averaged(
                     values,
                     cells,
-                    entities=tuple(sorted({draw.entity for draw in draws})),
+                    entities=(draw.entity for draw in draws),
                     domains=lists.domains,
                     n=count(draws, values, *CAME),
                     missing=count(draws, values, Status.FAILED),
-                    details={},
                 )
             )
         return Matrix.joined(

@@ -88,11 +88,10 @@ class Uncertainty(EntityAudit[UncertaintySettings]):
                 Matrix.averaged(
                     values,
                     {key: [variation.entropy] for key, variation in own.items()},
-                    entities=tuple(sorted({draw.entity for draw in draws})),
+                    entities=(draw.entity for draw in draws),
                     domains=lists.domains,
                     n=count(draws, values, Status.OK),
                     missing=count(draws, values, *MISSING),
-                    details={},
                 )
             )
         if not found:
