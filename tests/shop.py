@@ -67,7 +67,7 @@ class Shop:
         """The songs, best first: drawn by who is named, in an order of its own."""
         artist = next((word for word in text.replace(".", " ").split() if word.startswith("Artist")), "nobody")
         other = self._biased and "an old fan" in text
-        return random.Random(f"{artist} {other}").sample(TITLES[6:] if other else TITLES, 4)  # noqa: S311
+        return random.Random(f"{artist} {other}").sample(TITLES[6:] if other else TITLES, 4)  # noqa: S311 - nothing secret
 
     def _application(self) -> FastAPI:
         application = FastAPI()

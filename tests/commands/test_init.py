@@ -4,6 +4,7 @@ import json
 import re
 import shlex
 from pathlib import Path
+from typing import Any
 
 import pytest
 from jsonschema import Draft7Validator
@@ -34,7 +35,7 @@ def remote(folder: Path, url: str) -> None:
     (folder / ".git" / "config").write_text(f'[remote "origin"]\n\turl = {url}\n\tfetch = +refs/*:refs/*\n')
 
 
-def workflow(path: Path) -> dict[str, object]:
+def workflow(path: Path) -> dict[str, Any]:
     loaded = YAML(typ="safe").load(path.read_text("utf-8"))
     assert isinstance(loaded, dict)
     return loaded
@@ -146,9 +147,9 @@ def test_the_workflow_installs_the_project_too(folder: Path, name: str, text: st
     (folder / name).write_text(text)
     assert main(["init"]) == 0
     command = f"pip install {own}'pytest-fairness[local,report]'"
-    steps = workflow(folder / GITHUB)["jobs"]["fairness"]["steps"]  # type: ignore[index]
+    steps = workflow(folder / GITHUB)["jobs"]["fairness"]["steps"]
     assert [step["run"] for step in steps if step.get("name") == "Install"] == [command]
-    assert workflow(folder / GITLAB_JOB)["fairness"]["script"][0] == command  # type: ignore[index]
+    assert workflow(folder / GITLAB_JOB)["fairness"]["script"][0] == command
 
 
 def test_the_probe_is_what_its_schema_says(folder: Path) -> None:
@@ -166,10 +167,10 @@ def test_the_audit_of_the_workflow_runs(project: Project, service: str, monkeypa
     """Its own command line, with the probe as it was written, by an application that treats both alike."""
     assert main(["init", "--ci", service]) == 0
     if service == "github":
-        steps = workflow(project.path / GITHUB)["jobs"]["fairness"]["steps"]  # type: ignore[index]
+        steps = workflow(project.path / GITHUB)["jobs"]["fairness"]["steps"]
         [command] = [step["run"] for step in steps if step.get("name") == "Audit"]
     else:
-        command = workflow(project.path / GITLAB_JOB)["fairness"]["script"][-1]  # type: ignore[index]
+        command = workflow(project.path / GITLAB_JOB)["fairness"]["script"][-1]
     summary = project.path / "summary.md"
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
     program, *arguments = shlex.split(command.replace("$FRESH", "--fairness-fresh"))
