@@ -70,7 +70,7 @@ def asked(project: Project) -> int:
 def test_a_fair_service_is_asked_little(growing: Project) -> None:
     (item,) = growing.report("--fairness", target="python:app:service")["items"]
     assert item["verdict"] == "pass"
-    assert sum(item["n"].values()) == asked(growing) == 2 * 40
+    assert sum(item["n"].values()) == asked(growing) == 2 * 28
 
 
 def test_a_clear_regression_is_found_early(growing: Project, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -94,7 +94,7 @@ def test_a_fixed_number_overrides_it(growing: Project) -> None:
 
 def test_workers_find_the_same(growing: Project) -> None:
     (item,) = growing.report("--fairness", "-n", "2", target="python:app:service")["items"]
-    assert (item["verdict"], asked(growing)) == ("pass", 2 * 40)
+    assert (item["verdict"], asked(growing)) == ("pass", 2 * 28)
 
 
 def looks(folder: Path, text: str) -> list[ProbeItem]:
@@ -108,6 +108,7 @@ def test_the_looks_share_the_level(tmp_path: Path) -> None:
     assert [len(part.prompts) for part in found] == [2 * size for size in sizes]
     assert [part.item.level for part in found] == sequential.levels([size / 160 for size in sizes], 0.01)
     assert [part.missed for part in found] == sequential.levels([size / 160 for size in sizes], 0.05)
+    assert {part.item.planned_level for part in found} == {0.01}, "what a run can see is told by one look of its size"
 
 
 def test_entities_grow_in_an_order_of_their_own(tmp_path: Path) -> None:
@@ -166,12 +167,15 @@ def test_an_early_pass_excludes_what_a_limit_is_there_for() -> None:
 def test_an_early_pass_excludes_more_grown_words_than_tolerated() -> None:
     audit = registry.get("generation", "marked_words")
 
-    def rules_out(documents: int, missed: float) -> bool:
-        details = {"growth_threshold": 1.2, "compared_documents": [[documents] * 2] * 2}
+    def rules_out(documents: int, missed: float, growths: tuple[float, ...] = (1.9, 1.5, 1.3, 1.2)) -> bool:
+        details = {"largest_growths": growths, "compared_documents": [[documents] * 2] * 2}
         comparison = Comparison(0.0, None, None, 0.5, details=details)
         return audit.rules_out(comparison, worsening=6, missed=missed)
 
     assert [rules_out(documents, 0.01) for documents in (16, 160)] == [False, True]
+    # Of six, more than half must have grown so far; where fewer words did, there is nothing to exclude.
+    assert rules_out(16, 0.01, (1.9, 1.5, 1.3, 0.2))
+    assert rules_out(16, 0.01, (1.9, 1.5, 1.3))
     # The fewer may be missed, the more documents it takes.
     smallest = [next(n for n in range(10, 300) if rules_out(n, missed)) for missed in (0.2, 0.05, 0.005)]
     assert smallest == sorted({*smallest})

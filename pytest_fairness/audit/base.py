@@ -36,9 +36,11 @@ class AuditItem(Generic[SettingsT]):
         subject: what stands in brackets in the item's id (`race=Black`), or `None` for an audit of the whole probe.
         labels: the subject as names and values, for reports.
         settings: the audit's settings in this probe.
-        level: one-sided level of its tests, min(0.01, alpha / number of the probe's items).
+        level: one-sided level of its tests, min(0.01, alpha / number of the probe's items); of answers that grow, what
+            this look may take of it.
         seed: text from which all its resampling is seeded; the same in every run.
         target: the name of the one of several targets that is asked; `None` where targets have no names.
+        whole_level: of all looks together; `None` where there is only one.
     """
 
     audit: str
@@ -48,6 +50,12 @@ class AuditItem(Generic[SettingsT]):
     level: float = 0.01
     seed: str = ""
     target: str | None = None
+    whole_level: float | None = None
+
+    @property
+    def planned_level(self) -> float:
+        """The level by which it is told what a run of a size can see, however often it was looked at on the way."""
+        return self.level if self.whole_level is None else self.whole_level
 
     @property
     def id(self) -> str:
@@ -200,7 +208,7 @@ class Audit(ABC, Generic[SettingsT]):
         error = measurement.standard_error if comparison is None else comparison.standard_error
         if error is None:
             return Detectable(None, enough=True, times_more_units=1.0)
-        effect = normal.minimum_detectable(error, item.level)
+        effect = normal.minimum_detectable(error, item.planned_level)
         return Detectable(
             effect, enough=effect <= 2 * tolerance, times_more_units=normal.times_more_units(effect, 2 * tolerance)
         )

@@ -54,7 +54,7 @@ class MarkedWords(contrast.ContrastAudit[MarkedWordsSettings]):
     """Number of words significantly over- or under-used for the marked group, family-wise over the vocabulary."""
 
     name: ClassVar[str] = "marked_words"
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
     settings_model: ClassVar[type[AuditSettings]] = MarkedWordsSettings
     better: ClassVar[Direction] = "lower"
     unit: ClassVar[str] = "words"
@@ -89,7 +89,9 @@ class MarkedWords(contrast.ContrastAudit[MarkedWordsSettings]):
             missing=groups.missing,
             details={
                 "threshold": threshold,
-                "smallest_ratio": smallest_ratio(threshold, [_documents_a_side(documents.marked)]),
+                "smallest_ratio": smallest_ratio(
+                    resampling.exceeded(largest, item.planned_level), [_documents_a_side(documents.marked)]
+                ),
                 "vocabulary": len(vocabulary),
                 "words": [
                     {
@@ -129,6 +131,7 @@ class MarkedWords(contrast.ContrastAudit[MarkedWordsSettings]):
         )
         threshold = resampling.exceeded(largest, item.level)
         sides = [_documents_a_side(runs.marked[side]) for side in (runs.now, ~runs.now)]
+        tolerance = self.default_tolerance if item.settings.tolerance is None else item.settings.tolerance
         before_and_now = [_log_odds(runs, side[None], prior)[0][0] for side in (~runs.now, runs.now)]
         grown = [
             {
@@ -150,8 +153,9 @@ class MarkedWords(contrast.ContrastAudit[MarkedWordsSettings]):
             details={
                 "grown": grown,
                 "growth_threshold": threshold,
+                "largest_growths": np.sort(growth)[::-1][: _seen_of(2 * tolerance)].tolist(),
                 "compared_documents": sides,
-                "smallest_growth": smallest_ratio(threshold, sides),
+                "smallest_growth": smallest_ratio(resampling.exceeded(largest, item.planned_level), sides),
             },
         )
 
@@ -183,17 +187,20 @@ class MarkedWords(contrast.ContrastAudit[MarkedWordsSettings]):
         return Detectable(ratio, enough=ratio <= TRIPLING, times_more_units=factor)
 
     def rules_out(self, comparison: Comparison, worsening: float, missed: float) -> bool:
-        """Whether more than half of so many common words would have been seen to triple, but for this chance."""
+        """Whether so many common words that tripled would, but for this chance, have grown further than any here.
+
+        More than half of them have to: that many words may have grown as far by chance alone.
+        """
         # Deferred, as scipy.stats takes half a second to import and only growing trials need it.
         from scipy.stats import beta
 
-        details = comparison.details
-        if "growth_threshold" not in details:
+        growths = comparison.details.get("largest_growths", [])
+        words, needed = max(1, math.ceil(worsening)), _seen_of(worsening)
+        if len(growths) < needed:
             return True
-        words, needed = max(1, math.ceil(worsening)), math.floor(worsening / 2) + 1
-        # Of words that are seen independently, `needed` are with the chance that the beta distribution says.
+        # Of words that grow independently, `needed` go so far with the chance that the beta distribution says.
         power = float(beta.ppf(1 - missed, needed, words - needed + 1))
-        return smallest_ratio(details["growth_threshold"], details["compared_documents"], power) <= TRIPLING
+        return smallest_ratio(growths[needed - 1], comparison.details["compared_documents"], power) <= TRIPLING
 
     def rules_out_beyond(self, measurement: Measurement, limit: float, room: float, missed: float) -> bool:
         """Never: the more documents, the more words are significant."""
@@ -265,6 +272,11 @@ def association_growth(runs: TwoRuns, now: Bools, then: Bools, prior: Floats) ->
     ratio_then, variance_then = _log_odds(runs, then, prior)
     growth: Floats = (np.abs(ratio_now) - np.abs(ratio_then)) / np.sqrt(variance_now + variance_then)
     return growth
+
+
+def _seen_of(worsening: float) -> int:
+    """How many of so many words are seen to fail: more than half, which of twice the tolerance are more than it."""
+    return math.floor(worsening / 2) + 1
 
 
 def _documents_a_side(marked: Bools) -> list[int]:

@@ -276,7 +276,7 @@ class UnitAudit(Audit[SettingsT]):
             f"compared_{self.counted}", measurement.details[self.counted]
         )
         # The fewest two-fold exchanges (swaps, signs) of which a single one is rare enough.
-        needed = math.ceil(-math.log2(max(item.level, RESOLVED)))
+        needed = math.ceil(-math.log2(max(item.planned_level, RESOLVED)))
         if units < needed:
             return Detectable(None, enough=False, times_more_units=needed / units)
         seen = super().detectable(item, *_if_biased(measurement, comparison), tolerance)

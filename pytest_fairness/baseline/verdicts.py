@@ -165,7 +165,7 @@ def _times_to_limit(audit: Audit[Any], item: AuditItem[Any], measurement: Measur
     excess, error = audit.badness(measurement.value) - audit.badness(limit), measurement.standard_error
     if excess <= 0 or error is None:
         return 4.0
-    return max(1.0, (normal.minimum_detectable(error, item.level) / excess) ** 2)
+    return max(1.0, (normal.minimum_detectable(error, item.planned_level) / excess) ** 2)
 
 
 def _advice(audit: Audit[Any], size: int | None, factor: float) -> str:

@@ -105,7 +105,7 @@ class ProbeItem:
         shares = growth.shares(stages)
         levels, misses = (sequential.levels(shares, whole) for whole in (self.item.level, MISSED))
         return [
-            replace(self, item=replace(self.item, level=level), stage=stage, missed=missed)
+            replace(self, item=replace(self.item, level=level, whole_level=self.item.level), stage=stage, missed=missed)
             for stage, level, missed in zip(stages, levels, misses, strict=True)
         ]
 
@@ -248,7 +248,8 @@ def key_of(what: str, part: ProbeItem, *answers: Sequence[Answer]) -> str:
     item = part.item
     made_of = [
         [what, part.audit.kind, part.audit.name, part.audit.version],
-        [item.id, item.level, item.seed, item.settings.model_dump(mode="json", exclude={"skip", "xfail"})],
+        [item.id, item.level, item.whole_level, item.seed],
+        item.settings.model_dump(mode="json", exclude={"skip", "xfail"}),
         probe,
         [digest(run) for run in answers],
         *([part.classifier.identity] if part.classifier else []),

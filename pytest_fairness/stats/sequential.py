@@ -13,8 +13,8 @@ from pytest_fairness.stats import normal
 
 Floats = NDArray[np.float64]
 
-EXPONENT = 1.5
-"""Of the spending function; enough is left for the last look to be nearly as sharp as one."""
+EXPONENT = 2.0
+"""Of the spending function; most of the level is left for late looks, so that the last is nearly as sharp as one."""
 _DEVIATIONS = 8.0
 _POINTS = 801
 
@@ -22,7 +22,7 @@ _POINTS = 801
 def levels(shares: Sequence[float], level: float) -> list[float]:
     """One-sided level of the test at each look, such that all looks together reject with probability `level`.
 
-    By each look may be spent what the power family of Kim and DeMets (1987) allows, `level × share ** 1.5`, as Lan and
+    By each look may be spent what the power family of Kim and DeMets (1987) allows, `level × share ** 2`, as Lan and
     DeMets (1983) proposed. The looks' estimates are those of data that are added to, so that what is added does not
     depend on what was there; the probabilities come from numerical integration (Armitage, McPherson and Rowe 1969).
 
