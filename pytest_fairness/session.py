@@ -103,6 +103,7 @@ class FairnessSession:
         self._accepting = partial(accepting, options=accept_options(config), root=root_from_here(config))
         self.asking = Asking(config, run)
         self._probes: dict[str, Path] = {}
+        self._found = False
         self._checked: dict[tuple[str, str], str] = {}
 
     # Collecting
@@ -112,12 +113,20 @@ class FairnessSession:
         if file_path.suffix.lower() not in PROBE_SUFFIXES:
             return None
         if parent.session.isinitpath(file_path) or any(map(file_path.is_relative_to, self.run.settings.probes)):
+            self._found = True
             outside = not file_path.is_relative_to(self.config.rootpath)
             # pytest names files outside of the rootdir by their last part, which leads nowhere.
             nodeid = Path(os.path.relpath(file_path, self.config.rootpath)).as_posix() if outside else None
             collector: pytest.Collector = ProbeFile.from_parent(parent, path=file_path, fairness=self, nodeid=nodeid)
             return collector
         return None
+
+    def pytest_report_collectionfinish(self, items: list[pytest.Item]) -> str | None:
+        """Where probes are looked for, when there is nothing at all."""
+        if items or self._found:
+            return None
+        folders = ", ".join(os.path.relpath(path) for path in self.run.settings.probes)
+        return f"fairness: no probes in {folders} (ini fairness_probes); a file that is elsewhere must be named"
 
     def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
         """Run a Python test that asks once for each of several targets, unless a conftest says who is asked."""

@@ -18,6 +18,14 @@ def test_probe_folders_and_files_are_relative_to_the_rootdir(project: Project) -
     assert {item["probe"] for item in project.report()["items"]} == {"one", "two"}
 
 
+def test_a_run_without_any_probe_says_where_they_are_looked_for(project: Project) -> None:
+    project.probe("audits/one.yaml")
+    result = project.run("--fairness", "audits")
+    assert result.ret == pytest.ExitCode.NO_TESTS_COLLECTED
+    says(result, "fairness: no probes in probes (ini fairness_probes); a file that is elsewhere must be named")
+    assert "no probes" not in project.run("--fairness", "audits/one.yaml", "-k", "nothing").stdout.str()
+
+
 def test_a_folder_that_was_named_must_be_there(project: Project) -> None:
     project.write("pytest.ini", ini(fairness_probes="audits"))
     result = project.run("--fairness")
