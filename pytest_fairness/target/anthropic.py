@@ -10,6 +10,7 @@ from pytest_fairness.errors import TargetError
 from pytest_fairness.records import Request, Response
 from pytest_fairness.settings import RunSettings
 from pytest_fairness.target.address import is_web_address, public_url
+from pytest_fairness.target.keys import key_of
 
 if TYPE_CHECKING:
     from pytest_fairness.target.messages import Messages
@@ -70,11 +71,9 @@ class AnthropicTarget:
             await self._messages.close()
 
     def _key(self) -> str:
-        key = os.environ.get(KEY_NAME, "").strip()
+        key = key_of(self.name, KEY_NAME)
         if not key:
             raise TargetError(f"{self.name} needs a key: set the environment variable {KEY_NAME}.")
-        if not (key.isascii() and key.isprintable()):
-            raise TargetError(f"{self.name}: the environment variable {KEY_NAME} holds characters that no key has.")
         return key
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
 from pytest_fairness.errors import TargetError
 from pytest_fairness.records import Request, Response
 from pytest_fairness.settings import RunSettings
 from pytest_fairness.target.address import is_web_address, public_url
+from pytest_fairness.target.keys import key_of
 
 if TYPE_CHECKING:
     from pytest_fairness.target.chat import Chat
@@ -75,14 +75,12 @@ class OpenAITarget:
             await self._chat.close()
 
     def _key(self) -> str | None:
-        key = os.environ.get(KEY_NAME, "").strip()
+        key = key_of(self.name, KEY_NAME)
         if not key and not self._own_url:
             raise TargetError(
                 f"{self.name} needs a key: set the environment variable {KEY_NAME}, or name a server of your own with "
                 f"--fairness-base-url."
             )
-        if not (key.isascii() and key.isprintable()):
-            raise TargetError(f"{self.name}: the environment variable {KEY_NAME} holds characters that no key has.")
         return key or None
 
 
