@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 
 from pytest_fairness.errors import FairnessError
+from pytest_fairness.ini import ini, place
+from pytest_fairness.probe.stages import MAX_TRIALS
 from pytest_fairness.report import files
 from pytest_fairness.settings import Price, RunSettings
 from pytest_fairness.target.address import public_target
@@ -39,12 +41,12 @@ def settings_from(config: pytest.Config) -> RunSettings:
         "judge_base_url": _text(config, "fairness_judge_base_url"),
         "http_body": _text(config, "fairness_http_body"),
         "http_answer": _text(config, "fairness_http_answer"),
-        "http_headers": tuple(_ini(config, "fairness_http_headers") or ()),
+        "http_headers": tuple(ini(config, "fairness_http_headers") or ()),
         "target_version": _text(config, "fairness_target_version"),
         "concurrency": _whole_number(config, "fairness_concurrency"),
-        "trials": _whole_number(config, "fairness_trials", ini=False),
+        "trials": _whole_number(config, "fairness_trials", in_file=False, most=MAX_TRIALS),
         "baselines": _path(config, "fairness_baselines"),
-        "baseline_responses": _ini(config, "fairness_baseline_responses"),
+        "baseline_responses": ini(config, "fairness_baseline_responses", takes="true or false"),
         "store": _path(config, "fairness_store"),
         "max_age_hours": _number(config, "fairness_max_age", zero=True),
         "inconclusive": _inconclusive(config),
@@ -58,7 +60,7 @@ def settings_from(config: pytest.Config) -> RunSettings:
         root=root,
         fresh=config.getoption("fairness_fresh"),
         replay=config.getoption("fairness_replay"),
-        probes=tuple(_collected(root / name) for name in _ini(config, "fairness_probes") or [DEFAULT_PROBES]),
+        probes=tuple(_collected(root / name) for name in ini(config, "fairness_probes") or [DEFAULT_PROBES]),
         **{name: value for name, value in named.items() if value is not None},
     )
     return replace(settings, baselines=root / settings.baselines, store=root / settings.store)
@@ -103,7 +105,7 @@ def _other_inipath(config: pytest.Config) -> Path | None:
         return None
     if config.getoption("inifilename"):
         return Path(config.getoption("inifilename"))
-    probes = (config.rootpath / name for name in _ini(config, "fairness_probes") or [DEFAULT_PROBES])
+    probes = (config.rootpath / name for name in ini(config, "fairness_probes") or [DEFAULT_PROBES])
     elsewhere = any(not _collected(path).is_relative_to(config.rootpath) for path in probes)
     return Path(os.path.relpath(config.inipath, config.invocation_params.dir)) if elsewhere else None
 
@@ -139,26 +141,19 @@ def _root(config: pytest.Config) -> Path:
     return here if by_chance and config.rootpath.is_relative_to(here) else config.rootpath
 
 
-def _ini(config: pytest.Config, name: str) -> Any:
-    try:
-        return config.getini(name)
-    except (TypeError, ValueError, pytest.UsageError) as error:
-        raise pytest.UsageError(f"{name} in {config.inipath or 'the ini file'} cannot be read: {error}") from error
-
-
 def _text(config: pytest.Config, name: str, environment: str | None = None) -> str | None:
     option = config.getoption(name, default=None)
-    value = option or (environment and os.environ.get(environment)) or _ini(config, name)
+    value = option or (environment and os.environ.get(environment)) or ini(config, name)
     return str(value).strip() or None if value else None
 
 
 def _targets(config: pytest.Config) -> tuple[str | None, dict[str, str]]:
     """Who is audited: one target without a name, or targets by name and the first of them."""
-    place, written = "--fairness-target", [target for target in config.getoption("fairness_target") if target.strip()]
+    where, written = "--fairness-target", [target for target in config.getoption("fairness_target") if target.strip()]
     if not written:
-        place, text = "PYTEST_FAIRNESS_TARGET", os.environ.get("PYTEST_FAIRNESS_TARGET", "")
+        where, text = "PYTEST_FAIRNESS_TARGET", os.environ.get("PYTEST_FAIRNESS_TARGET", "")
         if not text.strip():
-            place, text = "fairness_target", _lines(_ini(config, "fairness_target"))
+            where, text = place(config, "fairness_target"), _lines(ini(config, "fairness_target"))
         written = text.splitlines()
     lines = [line.strip() for line in written if line.strip()]
     targets: dict[str, str] = {}
@@ -168,11 +163,11 @@ def _targets(config: pytest.Config) -> tuple[str | None, dict[str, str]]:
             return line, {}
         if match is None:
             raise pytest.UsageError(
-                f"{place}: {public_target(line)!r} is one of {len(lines)} targets and has no name; write each as "
+                f"{where}: {public_target(line)!r} is one of {len(lines)} targets and has no name; write each as "
                 "NAME=TARGET."
             )
         if match["name"] in targets:
-            raise pytest.UsageError(f"{place}: two targets are named {match['name']!r}.")
+            raise pytest.UsageError(f"{where}: two targets are named {match['name']!r}.")
         targets[match["name"]] = match["target"].strip()
     return next(iter(targets.values()), None), targets
 
@@ -191,21 +186,23 @@ def _path(config: pytest.Config, name: str) -> Path | None:
     return Path(written) if written else None
 
 
-def _whole_number(config: pytest.Config, name: str, *, ini: bool = True) -> int | None:
-    place, value = _written(config, name, ini=ini)
+def _whole_number(config: pytest.Config, name: str, *, in_file: bool = True, most: int | None = None) -> int | None:
+    takes = "a whole number from 1 on" if most is None else f"a whole number from 1 to {most:,}"
+    where, value = _written(config, name, takes, in_file=in_file)
     if value is None:
         return None
     try:
         number = int(value)
     except ValueError:
         number = 0
-    if number < 1:
-        raise pytest.UsageError(f"{place} must be a whole number from 1 on, not {value!r}.")
+    if number < 1 or (most is not None and number > most):
+        raise pytest.UsageError(f"{where} must be {takes}, not {value!r}.")
     return number
 
 
 def _number(config: pytest.Config, name: str, *, zero: bool = False) -> float | None:
-    place, value = _written(config, name, ini=True)
+    takes = f"a number {'from 0 on' if zero else 'over 0'}"
+    where, value = _written(config, name, takes)
     if value is None:
         return None
     try:
@@ -213,29 +210,30 @@ def _number(config: pytest.Config, name: str, *, zero: bool = False) -> float | 
     except ValueError:
         number = float("nan")
     if not (0 < number < float("inf") or (zero and number == 0)):
-        raise pytest.UsageError(f"{place} must be a number {'from 0 on' if zero else 'over 0'}, not {value!r}.")
+        raise pytest.UsageError(f"{where} must be {takes}, not {value!r}.")
     return number
 
 
-def _written(config: pytest.Config, name: str, *, ini: bool) -> tuple[str, Any]:
+def _written(config: pytest.Config, name: str, takes: str, *, in_file: bool = True) -> tuple[str, Any]:
     """Where a setting was written, and what; `None` where it was not."""
     option = config.getoption(name, default=None)
     if option is not None:
         return "--" + name.replace("_", "-"), option
-    value = _ini(config, name) if ini else None
-    return name, None if value == "" else value
+    value = ini(config, name, takes=takes) if in_file else None
+    return place(config, name), None if value in ("", None) else value
 
 
 def _inconclusive(config: pytest.Config) -> str | None:
     value = _text(config, "fairness_inconclusive")
     if value not in ("warn", "fail", None):
-        raise pytest.UsageError(f"fairness_inconclusive must be warn or fail, not {value!r}.")
+        raise pytest.UsageError(f"{place(config, 'fairness_inconclusive')} must be warn or fail, not {value!r}.")
     return value
 
 
 def _prices(config: pytest.Config) -> tuple[Price, ...]:
     prices: dict[str, Price] = {}
-    for line in _ini(config, "fairness_prices") or ():
+    where = place(config, "fairness_prices")
+    for line in ini(config, "fairness_prices") or ():
         *model, prompt, completion = line.split() if len(line.split()) > 2 else ("", "", "")
         try:
             price = Price(" ".join(model), float(prompt), float(completion))
@@ -243,9 +241,9 @@ def _prices(config: pytest.Config) -> tuple[Price, ...]:
             price = Price("", -1, -1)
         if not (price.model and 0 <= price.prompt < float("inf") and 0 <= price.completion < float("inf")):
             raise pytest.UsageError(
-                f"fairness_prices: {line!r} is no line MODEL INPUT OUTPUT, with prices per million tokens from 0 on."
+                f"{where}: {line!r} is no line MODEL INPUT OUTPUT, with prices per million tokens from 0 on."
             )
         if price.model in prices:
-            raise pytest.UsageError(f"fairness_prices: {price.model!r} has two prices.")
+            raise pytest.UsageError(f"{where}: {price.model!r} has two prices.")
         prices[price.model] = price
     return tuple(prices.values())

@@ -79,10 +79,11 @@ class DryRun:
             ).to_json()
             for (file, name), of_file in selected.items()
         ]
-        return report.lines(
+        told = report.lines(
             forecasts,
             target=self._run.asked,
             tests=tests,
             max_requests=settings.max_requests,
             replay=settings.replay,
         )
+        return [*told, "no report is written"] if self._config.getoption("fairness_report") else told

@@ -81,7 +81,15 @@ class NotMeasurable(FairnessError):
 
 
 class BaselineError(FairnessError):
-    """A baseline file cannot be read or written."""
+    """A baseline file cannot be read or written.
+
+    Attributes:
+        remade: whether a new one is the cure.
+    """
+
+    def __init__(self, message: str, *, remade: bool = False) -> None:
+        super().__init__(message)
+        self.remade = remade
 
 
 class BaselineStale(FairnessError):

@@ -44,7 +44,11 @@ class ProbeFile(pytest.File):
 
     def collect(self) -> Iterator[FairnessItem]:
         """Load the probe; all its faults are one collection error."""
-        parts = self._fairness.parts(self.path, self)
+        try:
+            parts = self._fairness.parts(self.path, self)
+        except FairnessError:
+            self._fairness.faulty = True
+            raise
         siblings: defaultdict[str, dict[str, bool]] = defaultdict(dict)
         for part in parts:
             siblings[part.baseline][part.id] = part.item.settings.skip is not None

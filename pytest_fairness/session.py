@@ -22,6 +22,7 @@ from pytest_fairness.configuration import accept_options, root_from_here, settin
 from pytest_fairness.controller import Controller
 from pytest_fairness.dry_run import DryRun
 from pytest_fairness.errors import BaselineError, FairnessError, NotMeasurable, ProbeError, TargetError
+from pytest_fairness.ini import place
 from pytest_fairness.items import (
     ASKING,
     TARGET_FIXTURE,
@@ -88,7 +89,9 @@ def _collect_probes(config: pytest.Config, settings: RunSettings) -> None:
     for path in settings.probes:
         if not path.exists():
             if config.getini("fairness_probes"):
-                raise pytest.UsageError(f"fairness_probes: there is no {path}; paths are relative to {settings.root}.")
+                raise pytest.UsageError(
+                    f"{place(config, 'fairness_probes')}: there is no {path}; paths are relative to {settings.root}."
+                )
         elif path.resolve() not in ignored and not any(map(path.resolve().is_relative_to, given)):
             config.args.append(str(path))
 
@@ -104,6 +107,7 @@ class FairnessSession:
         self.asking = Asking(config, run)
         self._probes: dict[str, Path] = {}
         self._found = False
+        self.faulty = False
         self._checked: dict[tuple[str, str], str] = {}
 
     # Collecting
@@ -120,6 +124,13 @@ class FairnessSession:
             collector: pytest.Collector = ProbeFile.from_parent(parent, path=file_path, fairness=self, nodeid=nodeid)
             return collector
         return None
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        """A faulty probe stops workers too: pytest runs on there, after what stops it in one process."""
+        is_worker = hasattr(self.config, "workerinput")
+        if is_worker and self.faulty and not self.config.getoption("continue_on_collection_errors"):
+            items.clear()
 
     def pytest_report_collectionfinish(self, items: list[pytest.Item]) -> str | None:
         """Where probes are looked for, when there is nothing at all."""
@@ -185,7 +196,9 @@ class FairnessSession:
                 raise
             raise NotMeasurable(f"{error} To read them: {self._export(item.path)}") from error
         except BaselineError as error:
-            raise BaselineError(f"{error} To make one: {self._accept(item.nodeid.partition('::')[0])}") from error
+            if not error.remade:
+                raise
+            raise BaselineError(f"{error} That is: {self._accept(item.nodeid.partition('::')[0])}") from error
 
     def _measure(self, item: FairnessItem) -> tuple[Measured, Before]:
         asked = item.asked

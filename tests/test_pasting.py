@@ -159,6 +159,11 @@ def test_a_damaged_baseline_is_restored_by_the_command_of_the_error(project: Pro
     assert restore is not None
     subprocess.run(["/bin/bash", "-c", restore[1]], check=True)
     assert baseline.read_bytes() == before
+    # Its other cure: delete it, and make another.
+    baseline.unlink()
+    [make] = commands(" ".join(result.stdout.str().split()).partition("That is: ")[2].partition(" _")[0], "pytest")
+    assert shell.run(make).ret == 0
+    assert baseline.exists()
 
 
 def test_baselines_without_an_item_are_removed_by_the_command_that_is_shown(project: Project, shell: Shell) -> None:

@@ -94,7 +94,7 @@ class Corpus:
         kept, short = self._first_of_its_kind, self.different()
         if short < MINIMUM_DIFFERENT_DOCUMENTS:
             raise NotMeasurable(
-                f"only {short} answers of one group differ from all others, {MINIMUM_DIFFERENT_DOCUMENTS} are needed "
+                f"too few different answers of one group: {short}, {MINIMUM_DIFFERENT_DOCUMENTS} are needed "
                 "to train on some and test on the rest; raise `sampling.temperature` or `trials`"
             )
         return replace(self, counts=self.counts[kept], marked=self.marked[kept], strata=self.strata[kept])

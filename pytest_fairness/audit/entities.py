@@ -229,7 +229,11 @@ def _moved(values: Sequence[str], now: Floats, then: Floats) -> list[dict[str, J
     means = now.mean(axis=0), then.mean(axis=0)
     moved = means[0] - means[1]
     against = np.abs(moved - moved.mean()) if len(moved) > 1 else np.abs(moved)
-    order = sorted(range(len(values)), key=lambda column: (-round(float(against[column]), 12), column))
+    # Of two values each moved as far against the mean of both, whichever it was that moved.
+    sizes = [
+        (-round(float(apart), 12), -round(abs(float(move)), 12)) for apart, move in zip(against, moved, strict=True)
+    ]
+    order = sorted(range(len(values)), key=lambda column: (*sizes[column], column))
     return [
         {"value": values[column], "now": float(means[0][column]), "then": float(means[1][column])} for column in order
     ]

@@ -89,7 +89,7 @@ def read_answers(path: Path) -> dict[str, list[Row]] | None:
     except UnicodeDecodeError as error:
         raise damaged(path, "is not UTF-8 inside") from error
     except OSError as error:
-        raise BaselineError(f"{path}: cannot be read ({error.strerror}).") from error
+        raise BaselineError(f"{path}: cannot be read ({error.strerror}). Mend that, or move it away.") from error
     for generation, rows in generations.items():
         try:
             rows[:] = sorted_rows(rows)
@@ -160,7 +160,8 @@ def damaged(path: Path, fault: str, line: int | None = None) -> BaselineError:
     place = path if line is None else f"{path}:{line}"
     return BaselineError(
         f"{place}: {fault}. Restore it with `git checkout -- {shlex.quote(str(path))}`, or delete it and make a new "
-        f"one with --fairness-rebaseline."
+        f"one with --fairness-rebaseline.",
+        remade=True,
     )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
@@ -27,12 +28,11 @@ __all__ = ["Baseline", "Entry", "Row", "read", "stale_parts", "update"]
 
 SCHEMA_VERSION = 1
 
-_NUMBER_OR_NULL = {"type": ["number", "null"]}
 _COUNTS = {"type": "object", "additionalProperties": {"type": "integer", "minimum": 0}}
 _ENTRY = {
     "value": {"type": "number"},
     "interval": {"type": ["array", "null"], "items": {"type": "number"}, "minItems": 2, "maxItems": 2},
-    "standard_error": _NUMBER_OR_NULL,
+    "standard_error": {"type": ["number", "null"], "minimum": 0, "maximum": sys.float_info.max},
     "n": _COUNTS,
     "missing": _COUNTS,
     "target": {"type": "string"},
@@ -167,7 +167,8 @@ class Baseline:
             raise BaselineError(
                 f"{self.answers_path}: holds no answers of generation {generation}, which {self.summary_path.name} "
                 f"names. Take both files from one commit, or delete both and make new ones with "
-                f"--fairness-rebaseline."
+                f"--fairness-rebaseline.",
+                remade=True,
             )
         return list(self.generations[generation])
 
@@ -194,7 +195,8 @@ def read(folder: Path, name: str) -> Baseline | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise BaselineError(f"{summary_path}: cannot be read ({error.strerror}).") from error
+        fault = f"{summary_path}: cannot be read ({error.strerror}). Mend that, or move it away."
+        raise BaselineError(fault) from error
     except UnicodeDecodeError as error:
         raise damaged(summary_path, "is not UTF-8") from error
     data = _parse_summary(summary_path, text)

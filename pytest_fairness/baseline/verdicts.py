@@ -20,6 +20,10 @@ MISSING_SHARE = 0.10
 MISSING_GAP = 0.05
 MISSING_P = 0.05
 NAMED_DRIVERS = 5
+ONE_OBSERVATION = (
+    "every trial repeats the same answer, so that it is one observation. Set `sampling.temperature`, or give several "
+    "prompts"
+)
 MOST_TIMES = 1000
 """Growth of a run beyond which it is no advice."""
 
@@ -31,10 +35,12 @@ class Earlier:
     Attributes:
         value: as it was recorded.
         stale_parts: what it was made from that is different now (`prompt`, `axis race`); empty if it still holds.
+        answers: how many usable answers it was measured from; `None` where that is not known.
     """
 
     value: float
     stale_parts: Sequence[str] = ()
+    answers: int | None = None
 
 
 def decide(
@@ -66,6 +72,13 @@ def decide(
     def verdict(name: VerdictName, reason: str) -> Verdict:
         return Verdict(name, reason, seen.effect)
 
+    def advice(factor: float, *, of_change: bool = True) -> str:
+        if of_change and comparison is not None and comparison.repeated and audit.counted == "trials":
+            return f"{ONE_OBSERVATION[0].upper()}{ONE_OBSERVATION[1:]}."
+        answers = sum(measurement.n.values())
+        earlier_answers = earlier.answers if of_change and comparison is not None and earlier is not None else None
+        return _advice(audit, trials, factor, earlier_answers / answers if earlier_answers and answers else None)
+
     if earlier is not None and earlier.stale_parts:
         parts = ", ".join(earlier.stale_parts)
         return verdict(
@@ -87,8 +100,7 @@ def decide(
     if to_baseline == "beyond" and comparison is not None and comparison.repeated and item.settings.gate != "point":
         return verdict(
             VerdictName.INCONCLUSIVE,
-            f"{what}; worse, but every trial repeats the same answer, so that it is one observation. Set "
-            f"`sampling.temperature`, or give several prompts{because}",
+            f"{what}; worse, but {ONE_OBSERVATION}{because}",
         )
     if to_baseline == "beyond":
         return verdict(VerdictName.REGRESSION, what + because)
@@ -101,14 +113,14 @@ def decide(
         factor = 4 * max(1.0, _times(seen.effect, tolerance)) if to_baseline == "unclear" else 1.0
         if limit is not None and to_limit == "unclear":
             factor = max(factor, _times_to_limit(audit, item, measurement, limit))
-        more = _advice(audit, trials, factor)
+        more = advice(factor, of_change=to_baseline == "unclear")
         return verdict(VerdictName.INCONCLUSIVE, f"{what}; worse, but not beyond doubt. {more}{because[1:]}")
     if not seen.enough:
         effect = math.inf if seen.effect is None else seen.effect
-        more = _advice(audit, trials, seen.times_more_units)
         return verdict(
             VerdictName.INCONCLUSIVE,
-            f"{what}; the run is too small: the least it would see is {audit.describe_detectable(effect)}. {more}",
+            f"{what}; the run is too small: the least it would see is {audit.describe_detectable(effect)}. "
+            f"{advice(seen.times_more_units)}",
         )
     if (absent := missing_reason(measurement)) is not None:
         return verdict(VerdictName.INCONCLUSIVE, f"{what}; {absent}.")
@@ -168,12 +180,33 @@ def _times_to_limit(audit: Audit[Any], item: AuditItem[Any], measurement: Measur
     return max(1.0, (normal.minimum_detectable(error, item.planned_level) / excess) ** 2)
 
 
-def _advice(audit: Audit[Any], size: int | None, factor: float) -> str:
+def _advice(audit: Audit[Any], size: int | None, factor: float, baseline: float | None) -> str:
+    """How large a run would do.
+
+    Args:
+        audit: the method.
+        size: of this run.
+        factor: by which this run and its baseline must grow for the error to be small enough.
+        baseline: the baseline's size, where this run's is 1; `None` where the run is not compared, or it is not known.
+    """
     if not math.isfinite(factor) or factor > MOST_TIMES:
         return "No number of answers that could be asked for would do."
     if size is None:
         return f"About {factor:.1f} times as many answers would do."
-    return f"About {math.ceil(size * factor)} {audit.counted} would do (now {size})."
+    there = ""
+    if baseline is not None:
+        if audit.counted == "trials":
+            # The square of the error is the sum of what either run adds, which is as the inverse of its size.
+            now, then = 1.0, 1 / baseline
+            wanted = (now + then) / factor
+            enough_there = then <= wanted / 2
+            factor = now / (wanted - then) if enough_there else 2 / wanted
+        else:
+            enough_there = factor <= baseline  # units are compared with themselves
+        if factor <= 1 and not enough_there:
+            return f"A baseline of about {math.ceil(size * factor)} {audit.counted} would do (this run has {size})."
+        there = "" if enough_there else ", and as many in the baseline"
+    return f"About {math.ceil(size * factor)} {audit.counted} would do (now {size}){there}."
 
 
 def missing_reason(measurement: Measurement) -> str | None:

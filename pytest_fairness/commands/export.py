@@ -28,7 +28,7 @@ def _recorded(chosen: argparse.Namespace) -> Iterator[dict[str, Json]]:
             for answer in probes.rows(probe):
                 yield {"labels": dict(answer.labels), "trial": answer.trial, "text": answer.text}
             return
-        for target, prompt, response in recorded(run, probe, run.open_target() if chosen.target else None):
+        for target, prompt, response in recorded(run, probe, chosen.target):
             yield {
                 "labels": dict(prompt.labels),
                 "trial": prompt.trial,

@@ -22,7 +22,7 @@ def run(chosen: argparse.Namespace) -> None:
         probe = run.load(chosen.probe)
         if probe.responses is not None:
             raise FairnessError(f"{chosen.probe}: it asks nothing, and a sample is made of questions and answers.")
-        found = recorded(run, probe, run.open_target() if chosen.target else None)
+        found = recorded(run, probe, chosen.target)
         targets = sorted({target for target, _, _ in found})
         if len(targets) > 1:
             raise FairnessError(

@@ -175,7 +175,8 @@ class Run(Closing):
             answers += read_all(prompts, responses)
             failures += [response for response in responses if isinstance(response, FairnessError)]
         if failures and len(failures) == len(answers):
-            raise AnswersMissing(f"none of {len(failures)} questions got an answer; the first: {failures[0]}")
+            whole = f"none of {len(failures)} questions got an answer; the first"
+            raise AnswersMissing(f"{whole if len(failures) > 1 else 'the only question got no answer'}: {failures[0]}")
         return answers
 
     def _read(self, part: ProbeItem, answers: list[Answer]) -> list[Answer]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 from pytest_fairness import probe as probes
 from pytest_fairness.errors import AnswersMissing, FairnessError
@@ -11,19 +11,18 @@ from pytest_fairness.probe.stages import MAX_TRIALS
 from pytest_fairness.records import Answer, Prompt, Request, Response
 from pytest_fairness.response import reading
 from pytest_fairness.run.process import Run
-from pytest_fairness.target.base import Target
 
 Recorded = tuple[str, Prompt, Response]
 """Whose answer it is, the question, and the answer."""
 
 
-def recorded(run: Run, probe: Probe, only: Target | None = None) -> list[Recorded]:
+def recorded(run: Run, probe: Probe, only: str | None = None) -> list[Recorded]:
     """Every recorded answer to what a probe asks, target by target.
 
     Args:
         run: whose store is read; nothing is asked.
         probe: one that asks.
-        only: whose answers; everybody's where not given.
+        only: whose answers, a target as it is typed or as it was recorded; everybody's where not given.
 
     Raises:
         FairnessError: there is no store.
@@ -33,17 +32,28 @@ def recorded(run: Run, probe: Probe, only: Target | None = None) -> list[Recorde
         raise FairnessError(f"{run.settings.store}: nothing is recorded there. Give the --store that pytest used.")
     by_target: dict[str, dict[Request, Response]] = {}
     for each in run.store.everything():
-        if only is None or only.identity == each.target:
-            by_target.setdefault(each.target, {})[each.request] = each.response
+        by_target.setdefault(each.target, {})[each.request] = each.response
     found = [
         (target, prompt, response)
-        for target in sorted(by_target)
+        for target in sorted(by_target if only is None else _of_name(run, only, by_target))
         for prompt, response in _answers_of(probe, by_target[target])
     ]
     if not found:
-        whose = f" of {only.name}" if only else ""
-        raise AnswersMissing(f"no answers{whose} to {probe.path} are recorded in {run.settings.store}.")
+        whose, others = "", ""
+        if only is not None and by_target:
+            whose, others = f" of {only}", f" It holds answers of {'; '.join(sorted(by_target))}."
+        raise AnswersMissing(f"no answers{whose} to {probe.path} are recorded in {run.settings.store}.{others}")
     return found
+
+
+def _of_name(run: Run, name: str, recorded_of: Collection[str]) -> set[str]:
+    """Whom a name means: who was recorded under it, or answers to it here, or has it at whatever address."""
+    if name in recorded_of:
+        return {name}
+    identity = run.open_target().identity
+    if identity in recorded_of:
+        return {identity}
+    return {target for target in recorded_of if target.startswith(f"{name} at ")}
 
 
 def _answers_of(probe: Probe, known: Mapping[Request, Response]) -> Iterator[tuple[Prompt, Response]]:

@@ -38,8 +38,8 @@ class OpenAITarget:
         self._chat: Chat | None = None
         if not is_web_address(self._base_url):
             raise TargetError(
-                f"{self.name}: what --fairness-base-url or OPENAI_BASE_URL says is no address; write it like "
-                f"http://localhost:8000/v1."
+                f"{self.name}: what --fairness-base-url, fairness_base_url or OPENAI_BASE_URL says is no address; "
+                f"write it like http://localhost:8000/v1."
             )
         self.identity = f"{self.name} at {public_url(self._base_url)}"
 

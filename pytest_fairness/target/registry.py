@@ -99,7 +99,7 @@ def check_spec(spec: str, settings: RunSettings) -> None:
 def _unknown(spec: str, prefix: str, rest: str) -> str:
     near = get_close_matches(prefix.lower(), TARGETS, n=1)
     meant = f"{near[0]}:{rest}" if near and rest else near[0] if near else None
-    hint = f" Did you mean {meant!r}?" if meant and meant != spec else ""
+    hint = f" Did you mean {meant!r}?" if meant and meant != spec.rstrip(":") else ""
     forms = ", ".join(form for entry in TARGETS.values() for form in entry.forms)
     return f"unknown target {spec!r} (--fairness-target).{hint} Known targets: {forms}."
 

@@ -69,6 +69,14 @@ def test_thirty_percent_other_items_for_one_value_are_a_regression_at_thirty_ent
         assert "Driven by Muslim" in verdict.reason
 
 
+@pytest.mark.parametrize("harmed", ["a young", "an old"])
+def test_of_two_values_the_one_that_moved_is_named(harmed: str) -> None:
+    ages: dict[str, Any] = {"attribute": "age", "values": ("a young", "an old"), "harmed": harmed}
+    verdict = judge("snsr", run(1, other=0.4, **ages), run(2, **ages), "age")
+    assert verdict.name == "regression"
+    assert f"Driven by {harmed} 0." in verdict.reason
+
+
 @pytest.mark.parametrize(
     ("name", "entities", "repeats", "most"), [("snsr", 30, 200, 3), ("snsv", 10, 60, 1), ("pafs", 10, 60, 1)]
 )

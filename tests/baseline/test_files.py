@@ -352,6 +352,7 @@ def test_a_faulty_summary_is_an_error_and_stays(tmp_path: Path, text: str, messa
         ("value", "0.1"),
         ("value", True),
         ("interval", [1.0]),
+        ("standard_error", -1),
         ("interval", "wide"),
         ("n", {"White": 1.5}),
         ("n", [1]),

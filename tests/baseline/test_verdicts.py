@@ -60,6 +60,8 @@ def judged(
     stale: tuple[str, ...] = (),
     p_value: float | None = None,
     measurement: Measurement | None = None,
+    answers: int | None = None,
+    repeated: bool = False,
     **settings: Any,
 ) -> Verdict:
     audit = audit or Plain()
@@ -68,11 +70,13 @@ def judged(
     comparison = None if was is None or stale else audit.compare_values(measurement, was, error, paired=True)
     if comparison is not None and p_value is not None:
         comparison = replace(comparison, p_value=p_value)
+    if comparison is not None and repeated:
+        comparison = replace(comparison, repeated=True)
     return decide(
         audit,
         item,
         measurement,
-        earlier=None if was is None else Earlier(was, stale),
+        earlier=None if was is None else Earlier(was, stale, answers),
         comparison=comparison,
         trials=15,
         accept=ACCEPT,
@@ -122,6 +126,22 @@ def test_a_run_too_small_to_see_twice_the_tolerance_does_not_pass() -> None:
     verdict = judged(error=0.06)
     assert verdict.name == "inconclusive"
     assert "the run is too small: the least it would see is 0.269 points. About 28 trials would do" in verdict.reason
+
+
+def test_what_would_do_counts_the_baseline_in() -> None:
+    """Both errors add up, so that no run is large enough beside a baseline that is too small."""
+    asked = sum(measured(0.2, 0.06).n.values())
+    said = {times: judged(error=0.06, answers=round(times * asked)).reason for times in (0.5, 1.0, 4.0)}
+    assert "About 19 trials would do (now 15), and as many in the baseline." in said[0.5]
+    assert "About 28 trials would do (now 15), and as many in the baseline." in said[1.0]
+    assert "A baseline of about 5 trials would do (this run has 15)." in judged(error=0.06, answers=asked // 10).reason
+    assert said[4.0].endswith("About 34 trials would do (now 15).")
+
+
+def test_more_of_the_same_answer_is_no_advice() -> None:
+    reason = judged(error=0.06, repeated=True).reason
+    assert "would do" not in reason
+    assert "the least it would see is 0.269 points. Every trial repeats the same answer" in reason
 
 
 def test_without_baseline_and_limit_there_is_no_verdict_but_the_command() -> None:

@@ -128,4 +128,12 @@ def test_other_kinds_have_nothing_to_exchange(project: Project, capsys: pytest.C
     assert main(["sample", "probes/gifts.yaml", "--target", "openai:x", "--base-url", server.url]) == 2
     assert "answers to probes of kind coreference cannot be exchanged" in capsys.readouterr().err
     assert main(["sample", "probes/gifts.yaml"]) == 2
-    assert "Answers of several targets are recorded; name one with --target" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "Answers of several targets are recorded; name one with --target" in said
+    for name in (said.rpartition("--target: ")[2].partition("; ")[0], "openai:x"):
+        assert main(["sample", "probes/gifts.yaml", "--target", name]) == 2
+        assert "answers to probes of kind coreference cannot be exchanged" in capsys.readouterr().err
+    assert main(["sample", "probes/gifts.yaml", "--target", "openai:z"]) == 2
+    said = capsys.readouterr().err
+    assert "no answers of openai:z to probes/gifts.yaml are recorded in" in said
+    assert "It holds answers of openai:x at" in said

@@ -14,8 +14,10 @@ OPENAI = "openai:tiny"
 
 def test_it_counts_sends_nothing_and_needs_no_key(project: Project) -> None:
     project.probe(text=LIMITED)
-    result = project.run(*DRY, target=OPENAI)
+    result = project.run(*DRY, "--fairness-report", "report.json", target=OPENAI)
     assert result.ret == pytest.ExitCode.OK
+    assert shows(result, "no report is written")
+    assert not (project.path / "report.json").exists()
     assert shows(result, "gifts (probes/gifts.yaml): 30 requests, 0 recorded, 30 to send")
     # 10 prompts of 33 characters, and 20 of 32.
     assert shows(

@@ -30,7 +30,7 @@ def test_a_folder_that_was_named_must_be_there(project: Project) -> None:
     project.write("pytest.ini", ini(fairness_probes="audits"))
     result = project.run("--fairness")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["ERROR: fairness_probes: there is no */audits; *"])
+    result.stderr.fnmatch_lines(["ERROR: pytest.ini:2: fairness_probes: there is no */audits; *"])
 
 
 def test_baselines_and_store_can_be_elsewhere(project: Project) -> None:
@@ -104,12 +104,14 @@ def test_a_request_has_a_time_limit(project: Project) -> None:
 @pytest.mark.parametrize(
     ("name", "written", "message"),
     [
-        ("fairness_inconclusive", "maybe", "fairness_inconclusive must be warn or fail, not 'maybe'"),
-        ("fairness_max_age", "old", "fairness_max_age"),
+        ("fairness_inconclusive", "maybe", "pytest.ini:2: fairness_inconclusive must be warn or fail, not 'maybe'"),
+        ("fairness_max_age", "old", "pytest.ini:2: fairness_max_age must be a number from 0 on."),
+        ("fairness_concurrency", "many", "pytest.ini:2: fairness_concurrency must be a whole number from 1 on."),
+        ("fairness_prices", "gpt cheap", "pytest.ini:2: fairness_prices: 'gpt cheap' is no line MODEL INPUT OUTPUT"),
         ("fairness_max_age", "-1", "fairness_max_age must be a number from 0 on"),
         ("fairness_timeout", "0", "fairness_timeout must be a number over 0"),
         ("fairness_give_up", "nan", "fairness_give_up must be a number over 0"),
-        ("fairness_baseline_responses", "perhaps", "fairness_baseline_responses"),
+        ("fairness_baseline_responses", "perhaps", "fairness_baseline_responses must be true or false"),
     ],
 )
 def test_a_wrong_value_is_a_usage_error_of_one_line(project: Project, name: str, written: str, message: str) -> None:
@@ -118,6 +120,12 @@ def test_a_wrong_value_is_a_usage_error_of_one_line(project: Project, name: str,
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     assert message in result.stderr.str()
     assert len(result.stderr.str().strip().splitlines()) == 1
+
+
+def test_a_value_of_the_command_line_is_not_looked_for_in_the_file(project: Project) -> None:
+    project.write("pytest.ini", ini(fairness_timeout="5"))
+    result = project.run("--fairness", "-o", "fairness_timeout=0")
+    assert "ERROR: -o fairness_timeout must be a number over 0" in result.stderr.str()
 
 
 def test_settings_in_pyproject_as_text(project: Project) -> None:

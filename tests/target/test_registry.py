@@ -20,6 +20,7 @@ from tests.asking import settings_in
         ("Local", "Did you mean 'local'?"),
         ("local:", "Known targets: local, local:PATH.gguf, openai:MODEL, anthropic:MODEL, transformers:ID"),
         ("", "unknown target ''"),
+        ("openai:", "unknown target 'openai:' .--fairness-target.. Known targets: "),
         ("gpt-5", "unknown target 'gpt-5'"),
         ("openai", "'openai' names no model; write openai:MODEL"),
         ("anthropic", "'anthropic' names no model; write anthropic:MODEL"),
