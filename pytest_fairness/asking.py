@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ from pytest_fairness.errors import FairnessError, TargetError
 from pytest_fairness.items import ASKING, TARGET_FIXTURE, FairnessItem, active_target, name_asked
 from pytest_fairness.progress import ProgressLine
 from pytest_fairness.records import Request, Response
+from pytest_fairness.response.sender import GRACE
 from pytest_fairness.run import Run, variants
 
 if TYPE_CHECKING:
@@ -23,10 +25,15 @@ if TYPE_CHECKING:
 
 
 class Asking:
-    """The targets of a process, each planned once with all that its items need."""
+    """The targets of a process, each planned once with all that its items need.
+
+    Attributes:
+        patience: seconds that are waited at the end for what is in flight; other workers may be waiting for it too.
+    """
 
     def __init__(self, config: pytest.Config, run: Run) -> None:
         self._config, self._run = config, run
+        self.patience = run.settings.timeout if hasattr(config, "workerinput") else GRACE
         self._rebaseline: bool = config.getoption("fairness_rebaseline")
         self._progress = ProgressLine(config)
         self._targets: dict[FixtureDef[Any] | str, Target] = {}
@@ -103,7 +110,7 @@ class Asking:
         target = self._run.target_of(value, f"{place}::{definition.argname}")
         self._targets[definition] = target
         # What asks must stop before what is asked is torn down.
-        definition.addfinalizer(self._run.engine(target).stop)
+        definition.addfinalizer(partial(self._run.engine(target).stop, self.patience))
         return target
 
 

@@ -37,6 +37,7 @@ from pytest_fairness.records import ItemResult, Json, VerdictName
 from pytest_fairness.report import junit
 from pytest_fairness.report.pasting import accepting
 from pytest_fairness.report.terminal import failure_text
+from pytest_fairness.response.sender import GRACE
 from pytest_fairness.run import Before, Measured, ProbeItem, Run, items_of, judge, open_judge, unjudged, variants
 from pytest_fairness.settings import RunSettings
 from pytest_fairness.target import open_target
@@ -316,10 +317,10 @@ class FairnessSession:
                 vars(report).update(fairness=[_record(result, part, None)])
 
     @pytest.hookimpl(tryfirst=True)
-    def pytest_sessionfinish(self) -> None:
+    def pytest_sessionfinish(self, exitstatus: int) -> None:
         """Send nothing more, whatever ended the run; the controller's end is that of all workers."""
         if hasattr(self.config, "workerinput"):
-            self.run.stop()
+            self.run.stop(GRACE if exitstatus == pytest.ExitCode.INTERRUPTED else self.asking.patience)
         else:
             with suppress(FairnessError):  # the store is broken: those who wanted something of it have said so
                 self.run.stop_all()

@@ -13,7 +13,7 @@ import pytest
 from pytest_fairness.response.store import Store
 from tests.asking import wait_until
 from tests.projects import PLUGINS, PROBE, Project
-from tests.servers import ChatServer
+from tests.servers import ChatServer, Reply
 
 SHARED = [PROBE.replace("[Kim, Lou]", names) for names in ("[Kim]", "[Kim, Lou]", "[Lou, Sam]", "[Kim, Sam]")]
 """Four probes with the same prompts for the same names: 80 questions in all, 10 each for Alex, Kim, Lou and Sam."""
@@ -82,3 +82,23 @@ def test_workers_stop_with_the_process_that_the_user_started(project: Project, e
             requests = project.read("report.json")["requests"]
             assert (requests["planned"], requests["reused"]) == (600, 0)
             assert stopped_at - 4 <= requests["sent"] <= server.count
+
+
+@pytest.mark.timeout(120)
+def test_a_worker_that_is_done_waits_for_what_others_need(project: Project) -> None:
+    """Its own item is over at once, but it was the first to ask, and so for the other worker's item as well."""
+    project.write(
+        "conftest.py",
+        "import os, time\n"
+        "from pytest_fairness.response import sender\n\n"
+        "sender.GRACE = 0.2\n\n"
+        "def pytest_runtestloop():\n"
+        "    time.sleep(1.0 if os.environ.get('PYTEST_XDIST_WORKER') == 'gw1' else 0.0)\n",
+    )
+    project.probe("probes/quick.yaml", PROBE.replace("[Kim, Lou]", "[Kim]"))
+    project.probe("probes/slow.yaml", PROBE.replace("[Kim, Lou]", "[Lou]").replace("Alex", "Sam"))
+    with ChatServer(lambda messages, _: Reply(delay=2.0 if "Sam" in messages[-1]["content"] else 0.0)) as server:
+        run = start(project, server, "-n", "2", "--fairness-concurrency", "40")
+        output, _ = run.communicate(timeout=100)
+        assert run.returncode == 0, output
+        assert server.count == 4 * 10, output

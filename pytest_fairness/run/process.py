@@ -23,6 +23,7 @@ from pytest_fairness.probe.models import shown
 from pytest_fairness.records import Answer, Comparison, Measurement, Request, Response
 from pytest_fairness.response.claims import RunId
 from pytest_fairness.response.engine import Engine
+from pytest_fairness.response.sender import GRACE
 from pytest_fairness.response.store import Store
 from pytest_fairness.run import floors
 from pytest_fairness.run.judging import judged, open_judge
@@ -334,11 +335,15 @@ class Run(Closing):
                 news[key] = recorded and news.get(key, True)
         return news
 
-    def stop(self) -> None:
-        """Send nothing more from this process, and keep no answers for further items."""
+    def stop(self, grace: float = GRACE) -> None:
+        """Send nothing more from this process, and keep no answers for further items.
+
+        Args:
+            grace: seconds that are waited for what is in flight.
+        """
         self._last = self._kept = None
         for _, engine in self._engines.values():
-            engine.stop()
+            engine.stop(grace)
 
     def stop_all(self) -> None:
         """Send nothing more from any process of the run, at once."""
