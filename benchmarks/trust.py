@@ -30,7 +30,7 @@ USUAL = 0.8
 """Share of unchanged runs that pass where a pass is called usual."""
 ENOUGH = {
     "marked_words": ("texts", "30 trials"),
-    "svm": ("texts", "60 trials, svm"),
+    "svm": ("texts", "80 trials, svm"),
     "jsd": ("texts", "80 trials"),
     "refusals": ("refused", "800 answers a group"),
     "snsr": ("lists", "300 entities"),

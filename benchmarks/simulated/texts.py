@@ -163,12 +163,15 @@ def scenarios(sizes: Mapping[int, str] | None = None) -> list[Scenario]:
             for count, audits in sizes.items()
             if 2 * count <= 100
         ),
-        Scenario(
-            "texts",
-            "60 trials, svm",
-            probe(PROBE.format(trials=60, audits="{svm: {}}").replace(", Cork", ""), "pair60"),
-            partial(answers, trials=60),
-            ("group=Bern",),
-            (0.06, 0.066),
+        *(
+            Scenario(
+                "texts",
+                f"{count} trials, svm",
+                probe(PROBE.format(trials=count, audits="{svm: {}}").replace(", Cork", ""), f"pair{count}"),
+                partial(answers, trials=count),
+                ("group=Bern",),
+                changes,
+            )
+            for count, changes in {60: (0.06, 0.066), 80: (0.062,)}.items()
         ),
     ]
