@@ -71,9 +71,13 @@ def main() -> None:
             until = time.monotonic() + (given.longest if asking else draw.uniform(0.2, given.longest / 2))
             while time.monotonic() < until and run.poll() is None and not (asking and server.count > moment):
                 time.sleep(0.005)
+            workers = workers_of(run)
             whom = kill(run, whom)
             killed[whom] += 1
             run.wait(60)
+            # Those that were left alone still write what had come.
+            while any(map(is_alive, workers)):
+                time.sleep(0.05)
             while server.in_flight:
                 time.sleep(0.1)
             now = recorded(folder)
@@ -113,11 +117,11 @@ def kill(run: subprocess.Popen[str], whom: str) -> str:
         return "ended before"
     number = run.pid
     if whom == "worker":
-        children = Path(f"/proc/{run.pid}/task/{run.pid}/children").read_text().split()
-        if not children:
+        workers = workers_of(run)
+        if not workers:
             whom = "controller"
         else:
-            number = int(children[0])
+            number = workers[0]
     try:
         os.kill(number, signal.SIGKILL)
     except ProcessLookupError:
@@ -126,6 +130,22 @@ def kill(run: subprocess.Popen[str], whom: str) -> str:
         time.sleep(0.5)
         run.terminate()
     return whom
+
+
+def workers_of(run: subprocess.Popen[str]) -> list[int]:
+    """The process ids of a run's workers."""
+    try:
+        return [int(pid) for pid in Path(f"/proc/{run.pid}/task/{run.pid}/children").read_text().split()]
+    except FileNotFoundError:
+        return []
+
+
+def is_alive(pid: int) -> bool:
+    """Whether a process runs; one that is over but not yet waited for does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
 
 
 def recorded(folder: Path) -> dict[str, tuple[str, float]]:
