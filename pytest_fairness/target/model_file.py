@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import shutil
@@ -145,11 +146,11 @@ def _bar(console: TextIO | None) -> tqdm[NoReturn]:
 
 def _largest(folder: Path) -> int:
     sizes = [0]
-    for path in folder.rglob("*"):
-        try:
-            sizes.append(path.stat().st_size)
-        except OSError:
-            continue  # moved or removed just now
+    # Not `rglob`, which fails where a folder is removed while it looks.
+    for parent, _, names in os.walk(folder):
+        for name in names:
+            with contextlib.suppress(OSError):  # moved or removed just now
+                sizes.append((Path(parent) / name).stat().st_size)
     return max(sizes)
 
 
