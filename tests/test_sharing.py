@@ -96,7 +96,7 @@ def test_no_more_than_one_items_answers_are_in_memory(project: Project, asked: s
     project.write("conftest.py", COUNTING)
     project.probe("probes/gifts.yaml", PROBE)
     project.probe("probes/more.yaml", PROBE.replace("would you recommend", "could one give"))
-    project.run("--fairness", target=f"python:app:{asked}")
+    project.run_apart("--fairness", target=f"python:app:{asked}")
     alive = [int(line.split()[-1]) for line in (project.path / "alive.txt").read_text().splitlines()]
     assert len(alive) == 4
     assert max(alive) <= 20
