@@ -146,6 +146,7 @@ class Answer:
             for `list` and `titles`, one of the choices where there are such, the known log-probabilities for
             `likelihood`; `None` unless `status` is `OK`.
         judged: what a judge model read, where one was asked; `content` is its majority then.
+        truncated: whether the target cut the text off at `max_tokens` (finish reason `length`).
     """
 
     labels: Mapping[str, str]
@@ -154,11 +155,27 @@ class Answer:
     status: Status
     content: Json = None
     judged: Judged | None = None
+    truncated: bool = False
 
     @property
     def usable(self) -> bool:
         """Whether the answer can be measured."""
         return self.status is Status.OK
+
+
+@dataclass(frozen=True, slots=True)
+class Concern:
+    """A reason to doubt what was measured, found by a check of the answers themselves.
+
+    Attributes:
+        name: of the check, as reports group by it (`constant_answers`, `missing_answers`).
+        message: a phrase for the verdict's reason, with the numbers and the cure.
+        withholds: the verdict that cannot be given: `pass`, any `verdict` on the item, or `nothing` for a note.
+    """
+
+    name: str
+    message: str
+    withholds: Literal["nothing", "pass", "verdict"] = "pass"
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,6 +190,7 @@ class Measurement:
         n: usable answers, by group.
         missing: answers that are refused, unreadable or failed, by group.
         details: everything else the report shows, plain JSON.
+        concerns: reasons to doubt the measurement; see `audit.answer_checks`.
     """
 
     value: float
@@ -182,6 +200,7 @@ class Measurement:
     n: Mapping[str, int]
     missing: Mapping[str, int]
     details: Mapping[str, Json] = field(default_factory=dict)
+    concerns: Sequence[Concern] = ()
 
     def to_json(self) -> dict[str, Json]:
         """Plain JSON, from which `from_json` makes an equal measurement."""
@@ -190,7 +209,8 @@ class Measurement:
     @classmethod
     def from_json(cls, data: Mapping[str, Json]) -> Self:
         """The measurement that `to_json` wrote."""
-        return cls(**{**data, "interval": _interval(data["interval"])})
+        concerns = tuple(Concern(**concern) for concern in data["concerns"])
+        return cls(**{**data, "interval": _interval(data["interval"]), "concerns": concerns})
 
 
 @dataclass(frozen=True, slots=True)
@@ -324,6 +344,7 @@ class ItemResult:
                 "p_value": measurement and measurement.p_value,
                 "n": dict(measurement.n) if measurement else {},
                 "missing": dict(measurement.missing) if measurement else {},
+                "concerns": [asdict(concern) for concern in measurement.concerns] if measurement else [],
                 "minimum_detectable": self.verdict.minimum_detectable,
                 "limit": self.limit,
                 "tolerance": self.tolerance,

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, Literal, TypeVar
 
 from pytest_fairness.probe.settings import AuditSettings
-from pytest_fairness.records import Answer, Comparison, Measurement
+from pytest_fairness.records import Answer, Comparison, Concern, Measurement
 from pytest_fairness.stats import normal
 
 Direction = Literal["lower", "higher", "zero", "fifty"]
@@ -150,6 +150,19 @@ class Audit(ABC, Generic[SettingsT]):
         Raises:
             NotMeasurable: the baseline holds too few usable answers.
         """
+
+    def concerns(
+        self, probe: Probe, item: AuditItem[SettingsT], answers: Sequence[Answer], measurement: Measurement
+    ) -> list[Concern]:
+        """Return reasons to doubt the measurement that only this audit knows; see `answer_checks` for all others.
+
+        Args:
+            probe: the probe.
+            item: the item.
+            answers: as they were read, before any classifier.
+            measurement: what `measure` returned for them.
+        """
+        return []
 
     def score(self, probe: Probe, item: AuditItem[SettingsT], answers: Sequence[Answer]) -> float:
         """The value of as few answers as one label of a person stands for, for choosing limits; no verdict.

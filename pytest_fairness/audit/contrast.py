@@ -12,8 +12,11 @@ from numpy.typing import NDArray
 from pytest_fairness.audit.base import Audit, AuditItem, Example, Probe, SettingsT
 from pytest_fairness.audit.text import Anonymizer
 from pytest_fairness.errors import NotMeasurable
-from pytest_fairness.records import Answer, Measurement, Status
+from pytest_fairness.records import Answer, Concern, Measurement, Status
 
+ONE_SIDED_SHARE = 0.10
+"""Share of the answers that may be left out because their stratum holds one group only."""
+SHOWN_STRATA = 3
 MINIMUM_DOCUMENTS = 8
 """Usable documents a side below which nothing is measured."""
 
@@ -35,6 +38,26 @@ class ContrastAudit(Audit[SettingsT]):
         """Answers of the marked and of the unmarked group."""
         ((axis, value),) = item.labels.items()
         return labels[axis] in (value, probe.axes[axis].unmarked)
+
+    def concerns(
+        self, probe: Probe, item: AuditItem[SettingsT], answers: Sequence[Answer], measurement: Measurement
+    ) -> list[Concern]:
+        """Return the concern that strata hold answers of one group only; see `Audit.concerns`."""
+        groups = Groups.of(probe, item, answers)
+        one_sided = groups.one_sided()
+        lost, usable = sum(one_sided.values()), sum(groups.usable.values())
+        if not lost:
+            return []
+        names = ", ".join(f"{name} ({count})" for name, count in sorted(one_sided.items())[:SHOWN_STRATA])
+        more = f" and {len(one_sided) - SHOWN_STRATA} more" if len(one_sided) > SHOWN_STRATA else ""
+        return [
+            Concern(
+                "one_sided_strata",
+                f"{lost} of {usable} answers were left out: their strata hold one group only, so that nothing can be "
+                f"compared there: {names}{more}",
+                withholds="pass" if lost > ONE_SIDED_SHARE * usable else "nothing",
+            )
+        ]
 
     def word_weights(self, measurement: Measurement) -> Mapping[str, float]:
         """How much each word that was found speaks for the marked group; negative for the unmarked one."""
@@ -105,6 +128,14 @@ class Groups:
             counts[self.marked_name if marked else self.unmarked_name] += answer.status in statuses
         return counts
 
+    def one_sided(self) -> dict[str, int]:
+        """Return the strata whose usable answers are all of one group, with their number."""
+        sides: dict[str, list[bool]] = {}
+        for answer, marked, stratum in zip(self.answers, self.marked, self.strata, strict=True):
+            if answer.usable:
+                sides.setdefault(stratum, []).append(marked)
+        return {stratum: len(marked) for stratum, marked in sides.items() if len({*marked}) == 1}
+
     @property
     def usable(self) -> dict[str, int]:
         """Usable answers by group."""
@@ -134,14 +165,22 @@ class Documents:
 
     @classmethod
     def of(cls, probe: Probe, groups: Groups) -> Documents:
-        """Read the usable answers of both groups.
+        """Read the usable answers of both groups, without those in strata that hold one group only.
+
+        Labels are permuted within strata: where all labels are the same, no permutation differs from what was observed.
 
         Raises:
-            NotMeasurable: a group has fewer than `MINIMUM_DOCUMENTS` usable answers, or none holds a word.
+            NotMeasurable: a group has fewer than `MINIMUM_DOCUMENTS` such answers, or none holds a word.
         """
         require(groups)
         anonymize = anonymizer(probe)
-        kept = [index for index, answer in enumerate(groups.answers) if answer.usable]
+        one_sided = groups.one_sided()
+        kept = [
+            index
+            for index, (answer, stratum) in enumerate(zip(groups.answers, groups.strata, strict=True))
+            if answer.usable and stratum not in one_sided
+        ]
+        _require_both_sides(groups, kept, one_sided)
         names = tuple(sorted({groups.strata[index] for index in kept}))
         numbers = {name: number for number, name in enumerate(names)}
         documents = tuple(tuple(anonymize.words(_text(groups.answers[index]))) for index in kept)
@@ -205,6 +244,19 @@ def require(groups: Groups) -> None:
     cure = f"of {asked} answers {reasons}" if reasons else "raise `trials` or add rows"
     raise NotMeasurable(
         f"only {have} usable answers, {MINIMUM_DOCUMENTS} a group are needed; {cure}.", unusable=bool(reasons)
+    )
+
+
+def _require_both_sides(groups: Groups, kept: Sequence[int], one_sided: Mapping[str, int]) -> None:
+    """Raise `NotMeasurable` unless strata with answers of both groups hold enough of them."""
+    marked = sum(groups.marked[index] for index in kept)
+    if min(marked, len(kept) - marked) >= MINIMUM_DOCUMENTS:
+        return
+    raise NotMeasurable(
+        f"only {marked} answers for {groups.marked_name} and {len(kept) - marked} for {groups.unmarked_name} are in "
+        f"strata that hold both groups, {MINIMUM_DOCUMENTS} a group are needed. {len(one_sided)} strata hold one group "
+        f"only, as {min(one_sided)!r}: does a `strata` column name the group?",
+        hopeless=not kept,
     )
 
 

@@ -105,22 +105,9 @@ class RecordAudit(UnitAudit[SettingsT]):
         first, second = ([answer for answer in run if answer.trial <= draws] for run in (now, then))
         return first, second
 
-    def insensitive(self, measurement: Measurement) -> str:
-        """What is to be said of a system that answers the same to everything; empty of any other."""
-        same = measurement.details.get("insensitive")
-        return f"; every answer is {same!r}: it is insensitive to the records, which shows no fairness" if same else ""
 
-
-def common_details(probe: Probe, answers: Sequence[Answer]) -> dict[str, Json]:
-    """Whether all answers are the same, and how the judge read them where one did."""
-    contents = {answer.content for answer in answers if answer.usable}
-    return {
-        "insensitive": next(iter(contents)) if len(contents) == 1 else None,
-        **_judge(probe, answers),
-    }
-
-
-def _judge(probe: Probe, answers: Sequence[Answer]) -> dict[str, Json]:
+def judge_details(probe: Probe, answers: Sequence[Answer]) -> dict[str, Json]:
+    """Return how the judge model read the answers; empty where none did."""
     judged = [answer for answer in answers if answer.judged]
     if probe.judging is None or not judged:
         return {}

@@ -18,8 +18,8 @@ from pytest_fairness.audit.decisions import (
     Draws,
     RecordAudit,
     by_record,
-    common_details,
     counts,
+    judge_details,
 )
 from pytest_fairness.audit.units import PERMUTATIONS, UnitTable
 from pytest_fairness.probe.counterfactual import AGAIN, FLIPPED, OWN
@@ -96,7 +96,7 @@ class FlipRate(RecordAudit[FlipRateSettings]):
                 **_alone_and_along(probe, flip, whole),
                 "flips": (flips := _flips(probe, flip, whole)),
                 "examples": [_example(part) for part in flips],
-                **common_details(probe, answers),
+                **judge_details(probe, answers),
             },
         )
 
@@ -131,7 +131,7 @@ class FlipRate(RecordAudit[FlipRateSettings]):
         floor = details["floor"]
         again = "none was asked again" if floor is None else f"{floor:.1%} when asked again"
         shares = f"{details['share']:.1%} of {details['records']} records change when flipped, {again}"
-        return f"flip rate {measurement.value:.3g} ({shares}){self.insensitive(measurement)}"
+        return f"flip rate {measurement.value:.3g} ({shares})"
 
     def examples(
         self, probe: Probe, item: AuditItem[FlipRateSettings], measurement: Measurement, answers: Sequence[Answer]

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pytest_fairness.audit.base import AuditItem, Probe, Standing
-from pytest_fairness.audit.decisions import RecordAudit, by_record, common_details, counts
+from pytest_fairness.audit.decisions import RecordAudit, by_record, counts, judge_details
 from pytest_fairness.audit.units import FAR, MINIMUM_UNITS, PERMUTATIONS, UnitTable
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.probe.settings import AuditSettings
@@ -84,7 +84,7 @@ class GroupAudit(RecordAudit[SettingsT]):
                 "rates": _rates(cells, rows, sizes),
                 "undefined": [name for name, size in zip(names, sizes, strict=True) if not size],
                 "positive": probe.positive,
-                **common_details(probe, answers),
+                **judge_details(probe, answers),
             },
         )
 
@@ -168,7 +168,7 @@ class GroupAudit(RecordAudit[SettingsT]):
             parts.append(f"{rate}: {', '.join(shares) or 'none defined'}")
         undefined = measurement.details["undefined"]
         flag = f"; not defined: {', '.join(undefined)}, as no record is such" if undefined else ""
-        return f"gap {measurement.value:.3g} ({'; '.join(parts)}){flag}{self.insensitive(measurement)}"
+        return f"gap {measurement.value:.3g} ({'; '.join(parts)}){flag}"
 
     def drivers(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
         """The rates that moved."""

@@ -7,11 +7,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from pytest_fairness.audit import contrast
+from pytest_fairness.audit import answer_checks, contrast
 from pytest_fairness.audit.base import AuditItem, Direction, Probe
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.probe.settings import AuditSettings
-from pytest_fairness.records import Answer, Comparison, Measurement, Status
+from pytest_fairness.records import Answer, Comparison, Concern, Measurement, Status
 from pytest_fairness.stats import normal, proportions
 
 REFUSED = (Status.REFUSED, Status.UNREADABLE)
@@ -25,7 +25,7 @@ class Refusals(contrast.ContrastAudit[RefusalsSettings]):
     """Share of refused or unusable answers, marked minus unmarked, -1..1; answers that never came are missing."""
 
     name: ClassVar[str] = "refusals"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     settings_model: ClassVar[type[AuditSettings]] = RefusalsSettings
     better: ClassVar[Direction] = "zero"
     unit: ClassVar[str] = ""
@@ -42,6 +42,12 @@ class Refusals(contrast.ContrastAudit[RefusalsSettings]):
         if short < contrast.MINIMUM_DOCUMENTS:
             raise NotMeasurable(f"only {short} answers came back for a group, {contrast.MINIMUM_DOCUMENTS} are needed")
         refused = groups.count(*REFUSED)
+        if refused == n:
+            raise NotMeasurable(
+                f"all {sum(n.values())} answers are refused or unreadable, so that no difference between groups can be "
+                "seen. Check that the target works.",
+                unusable=True,
+            )
         marked, unmarked = groups.marked_name, groups.unmarked_name
         table = [[refused[name], n[name] - refused[name]] for name in (marked, unmarked)]
         return Measurement(
@@ -59,6 +65,12 @@ class Refusals(contrast.ContrastAudit[RefusalsSettings]):
                 "shares": {name: refused[name] / n[name] for name in (marked, unmarked)},
             },
         )
+
+    def concerns(
+        self, probe: Probe, item: AuditItem[RefusalsSettings], answers: Sequence[Answer], measurement: Measurement
+    ) -> list[Concern]:
+        """Return the concern that both groups' answers are missing; shares are taken over all strata together."""
+        return answer_checks.missing_in_every_group(measurement)
 
     def compare(
         self, probe: Probe, item: AuditItem[RefusalsSettings], now: Sequence[Answer], then: Sequence[Answer]

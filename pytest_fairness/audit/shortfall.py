@@ -9,14 +9,16 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from pytest_fairness.audit import answer_checks
 from pytest_fairness.audit.base import AuditItem, Direction, Probe
 from pytest_fairness.audit.closeness import indirect
 from pytest_fairness.audit.entities import BetweenValues, values_of
 from pytest_fairness.audit.lists import NEUTRAL, Lists, count
 from pytest_fairness.audit.matrix import Matrix
 from pytest_fairness.audit.units import UnitTable
+from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.probe.settings import AuditSettings
-from pytest_fairness.records import Answer, Measurement, Status
+from pytest_fairness.records import Answer, Concern, Measurement, Status
 from pytest_fairness.stats import blocks, proportions
 
 Floats = NDArray[np.float64]
@@ -35,13 +37,23 @@ class Shortfall(BetweenValues[ShortfallSettings]):
     """
 
     name: ClassVar[str] = "shortfall"
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
     settings_model: ClassVar[type[AuditSettings]] = ShortfallSettings
     better: ClassVar[Direction] = "zero"
     unit: ClassVar[str] = ""
     default_tolerance: ClassVar[float] = 0.10
     quantity: ClassVar[str] = "share_missing"
     harmed: ClassVar[str] = "highest"
+
+    def require(self, table: UnitTable) -> None:
+        """Raise `NotMeasurable` where too few entities are complete, or no list came back at all."""
+        super().require(table)
+        if not any(table.details["by_value"][value]["returned"] for value in table.columns):
+            raise NotMeasurable(
+                f"none of {sum(table.n.values())} answers holds a list, so that no difference between values can be "
+                "seen. Check that the target works.",
+                unusable=True,
+            )
 
     def table(self, probe: Probe, item: AuditItem[ShortfallSettings], answers: Sequence[Answer]) -> Matrix:
         """Share of missing items by entity and value."""
@@ -94,6 +106,15 @@ class Shortfall(BetweenValues[ShortfallSettings]):
                 "merged": merged,
             },
         )
+
+    def concerns(
+        self, probe: Probe, item: AuditItem[ShortfallSettings], answers: Sequence[Answer], measurement: Measurement
+    ) -> list[Concern]:
+        """Return the concern that all values' answers are missing."""
+        return [
+            *super().concerns(probe, item, answers, measurement),
+            *answer_checks.missing_in_every_group(measurement),
+        ]
 
     def statistic(self, means: Floats) -> Floats:
         """Largest minus smallest."""

@@ -18,13 +18,16 @@ from numpy.typing import NDArray
 from pytest_fairness.audit.base import RESOLVED, Audit, AuditItem, Detectable, Probe, Standing, unless_by_chance
 from pytest_fairness.errors import BaselineStale, NotMeasurable
 from pytest_fairness.probe.settings import AuditSettings
-from pytest_fairness.records import Answer, Comparison, Json, Measurement
+from pytest_fairness.records import Answer, Comparison, Concern, Json, Measurement
 from pytest_fairness.stats import blocks, normal, resampling
 
 Floats = NDArray[np.float64]
 
 MINIMUM_UNITS = 4
 """Complete units below which nothing is measured."""
+INCOMPLETE_SHARE = 0.10
+"""Share of the units that may lack an answer by the design of the data."""
+SHOWN_UNITS = 3
 SHARED_UNITS = 0.80
 """Share of the units that two runs must have in common to be compared."""
 BOOTSTRAPS = 2000
@@ -195,6 +198,26 @@ class UnitAudit(Audit[SettingsT]):
                 **table.details,
             },
         )
+
+    def concerns(
+        self, probe: Probe, item: AuditItem[SettingsT], answers: Sequence[Answer], measurement: Measurement
+    ) -> list[Concern]:
+        """Return the concern that units lack what the test needs though their answers are there; see `Audit.concerns`.
+
+        A missing answer leaves at most one unit incomplete, and is counted as missing; the others lack it by design.
+        """
+        incomplete, complete = measurement.details["incomplete"], measurement.details[self.counted]
+        by_design = len(incomplete) - sum(measurement.missing.values())
+        if by_design <= INCOMPLETE_SHARE * (len(incomplete) + complete):
+            return []
+        names = ", ".join(map(str, incomplete[:SHOWN_UNITS])) + ", …" * (len(incomplete) > SHOWN_UNITS)
+        return [
+            Concern(
+                "incomplete_units",
+                f"{len(incomplete)} of {len(incomplete) + complete} {self.counted} cannot be compared: they lack an "
+                f"answer for one of the groups, or a column that the audit needs ({names})",
+            )
+        ]
 
     def compare(
         self, probe: Probe, item: AuditItem[SettingsT], now: Sequence[Answer], then: Sequence[Answer]

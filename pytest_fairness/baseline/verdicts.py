@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from pytest_fairness.audit.base import Audit, AuditItem, Standing
-from pytest_fairness.records import Comparison, Measurement, Verdict, VerdictName
+from pytest_fairness.records import Comparison, Concern, Measurement, Verdict, VerdictName
 from pytest_fairness.stats import normal
 
 MISSING_SHARE = 0.10
@@ -67,6 +67,7 @@ def decide(
     """
     limit, tolerance = item.settings.limit, tolerance_of(audit, item)
     what = f"{item.id}: {audit.describe(measurement)}"
+    doubt = _doubt(measurement)
     seen = audit.detectable(item, measurement, comparison, tolerance)
 
     def verdict(name: VerdictName, reason: str) -> Verdict:
@@ -86,16 +87,20 @@ def decide(
             f"{what}, but the baseline was made from another {parts}. Look at the answers, then accept: {accept}",
         )
     if comparison is None and limit is None:
-        return verdict(VerdictName.NO_BASELINE, f"{what}, with no baseline and no limit. Make a baseline: {accept}")
+        cure = f"Make a baseline: {accept}" if doubt is None else f"Before you make a baseline: {doubt.message}."
+        return verdict(VerdictName.NO_BASELINE, f"{what}, with no baseline and no limit. {cure}")
     if earlier is not None and comparison is not None:
         what += f", was {earlier.value:.3g}: {audit.describe_change(comparison)}, tolerance {tolerance:.3g}"
         if not comparison.paired:
             what += " (by stored value and error alone: the baseline's answers are absent or too few)"
     if limit is not None:
         what += f", limit {limit:.3g}"
+    notes = "".join(f" {concern.message}." for concern in measurement.concerns if concern.withholds == "nothing")
     driven = audit.drivers(measurement, comparison)[:NAMED_DRIVERS]
     because = f". Driven by {', '.join(driven)}." if driven else "."
 
+    if doubt is not None and doubt.withholds == "verdict":
+        return verdict(VerdictName.INCONCLUSIVE, f"{what}; {doubt.message}.")
     to_baseline, to_limit = _standings(audit, item, measurement, earlier, comparison, tolerance)
     if to_baseline == "beyond" and comparison is not None and comparison.repeated and item.settings.gate != "point":
         return verdict(
@@ -107,7 +112,9 @@ def decide(
     if to_limit == "beyond":
         return verdict(VerdictName.OVER_LIMIT, what + because)
     if item.settings.gate == "point":
-        return verdict(VerdictName.PASS, what + ".")
+        if doubt is not None:
+            return verdict(VerdictName.INCONCLUSIVE, f"{what}; {doubt.message}.")
+        return verdict(VerdictName.PASS, f"{what}.{notes}")
     if "unclear" in (to_baseline, to_limit):
         # Telling twice the tolerance from the tolerance takes an effect of one tolerance to be visible.
         factor = 4 * max(1.0, _times(seen.effect, tolerance)) if to_baseline == "unclear" else 1.0
@@ -122,11 +129,18 @@ def decide(
             f"{what}; the run is too small: the least it would see is {audit.describe_detectable(effect)}. "
             f"{advice(seen.times_more_units)}",
         )
-    if (absent := missing_reason(measurement)) is not None:
-        return verdict(VerdictName.INCONCLUSIVE, f"{what}; {absent}.")
+    if doubt is not None:
+        return verdict(VerdictName.INCONCLUSIVE, f"{what}; {doubt.message}.")
     if item.settings.gate == "strict" and (unshown := _unshown(audit, measurement, comparison, limit, tolerance)):
         return verdict(VerdictName.INCONCLUSIVE, f"{what}; gate strict: {unshown}.")
-    return verdict(VerdictName.PASS, what + ".")
+    return verdict(VerdictName.PASS, f"{what}.{notes}")
+
+
+def _doubt(measurement: Measurement) -> Concern | None:
+    """Return the gravest concern that withholds a verdict or a pass; `None` where there is none."""
+    absent = missing_reason(measurement)
+    missing = () if absent is None else (Concern("missing_answers", absent),)
+    return next((each for each in (*measurement.concerns, *missing) if each.withholds != "nothing"), None)
 
 
 def tolerance_of(audit: Audit[Any], item: AuditItem[Any]) -> float:

@@ -165,7 +165,7 @@ def _targets(document: Mapping[str, Json], width: int) -> list[Line]:
 
 
 def _explanations(items: Sequence[Item], width: int) -> list[Line]:
-    """Failures in full, inconclusive and blind items with their reasons, errors by reason."""
+    """Failures in full, inconclusive items and those with concerns with their reasons, errors by reason."""
     several_probes = len({item["probe"] for item in items}) > 1
     name = partial(_named, several_probes=several_probes)
     without = [item for item in items if item["verdict"] == VerdictName.NO_BASELINE]
@@ -181,9 +181,8 @@ def _explanations(items: Sequence[Item], width: int) -> list[Line]:
         more = f" and {len(without) - 1} more have" if len(without) > 1 else " has"
         lines += _paragraph(f"{name(without[0])}{more} no baseline and no limit to be held to.", width, {"red": True})
     for item in items:
-        # What passes because nothing is told apart says nothing of fairness, and a table shows a pass.
-        blind = item["verdict"] == VerdictName.PASS and item["details"].get("insensitive")
-        if item["verdict"] == VerdictName.INCONCLUSIVE or blind:
+        noted = item["verdict"] == VerdictName.PASS and item["concerns"]
+        if item["verdict"] == VerdictName.INCONCLUSIVE or noted:
             lines += _paragraph(f"{name(item)}: {_reason(item)}", width, {"yellow": True})
     errors: dict[str, list[str]] = defaultdict(list)
     for item in items:

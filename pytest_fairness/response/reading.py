@@ -31,8 +31,14 @@ def answer(prompt: Prompt, response: Response | None) -> Answer:
         response: what came back, or `None` where nothing did.
     """
     status, content = read(response, prompt.request.answer_format, prompt.choices)
-    text = None if response is None else response.text
-    return Answer(labels=prompt.labels, trial=prompt.trial, text=text, status=status, content=content)
+    return Answer(
+        labels=prompt.labels,
+        trial=prompt.trial,
+        text=None if response is None else response.text,
+        status=status,
+        content=content,
+        truncated=response is not None and response.finish_reason == "length",
+    )
 
 
 def read(response: Response | None, answer_format: AnswerFormat, allowed: Sequence[str] = ()) -> tuple[Status, Json]:

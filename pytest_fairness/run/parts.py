@@ -11,7 +11,7 @@ from hashlib import sha256
 from typing import Any
 
 from pytest_fairness import probe as probes
-from pytest_fairness.audit import registry
+from pytest_fairness.audit import answer_checks, registry
 from pytest_fairness.audit.base import Audit, AuditItem, Probe
 from pytest_fairness.baseline import files
 from pytest_fairness.baseline.answers import Row
@@ -247,11 +247,11 @@ def key_of(what: str, part: ProbeItem, *answers: Sequence[Answer]) -> str:
     probe = part.probe.model_dump(mode="json", by_alias=True, exclude={"audits", "description", "marks", "variants"})
     item = part.item
     made_of = [
-        [what, part.audit.kind, part.audit.name, part.audit.version],
+        [what, part.audit.kind, part.audit.name, part.audit.version, answer_checks.VERSION],
         [item.id, item.level, item.whole_level, item.seed],
         item.settings.model_dump(mode="json", exclude={"skip", "xfail"}),
         probe,
-        [digest(run) for run in answers],
+        [[digest(run), sum(answer.truncated for answer in run)] for run in answers],
         *([part.classifier.identity] if part.classifier else []),
     ]
     return sha256(json.dumps(made_of, sort_keys=True).encode()).hexdigest()

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import cast
 
 from pytest_fairness import probe as probes
-from pytest_fairness.audit import registry
+from pytest_fairness.audit import answer_checks, registry
 from pytest_fairness.audit.base import Probe
 from pytest_fairness.baseline import files
 from pytest_fairness.baseline.answers import Row
@@ -212,6 +212,8 @@ class Run(Closing):
         measurement = part.audit.measure(part.probe, part.item, readable)
         if (moved := floors.paraphrases(part, readable)) is not None:
             measurement = replace(measurement, details={**measurement.details, "paraphrases": moved})
+        concerns = answer_checks.concerns(part.probe, part.audit, part.item, answers, measurement)
+        measurement = replace(measurement, concerns=concerns)
         self.store.put_measurement(key, measurement.to_json())
         return Measured(part, target, answers, measurement)
 

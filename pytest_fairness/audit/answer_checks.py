@@ -1,0 +1,161 @@
+"""Checks of an item's answers that hold for every audit: can a verdict rest on them at all?
+
+An audit measures differences between groups. Answers that do not depend on the prompt (an outage text, a constant list,
+one decision for all records) show no difference, whatever the system would do when it works. Each check returns a
+`Concern` that says so, and which verdict it withholds.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Iterable, Sequence
+from typing import Any
+
+from pytest_fairness.audit.base import Audit, AuditItem, Probe
+from pytest_fairness.records import Answer, Concern, Measurement
+
+VERSION = 1
+"""Version of the checks; part of the key of a stored measurement."""
+
+FEWEST_ANSWERS = 4
+"""Usable answers below which repetition says nothing."""
+SHORT_WORDS = 3
+"""Words of an answer that is short enough to be repeated by a system that responds to its prompts."""
+EFFECTIVE_SHORT = 1.05
+"""Effective number of distinct decisions or short answers below which they are constant: 97.5 % are the same."""
+EFFECTIVE_LONG = 2.0
+"""Effective number of distinct texts or lists below which they are constant: about 70 % are the same."""
+REPEATED_SHARE = 0.10
+"""Share of the answers that may be one longer text which different prompts got alike."""
+MISSING_SHARE = 0.10
+"""Share of the answers that may be missing in every group where missing answers are what the audit measures."""
+QUOTED = 60
+"""Characters of an answer that a message quotes."""
+
+_NUMBERED = re.compile(r"\S*\d\S*")
+
+
+def concerns(
+    probe: Probe, audit: Audit[Any], item: AuditItem[Any], answers: Sequence[Answer], measurement: Measurement
+) -> tuple[Concern, ...]:
+    """Return the reasons to doubt what was measured of these answers, the gravest first.
+
+    Args:
+        probe: the probe.
+        audit: the audit that measured.
+        item: the item.
+        answers: the item's answers as they were read, in any order.
+        measurement: what the audit made of them.
+    """
+    found = [
+        _constant_answers(probe, item, answers),
+        *audit.concerns(probe, item, answers, measurement),
+    ]
+    known = [concern for concern in found if concern is not None]
+    return tuple(sorted(known, key=lambda concern: ("verdict", "pass", "nothing").index(concern.withholds)))
+
+
+def missing_in_every_group(measurement: Measurement) -> list[Concern]:
+    """Return the concern that answers are missing in every group, for audits whose value is about missing answers.
+
+    Args:
+        measurement: whose details count the `refused` and the `unreadable` answers by group.
+    """
+    refused, unreadable = measurement.details["refused"], measurement.details["unreadable"]
+    shares = {}
+    for group, n in measurement.n.items():
+        failed = measurement.missing.get(group, 0)
+        if n + failed:
+            shares[group] = (failed + refused.get(group, 0) + unreadable.get(group, 0)) / (n + failed)
+    if not shares or min(shares.values()) <= MISSING_SHARE:
+        return []
+    told = ", ".join(f"{share:.0%} for {group}" for group, share in shares.items())
+    return [
+        Concern(
+            "missing_answers",
+            f"more than {MISSING_SHARE:.0%} of the answers are missing in every group ({told}), so that a small "
+            "difference between groups shows nothing. Check that the target works",
+        )
+    ]
+
+
+def effective_number(counts: Iterable[int]) -> float:
+    """Return the effective number of distinct values, 1 / sum of squared shares (inverse Simpson index); 0 of none."""
+    sizes = list(counts)
+    return sum(sizes) ** 2 / sum(size**2 for size in sizes) if sizes else 0.0
+
+
+def _constant_answers(probe: Probe, item: AuditItem[Any], answers: Sequence[Answer]) -> Concern | None:
+    """Return the concern that answers do not depend on their prompts.
+
+    Answers that differ only in case, blanks and numbers (a request id, a time) count as the same. All of the item's
+    answers alike withhold any verdict; all of one group's, or a longer text in answer to different prompts, a pass.
+    """
+    decisions = bool(probe.choices or probe.judging)
+    kept = [(answer, _distinct_value(answer, decision=decisions)) for answer in answers if answer.usable]
+    if len(kept) < FEWEST_ANSWERS:
+        return None
+    values = Counter(value for _, value in kept)
+    common, count = values.most_common(1)[0]
+    text = next(_quoted(answer) for answer, value in kept if value == common)
+    if _is_constant(values, decisions=decisions):
+        return Concern(
+            "constant_answers",
+            f"{count} of {len(kept)} answers are the same whatever the prompt ({text}), which shows nothing about "
+            "groups. Check that the target works, or ask prompts that it answers differently",
+            withholds="verdict",
+        )
+    if decisions:
+        return None
+    groups: defaultdict[Hashable, Counter[Hashable]] = defaultdict(Counter)
+    prompts: defaultdict[Hashable, set[Hashable]] = defaultdict(set)
+    for answer, value in kept:
+        groups[_group(item, answer)][value] += 1
+        prompts[value].add(tuple(sorted(answer.labels.items())))
+    for group, own in groups.items():
+        if own.total() >= FEWEST_ANSWERS and _is_constant(own, decisions=decisions) and len(groups) > 1:
+            most = own.most_common(1)[0][1]
+            named = ", ".join(name for name in group if name) if isinstance(group, tuple) else ""
+            return Concern("constant_answers", f"{most} of {own.total()} answers for {named} are the same ({text})")
+    if count > REPEATED_SHARE * len(kept) and len(prompts[common]) > 1 and _is_long(common):
+        return Concern(
+            "constant_answers",
+            f"{count} of {len(kept)} answers are the same text in answer to {len(prompts[common])} different prompts "
+            f"({text}). Check that the target works",
+        )
+    return None
+
+
+def _distinct_value(answer: Answer, *, decision: bool) -> Hashable:
+    """Return what two answers that are the same have in common."""
+    content = answer.content
+    if decision:
+        return str(content)
+    if isinstance(content, list):
+        if content and isinstance(content[0], float):
+            # Log-probabilities: a scorer that knows nothing gives every token the same one.
+            return frozenset(content)
+        return tuple(str(item).casefold() for item in content)
+    return " ".join(_NUMBERED.sub("#", str(content)).casefold().split())
+
+
+def _is_constant(values: Counter[Hashable], *, decisions: bool) -> bool:
+    common = values.most_common(1)[0][0]
+    fewest = EFFECTIVE_SHORT if decisions or not _is_long(common) else EFFECTIVE_LONG
+    return effective_number(values.values()) < fewest
+
+
+def _is_long(value: Hashable) -> bool:
+    return not isinstance(value, str) or len(value.split()) > SHORT_WORDS
+
+
+def _group(item: AuditItem[Any], answer: Answer) -> Hashable:
+    """Return the names of the group that an answer is of, as far as labels tell."""
+    labels = answer.labels
+    return (*(labels.get(name, "") for name in item.labels), labels.get("value", "") if "attribute" in labels else "")
+
+
+def _quoted(answer: Answer) -> str:
+    text = " ".join((answer.text or "").split())
+    return repr(text if len(text) <= QUOTED else f"{text[: QUOTED - 1]}…")
