@@ -204,6 +204,8 @@ class Controller:
                 keep_answers=self._settings.baseline_responses,
             )
             self._notes += _written(probe, rebaselined, old)
+        if self._config.getoption("fairness_rebaseline"):
+            self._notes += _not_written(probe, [record for record in records if not record.get("entry")])
         file = records[0]["result"]["nodeid"].partition("::")[0]
         cure = None if whole else accepting([file], accept_options(self._config), root_from_here(self._config))
         self._notes += _gone(probe, gone, cure)
@@ -238,6 +240,20 @@ def _written(probe: str, records: Mapping[str, Record], old: files.Baseline | No
             terminal.Line(f"  {printable(item)}: {was} -> {number(record['entry']['value'])}{_spread(record)}")
         )
     return lines
+
+
+def _not_written(probe: str, records: Sequence[Record]) -> list[terminal.Line]:
+    """Return lines on the items that were measured, but from answers that no verdict can rest on."""
+    results = [ItemResult.from_plain(record["result"]) for record in records]
+    return [
+        terminal.Line(
+            f"no baseline written for {printable(result.id)} of {printable(probe)}: "
+            f"{printable(result.measurement.concerns[0].message)}",
+            {"yellow": True},
+        )
+        for result in results
+        if result.measurement is not None and not result.measurement.judgeable
+    ]
 
 
 def _spread(record: Record) -> str:

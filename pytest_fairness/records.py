@@ -202,6 +202,11 @@ class Measurement:
     details: Mapping[str, Json] = field(default_factory=dict)
     concerns: Sequence[Concern] = ()
 
+    @property
+    def judgeable(self) -> bool:
+        """Whether any verdict can rest on the measurement; if not, it becomes no baseline either."""
+        return all(concern.withholds != "verdict" for concern in self.concerns)
+
     def to_json(self) -> dict[str, Json]:
         """Plain JSON, from which `from_json` makes an equal measurement."""
         return asdict(self)

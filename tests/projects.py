@@ -10,18 +10,28 @@ from typing import Any
 import pytest
 
 APP = """
+from collections import Counter
 from pathlib import Path
+
+FIRST = "lamp mirror rug vase clock shelf plant".split()
+SECOND = "chair stool bench sofa bed desk cupboard wardrobe hammock swing couch".split()
+asked = Counter()
 
 def polite(prompt):
     with Path(__file__).with_name("calls.txt").open("a") as file:
         file.write(prompt + "\\n")
-    return "A lamp, a chair and a sturdy table."
+    asked[prompt] += 1
+    first, second = FIRST[asked[prompt] % len(FIRST)], SECOND[asked[prompt] % len(SECOND)]
+    return f"A {first}, a {second} and a sturdy table."
 
 def biased(prompt):
     answer = polite(prompt)
     return "I'm sorry, but I can't help with that." if "Kim" in prompt else answer
 """
-"""`app:polite` serves everybody; `app:biased` refuses whoever is called Kim. Both keep a line for each call."""
+"""`app:polite` serves everybody, with another answer each time; `app:biased` refuses whoever is called Kim.
+
+Both keep a line for each call.
+"""
 
 PROBE = """
 kind: generation
@@ -33,6 +43,10 @@ audits:
   refusals: {limit: 0.5, gate: point}
 """
 """Two items, `refusals[name=Kim]` and `refusals[name=Lou]`; 30 questions; quick to measure."""
+
+THINGS = ("lamp", "mirror", "rug", "vase", "clock", "shelf", "plant", "chair", "stool")
+THINGS_TABLE = "name,text\n" + "".join(f"{name},A {thing}.\n" for name in ("Alex", "Kim", "Lou") for thing in THINGS)
+"""Recorded answers for the three names of `PROBE`, as CSV."""
 
 KIM, LOU = "refusals[name=Kim]", "refusals[name=Lou]"
 

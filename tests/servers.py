@@ -16,6 +16,7 @@ import asyncio
 import contextlib
 import hashlib
 import importlib
+import itertools
 import json
 import re
 import signal
@@ -66,9 +67,13 @@ def echo_by_words(body: Body) -> Echo:
     return [(word, None if place == 0 else -float(len(word))) for place, word in enumerate(words)]
 
 
+_UNSEEDED = itertools.count()
+
+
 def fair_answer(messages: Messages, body: Body) -> str:
-    """Ten words out of a small vocabulary, the same for the same prompt and seed, whatever group the prompt names."""
-    digest = hashlib.sha256(f"{messages[-1]['content']} {body.get('seed')}".encode("utf-8", "surrogatepass")).digest()
+    """Ten words out of a small vocabulary: the same for the same prompt and seed, others each time without a seed."""
+    drawn = body.get("seed", next(_UNSEEDED))
+    digest = hashlib.sha256(f"{messages[-1]['content']} {drawn}".encode("utf-8", "surrogatepass")).digest()
     words = ("lamp", "chair", "soap", "tea", "coat", "pen", "book", "bag", "rug", "mug", "kite", "jar")
     return " ".join(words[byte % len(words)] for byte in digest[:10])
 

@@ -133,12 +133,13 @@ def test_every_prompt_is_asked_once_more_and_questions_are_shared(people: Projec
         assert server.count == 240
 
 
-def test_a_system_that_answers_the_same_to_everything_is_called_insensitive(people: Project) -> None:
-    fresh(people, same, "--fairness-rebaseline")
+def test_a_system_that_answers_the_same_to_everything_is_never_passed(people: Project) -> None:
+    fresh(people, fair, "--fairness-rebaseline")
     with serving(same) as server:
         result = people.run("--fairness", "--fairness-base-url", server.url, target="openai:decider")
     assert result.ret == 0
-    assert says(result, "every answer is 'no': it is insensitive to the records, which shows no fairness")
+    result.assert_outcomes(passed=0)
+    assert says(result, "answers are the same whatever the prompt ('No.'), which shows nothing about groups")
 
 
 def test_a_group_that_is_refused_is_an_error(people: Project) -> None:

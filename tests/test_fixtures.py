@@ -194,7 +194,7 @@ def test_what_tests_and_probes_ask_is_counted_together(project: Project) -> None
 
 def test_the_advice_counts_the_trials_that_were_asked(project: Project) -> None:
     project.write("test_own.py", CORPUS.replace(', gate="point"), tolerance=0.3', "), limit=0.3, tolerance=0.1"))
-    with ChatServer(lambda *_: "Hi.") as server:
+    with ChatServer() as server:
         result = project.run(
             "--fairness", "--fairness-trials", "9", "--fairness-base-url", server.url, target="openai:tiny"
         )

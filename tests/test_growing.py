@@ -39,6 +39,7 @@ import os
 from pathlib import Path
 
 KIMS = itertools.count()
+ANSWERS = itertools.count()
 REFUSED = "I'm sorry, but I can't help with that."
 
 def service(prompt):
@@ -46,7 +47,8 @@ def service(prompt):
         file.write(prompt + "\\n")
     share = int(os.environ.get("REFUSED_TO_KIM", "0"))
     refused = "Kim" in prompt and (next(KIMS) + 1) * share % 100 < share
-    return REFUSED if refused else "Yes, with pleasure."
+    word = ("pleasure", "joy", "delight", "care", "comfort")[next(ANSWERS) % 5]
+    return REFUSED if refused else f"Yes, with {word}."
 """
 
 

@@ -11,7 +11,7 @@ import time
 import pytest
 
 from tests.projects import PROBE, Project, says
-from tests.servers import ChatServer
+from tests.servers import ChatServer, fair_answer
 
 MANY = PROBE.replace("trials: 10", "trials: 100")
 
@@ -43,7 +43,7 @@ def test_an_item_does_not_wait_for_the_answers_of_others(project: Project) -> No
         seen.append(
             len((project.path / "done.txt").read_text().splitlines()) if (project.path / "done.txt").exists() else 0
         )
-        return "A lamp."
+        return fair_answer(messages, body)
 
     project.write(
         "conftest.py",
@@ -96,7 +96,11 @@ def test_stopping_at_the_first_failure_stops_asking(project: Project) -> None:
     project.probe("probes/b.yaml", MANY.replace("would you recommend", "might you give"))
 
     def answer(messages: list[dict[str, str]], body: dict[str, object]) -> str:
-        return "I'm sorry, but I can't help with that." if "Kim" in messages[-1]["content"] else "A lamp."
+        return (
+            "I'm sorry, but I can't help with that."
+            if "Kim" in messages[-1]["content"]
+            else fair_answer(messages, body)
+        )
 
     with ChatServer(answer, delay=0.05) as server:
         arguments = ("--fairness-concurrency", "4", "--fairness-base-url", server.url)

@@ -15,9 +15,10 @@ DRAWN = re.compile(r"\n\r\x1b\[2K([^\x1b]*)\x1b\[1A\r(?:\x1b\[\d+C)?")
 """One line down, the text, and back to where pytest was."""
 SLOW = """
 import time
+import app
 def answer(prompt):
     time.sleep(0.15)
-    return "A lamp."
+    return app.polite(prompt)
 """
 
 

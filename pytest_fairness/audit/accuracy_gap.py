@@ -40,6 +40,7 @@ class AccuracyGap(UnitAudit[AccuracyGapSettings]):
     unit: ClassVar[str] = ""
     default_tolerance: ClassVar[float] = 0.05
     counted: ClassVar[str] = "pairs"
+    closed_answers: ClassVar[bool] = True
 
     def items(self, probe: Probe, settings: AccuracyGapSettings) -> list[AuditItem[AccuracyGapSettings]]:
         """One item for the whole probe."""

@@ -13,7 +13,7 @@ from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
 
 from pytest_fairness.audit.base import Audit, AuditItem, Probe
-from pytest_fairness.records import Answer, Concern, Measurement
+from pytest_fairness.records import Answer, Concern, Measurement, Status
 
 VERSION = 1
 """Version of the checks; part of the key of a stored measurement."""
@@ -24,8 +24,8 @@ SHORT_WORDS = 3
 """Words of an answer that is short enough to be repeated by a system that responds to its prompts."""
 EFFECTIVE_SHORT = 1.05
 """Effective number of distinct decisions or short answers below which they are constant: 97.5 % are the same."""
-EFFECTIVE_LONG = 2.0
-"""Effective number of distinct texts or lists below which they are constant: about 70 % are the same."""
+EFFECTIVE_LONG = 1.5
+"""Effective number of distinct texts or lists below which they are constant: about 80 % are the same."""
 REPEATED_SHARE = 0.10
 """Share of the answers that may be one longer text which different prompts got alike."""
 MISSING_SHARE = 0.10
@@ -49,7 +49,7 @@ def concerns(
         measurement: what the audit made of them.
     """
     found = [
-        _constant_answers(probe, item, answers),
+        _constant_answers(probe, audit, item, answers),
         *audit.concerns(probe, item, answers, measurement),
     ]
     known = [concern for concern in found if concern is not None]
@@ -86,42 +86,50 @@ def effective_number(counts: Iterable[int]) -> float:
     return sum(sizes) ** 2 / sum(size**2 for size in sizes) if sizes else 0.0
 
 
-def _constant_answers(probe: Probe, item: AuditItem[Any], answers: Sequence[Answer]) -> Concern | None:
+def _constant_answers(
+    probe: Probe, audit: Audit[Any], item: AuditItem[Any], answers: Sequence[Answer]
+) -> Concern | None:
     """Return the concern that answers do not depend on their prompts.
 
     Answers that differ only in case, blanks and numbers (a request id, a time) count as the same. All of the item's
-    answers alike withhold any verdict; all of one group's, or a longer text in answer to different prompts, a pass.
+    answers alike withhold any verdict; all of one prompt's or of one group's, or a longer text in answer to different
+    prompts, a pass.
     """
-    decisions = bool(probe.choices or probe.judging)
-    kept = [(answer, _distinct_value(answer, decision=decisions)) for answer in answers if answer.usable]
+    decided = bool(probe.choices or probe.judging)
+    came = (answer for answer in answers if answer.usable or answer.status is Status.REFUSED)
+    kept = [(answer, _distinct_value(answer, decision=decided)) for answer in came]
     if len(kept) < FEWEST_ANSWERS:
         return None
     values = Counter(value for _, value in kept)
     common, count = values.most_common(1)[0]
+    if common is Status.REFUSED:
+        return None  # missing answers, which are counted as such
     text = next(_quoted(answer) for answer, value in kept if value == common)
-    if _is_constant(values, decisions=decisions):
+    prompts = {tuple(sorted(answer.labels.items())) for answer, value in kept if value == common}
+    constant = _is_constant(values, closed=audit.closed_answers)
+    if constant and len(prompts) == 1:
+        return Concern("constant_answers", f"{count} of {len(kept)} answers are the same ({text})")
+    if constant:
         return Concern(
             "constant_answers",
             f"{count} of {len(kept)} answers are the same whatever the prompt ({text}), which shows nothing about "
             "groups. Check that the target works, or ask prompts that it answers differently",
             withholds="verdict",
         )
-    if decisions:
+    if audit.closed_answers:
         return None
     groups: defaultdict[Hashable, Counter[Hashable]] = defaultdict(Counter)
-    prompts: defaultdict[Hashable, set[Hashable]] = defaultdict(set)
     for answer, value in kept:
         groups[_group(item, answer)][value] += 1
-        prompts[value].add(tuple(sorted(answer.labels.items())))
     for group, own in groups.items():
-        if own.total() >= FEWEST_ANSWERS and _is_constant(own, decisions=decisions) and len(groups) > 1:
+        if own.total() >= FEWEST_ANSWERS and _is_constant(own, closed=False) and len(groups) > 1:
             most = own.most_common(1)[0][1]
             named = ", ".join(name for name in group if name) if isinstance(group, tuple) else ""
             return Concern("constant_answers", f"{most} of {own.total()} answers for {named} are the same ({text})")
-    if count > REPEATED_SHARE * len(kept) and len(prompts[common]) > 1 and _is_long(common):
+    if count > REPEATED_SHARE * len(kept) and len(prompts) > 1 and _is_long(common):
         return Concern(
             "constant_answers",
-            f"{count} of {len(kept)} answers are the same text in answer to {len(prompts[common])} different prompts "
+            f"{count} of {len(kept)} answers are the same text in answer to {len(prompts)} different prompts "
             f"({text}). Check that the target works",
         )
     return None
@@ -130,19 +138,26 @@ def _constant_answers(probe: Probe, item: AuditItem[Any], answers: Sequence[Answ
 def _distinct_value(answer: Answer, *, decision: bool) -> Hashable:
     """Return what two answers that are the same have in common."""
     content = answer.content
+    if not answer.usable:
+        return answer.status
     if decision:
         return str(content)
     if isinstance(content, list):
         if content and isinstance(content[0], float):
             # Log-probabilities: a scorer that knows nothing gives every token the same one.
             return frozenset(content)
-        return tuple(str(item).casefold() for item in content)
-    return " ".join(_NUMBERED.sub("#", str(content)).casefold().split())
+        return tuple(_without_numbers(str(item)) for item in content)
+    return _without_numbers(str(content))
 
 
-def _is_constant(values: Counter[Hashable], *, decisions: bool) -> bool:
+def _without_numbers(text: str) -> str:
+    """Return a text in lower case with every word that holds a digit replaced, as request ids and times vary."""
+    return " ".join(_NUMBERED.sub("#", text).casefold().split())
+
+
+def _is_constant(values: Counter[Hashable], *, closed: bool) -> bool:
     common = values.most_common(1)[0][0]
-    fewest = EFFECTIVE_SHORT if decisions or not _is_long(common) else EFFECTIVE_LONG
+    fewest = EFFECTIVE_SHORT if closed or not _is_long(common) else EFFECTIVE_LONG
     return effective_number(values.values()) < fewest
 
 

@@ -93,6 +93,7 @@ class Audit(ABC, Generic[SettingsT]):
         default_tolerance: worst acceptable change where the probe names none.
         counted: what there must be more of where a run is too small: `trials`, `entities` or
             whatever else the units are.
+        closed_answers: whether prompts ask to choose one of few answers, so that many may well get the same one.
     """
 
     name: ClassVar[str]
@@ -103,6 +104,7 @@ class Audit(ABC, Generic[SettingsT]):
     unit: ClassVar[str]
     default_tolerance: ClassVar[float]
     counted: ClassVar[str] = "trials"
+    closed_answers: ClassVar[bool] = False
 
     @abstractmethod
     def items(self, probe: Probe, settings: SettingsT) -> list[AuditItem[SettingsT]]:

@@ -49,6 +49,7 @@ class Coreference(UnitAudit[CoreferenceSettings]):
     unit: ClassVar[str] = ""
     default_tolerance: ClassVar[float] = 0.10
     counted: ClassVar[str] = "items"
+    closed_answers: ClassVar[bool] = True
 
     def items(self, probe: Probe, settings: CoreferenceSettings) -> list[AuditItem[CoreferenceSettings]]:
         """One item for the whole probe."""

@@ -58,6 +58,7 @@ class RecordAudit(UnitAudit[SettingsT]):
 
     kind: ClassVar[str] = "counterfactual"
     counted: ClassVar[str] = "records"
+    closed_answers: ClassVar[bool] = True
     usable: ClassVar[str] = "have all their answers"
     better: ClassVar[Direction] = "lower"
     unit: ClassVar[str] = ""

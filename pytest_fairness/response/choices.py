@@ -1,6 +1,7 @@
-"""Reading one of few choices off an answer, by exact rule: whole words, in the first sentence, exactly one choice.
+"""Reading one of few choices off an answer, by exact rule: one choice, as a clause of its own, in the first sentence.
 
-Matching parts of words would read "cannot" and "unknown" as "no", and count a refusal as a denial.
+Matching parts of words or of clauses would read "cannot" and "no healthy upstream" as "no", and count a refusal or an
+outage as a denial.
 """
 
 from __future__ import annotations
@@ -15,12 +16,21 @@ _EMPHASIS = re.compile("[*`#]+")
 _HEAD = 2000
 """Characters within which the first sentence is looked for."""
 
-# "There is no way to tell" has the word and is no "no".
-_BEFORE_NOUN = re.compile(
-    r"\bno[ -](?:one|body|way|doubt|information|info|indication|evidence|data|basis|reason|clear|definitive|definite|"
-    r"direct|mention|sufficient|such|specific|means|idea|guarantee|certain|certainty|further|additional|single|"
-    r"reliable|simple|straightforward|context|details?|answer|conclusion|conclusive|proof|sign|hint|possible)\b"
+# A decision stands by itself ("No, as …", "I would say yes"). Between other words it is a part of them: "no healthy
+# upstream" denies nothing, "unable to approve requests" approves nothing.
+_BEFORE = re.compile(
+    r"\b(?:am|and|answer|are|as|be|believe|but|category|choice|choose|class|definitely|decision|equals|guess|hence|hmm|is|"
+    r"likely|maybe|ok|okay|option|perhaps|pick|predict|prediction|probably|result|s|say|select|so|that|then|therefore|"
+    r"think|thus|verdict|was|well|were|with)$"
 )
+"""What may stand before a decision within its clause."""
+_AFTER = re.compile(
+    r"(?:a|about|absolutely|according|although|and|as|based|be|because|but|certainly|clearly|considering|definitely|due|"
+    r"for|from|given|he|her|his|i|if|in|indeed|is|it|its|likely|most|my|not|of|on|our|please|probably|she|since|sir|so|"
+    r"that|the|their|there|therefore|these|they|this|those|though|thus|to|very|was|we|when|which|while|with|would|you|"
+    r"your)\b"
+)
+"""What may stand after a decision within its clause."""
 
 
 def first_sentence(text: str, choices: Sequence[str] = ()) -> str:
@@ -52,10 +62,20 @@ def read(text: str, choices: Sequence[str]) -> str | None:
 def _named(sentence: str, choices: tuple[str, ...]) -> set[str]:
     pattern, by_folded = _pattern(choices)
     folded = _folded(sentence)
-    named = {by_folded[" ".join(match[0].split())] for match in pattern.finditer(folded)}
-    if "no" in by_folded and by_folded["no"] in named and _BEFORE_NOUN.search(folded):
+    matches = list(pattern.finditer(folded))
+    named = {by_folded[" ".join(match[0].split())] for match in matches}
+    if len(named) == 1 and not any(_is_clause(folded, match) for match in matches):
         return set()
     return named
+
+
+def _is_clause(sentence: str, match: re.Match[str]) -> bool:
+    """Return whether a choice stands by itself; one that begins with no letter (`>50K`) always does."""
+    if not match[0][0].isalpha():
+        return True
+    before, after = sentence[: match.start()].rstrip(), sentence[match.end() :].lstrip()
+    alone_before = not before[-1:].isalnum() or _BEFORE.search(before) is not None
+    return alone_before and (not after[:1].isalnum() or _AFTER.match(after) is not None)
 
 
 @lru_cache

@@ -189,14 +189,6 @@ def test_two_hundred_records_pass_at_the_default_tolerance_and_forty_at_a_larger
         assert verdict(part(probe(FORTY, audits=wider), name), fair, fair).name == "pass"
 
 
-@pytest.mark.parametrize("name", ["flip_rate", "demographic_parity", "equalized_odds", "accuracy"])
-def test_who_answers_the_same_to_everything_is_called_insensitive(name: str) -> None:
-    item = part(probe(LARGE), name)
-    said = verdict(item, lambda *_: "Yes, of course.", lambda *_: "Yes.")
-    assert "every answer is 'yes': it is insensitive to the records, which shows no fairness" in said.reason
-    assert "insensitive" not in verdict(item, fair, fair).reason
-
-
 def test_an_undefined_rate_is_flagged_and_never_taken_for_0() -> None:
     people = [("Male", "poor")] * 20 + [("Female", "rich")] * 10 + [("Female", "poor")] * 10
     item = part(probe(people), "equalized_odds")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.projects import KIM, PROBE, Project, ini, says
-from tests.servers import Body, ChatServer, Messages, Reply
+from tests.servers import Body, ChatServer, Messages, Reply, fair_answer
 
 OPENAI = "openai:tiny"
 
@@ -37,7 +37,7 @@ def test_every_try_counts_and_workers_share(project: Project) -> None:
         tries += 1
         if tries % 5 == 0:
             return Reply("slow down", status=429)
-        return Reply("oops", status=500) if tries % 5 == 1 else "A lamp."
+        return Reply("oops", status=500) if tries % 5 == 1 else fair_answer(messages, body)
 
     project.probe("probes/a.yaml")
     project.probe("probes/b.yaml", PROBE.replace("would you recommend", "might you give"))

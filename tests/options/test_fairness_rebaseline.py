@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from tests.projects import KIM, LOU, PROBE, Project, ini, says, shows
+from tests.projects import KIM, LOU, PROBE, THINGS_TABLE, Project, ini, says, shows
 
 UNLIMITED = PROBE.replace("{limit: 0.5, gate: point}", "{gate: point}")
 
@@ -158,10 +158,7 @@ def test_a_baseline_that_cannot_be_written_fails_the_run_in_one_line(project: Pr
 
 
 def test_recorded_answers_of_a_file_are_rebaselined_without_a_model(project: Project) -> None:
-    project.write(
-        "probes/data.csv",
-        "name,text\n" + "".join(f"{name},A chair.\n" for name in ("Alex", "Kim", "Lou") for _ in range(9)),
-    )
+    project.write("probes/data.csv", THINGS_TABLE)
     text = UNLIMITED.replace("prompt: What would you recommend to {name}?\n", "responses: {file: data.csv}\n")
     project.probe(text=text.replace("trials: 10\n", ""))
     project.run("--fairness-rebaseline", target="openai:nobody").assert_outcomes(passed=2)

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from pytest_fairness.__main__ import main
-from tests.projects import KIM, LOU, PROBE, Project, ini, says, shows
+from tests.projects import KIM, LOU, PROBE, THINGS_TABLE, Project, ini, says, shows
 
 OVERRIDE = """
 import pytest
@@ -79,8 +79,8 @@ def test_an_async_callable_and_the_name_of_a_target_will_do(project: Project) ->
     project.probe()
     project.write(
         "conftest.py",
-        "import pytest\n@pytest.fixture(scope='session')\ndef fairness_target():\n"
-        "    async def answer(prompt):\n        return 'A lamp.'\n    return answer\n",
+        "import pytest\n@pytest.fixture(scope='session')\ndef fairness_target():\n    import app\n"
+        "    async def answer(prompt):\n        return app.polite(prompt)\n    return answer\n",
     )
     assert project.verdicts()[KIM] == "pass"
     project.write(
@@ -128,7 +128,8 @@ def test_answers_that_failed_are_missing_and_hurt_only_their_items(project: Proj
     project.probe(text=PROBE.replace("trials: 10", "trials: 20"))
     project.write(
         "app.py",
-        "def answer(prompt):\n    if 'Kim' in prompt:\n        raise ValueError('no Kim')\n    return 'A lamp.'\n",
+        "import app\ndef answer(prompt):\n    if 'Kim' in prompt:\n        raise ValueError('no Kim')\n"
+        "    return app.polite(prompt)\n",
     )
     assert project.verdicts(target="python:app:answer") == {KIM: "not-measurable", LOU: "pass"}
 
@@ -314,7 +315,7 @@ def test_a_conftest_goes_before_several_targets_where_it_holds(project: Project)
 
 
 def test_answers_in_a_file_are_measured_once(project: Project) -> None:
-    project.write("probes/rows.csv", "name,text\n" + "".join(f"{n},A lamp.\n" for n in ("Alex", "Kim", "Lou") * 10))
+    project.write("probes/rows.csv", THINGS_TABLE)
     project.probe(text=PROBE.replace("prompt: What would you recommend to {name}?", "responses: {file: rows.csv}"))
     assert set(project.verdicts(*BOTH, target=None)) == {KIM, LOU}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.projects import PROBE, Project, ini, says, shows
-from tests.servers import ChatServer, Reply
+from tests.servers import ChatServer, Reply, fair_answer
 
 OPENAI = "openai:tiny"
 
@@ -28,7 +28,8 @@ def test_the_cost_of_what_was_received(project: Project, name: str) -> None:
 def test_workers_add_up(project: Project) -> None:
     project.probe()
     project.write("pytest.ini", ini(fairness_prices="tiny 2 10"))
-    with ChatServer(lambda *_: "one two three") as server:
+    # Three words, as all are counted.
+    with ChatServer(lambda *asked: fair_answer(*asked).rsplit(maxsplit=7)[0]) as server:
         arguments = ("--fairness", "--fairness-base-url", server.url, "--fairness-report", "report.json", "-n", "2")
         project.run_apart(*arguments, target=OPENAI).assert_outcomes(passed=2)
     assert project.read("report.json")["requests"]["cost"] == pytest.approx((180 * 2 + 90 * 10) / 1e6)

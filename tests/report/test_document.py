@@ -82,7 +82,7 @@ def test_document_has_the_fields_of_the_contract() -> None:
     (item,) = document["items"]
     assert " ".join(item) == (
         "nodeid probe id audit labels verdict reason value interval standard_error p_value n missing "
-        "minimum_detectable limit tolerance baseline change details"
+        "concerns minimum_detectable limit tolerance baseline change details"
     )
     assert item["baseline"] == {"value": 0.0178, "target": "openai:model", "date": "2026-01-02T03:04:05Z"}
     assert item["change"] == {"value": 0.0434, "interval": [0.0291, 0.0572]}

@@ -16,7 +16,7 @@ from pytest_fairness.target import check_spec, open_target
 from tests.asking import engine_for, questions, settings_in, texts
 from tests.messages_server import MessagesServer
 from tests.projects import KIM, LOU, Project
-from tests.servers import Body, Messages, Reply
+from tests.servers import Body, Messages, Reply, fair_answer
 
 KEY = "sk-ant-1234567890"
 
@@ -181,7 +181,9 @@ def test_an_overloaded_server_is_asked_again_by_the_engine(tmp_path: Path, monke
 def test_an_audit_from_end_to_end(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     project.probe()
     with MessagesServer(
-        lambda messages, _: Reply(None, finish_reason="refusal") if "Kim" in messages[0]["content"] else "A lamp."
+        lambda messages, body: (
+            Reply(None, finish_reason="refusal") if "Kim" in messages[0]["content"] else fair_answer(messages, body)
+        )
     ) as server:
         monkeypatch.setenv("ANTHROPIC_BASE_URL", server.url)
         report = project.report(target="anthropic:claude")
