@@ -173,7 +173,7 @@ def test_tests_ask_whom_their_conftest_names(project: Project) -> None:
         "import pytest\n@pytest.fixture(scope='session')\ndef fairness_target():\n    return str.upper\n",
     )
     project.write("a/test_a.py", "def test_a(llm_client):\n    assert llm_client.complete('hi')[0].text == 'HI'\n")
-    project.write("b/test_b.py", "def test_b(llm_client):\n    assert 'lamp' in llm_client.complete('hi')[0].text\n")
+    project.write("b/test_b.py", "def test_b(llm_client):\n    assert 'sturdy' in llm_client.complete('hi')[0].text\n")
     project.run("--fairness").assert_outcomes(passed=2)
 
 

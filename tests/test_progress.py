@@ -14,11 +14,12 @@ from tests.projects import PLUGINS, PROBE, Project
 DRAWN = re.compile(r"\n\r\x1b\[2K([^\x1b]*)\x1b\[1A\r(?:\x1b\[\d+C)?")
 """One line down, the text, and back to where pytest was."""
 SLOW = """
+import itertools
 import time
-import app
+COUNT = itertools.count()
 def answer(prompt):
     time.sleep(0.15)
-    return app.polite(prompt)
+    return "A lamp and " + "abcdefghij"[next(COUNT) % 10] * 5
 """
 
 

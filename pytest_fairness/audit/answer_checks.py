@@ -126,7 +126,7 @@ def _constant_answers(
             most = own.most_common(1)[0][1]
             named = ", ".join(name for name in group if name) if isinstance(group, tuple) else ""
             return Concern("constant_answers", f"{most} of {own.total()} answers for {named} are the same ({text})")
-    if count > REPEATED_SHARE * len(kept) and len(prompts) > 1 and _is_long(common):
+    if count > REPEATED_SHARE * len(kept) and len(prompts) > 1 and isinstance(common, str) and _is_long(common):
         return Concern(
             "constant_answers",
             f"{count} of {len(kept)} answers are the same text in answer to {len(prompts)} different prompts "

@@ -127,11 +127,11 @@ def test_an_application_that_raises_is_no_answer_and_its_reason_is_shown(project
 def test_answers_that_failed_are_missing_and_hurt_only_their_items(project: Project) -> None:
     project.probe(text=PROBE.replace("trials: 10", "trials: 20"))
     project.write(
-        "app.py",
+        "moody.py",
         "import app\ndef answer(prompt):\n    if 'Kim' in prompt:\n        raise ValueError('no Kim')\n"
         "    return app.polite(prompt)\n",
     )
-    assert project.verdicts(target="python:app:answer") == {KIM: "not-measurable", LOU: "pass"}
+    assert project.verdicts(target="python:moody:answer") == {KIM: "not-measurable", LOU: "pass"}
 
 
 # Several targets
@@ -331,7 +331,7 @@ def test_gifts(corpus_generator, fairness_check):
 
 @pytest.mark.fairness
 def test_client(llm_client):
-    assert "lamp" in llm_client.complete("Hello Alex")[0].text
+    assert "sturdy" in llm_client.complete("Hello Alex")[0].text
 
 def test_other():
     pass

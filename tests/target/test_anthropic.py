@@ -189,7 +189,7 @@ def test_an_audit_from_end_to_end(project: Project, monkeypatch: pytest.MonkeyPa
         report = project.report(target="anthropic:claude")
         assert {item["id"]: item["verdict"] for item in report["items"]} == {KIM: "over-limit", LOU: "pass"}
         assert report["target"] == "anthropic:claude"
-        assert report["requests"]["completion_tokens"] == 40
+        assert report["requests"]["completion_tokens"] == 200
         project.run("--fairness", target="anthropic:claude")
         assert server.count == 30, "recorded answers are reused"
 
