@@ -13,6 +13,7 @@ from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
 
 from pytest_fairness.audit.base import Audit, AuditItem, Probe
+from pytest_fairness.errors import short_message
 from pytest_fairness.records import Answer, Concern, Measurement
 
 VERSION = 1
@@ -30,6 +31,8 @@ REPEATED_SHARE = 0.10
 """Share of the answers that may be one longer text which different prompts got alike."""
 MISSING_SHARE = 0.10
 """Share of the answers that may be missing in every group where missing answers are what the audit measures."""
+TRUNCATED_SHARE = 0.10
+"""Share of the usable answers that may be cut off at `max_tokens`."""
 QUOTED = 60
 """Characters of an answer that a message quotes."""
 
@@ -50,6 +53,8 @@ def concerns(
     """
     found = [
         _constant_answers(probe, item, answers),
+        _truncated_answers(probe, answers),
+        failed_requests(answers),
         *audit.concerns(probe, item, answers, measurement),
     ]
     known = [concern for concern in found if concern is not None]
@@ -78,6 +83,46 @@ def missing_in_every_group(measurement: Measurement) -> list[Concern]:
             "difference between groups shows nothing. Check that the target works",
         )
     ]
+
+
+def failed_requests(answers: Sequence[Answer]) -> Concern | None:
+    """Return the note that requests failed, with their number and the most common error; `None` where none did."""
+    errors = Counter(short_message(answer.error) for answer in answers if answer.error is not None)
+    if not errors:
+        return None
+    text, count = min(errors.items(), key=lambda pair: (-pair[1], pair[0]))
+    total = errors.total()
+    several = "" if len(errors) == 1 else f" ({count} times, and {len(errors) - 1} other errors)"
+    return Concern(
+        "failed_requests", f"{total} of {len(answers)} requests failed: {text}{several}", withholds="nothing"
+    )
+
+
+def truncated(probe: Probe, answers: Iterable[Answer]) -> dict[str, int]:
+    """Return how many usable answers were cut off at `max_tokens`, `answers`, and of how many, `of`.
+
+    An answer that is nothing but one of the allowed choices is complete however it ended.
+    """
+    usable = [answer for answer in answers if answer.usable]
+    cut = [answer for answer in usable if answer.truncated]
+    if probe.choices or probe.judging:
+        cut = [answer for answer in cut if _letters(answer.text) != _letters(answer.content)]
+    return {"answers": len(cut), "of": len(usable)}
+
+
+def _truncated_answers(probe: Probe, answers: Sequence[Answer]) -> Concern | None:
+    """Return the concern that many answers were cut off, so that what was measured is the length of their beginning."""
+    count, total = truncated(probe, answers).values()
+    if count <= TRUNCATED_SHARE * total:
+        return None
+    return Concern(
+        "truncated_answers",
+        f"{count} of {total} answers ({count / total:.0%}) were cut off at the limit of tokens. Raise `max_tokens`",
+    )
+
+
+def _letters(text: object) -> str:
+    return "".join(filter(str.isalnum, str(text).casefold()))
 
 
 def effective_number(counts: Iterable[int]) -> float:

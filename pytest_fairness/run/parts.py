@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -18,7 +19,7 @@ from pytest_fairness.baseline.answers import Row
 from pytest_fairness.errors import FairnessError, ModelError, RequestFailed
 from pytest_fairness.probe import stages as growth
 from pytest_fairness.probe.stages import Stage
-from pytest_fairness.records import Answer, Comparison, Judged, Measurement, Prompt, Request, Response
+from pytest_fairness.records import Answer, Comparison, Json, Judged, Measurement, Prompt, Request, Response
 from pytest_fairness.response import classifier, judging, reading
 from pytest_fairness.response.classifier import Classifier
 from pytest_fairness.stats import sequential
@@ -237,7 +238,9 @@ def read_all(prompts: Sequence[Prompt], responses: Sequence[Response | FairnessE
         if isinstance(response, FairnessError) and not isinstance(response, RequestFailed):
             raise response
     return [
-        reading.answer(prompt, None if isinstance(response, FairnessError) else response)
+        replace(reading.answer(prompt, None), error=str(response))
+        if isinstance(response, FairnessError)
+        else reading.answer(prompt, response)
         for prompt, response in zip(prompts, responses, strict=True)
     ]
 
@@ -251,10 +254,16 @@ def key_of(what: str, part: ProbeItem, *answers: Sequence[Answer]) -> str:
         [item.id, item.level, item.whole_level, item.seed],
         item.settings.model_dump(mode="json", exclude={"skip", "xfail"}),
         probe,
-        [[digest(run), sum(answer.truncated for answer in run)] for run in answers],
+        [[digest(run), _how_they_ended(run)] for run in answers],
         *([part.classifier.identity] if part.classifier else []),
     ]
     return sha256(json.dumps(made_of, sort_keys=True).encode()).hexdigest()
+
+
+def _how_they_ended(answers: Sequence[Answer]) -> list[Json]:
+    """Return what the checks of answers need besides the texts: how many were cut off, and why requests failed."""
+    errors = Counter(answer.error for answer in answers if answer.error is not None)
+    return [sum(answer.truncated for answer in answers), sorted(errors.items())]
 
 
 def digest(answers: Iterable[Answer]) -> str:

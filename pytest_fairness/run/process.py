@@ -209,7 +209,15 @@ class Run(Closing):
         if kept is not None:
             return Measured(part, target, answers, Measurement.from_json(kept))
         readable = self._scored(part, answers)
-        measurement = part.audit.measure(part.probe, part.item, readable)
+        try:
+            measurement = part.audit.measure(part.probe, part.item, readable)
+        except NotMeasurable as error:
+            failed = answer_checks.failed_requests(answers)
+            if failed is not None:
+                error.args = (f"{error} {failed.message}.",)
+            raise
+        if (cut := answer_checks.truncated(part.probe, answers))["answers"]:
+            measurement = replace(measurement, details={**measurement.details, "truncated": cut})
         if (moved := floors.paraphrases(part, readable)) is not None:
             measurement = replace(measurement, details={**measurement.details, "paraphrases": moved})
         concerns = answer_checks.concerns(part.probe, part.audit, part.item, answers, measurement)
