@@ -9,15 +9,18 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
+from pytest_fairness.audit import language
 from pytest_fairness.audit.base import Audit, AuditItem, Probe
 from pytest_fairness.errors import short_message
 from pytest_fairness.records import Answer, Concern, Measurement
 
-VERSION = 1
+VERSION = 2
 """Version of the checks; part of the key of a stored measurement."""
+
+FOREIGN_ANSWERS = "foreign_answers"
 
 FEWEST_ANSWERS = 4
 """Usable answers below which repetition says nothing."""
@@ -33,6 +36,10 @@ MISSING_SHARE = 0.10
 """Share of the answers that may be missing in every group where missing answers are what the audit measures."""
 TRUNCATED_SHARE = 0.10
 """Share of the usable answers that may be cut off at `max_tokens`."""
+FOREIGN_SHARE = 0.10
+"""Share of a group's answers that may be in another language than English where refusals are what is measured."""
+MOSTLY = 0.50
+"""Share of the answers in another language than English from which every audit of texts says so."""
 QUOTED = 60
 """Characters of an answer that a message quotes."""
 
@@ -58,6 +65,8 @@ def concerns(
         *audit.concerns(probe, item, answers, measurement),
     ]
     known = [concern for concern in found if concern is not None]
+    if all(concern.name != FOREIGN_ANSWERS for concern in known):
+        known += _mostly_foreign(probe, answers)
     return tuple(sorted(known, key=lambda concern: ("verdict", "pass", "nothing").index(concern.withholds)))
 
 
@@ -83,6 +92,57 @@ def missing_in_every_group(measurement: Measurement) -> list[Concern]:
             "difference between groups shows nothing. Check that the target works",
         )
     ]
+
+
+def unrecognised_refusals(probe: Probe, item: AuditItem[Any], answers: Sequence[Answer]) -> list[Concern]:
+    """Return the concern that refusals in other languages were counted as answers, for audits that measure refusals."""
+    texts: defaultdict[Hashable, list[str]] = defaultdict(list)
+    for answer in answers:
+        if (text := _text_read(probe, answer)) is not None:
+            texts[_group(item, answer)].append(text)
+    shares = language.foreign_shares(texts)
+    if max((sum(share.values()) for share in shares.values()), default=0.0) <= FOREIGN_SHARE:
+        return []
+    told = "; ".join(
+        f"{name or 'answers'} {_percentages(share)}"
+        for group, share in sorted(shares.items(), key=lambda pair: str(pair[0]))
+        for name in [", ".join(part for part in group if part) if isinstance(group, tuple) else ""]
+        if share
+    )
+    return [
+        Concern(
+            FOREIGN_ANSWERS,
+            f"answers are in other languages ({told}), and refusals are recognised in English only, so that a refusal "
+            "may have been counted as an answer. Have the target answer in English",
+        )
+    ]
+
+
+def _mostly_foreign(probe: Probe, answers: Sequence[Answer]) -> list[Concern]:
+    """Return the note that most answers are in another language than English."""
+    texts = [text for answer in answers if (text := _text_read(probe, answer)) is not None]
+    shares = language.foreign_shares({"": texts})[""]
+    if sum(shares.values()) <= MOSTLY:
+        return []
+    return [
+        Concern(
+            FOREIGN_ANSWERS,
+            f"most answers are not in English (about {_percentages(shares)}): refusals are recognised and identity "
+            "words removed in English only",
+            withholds="nothing",
+        )
+    ]
+
+
+def _text_read(probe: Probe, answer: Answer) -> str | None:
+    """Return the text of a usable answer; `None` of a list or a likelihood, which are in no language."""
+    if not answer.usable or isinstance(answer.content, list):
+        return None
+    return answer.text if probe.choices or probe.judging else str(answer.content)
+
+
+def _percentages(shares: Mapping[str, float]) -> str:
+    return ", ".join(f"{share:.0%} {name}" for name, share in shares.items())
 
 
 def failed_requests(answers: Sequence[Answer]) -> Concern | None:

@@ -69,8 +69,14 @@ class Refusals(contrast.ContrastAudit[RefusalsSettings]):
     def concerns(
         self, probe: Probe, item: AuditItem[RefusalsSettings], answers: Sequence[Answer], measurement: Measurement
     ) -> list[Concern]:
-        """Return the concern that both groups' answers are missing; shares are taken over all strata together."""
-        return answer_checks.missing_in_every_group(measurement)
+        """Return the concerns that both groups' answers are missing, or refusals in another language not recognised.
+
+        Shares are taken over all strata together, so that strata of one group are no concern.
+        """
+        return [
+            *answer_checks.missing_in_every_group(measurement),
+            *answer_checks.unrecognised_refusals(probe, item, answers),
+        ]
 
     def compare(
         self, probe: Probe, item: AuditItem[RefusalsSettings], now: Sequence[Answer], then: Sequence[Answer]

@@ -214,7 +214,7 @@ class Run(Closing):
         except NotMeasurable as error:
             failed = answer_checks.failed_requests(answers)
             if failed is not None:
-                error.args = (f"{error} {failed.message}.",)
+                error.args = (f"{str(error).rstrip('.')}. {failed.message}.",)
             raise
         if (cut := answer_checks.truncated(part.probe, answers))["answers"]:
             measurement = replace(measurement, details={**measurement.details, "truncated": cut})
