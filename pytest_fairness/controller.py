@@ -194,9 +194,9 @@ class Controller:
         if rebaselined:
             # Items that stand on the same answers hand them over once.
             rows = [
-                Row(labels, trial, text, judged)
+                Row(labels, trial, text, judged, refused)
                 for digest in sorted({record["answers"] for record in rebaselined.values()})
-                for labels, trial, text, judged in self._run.store.get_answer_set(digest)
+                for labels, trial, text, judged, refused in self._run.store.get_answer_set(digest)
             ]
             files.update(
                 folder,

@@ -61,7 +61,9 @@ def _shares(texts: list[str]) -> dict[str, float]:
     for text, count in repeated.items():
         if (language := language_of(text)) is not None:
             found[language] += count
-    return {language: count / len(texts) for language, count in sorted(found.items(), key=lambda pair: (-pair[1], pair))}
+    return {
+        language: count / len(texts) for language, count in sorted(found.items(), key=lambda pair: (-pair[1], pair))
+    }
 
 
 def _place(text: str) -> tuple[int, str]:

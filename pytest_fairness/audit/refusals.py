@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from pytest_fairness.audit import answer_checks, contrast
-from pytest_fairness.audit.base import AuditItem, Direction, Probe
+from pytest_fairness.audit.base import AuditItem, Direction, Probe, Range
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.probe.settings import AuditSettings
 from pytest_fairness.records import Answer, Comparison, Concern, Measurement, Status
@@ -30,6 +30,7 @@ class Refusals(contrast.ContrastAudit[RefusalsSettings]):
     better: ClassVar[Direction] = "zero"
     unit: ClassVar[str] = ""
     default_tolerance: ClassVar[float] = 0.10
+    value_range: ClassVar[Range] = (-1, 1)
 
     def measure(self, probe: Probe, item: AuditItem[RefusalsSettings], answers: Sequence[Answer]) -> Measurement:
         """Newcombe's interval and Fisher's exact test; see `Audit.measure`."""

@@ -36,11 +36,13 @@ class Earlier:
         value: as it was recorded.
         stale_parts: what it was made from that is different now (`prompt`, `axis race`); empty if it still holds.
         answers: how many usable answers it was measured from; `None` where that is not known.
+        note: what the reason says of the baseline besides.
     """
 
     value: float
     stale_parts: Sequence[str] = ()
     answers: int | None = None
+    note: str | None = None
 
 
 def decide(
@@ -75,6 +77,8 @@ def decide(
         for concern in measurement.concerns
         if concern.withholds == "nothing"
     )
+    if earlier is not None and earlier.note:
+        notes += f" {earlier.note}."
 
     def verdict(name: VerdictName, reason: str) -> Verdict:
         return Verdict(name, f"{reason}{notes}", seen.effect)
@@ -91,7 +95,8 @@ def decide(
         # A command to paste ends the reason.
         return Verdict(
             VerdictName.STALE_BASELINE,
-            f"{what}, but the baseline was made from another {parts}.{notes} Look at the answers, then accept: {accept}",
+            f"{what}, but the baseline was made from another {parts}.{notes} Look at the answers, then accept: "
+            f"{accept}",
             seen.effect,
         )
     if comparison is None and limit is None:

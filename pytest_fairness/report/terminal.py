@@ -266,7 +266,9 @@ def _failures(requests: Mapping[str, Json], width: int) -> list[Line]:
     lines = [
         line
         for failure in found[:SHOWN_MESSAGES]
-        for line in _paragraph(printable(f"{failure['count']:,} requests failed: {failure['message']}"), width, {"red": True})
+        for line in _paragraph(
+            printable(f"{failure['count']:,} requests failed: {failure['message']}"), width, {"red": True}
+        )
     ]
     if len(found) > SHOWN_MESSAGES:
         lines.append(Line(f"  … and {len(found) - SHOWN_MESSAGES} more messages in the other reports"))

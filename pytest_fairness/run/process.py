@@ -18,14 +18,21 @@ from pytest_fairness.audit.base import Probe
 from pytest_fairness.baseline import files
 from pytest_fairness.baseline.answers import Row
 from pytest_fairness.closing import Closing
-from pytest_fairness.errors import AnswersMissing, BaselineStale, FairnessError, NotMeasurable, ProbeError
+from pytest_fairness.errors import (
+    AnswersMissing,
+    BaselineError,
+    BaselineStale,
+    FairnessError,
+    NotMeasurable,
+    ProbeError,
+)
 from pytest_fairness.probe.models import shown
 from pytest_fairness.records import Answer, Comparison, Measurement, Request, Response
 from pytest_fairness.response.claims import RunId
 from pytest_fairness.response.engine import Engine
 from pytest_fairness.response.sender import GRACE
 from pytest_fairness.response.store import Store
-from pytest_fairness.run import floors
+from pytest_fairness.run import floors, stored_values
 from pytest_fairness.run.judging import judged, open_judge
 from pytest_fairness.run.parts import Before, Measured, ProbeItem, digest, key_of, read_all
 from pytest_fairness.run.results import settled
@@ -269,14 +276,40 @@ class Run(Closing):
         stale = files.stale_parts(entry, part.shape)
         if stale:
             return Before(entry, stale)
+        stored_values.require_possible(part, baseline, entry)
         try:
-            then = _answers(part, baseline.answers(entry.generation))
+            rows = baseline.answers(entry.generation)
+            then = _answers(part, rows)
+            entry, note = self._checked(part, baseline, entry, rows)
+            del rows
             # Read again for each item where it is large: between two items, nothing of it need be kept.
             self._kept = baseline if baseline.size <= KEPT_ANSWERS else None
             del baseline
-            return Before(entry, (), self._compare(measured, entry, then), then)
+            return Before(entry, (), self._compare(measured, entry, then), then, note)
         except BaselineStale as error:
             return Before(entry, error.parts)
+
+    def _checked(
+        self, part: ProbeItem, baseline: files.Baseline, entry: files.Entry, rows: Sequence[Row]
+    ) -> tuple[files.Entry, str | None]:
+        """The entry with the value that its own answers give, where they were kept; see `stored_values.checked`."""
+        whole = part.whole
+        answers = _answers(whole, rows)
+        if not answers:
+            return entry, None
+        key = key_of("value", whole, answers)
+        own = self.store.get_measurement(key)
+        if own is None:
+            try:
+                own = float(whole.audit.value(whole.probe, whole.item, self._scored(whole, answers)))
+            except NotMeasurable as error:
+                raise BaselineError(
+                    f"{baseline.answers_path}: the answers of {part.id} cannot be measured: {error} Make a new "
+                    "baseline with --fairness-rebaseline.",
+                    remade=True,
+                ) from error
+            self.store.put_measurement(key, own)
+        return stored_values.checked(whole, baseline, entry, own)
 
     def _baseline(self, part: ProbeItem) -> files.Baseline | None:
         """The item's baseline: the one that was read last, where it is still that."""
@@ -295,6 +328,7 @@ class Run(Closing):
             shape=part.shape,
             date=date,
             run_to_run=floors.run_to_run(part, self._scored(part, measured.answers)),
+            measured_by=part.measured_by,
         )
         return Before(entry, (), self._compare(measured, entry, _answers(part, measured.rows())))
 
