@@ -101,6 +101,13 @@ def test_a_pass_takes_answers_that_were_not_cut_off(varied: Project) -> None:
     assert item["details"]["truncated"] == {"answers": 12, "of": 60}
 
 
+@pytest.mark.parametrize("word", ["length", "MAX_TOKENS", "model_length"])
+def test_servers_words_for_it_are_known(varied: Project, word: str) -> None:
+    with ChatServer(answers_with(every=2, reason=word)) as server:
+        item = only(varied.report("--fairness-base-url", server.url, target="openai:m"))
+    assert item["details"]["truncated"] == {"answers": 30, "of": 60}
+
+
 def test_a_few_truncated_answers_are_counted_and_pass(varied: Project) -> None:
     with ChatServer(answers_with(every=20)) as server:
         item = only(varied.report("--fairness-base-url", server.url, target="openai:m"))
