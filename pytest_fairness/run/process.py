@@ -280,8 +280,12 @@ class Run(Closing):
         try:
             rows = baseline.answers(entry.generation)
             then = _answers(part, rows)
-            entry, note = self._checked(part, baseline, entry, rows)
+            whole = part.whole
+            # There may be room for one copy of the answers only.
+            everything = then if part.stage == whole.stage else _answers(whole, rows)
             del rows
+            entry, note = self._checked(whole, baseline, entry, everything)
+            del everything
             # Read again for each item where it is large: between two items, nothing of it need be kept.
             self._kept = baseline if baseline.size <= KEPT_ANSWERS else None
             del baseline
@@ -290,11 +294,9 @@ class Run(Closing):
             return Before(entry, error.parts)
 
     def _checked(
-        self, part: ProbeItem, baseline: files.Baseline, entry: files.Entry, rows: Sequence[Row]
+        self, whole: ProbeItem, baseline: files.Baseline, entry: files.Entry, answers: Sequence[Answer]
     ) -> tuple[files.Entry, str | None]:
-        """The entry with the value that its own answers give, where they were kept; see `stored_values.checked`."""
-        whole = part.whole
-        answers = _answers(whole, rows)
+        """Return the entry with the value that its own answers give, if there are any; see `stored_values.checked`."""
         if not answers:
             return entry, None
         key = key_of("value", whole, answers)
@@ -304,7 +306,7 @@ class Run(Closing):
                 own = float(whole.audit.value(whole.probe, whole.item, self._scored(whole, answers)))
             except NotMeasurable as error:
                 raise BaselineError(
-                    f"{baseline.answers_path}: the answers of {part.id} cannot be measured: {error} Make a new "
+                    f"{baseline.answers_path}: the answers of {whole.id} cannot be measured: {error} Make a new "
                     "baseline with --fairness-rebaseline.",
                     remade=True,
                 ) from error

@@ -61,7 +61,7 @@ def _measured_alike(part: ProbeItem, entry: files.Entry) -> bool:
     """Return whether the entry was measured by the same version of the audit, at the same level."""
     if entry.measured_by is None:
         return entry.tool_version == __version__
-    return dict(entry.measured_by) == files.rounded(part.measured_by)
+    return bool(dict(entry.measured_by) == files.rounded(part.measured_by))
 
 
 def _bound(least: float, most: float) -> str:
