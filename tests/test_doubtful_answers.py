@@ -207,8 +207,9 @@ def test_a_value_that_its_own_answers_do_not_give_is_an_error(with_baseline: Pro
     assert shows(result, "pytest --fairness-rebaseline")
 
 
-def test_todays_value_counts_where_another_version_measured_it(with_baseline: Project) -> None:
-    edited(with_baseline, value=0.9, measured_by={"version": 1, "level": 0.01})
+@pytest.mark.parametrize("changes", [{"measured_by": {"version": 1, "level": 0.01}}, {"tool_version": "0.0.1"}])
+def test_todays_value_counts_where_another_version_measured_it(with_baseline: Project, changes: dict[str, Any]) -> None:
+    edited(with_baseline, value=0.9, **changes)
     item = only(with_baseline.report(target="python:app:varied"))
     assert (item["verdict"], item["baseline"]["value"]) == ("pass", 0.0)
     assert "The baseline's value was 0.9 when it was made" in item["reason"]

@@ -29,7 +29,7 @@ def require_possible(part: ProbeItem, baseline: files.Baseline, entry: files.Ent
 def checked(
     part: ProbeItem, baseline: files.Baseline, entry: files.Entry, own: float
 ) -> tuple[files.Entry, str | None]:
-    """Return the entry with the value that its answers give today, and a note where another code measured another one.
+    """Return the entry with the value that its answers give today, and a note where another version measured another one.
 
     Args:
         part: the item as its baseline is measured; see `ProbeItem.whole`.
@@ -38,7 +38,7 @@ def checked(
         own: what the audit measures of the entry's answers today.
 
     Raises:
-        BaselineError: the stored value is not what its answers give, and no other version of the audit measured it.
+        BaselineError: the stored value is not what its answers give, and no other version measured it.
     """
     today = replace(entry, value=files.rounded(own))
     allowed = max(1e-6, ALLOWED_ERRORS * (entry.standard_error or 0.0))
@@ -52,16 +52,16 @@ def checked(
             remade=True,
         )
     return today, (
-        f"The baseline's value was {entry.value:g} when it was made, with another version or level of the audit; its "
-        f"answers give {own:.3g} today, which counts"
+        f"The baseline's value was {entry.value:g} when it was made, by another version or at another level; its answers "
+        f"give {own:.3g} today, which counts"
     )
 
 
 def _measured_alike(part: ProbeItem, entry: files.Entry) -> bool:
-    """Return whether the entry was measured by the same version of the audit, at the same level."""
-    if entry.measured_by is None:
-        return entry.tool_version == __version__
-    return bool(dict(entry.measured_by) == files.rounded(part.measured_by))
+    """Return whether the entry was measured by this version of the package and the audit, at the same level."""
+    if entry.tool_version != __version__:
+        return False  # how answers are read may have changed too
+    return entry.measured_by is None or bool(dict(entry.measured_by) == files.rounded(part.measured_by))
 
 
 def _bound(least: float, most: float) -> str:
