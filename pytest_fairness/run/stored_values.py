@@ -52,8 +52,8 @@ def checked(
             remade=True,
         )
     return today, (
-        f"The baseline's value was {entry.value:g} when it was made, by another version or at another level; its answers "
-        f"give {own:.3g} today, which counts"
+        f"The baseline's value was {entry.value:g} when it was made, by another version or at another level; its "
+        f"answers give {own:.3g} today, which counts"
     )
 
 
