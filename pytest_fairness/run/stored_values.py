@@ -29,7 +29,7 @@ def require_possible(part: ProbeItem, baseline: files.Baseline, entry: files.Ent
 def checked(
     part: ProbeItem, baseline: files.Baseline, entry: files.Entry, own: float
 ) -> tuple[files.Entry, str | None]:
-    """Return the entry with the value that its answers give today, and a note where another version measured another one.
+    """Return the entry with the value that its answers give today, and a note where another version measured another.
 
     Args:
         part: the item as its baseline is measured; see `ProbeItem.whole`.
