@@ -26,7 +26,7 @@ from pytest_fairness.report import files as reports
 from pytest_fairness.report.order import target_of
 from pytest_fairness.report.pasting import accepting
 from pytest_fairness.report.text import number, printable
-from pytest_fairness.response.tallies import Tally, together
+from pytest_fairness.response.tallies import Tally, failures, together
 from pytest_fairness.run import Run
 from pytest_fairness.run.history import History
 from pytest_fairness.target import serve_local
@@ -93,6 +93,7 @@ class Controller:
             started=self._run.started,
             seconds=time.time() - self._run.started,
             requests=counts,
+            failures=failures(self._tallies()),
         )
         if not self._settings.replay:
             self._attempt(session, self._keep, self._document)
@@ -168,11 +169,13 @@ class Controller:
 
     def _tallied(self) -> dict[str, float]:
         """What all processes have counted so far."""
-        found: dict[str, Tally] = {}
+        return together(self._tallies())
+
+    def _tallies(self) -> dict[str, Tally]:
         if self._settings.store.exists():
             with suppress(FairnessError):  # a broken store: whoever wanted something of it has said so
-                found = self._run.store.tallies(self._run.id)
-        return together(found)
+                return self._run.store.tallies(self._run.id)
+        return {}
 
     # Baselines
 
@@ -191,9 +194,9 @@ class Controller:
         if rebaselined:
             # Items that stand on the same answers hand them over once.
             rows = [
-                Row(labels, trial, text, judged)
+                Row(labels, trial, text, judged, refused)
                 for digest in sorted({record["answers"] for record in rebaselined.values()})
-                for labels, trial, text, judged in self._run.store.get_answer_set(digest)
+                for labels, trial, text, judged, refused in self._run.store.get_answer_set(digest)
             ]
             files.update(
                 folder,

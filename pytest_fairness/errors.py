@@ -5,8 +5,14 @@ Every error that a user can cause derives from `FairnessError`; its text is comp
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from enum import Enum, auto
+
+SHORT_MESSAGE = 160
+"""Characters of the message of a failed request where many are told of."""
+
+_TRIES = re.compile(r" Asked \d+ times\.$")
 
 
 class FairnessError(Exception):
@@ -98,3 +104,9 @@ class BaselineStale(FairnessError):
     def __init__(self, parts: Sequence[str]) -> None:
         super().__init__(f"the baseline was made from another {', '.join(parts)}")
         self.parts = tuple(parts)
+
+
+def short_message(message: str) -> str:
+    """Return the first line of a failed request's message, shortened, without the number of tries."""
+    line = next(iter(_TRIES.sub("", message).strip().splitlines()), "").strip().removesuffix(".")
+    return line if len(line) <= SHORT_MESSAGE else f"{line[: SHORT_MESSAGE - 1]}…"

@@ -132,7 +132,7 @@ class Corpus:
             NotMeasurable: too few usable answers.
         """
         audit = registry.get(KIND, name)
-        items = audit.items(self._probe, audit.settings_model(**settings))
+        items = audit.items(self._probe, registry.settings_model(KIND, name)(**settings))
         item = next((item for item in items if dict(item.labels) == {axis: value}), None)
         if item is None:
             raise FairnessError(

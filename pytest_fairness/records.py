@@ -147,6 +147,7 @@ class Answer:
             `likelihood`; `None` unless `status` is `OK`.
         judged: what a judge model read, where one was asked; `content` is its majority then.
         truncated: whether the target cut the text off at `max_tokens` (finish reason `length`).
+        error: of an answer that never came, why its request failed.
     """
 
     labels: Mapping[str, str]
@@ -156,6 +157,7 @@ class Answer:
     content: Json = None
     judged: Judged | None = None
     truncated: bool = False
+    error: str | None = None
 
     @property
     def usable(self) -> bool:

@@ -222,7 +222,7 @@ class FairnessSession:
         result = judge(measured, before, item.nodeid, self._accept(item.nodeid))
         more: dict[str, Json] = {"siblings": siblings}
         if self._rebaseline and before.entry is not None and measured.measurement.judgeable:
-            rows = ([dict(row.labels), row.trial, row.text, row.judged] for row in measured.rows())
+            rows = ([dict(row.labels), row.trial, row.text, row.judged, row.refused] for row in measured.rows())
             more |= {"entry": before.entry.to_json(), "answers": self.run.store.put_answer_set(rows)}
         self.keep(item, result, measured.part, measured.target, **more)
         return result

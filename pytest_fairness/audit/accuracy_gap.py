@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pytest_fairness.audit.base import AuditItem, Direction, Probe, Standing, unless_by_chance
+from pytest_fairness.audit.base import AuditItem, Direction, Probe, Range, Standing, unless_by_chance
 from pytest_fairness.audit.coded import Coded, became_worse, code, comparable, examples
 from pytest_fairness.audit.units import UnitAudit, UnitTable, far_in
 from pytest_fairness.probe.settings import AuditSettings
@@ -39,6 +39,7 @@ class AccuracyGap(UnitAudit[AccuracyGapSettings]):
     better: ClassVar[Direction] = "zero"
     unit: ClassVar[str] = ""
     default_tolerance: ClassVar[float] = 0.05
+    value_range: ClassVar[Range] = (-1, 1)
     counted: ClassVar[str] = "pairs"
     closed_answers: ClassVar[bool] = True
 

@@ -9,14 +9,18 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
+from pytest_fairness.audit import language
 from pytest_fairness.audit.base import Audit, AuditItem, Probe
+from pytest_fairness.errors import short_message
 from pytest_fairness.records import Answer, Concern, Measurement, Status
 
-VERSION = 1
+VERSION = 2
 """Version of the checks; part of the key of a stored measurement."""
+
+FOREIGN_ANSWERS = "foreign_answers"
 
 FEWEST_ANSWERS = 4
 """Usable answers below which repetition says nothing."""
@@ -30,6 +34,12 @@ REPEATED_SHARE = 0.10
 """Share of the answers that may be one longer text which different prompts got alike."""
 MISSING_SHARE = 0.10
 """Share of the answers that may be missing in every group where missing answers are what the audit measures."""
+TRUNCATED_SHARE = 0.10
+"""Share of the usable answers that may be cut off at `max_tokens`."""
+FOREIGN_SHARE = 0.10
+"""Share of a group's answers that may be in another language than English where refusals are what is measured."""
+MOSTLY = 0.50
+"""Share of the answers in another language than English from which every audit of texts says so."""
 QUOTED = 60
 """Characters of an answer that a message quotes."""
 
@@ -50,9 +60,13 @@ def concerns(
     """
     found = [
         _constant_answers(probe, audit, item, answers),
+        _truncated_answers(probe, answers),
+        failed_requests(answers),
         *audit.concerns(probe, item, answers, measurement),
     ]
     known = [concern for concern in found if concern is not None]
+    if all(concern.name != FOREIGN_ANSWERS for concern in known):
+        known += _mostly_foreign(probe, answers)
     return tuple(sorted(known, key=lambda concern: ("verdict", "pass", "nothing").index(concern.withholds)))
 
 
@@ -78,6 +92,97 @@ def missing_in_every_group(measurement: Measurement) -> list[Concern]:
             "difference between groups shows nothing. Check that the target works",
         )
     ]
+
+
+def unrecognised_refusals(probe: Probe, item: AuditItem[Any], answers: Sequence[Answer]) -> list[Concern]:
+    """Return the concern that refusals in other languages were counted as answers, for audits that measure refusals."""
+    texts: defaultdict[Hashable, list[str]] = defaultdict(list)
+    for answer in answers:
+        if (text := _text_read(probe, answer)) is not None:
+            texts[_group(item, answer)].append(text)
+    shares = language.foreign_shares(texts)
+    if max((sum(share.values()) for share in shares.values()), default=0.0) <= FOREIGN_SHARE:
+        return []
+    told = "; ".join(
+        f"{name or 'answers'} {_percentages(share)}"
+        for group, share in sorted(shares.items(), key=lambda pair: str(pair[0]))
+        for name in [", ".join(part for part in group if part) if isinstance(group, tuple) else ""]
+        if share
+    )
+    return [
+        Concern(
+            FOREIGN_ANSWERS,
+            f"answers are in other languages ({told}), and refusals are recognised in English only, so that a refusal "
+            "may have been counted as an answer. Have the target answer in English",
+        )
+    ]
+
+
+def _mostly_foreign(probe: Probe, answers: Sequence[Answer]) -> list[Concern]:
+    """Return the note that most answers are in another language than English."""
+    texts = [text for answer in answers if (text := _text_read(probe, answer)) is not None]
+    shares = language.foreign_shares({"": texts})[""]
+    if sum(shares.values()) <= MOSTLY:
+        return []
+    return [
+        Concern(
+            FOREIGN_ANSWERS,
+            f"most answers are not in English (about {_percentages(shares)}): refusals are recognised and identity "
+            "words removed in English only",
+            withholds="nothing",
+        )
+    ]
+
+
+def _text_read(probe: Probe, answer: Answer) -> str | None:
+    """Return the text of a usable answer; `None` of a list or a likelihood, which are in no language."""
+    if not answer.usable or isinstance(answer.content, list):
+        return None
+    return answer.text if probe.choices or probe.judging else str(answer.content)
+
+
+def _percentages(shares: Mapping[str, float]) -> str:
+    return ", ".join(f"{share:.0%} {name}" for name, share in shares.items())
+
+
+def failed_requests(answers: Sequence[Answer]) -> Concern | None:
+    """Return the note that requests failed, with their number and the most common error; `None` where none did."""
+    errors = Counter(short_message(answer.error) for answer in answers if answer.error is not None)
+    if not errors:
+        return None
+    text, count = min(errors.items(), key=lambda pair: (-pair[1], pair[0]))
+    total = errors.total()
+    several = "" if len(errors) == 1 else f" ({count} times, and {len(errors) - 1} other errors)"
+    return Concern(
+        "failed_requests", f"{total} of {len(answers)} requests failed: {text}{several}", withholds="nothing"
+    )
+
+
+def truncated(probe: Probe, answers: Iterable[Answer]) -> dict[str, int]:
+    """Return how many usable answers were cut off at `max_tokens`, `answers`, and of how many, `of`.
+
+    An answer that is nothing but one of the allowed choices is complete however it ended.
+    """
+    usable = [answer for answer in answers if answer.usable]
+    cut = [answer for answer in usable if answer.truncated]
+    if probe.choices or probe.judging:
+        cut = [answer for answer in cut if _letters(answer.text) != _letters(answer.content)]
+    return {"answers": len(cut), "of": len(usable)}
+
+
+def _truncated_answers(probe: Probe, answers: Sequence[Answer]) -> Concern | None:
+    """Return the concern that many answers were cut off, so that what was measured is the length of their beginning."""
+    count, total = truncated(probe, answers).values()
+    if count <= TRUNCATED_SHARE * total:
+        return None
+    return Concern(
+        "truncated_answers",
+        f"{count} of {total} answers ({count / total:.0%}) were cut off at the limit of tokens. Raise `max_tokens`",
+    )
+
+
+def _letters(text: object) -> str:
+    return "".join(filter(str.isalnum, str(text).casefold()))
 
 
 def effective_number(counts: Iterable[int]) -> float:

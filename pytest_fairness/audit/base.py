@@ -13,6 +13,8 @@ from pytest_fairness.records import Answer, Comparison, Concern, Measurement
 from pytest_fairness.stats import normal
 
 Direction = Literal["lower", "higher", "zero", "fifty"]
+Range = tuple[float, float]
+"""Smallest and largest number that there can be."""
 Standing = Literal["within", "unclear", "beyond"]
 """Of an estimate to a bar: not worse than it, worse but not beyond doubt, worse beyond doubt."""
 
@@ -91,6 +93,8 @@ class Audit(ABC, Generic[SettingsT]):
         better: which values are better: lower, higher, nearer zero, nearer fifty.
         unit: of the value, for sentences; empty for a share or a score.
         default_tolerance: worst acceptable change where the probe names none.
+        value_range: of the values that there can be; a baseline with another one is no baseline.
+        limit_range: of the limits that a probe may set; `None` for the same as the values'.
         counted: what there must be more of where a run is too small: `trials`, `entities` or
             whatever else the units are.
         closed_answers: whether prompts ask to choose one of few answers, so that many may well get the same one.
@@ -103,6 +107,8 @@ class Audit(ABC, Generic[SettingsT]):
     better: ClassVar[Direction]
     unit: ClassVar[str]
     default_tolerance: ClassVar[float]
+    value_range: ClassVar[Range]
+    limit_range: ClassVar[Range | None] = None
     counted: ClassVar[str] = "trials"
     closed_answers: ClassVar[bool] = False
 
@@ -152,6 +158,14 @@ class Audit(ABC, Generic[SettingsT]):
         Raises:
             NotMeasurable: the baseline holds too few usable answers.
         """
+
+    def value(self, probe: Probe, item: AuditItem[SettingsT], answers: Sequence[Answer]) -> float:
+        """Return the value that `measure` gives these answers, without what belongs to it; quicker where it can be.
+
+        Raises:
+            NotMeasurable: too few usable answers.
+        """
+        return self.measure(probe, item, answers).value
 
     def concerns(
         self, probe: Probe, item: AuditItem[SettingsT], answers: Sequence[Answer], measurement: Measurement

@@ -13,7 +13,7 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from pytest_fairness.audit.base import AuditItem, Direction, Probe, Standing, unless_by_chance
+from pytest_fairness.audit.base import AuditItem, Direction, Probe, Range, Standing, unless_by_chance
 from pytest_fairness.audit.coded import Coded, became_worse, code, comparable, examples
 from pytest_fairness.audit.units import UnitAudit, UnitTable
 from pytest_fairness.probe.settings import AuditSettings
@@ -48,6 +48,8 @@ class Coreference(UnitAudit[CoreferenceSettings]):
     better: ClassVar[Direction] = "lower"
     unit: ClassVar[str] = ""
     default_tolerance: ClassVar[float] = 0.10
+    value_range: ClassVar[Range] = (-1, 1)
+    limit_range: ClassVar[Range | None] = (0, 1)
     counted: ClassVar[str] = "items"
     closed_answers: ClassVar[bool] = True
 

@@ -10,7 +10,7 @@ from typing import ClassVar, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pytest_fairness.audit.base import AuditItem, Direction, Probe
+from pytest_fairness.audit.base import AuditItem, Direction, Probe, Range
 from pytest_fairness.audit.units import UnitAudit
 from pytest_fairness.errors import BaselineStale
 from pytest_fairness.probe import judge_prompt
@@ -63,6 +63,7 @@ class RecordAudit(UnitAudit[SettingsT]):
     better: ClassVar[Direction] = "lower"
     unit: ClassVar[str] = ""
     default_tolerance: ClassVar[float] = 0.05
+    value_range: ClassVar[Range] = (0, 1)
     forms: ClassVar[tuple[str, ...]] = (OWN,)
     """Which of the answers about a record are measured."""
 

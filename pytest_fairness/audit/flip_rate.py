@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pytest_fairness.audit.base import AuditItem, Example, Probe
+from pytest_fairness.audit.base import AuditItem, Example, Probe, Range
 from pytest_fairness.audit.decisions import (
     SHOWN_TEXT,
     Decided,
@@ -65,6 +65,8 @@ class FlipRate(RecordAudit[FlipRateSettings]):
     name: ClassVar[str] = "flip_rate"
     version: ClassVar[int] = 2
     settings_model: ClassVar[type[AuditSettings]] = FlipRateSettings
+    value_range: ClassVar[Range] = (-1, 1)
+    limit_range: ClassVar[Range | None] = (0, 1)
     usable: ClassVar[str] = "have answers to all their prompts"
     forms: ClassVar[tuple[str, ...]] = (OWN, AGAIN, FLIPPED)
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pytest_fairness.audit import contrast
-from pytest_fairness.audit.base import AuditItem, Direction, Probe
+from pytest_fairness.audit.base import AuditItem, Direction, Probe, Range
 from pytest_fairness.audit.two_runs import TwoRuns, sparse, totals
 from pytest_fairness.probe.settings import AuditSettings
 from pytest_fairness.records import Answer, Comparison, Json, Measurement
@@ -50,6 +50,8 @@ class Jsd(contrast.ContrastAudit[JsdSettings]):
     better: ClassVar[Direction] = "lower"
     unit: ClassVar[str] = "bits"
     default_tolerance: ClassVar[float] = 0.02
+    value_range: ClassVar[Range] = (-1, 1)
+    limit_range: ClassVar[Range | None] = (0, 1)
 
     def measure(self, probe: Probe, item: AuditItem[JsdSettings], answers: Sequence[Answer]) -> Measurement:
         """Excess over the permutation null; see `Audit.measure`."""

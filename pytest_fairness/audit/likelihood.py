@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from pytest_fairness.audit.base import AuditItem, Direction, Probe
+from pytest_fairness.audit.base import AuditItem, Direction, Probe, Range
 from pytest_fairness.audit.units import UnitAudit, UnitTable, far_in
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.probe.likelihood_questions import SENTENCES
@@ -87,6 +87,7 @@ class Likelihood(UnitAudit[LikelihoodSettings]):
     better: ClassVar[Direction] = "fifty"
     unit: ClassVar[str] = "points"
     default_tolerance: ClassVar[float] = 5.0
+    value_range: ClassVar[Range] = (0, 100)
     counted: ClassVar[str] = "terms"
     usable: ClassVar[str] = "have sentences that were told apart"
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from pytest_fairness.audit import contrast
-from pytest_fairness.audit.base import AuditItem, Detectable, Direction, Probe, Standing
+from pytest_fairness.audit.base import AuditItem, Detectable, Direction, Probe, Range, Standing
 from pytest_fairness.audit.two_runs import TwoRuns, totals
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.probe.settings import AuditSettings
@@ -59,6 +59,7 @@ class MarkedWords(contrast.ContrastAudit[MarkedWordsSettings]):
     better: ClassVar[Direction] = "lower"
     unit: ClassVar[str] = "words"
     default_tolerance: ClassVar[float] = 3
+    value_range: ClassVar[Range] = (0, math.inf)
 
     def measure(self, probe: Probe, item: AuditItem[MarkedWordsSettings], answers: Sequence[Answer]) -> Measurement:
         """Count words beyond the largest |z| that relabelled documents show; see `Audit.measure`."""

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from pydantic import Field
 
 from pytest_fairness.audit import suggestions
-from pytest_fairness.audit.base import AuditItem, Probe
+from pytest_fairness.audit.base import AuditItem, Probe, Range
 from pytest_fairness.audit.cases import CaseAudit
 from pytest_fairness.audit.marking import Found, Markers, holding
 from pytest_fairness.audit.scores import Scores
@@ -38,6 +38,7 @@ class MarkerRatio(CaseAudit[MarkersSettings]):
     version: ClassVar[int] = 1
     settings_model: ClassVar[type[AuditSettings]] = MarkersSettings
     default_tolerance: ClassVar[float] = 0.15
+    value_range: ClassVar[Range] = (0, 1)
     neutral: ClassVar[float | None] = EVEN
     scored: ClassVar[str] = "answers with enough markers"
 

@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pytest_fairness.audit.base import AuditItem, Direction, Probe
+from pytest_fairness.audit.base import AuditItem, Direction, Probe, Range
 from pytest_fairness.audit.closeness import MISSING, draws_of, indirect, meant_neutral
 from pytest_fairness.audit.entities import BetweenValues, values_of
 from pytest_fairness.audit.lists import NEUTRAL, Lists, count, relevant_items
@@ -36,6 +36,7 @@ class Quality(BetweenValues[QualitySettings]):
     better: ClassVar[Direction] = "lower"
     unit: ClassVar[str] = ""
     default_tolerance: ClassVar[float] = 0.05
+    value_range: ClassVar[Range] = (0, 1)
     quantity: ClassVar[str] = "ndcg"
     harmed: ClassVar[str] = "lowest"
 

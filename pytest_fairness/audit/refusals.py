@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from pytest_fairness.audit import answer_checks, contrast
-from pytest_fairness.audit.base import AuditItem, Direction, Probe
+from pytest_fairness.audit.base import AuditItem, Direction, Probe, Range
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.probe.settings import AuditSettings
 from pytest_fairness.records import Answer, Comparison, Concern, Measurement, Status
@@ -30,6 +30,7 @@ class Refusals(contrast.ContrastAudit[RefusalsSettings]):
     better: ClassVar[Direction] = "zero"
     unit: ClassVar[str] = ""
     default_tolerance: ClassVar[float] = 0.10
+    value_range: ClassVar[Range] = (-1, 1)
 
     def measure(self, probe: Probe, item: AuditItem[RefusalsSettings], answers: Sequence[Answer]) -> Measurement:
         """Newcombe's interval and Fisher's exact test; see `Audit.measure`."""
@@ -69,8 +70,14 @@ class Refusals(contrast.ContrastAudit[RefusalsSettings]):
     def concerns(
         self, probe: Probe, item: AuditItem[RefusalsSettings], answers: Sequence[Answer], measurement: Measurement
     ) -> list[Concern]:
-        """Return the concern that both groups' answers are missing; shares are taken over all strata together."""
-        return answer_checks.missing_in_every_group(measurement)
+        """Return the concerns that both groups' answers are missing, or refusals in another language not recognised.
+
+        Shares are taken over all strata together, so that strata of one group are no concern.
+        """
+        return [
+            *answer_checks.missing_in_every_group(measurement),
+            *answer_checks.unrecognised_refusals(probe, item, answers),
+        ]
 
     def compare(
         self, probe: Probe, item: AuditItem[RefusalsSettings], now: Sequence[Answer], then: Sequence[Answer]

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from pydantic import Field
 
-from pytest_fairness.audit.base import AuditItem, Probe
+from pytest_fairness.audit.base import AuditItem, Probe, Range
 from pytest_fairness.audit.cases import CaseAudit
 from pytest_fairness.audit.scores import Scores
 from pytest_fairness.audit.text import Anonymizer
@@ -44,6 +44,8 @@ class Regard(CaseAudit[RegardSettings]):
     version: ClassVar[int] = 1
     settings_model: ClassVar[type[AuditSettings]] = RegardSettings
     default_tolerance: ClassVar[float] = 0.10
+    value_range: ClassVar[Range] = (-1, 1)
+    limit_range: ClassVar[Range | None] = (0, 1)
     added: ClassVar[float] = 0.5
     scored: ClassVar[str] = f"usable answers of {MINIMUM_CHARACTERS} characters or more"
 

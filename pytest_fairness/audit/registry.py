@@ -5,9 +5,12 @@ It holds import paths, so that naming every method loads none.
 
 from __future__ import annotations
 
+import math
 from functools import cache
 from importlib import import_module
 from typing import Any
+
+from pydantic import Field, create_model
 
 from pytest_fairness.audit.base import Audit
 from pytest_fairness.probe.settings import AuditSettings
@@ -61,4 +64,20 @@ def get(kind: str, name: str) -> Audit[Any]:
 
 def settings_models() -> dict[str, dict[str, type[AuditSettings]]]:
     """What each audit takes in a probe file: kind, then name, to its settings model."""
-    return {kind: {name: get(kind, name).settings_model for name in names} for kind, names in AUDITS.items()}
+    return {kind: {name: settings_model(kind, name) for name in names} for kind, names in AUDITS.items()}
+
+
+@cache
+def settings_model(kind: str, name: str) -> type[AuditSettings]:
+    """Return the settings model of an audit, with the bounds of its `limit`."""
+    audit = get(kind, name)
+    model = audit.settings_model
+    least, most = audit.limit_range or audit.value_range
+    known = model.model_fields["limit"]
+    limit = Field(
+        default=None,
+        description=known.description,
+        ge=least if math.isfinite(least) else None,
+        le=most if math.isfinite(most) else None,
+    )
+    return create_model(model.__name__, __base__=model, __doc__=model.__doc__, limit=(float | None, limit))

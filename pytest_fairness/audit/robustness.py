@@ -13,7 +13,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pytest_fairness.audit.base import AuditItem, Direction, Probe
+from pytest_fairness.audit.base import AuditItem, Direction, Probe, Range
 from pytest_fairness.audit.closeness import (
     Pairs,
     SimilaritySettings,
@@ -47,6 +47,8 @@ class Robustness(EntityAudit[SimilaritySettings]):
     better: ClassVar[Direction] = "higher"
     unit: ClassVar[str] = ""
     default_tolerance: ClassVar[float] = 0.10
+    value_range: ClassVar[Range] = (0, math.inf)
+    limit_range: ClassVar[Range | None] = (0, 1)
     quantity: ClassVar[str] = "similarity"
 
     def items(self, probe: Probe, settings: SimilaritySettings) -> list[AuditItem[SimilaritySettings]]:

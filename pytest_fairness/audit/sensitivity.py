@@ -6,6 +6,7 @@ deviation; the personality-aware fairness score is Sah et al.'s (2025).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import ClassVar, Generic, TypeVar
@@ -14,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from pytest_fairness.audit.base import AuditItem, Direction, Probe
+from pytest_fairness.audit.base import AuditItem, Direction, Probe, Range
 from pytest_fairness.audit.closeness import SimilaritySettings, phrase, to_neutral
 from pytest_fairness.audit.entities import BetweenValues, values_of
 from pytest_fairness.audit.matrix import Matrix
@@ -52,6 +53,8 @@ class Snsr(_Sensitivity[SimilaritySettings]):
     name: ClassVar[str] = "snsr"
     better: ClassVar[Direction] = "lower"
     default_tolerance: ClassVar[float] = 0.05
+    value_range: ClassVar[Range] = (0, math.inf)
+    limit_range: ClassVar[Range | None] = (0, 1)
 
     def statistic(self, means: Floats) -> Floats:
         """Largest minus smallest."""
@@ -64,6 +67,8 @@ class Snsv(_Sensitivity[SimilaritySettings]):
     name: ClassVar[str] = "snsv"
     better: ClassVar[Direction] = "lower"
     default_tolerance: ClassVar[float] = 0.025
+    value_range: ClassVar[Range] = (0, math.inf)
+    limit_range: ClassVar[Range | None] = (0, 1)
 
     def statistic(self, means: Floats) -> Floats:
         """Population standard deviation."""
@@ -85,6 +90,8 @@ class Pafs(_Sensitivity[PafsSettings]):
     settings_model: ClassVar[type[AuditSettings]] = PafsSettings
     better: ClassVar[Direction] = "higher"
     default_tolerance: ClassVar[float] = 0.03
+    value_range: ClassVar[Range] = (-math.inf, 1)
+    limit_range: ClassVar[Range | None] = (0, 1)
 
     def attributes(self, probe: Probe, settings: PafsSettings) -> Sequence[str]:
         """The one that the settings name, or all."""

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pytest_fairness.audit import answer_checks
-from pytest_fairness.audit.base import AuditItem, Direction, Probe
+from pytest_fairness.audit.base import AuditItem, Direction, Probe, Range
 from pytest_fairness.audit.closeness import indirect
 from pytest_fairness.audit.entities import BetweenValues, values_of
 from pytest_fairness.audit.lists import NEUTRAL, Lists, count
@@ -42,6 +42,7 @@ class Shortfall(BetweenValues[ShortfallSettings]):
     better: ClassVar[Direction] = "zero"
     unit: ClassVar[str] = ""
     default_tolerance: ClassVar[float] = 0.10
+    value_range: ClassVar[Range] = (0, 1)
     quantity: ClassVar[str] = "share_missing"
     harmed: ClassVar[str] = "highest"
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from pytest_fairness.audit import contrast
-from pytest_fairness.audit.base import AuditItem, Direction, Probe
+from pytest_fairness.audit.base import AuditItem, Direction, Probe, Range
 from pytest_fairness.audit.classifier import (
     MINIMUM_DIFFERENT_DOCUMENTS,
     MINIMUM_DOCUMENTS_OF_A_WORD,
@@ -58,6 +58,8 @@ class Svm(contrast.ContrastAudit[SvmSettings]):
     better: ClassVar[Direction] = "lower"
     unit: ClassVar[str] = ""
     default_tolerance: ClassVar[float] = 0.15
+    value_range: ClassVar[Range] = (0, 1)
+    limit_range: ClassVar[Range | None] = (0.5, 1)
 
     def measure(self, probe: Probe, item: AuditItem[SvmSettings], answers: Sequence[Answer]) -> Measurement:
         """Repeated stratified cross-validation, and refits on permuted labels; see `Audit.measure`."""
@@ -85,6 +87,11 @@ class Svm(contrast.ContrastAudit[SvmSettings]):
                 "top_words": corpus.top_words(),
             },
         )
+
+    def value(self, probe: Probe, item: AuditItem[SvmSettings], answers: Sequence[Answer]) -> float:
+        """The accuracy without refits on permuted labels; see `Audit.value`."""
+        documents = contrast.Documents.of_answers(probe, item, answers)
+        return float(Corpus.of(documents, item.settings.features).value(item.seed).balanced)
 
     def compare(
         self, probe: Probe, item: AuditItem[SvmSettings], now: Sequence[Answer], then: Sequence[Answer]

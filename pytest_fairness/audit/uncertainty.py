@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
@@ -9,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from pytest_fairness.audit.base import AuditItem, Direction, Probe
+from pytest_fairness.audit.base import AuditItem, Direction, Probe, Range
 from pytest_fairness.audit.closeness import MISSING
 from pytest_fairness.audit.entities import EntityAudit, values_of
 from pytest_fairness.audit.lists import NEUTRAL, Draw, Lists, count, relevant_items
@@ -42,6 +43,7 @@ class Uncertainty(EntityAudit[UncertaintySettings]):
     better: ClassVar[Direction] = "lower"
     unit: ClassVar[str] = "bits"
     default_tolerance: ClassVar[float] = 0.5
+    value_range: ClassVar[Range] = (0, math.inf)
     quantity: ClassVar[str] = "entropy_by_value"
     harmed: ClassVar[str] = "highest"
 

@@ -42,6 +42,7 @@ _ROW = Draft7Validator(
                 },
                 "additionalProperties": False,
             },
+            "refused": {"const": True},
         },
         "additionalProperties": False,
     }
@@ -60,13 +61,15 @@ Cell = tuple[tuple[str, str], ...]
 class Row:
     """One answer of a baseline as the target wrote it; `text` is `None` where nothing came back.
 
-    `judged` is what a judge model read from it, as `Judged.to_json` writes it, where one was asked.
+    `judged` is what a judge model read from it, as `Judged.to_json` writes it, where one was asked. `refused` is set
+    where the target itself said that it refused, and the text does not show it.
     """
 
     labels: Mapping[str, str]
     trial: int
     text: str | None
     judged: Mapping[str, Json] | None = None
+    refused: bool = False
 
 
 def read_answers(path: Path) -> dict[str, list[Row]] | None:
@@ -183,7 +186,8 @@ def _read(path: Path, lines: Iterable[str]) -> dict[str, list[Row]]:
         if row["labels"] != labels:
             # There are many answers of the same labels: these are kept once.
             labels = {sys.intern(name): sys.intern(text) for name, text in row["labels"].items()}
-        generations.setdefault(row["generation"], []).append(Row(labels, row["trial"], row["text"], row.get("judged")))
+        read = Row(labels, row["trial"], row["text"], row.get("judged"), row.get("refused", False))
+        generations.setdefault(row["generation"], []).append(read)
     return generations
 
 
@@ -224,7 +228,8 @@ def _digest(ordered: Iterable[Row]) -> str:
 
 def _json(row: Row) -> dict[str, object]:
     judged = {} if row.judged is None else {"judged": dict(row.judged)}
-    return {"labels": dict(row.labels), "trial": row.trial, "text": row.text, **judged}
+    refused = {"refused": True} if row.refused else {}
+    return {"labels": dict(row.labels), "trial": row.trial, "text": row.text, **judged, **refused}
 
 
 def _line(row: Row) -> str:

@@ -43,6 +43,12 @@ _ENTRY = {
     "generation": {"type": ["string", "null"]},
 }
 _OPTIONAL = {
+    "measured_by": {
+        "type": "object",
+        "required": ["version", "level"],
+        "properties": {"version": {"type": "integer"}, "level": {"type": "number"}},
+        "additionalProperties": False,
+    },
     "run_to_run": {
         "type": "object",
         "required": ["runs", "sd"],
@@ -87,6 +93,7 @@ class Entry:
         generation: the answers it stands on, or `None` where none were kept. `update` fills it in.
         run_to_run: `runs`, how many runs the trials would have made, and `sd`, the standard deviation of their values;
             `None` where there were not enough trials for two.
+        measured_by: `version` and `level` of the audit that measured the value; `None` in files of earlier versions.
     """
 
     value: float
@@ -101,6 +108,7 @@ class Entry:
     date: str
     generation: str | None = None
     run_to_run: Mapping[str, float] | None = None
+    measured_by: Mapping[str, float] | None = None
 
     @classmethod
     def measured(
@@ -112,6 +120,7 @@ class Entry:
         shape: Mapping[str, Json],
         date: str,
         run_to_run: Mapping[str, float] | None = None,
+        measured_by: Mapping[str, float] | None = None,
     ) -> Self:
         """The entry of a fresh measurement; `shape` maps part names to the parts themselves, not yet to hashes."""
         return cls(
@@ -126,6 +135,7 @@ class Entry:
             tool_version=__version__,
             date=date,
             run_to_run=run_to_run,
+            measured_by=measured_by,
         )
 
     def to_json(self) -> dict[str, Json]:

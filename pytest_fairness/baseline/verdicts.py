@@ -36,11 +36,13 @@ class Earlier:
         value: as it was recorded.
         stale_parts: what it was made from that is different now (`prompt`, `axis race`); empty if it still holds.
         answers: how many usable answers it was measured from; `None` where that is not known.
+        note: what the reason says of the baseline besides.
     """
 
     value: float
     stale_parts: Sequence[str] = ()
     answers: int | None = None
+    note: str | None = None
 
 
 def decide(
@@ -70,8 +72,16 @@ def decide(
     doubt = _doubt(measurement)
     seen = audit.detectable(item, measurement, comparison, tolerance)
 
+    notes = "".join(
+        f" {concern.message[:1].upper()}{concern.message[1:]}."
+        for concern in measurement.concerns
+        if concern.withholds == "nothing"
+    )
+    if earlier is not None and earlier.note:
+        notes += f" {earlier.note}."
+
     def verdict(name: VerdictName, reason: str) -> Verdict:
-        return Verdict(name, reason, seen.effect)
+        return Verdict(name, f"{reason}{notes}", seen.effect)
 
     def advice(factor: float, *, of_change: bool = True) -> str:
         if of_change and comparison is not None and comparison.repeated and audit.counted == "trials":
@@ -82,20 +92,22 @@ def decide(
 
     if earlier is not None and earlier.stale_parts:
         parts = ", ".join(earlier.stale_parts)
-        return verdict(
+        # A command to paste ends the reason.
+        return Verdict(
             VerdictName.STALE_BASELINE,
-            f"{what}, but the baseline was made from another {parts}. Look at the answers, then accept: {accept}",
+            f"{what}, but the baseline was made from another {parts}.{notes} Look at the answers, then accept: "
+            f"{accept}",
+            seen.effect,
         )
     if comparison is None and limit is None:
         cure = f"Make a baseline: {accept}" if doubt is None else f"Before you make a baseline: {doubt.message}."
-        return verdict(VerdictName.NO_BASELINE, f"{what}, with no baseline and no limit. {cure}")
+        return Verdict(VerdictName.NO_BASELINE, f"{what}, with no baseline and no limit.{notes} {cure}", seen.effect)
     if earlier is not None and comparison is not None:
         what += f", was {earlier.value:.3g}: {audit.describe_change(comparison)}, tolerance {tolerance:.3g}"
         if not comparison.paired:
             what += " (by stored value and error alone: the baseline's answers are absent or too few)"
     if limit is not None:
         what += f", limit {limit:.3g}"
-    notes = "".join(f" {concern.message}." for concern in measurement.concerns if concern.withholds == "nothing")
     driven = audit.drivers(measurement, comparison)[:NAMED_DRIVERS]
     because = f". Driven by {', '.join(driven)}." if driven else "."
 
@@ -114,7 +126,7 @@ def decide(
     if item.settings.gate == "point":
         if doubt is not None:
             return verdict(VerdictName.INCONCLUSIVE, f"{what}; {doubt.message}.")
-        return verdict(VerdictName.PASS, f"{what}.{notes}")
+        return verdict(VerdictName.PASS, f"{what}.")
     if "unclear" in (to_baseline, to_limit):
         # Telling twice the tolerance from the tolerance takes an effect of one tolerance to be visible.
         factor = 4 * max(1.0, _times(seen.effect, tolerance)) if to_baseline == "unclear" else 1.0
@@ -133,7 +145,7 @@ def decide(
         return verdict(VerdictName.INCONCLUSIVE, f"{what}; {doubt.message}.")
     if item.settings.gate == "strict" and (unshown := _unshown(audit, measurement, comparison, limit, tolerance)):
         return verdict(VerdictName.INCONCLUSIVE, f"{what}; gate strict: {unshown}.")
-    return verdict(VerdictName.PASS, f"{what}.{notes}")
+    return verdict(VerdictName.PASS, f"{what}.")
 
 
 def _doubt(measurement: Measurement) -> Concern | None:

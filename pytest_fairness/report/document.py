@@ -26,6 +26,7 @@ def document(
     seconds: float,
     requests: Mapping[str, float | None],
     targets: Mapping[str, str] | None = None,
+    failures: Mapping[str, int] | None = None,
 ) -> dict[str, Json]:
     """The report of one run; equal results give an equal report, whatever their order.
 
@@ -37,6 +38,7 @@ def document(
         seconds: how long the run took.
         requests: counts by the names in `REQUEST_COUNTS`; a name that is missing counts as 0.
         targets: who was audited by the names that users gave them, where they did.
+        failures: how many of the requests failed, by message, the most frequent first.
     """
     ordered = sorted(results, key=lambda result: (result.nodeid, result.probe, result.id))
     if not isinstance(started, str):
@@ -48,7 +50,11 @@ def document(
         "target": target,
         "started": started,
         "seconds": round(seconds, 3),
-        "requests": {**counts, "cost": without_nonfinite(requests.get("cost"))},
+        "requests": {
+            **counts,
+            "cost": without_nonfinite(requests.get("cost")),
+            "failures": [{"message": message, "count": count} for message, count in (failures or {}).items()],
+        },
         "summary": {
             **_counts(ordered),
             "by_probe": _counts_by(ordered, lambda result: result.probe),

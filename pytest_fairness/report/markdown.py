@@ -19,6 +19,7 @@ from pytest_fairness.report.text import number, printable
 LONGEST = 65_536
 """Characters of a comment on GitHub."""
 LONGEST_REASON = 400
+SHOWN_MESSAGES = 3
 
 SIGNS = {"passed": "✅", "failed": "❌", "inconclusive": "❔", "error": "⚠️"}
 HEAD = ("item", "verdict", "value", "baseline", "worse by [95 %]")
@@ -88,7 +89,7 @@ def report(document: Mapping[str, Json], longest: int = LONGEST) -> str:
     _add_folded(text, "What drove the failures", driven)
     _add_folded(text, "Variants, against the probe's own wording", _variants(items, several))
     _add_folded(text, "What to try next", [line for item in told for line in _to_try(item, several)])
-    text.add(_sent(document))
+    text.add(*_failures(document), _sent(document))
     return str(text)
 
 
@@ -192,6 +193,12 @@ def _reason(item: Item) -> str:
 def _driven(item: Item, several: bool) -> list[str]:
     name = _cells(item, several)[0]
     return [f"- **{name}**: {escaped(text)}" for text in driven_by(item)]
+
+
+def _failures(document: Mapping[str, Json]) -> list[str]:
+    found = document["requests"].get("failures", [])[:SHOWN_MESSAGES]
+    lines = [f"- {failure['count']:,} requests failed: {escaped(failure['message'])}" for failure in found]
+    return [*lines, ""] if lines else []
 
 
 def _sent(document: Mapping[str, Json]) -> str:

@@ -24,6 +24,7 @@ __all__ = ["Line", "failure_text", "summary"]
 NARROWEST = 50
 SHOWN_FAILURES = 20
 SHOWN_VARIANTS = 12
+SHOWN_MESSAGES = 3
 _HEADER = ("", "value", "baseline", "worse by [95 %]", "verdict")
 _GAP = "  "
 
@@ -256,7 +257,22 @@ def _counts(document: Mapping[str, Json], width: int, retried: float) -> list[Li
     audits = f"audits: {counts['passed']} passed, {counts['failed']} failed, {counts['inconclusive']} inconclusive"
     if counts["errors"]:
         audits += f", {counts['errors']} error{'s' if counts['errors'] > 1 else ''}"
-    return _paragraph(sent, width) + _paragraph(audits, width)
+    return _paragraph(sent, width) + _failures(requests, width) + _paragraph(audits, width)
+
+
+def _failures(requests: Mapping[str, Json], width: int) -> list[Line]:
+    """Return why requests failed, the most frequent messages first."""
+    found = requests.get("failures", [])
+    lines = [
+        line
+        for failure in found[:SHOWN_MESSAGES]
+        for line in _paragraph(
+            printable(f"{failure['count']:,} requests failed: {failure['message']}"), width, {"red": True}
+        )
+    ]
+    if len(found) > SHOWN_MESSAGES:
+        lines.append(Line(f"  … and {len(found) - SHOWN_MESSAGES} more messages in the other reports"))
+    return lines
 
 
 def _acceptance(items: Sequence[Item], command: Sequence[str] | None, width: int) -> list[Line]:

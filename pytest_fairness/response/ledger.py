@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import threading
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterable, Mapping
 from itertools import islice
 
-from pytest_fairness.errors import FairnessError
+from pytest_fairness.errors import FairnessError, short_message
 from pytest_fairness.records import Request, Response
 
 PATIENCE = 1.0
 """Seconds after which a waiting thread looks up, so that signals reach it on every platform."""
 
+KEPT_MESSAGES = 10
+"""Different messages of failed requests that are told of."""
 
 COUNTED = ("reused", "sent", "retried", "answered", "failed", "prompt_tokens", "completion_tokens", "uncounted")
 
@@ -29,6 +31,8 @@ class Ledger:
         self._asked: dict[str, Request] = {}
         self._answered: set[str] = set()
         self._failed: dict[str, FairnessError] = {}
+        self._messages: Counter[str] = Counter()
+        """Of the questions that this process asked in vain, by what is told of them."""
         self._closed: FairnessError | None = None
         self._counts = dict.fromkeys(COUNTED, 0)
 
@@ -90,6 +94,7 @@ class Ledger:
         with self._news:
             if self._asked.pop(key, None) is None and key in self._failed:
                 self._counts["failed"] -= 1  # it came after all, when everything was closed
+                self._messages[short_message(str(self._failed[key]))] -= 1
             self._answered.add(key)
             self._counts["answered"] += 1
             self._counts["prompt_tokens"] += response.prompt_tokens or 0
@@ -100,7 +105,9 @@ class Ledger:
     def fail(self, key: str, error: FairnessError) -> None:
         """Settle a question that was asked in vain."""
         with self._news:
-            self._counts["failed"] += self._asked.pop(key, None) is not None
+            if self._asked.pop(key, None) is not None:
+                self._counts["failed"] += 1
+                self._messages[short_message(str(error))] += 1
             self._failed[key] = error
             self._news.notify_all()
 
@@ -123,6 +130,7 @@ class Ledger:
             self._closed = self._closed or error
             self._failed |= dict.fromkeys([*self._open, *self._asked], error)
             self._counts["failed"] += len(self._asked)
+            self._messages[short_message(str(error))] += len(self._asked)
             self._open.clear()
             self._asked.clear()
             self._news.notify_all()
@@ -162,3 +170,8 @@ class Ledger:
         with self._news:
             settled = self._counts["reused"] + len(self._answered) + len(self._failed)
             return {"planned": len(self._known), "settled": settled, "in_flight": len(self._asked), **self._counts}
+
+    def failures(self) -> dict[str, int]:
+        """Return how many questions this process asked in vain, by message, the most frequent ones."""
+        with self._news:
+            return {message: count for message, count in self._messages.most_common(KEPT_MESSAGES) if count > 0}

@@ -19,7 +19,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from pytest_fairness.errors import AnswersMissing, FairnessError, Fault, RequestFailed, StoreError, TargetError
-from pytest_fairness.records import Request, Response
+from pytest_fairness.records import Json, Request, Response
 from pytest_fairness.response.claims import Claim, Halt, RunId
 from pytest_fairness.response.costs import with_cost
 from pytest_fairness.response.ledger import Ledger
@@ -27,6 +27,7 @@ from pytest_fairness.response.messages import over_budget
 from pytest_fairness.response.patience import Patience
 from pytest_fairness.response.secrets import Secrets
 from pytest_fairness.response.store import Store
+from pytest_fairness.response.tallies import FAILURES
 from pytest_fairness.response.tries import Tries
 from pytest_fairness.settings import RunSettings
 from pytest_fairness.target.base import Target
@@ -115,6 +116,9 @@ class Sender:
     def counts(self) -> dict[str, float]:
         """See `Engine.progress`."""
         return with_cost(self._ledger.counts(), self._settings.price_of(self._target.name))
+
+    def _tally(self) -> dict[str, Json]:
+        return {**self.counts(), FAILURES: self._ledger.failures()}
 
     # From any thread
 
@@ -265,7 +269,7 @@ class Sender:
             await self._threads.run(self._store.release_all, self._owner)
         self._ledger.close(AnswersMissing("nothing is sent any more"))
         with contextlib.suppress(StoreError):
-            await self._threads.run(self._store.put_tally, self._run_id, self._owner, self.counts())
+            await self._threads.run(self._store.put_tally, self._run_id, self._owner, self._tally())
         await self._target.close()
         self._threads.close()
 
@@ -296,7 +300,7 @@ class Sender:
                 self._last_renewal = now
             claim = self._claim(candidates, due if claiming else [], free)
             if arrived or claim.claimed:
-                store.put_tally(self._run_id, self._owner, self.counts())
+                store.put_tally(self._run_id, self._owner, self._tally())
         self._last_claim = now
         self._resume_at = now + claim.resume_at - time.time()
         # Only now, when it is safely written.
@@ -304,7 +308,7 @@ class Sender:
             self._settle(arrival)
         ledger.settle_elsewhere(claim.answered, {})
         if arrived and not ledger.outstanding:
-            store.put_tally(self._run_id, self._owner, self.counts())  # for whoever follows it; nothing may come after
+            store.put_tally(self._run_id, self._owner, self._tally())  # for whoever follows it; nothing may come after
         for key in claim.answered:
             self._resting.pop(key, None)
         if claim.halt is Halt.SPENT:

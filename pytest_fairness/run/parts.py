@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -18,7 +19,7 @@ from pytest_fairness.baseline.answers import Row
 from pytest_fairness.errors import FairnessError, ModelError, RequestFailed
 from pytest_fairness.probe import stages as growth
 from pytest_fairness.probe.stages import Stage
-from pytest_fairness.records import Answer, Comparison, Judged, Measurement, Prompt, Request, Response
+from pytest_fairness.records import Answer, Comparison, Json, Judged, Measurement, Prompt, Request, Response, Status
 from pytest_fairness.response import classifier, judging, reading
 from pytest_fairness.response.classifier import Classifier
 from pytest_fairness.stats import sequential
@@ -110,6 +111,17 @@ class ProbeItem:
         ]
 
     @property
+    def whole(self) -> ProbeItem:
+        """Return the item as its baseline is measured: at its last look, whichever look this is."""
+        level = self.item.planned_level
+        return replace(self, item=replace(self.item, level=level, whole_level=None), stage=EVERYTHING).looks[-1]
+
+    @property
+    def measured_by(self) -> Mapping[str, float]:
+        """Return what a value depends on besides the answers and the shape: version and level of the audit."""
+        return {"version": self.audit.version, "level": self.item.level}
+
+    @property
     def requests(self) -> Iterator[Request]:
         """What is sent for it as far as is known; nothing where that cannot be said, which its set-up tells."""
         with suppress(FairnessError):
@@ -164,14 +176,18 @@ class ProbeItem:
         """A baseline's answer, read as one of today's is."""
         request = Request("", answer_format=self.probe.format_of(row.labels))
         prompt = Prompt(request, row.labels, row.trial, self.probe.choices)
-        answer = reading.answer(prompt, None if row.text is None else Response(row.text))
+        reason = "refusal" if row.refused else None
+        answer = reading.answer(prompt, None if row.text is None else Response(row.text, finish_reason=reason))
         return answer if row.judged is None else judging.decided(answer, Judged.from_json(row.judged))
 
     def row(self, answer: Answer) -> Row:
         """An answer as baselines keep it."""
         row = Row(dict(answer.labels), answer.trial, answer.text, answer.judged.to_json() if answer.judged else None)
-        # The target may have said that it refused, which its text does not show: such an answer stays missing.
-        return row if self.read(row).status is answer.status else replace(row, text=None, judged=None)
+        if self.read(row).status is answer.status:
+            return row
+        # The target may have said that it refused, which its text does not show.
+        refused = answer.status is Status.REFUSED
+        return replace(row, text=answer.text if refused else None, judged=None, refused=refused)
 
 
 def items_of(probe: Probe, trials: int | None = None) -> list[ProbeItem]:
@@ -219,12 +235,17 @@ class Measured:
 
 @dataclass(frozen=True)
 class Before:
-    """An item's baseline, its answers, and how far the item has moved from it; all empty where there is none."""
+    """An item's baseline, its answers, and how far the item has moved from it; all empty where there is none.
+
+    Attributes:
+        note: what the verdict says of the baseline besides.
+    """
 
     entry: files.Entry | None = None
     stale: Sequence[str] = ()
     comparison: Comparison | None = None
     answers: Sequence[Answer] = ()
+    note: str | None = None
 
 
 def read_all(prompts: Sequence[Prompt], responses: Sequence[Response | FairnessError]) -> list[Answer]:
@@ -237,7 +258,9 @@ def read_all(prompts: Sequence[Prompt], responses: Sequence[Response | FairnessE
         if isinstance(response, FairnessError) and not isinstance(response, RequestFailed):
             raise response
     return [
-        reading.answer(prompt, None if isinstance(response, FairnessError) else response)
+        replace(reading.answer(prompt, None), error=str(response))
+        if isinstance(response, FairnessError)
+        else reading.answer(prompt, response)
         for prompt, response in zip(prompts, responses, strict=True)
     ]
 
@@ -251,10 +274,16 @@ def key_of(what: str, part: ProbeItem, *answers: Sequence[Answer]) -> str:
         [item.id, item.level, item.whole_level, item.seed],
         item.settings.model_dump(mode="json", exclude={"skip", "xfail"}),
         probe,
-        [[digest(run), sum(answer.truncated for answer in run)] for run in answers],
+        [[digest(run), _how_they_ended(run)] for run in answers],
         *([part.classifier.identity] if part.classifier else []),
     ]
     return sha256(json.dumps(made_of, sort_keys=True).encode()).hexdigest()
+
+
+def _how_they_ended(answers: Sequence[Answer]) -> list[Json]:
+    """Return what the checks of answers need besides the texts: how many were cut off, and why requests failed."""
+    errors = Counter(answer.error for answer in answers if answer.error is not None)
+    return [sum(answer.truncated for answer in answers), sorted(errors.items())]
 
 
 def digest(answers: Iterable[Answer]) -> str:

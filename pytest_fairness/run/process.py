@@ -18,14 +18,21 @@ from pytest_fairness.audit.base import Probe
 from pytest_fairness.baseline import files
 from pytest_fairness.baseline.answers import Row
 from pytest_fairness.closing import Closing
-from pytest_fairness.errors import AnswersMissing, BaselineStale, FairnessError, NotMeasurable, ProbeError
+from pytest_fairness.errors import (
+    AnswersMissing,
+    BaselineError,
+    BaselineStale,
+    FairnessError,
+    NotMeasurable,
+    ProbeError,
+)
 from pytest_fairness.probe.models import shown
 from pytest_fairness.records import Answer, Comparison, Measurement, Request, Response
 from pytest_fairness.response.claims import RunId
 from pytest_fairness.response.engine import Engine
 from pytest_fairness.response.sender import GRACE
 from pytest_fairness.response.store import Store
-from pytest_fairness.run import floors
+from pytest_fairness.run import floors, stored_values
 from pytest_fairness.run.judging import judged, open_judge
 from pytest_fairness.run.parts import Before, Measured, ProbeItem, digest, key_of, read_all
 from pytest_fairness.run.results import settled
@@ -209,7 +216,15 @@ class Run(Closing):
         if kept is not None:
             return Measured(part, target, answers, Measurement.from_json(kept))
         readable = self._scored(part, answers)
-        measurement = part.audit.measure(part.probe, part.item, readable)
+        try:
+            measurement = part.audit.measure(part.probe, part.item, readable)
+        except NotMeasurable as error:
+            failed = answer_checks.failed_requests(answers)
+            if failed is not None:
+                error.args = (f"{str(error).rstrip('.')}. {failed.message}.",)
+            raise
+        if (cut := answer_checks.truncated(part.probe, answers))["answers"]:
+            measurement = replace(measurement, details={**measurement.details, "truncated": cut})
         if (moved := floors.paraphrases(part, readable)) is not None:
             measurement = replace(measurement, details={**measurement.details, "paraphrases": moved})
         concerns = answer_checks.concerns(part.probe, part.audit, part.item, answers, measurement)
@@ -261,14 +276,42 @@ class Run(Closing):
         stale = files.stale_parts(entry, part.shape)
         if stale:
             return Before(entry, stale)
+        stored_values.require_possible(part, baseline, entry)
         try:
-            then = _answers(part, baseline.answers(entry.generation))
+            rows = baseline.answers(entry.generation)
+            then = _answers(part, rows)
+            whole = part.whole
+            # There may be room for one copy of the answers only.
+            everything = then if part.stage == whole.stage else _answers(whole, rows)
+            del rows
+            entry, note = self._checked(whole, baseline, entry, everything)
+            del everything
             # Read again for each item where it is large: between two items, nothing of it need be kept.
             self._kept = baseline if baseline.size <= KEPT_ANSWERS else None
             del baseline
-            return Before(entry, (), self._compare(measured, entry, then), then)
+            return Before(entry, (), self._compare(measured, entry, then), then, note)
         except BaselineStale as error:
             return Before(entry, error.parts)
+
+    def _checked(
+        self, whole: ProbeItem, baseline: files.Baseline, entry: files.Entry, answers: Sequence[Answer]
+    ) -> tuple[files.Entry, str | None]:
+        """Return the entry with the value that its own answers give, if there are any; see `stored_values.checked`."""
+        if not answers:
+            return entry, None
+        key = key_of("value", whole, answers)
+        own = self.store.get_measurement(key)
+        if own is None:
+            try:
+                own = float(whole.audit.value(whole.probe, whole.item, self._scored(whole, answers)))
+            except NotMeasurable as error:
+                raise BaselineError(
+                    f"{baseline.answers_path}: the answers of {whole.id} cannot be measured: {error} Make a new "
+                    "baseline with --fairness-rebaseline.",
+                    remade=True,
+                ) from error
+            self.store.put_measurement(key, own)
+        return stored_values.checked(whole, baseline, entry, own)
 
     def _baseline(self, part: ProbeItem) -> files.Baseline | None:
         """The item's baseline: the one that was read last, where it is still that."""
@@ -287,6 +330,7 @@ class Run(Closing):
             shape=part.shape,
             date=date,
             run_to_run=floors.run_to_run(part, self._scored(part, measured.answers)),
+            measured_by=part.measured_by,
         )
         return Before(entry, (), self._compare(measured, entry, _answers(part, measured.rows())))
 

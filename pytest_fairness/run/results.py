@@ -46,7 +46,7 @@ def decided(measured: Measured, before: Before, accept: str = "") -> Verdict:
         part.audit,
         part.item,
         measured.measurement,
-        earlier=Earlier(entry.value, before.stale, sum(entry.n.values())) if entry else None,
+        earlier=Earlier(entry.value, before.stale, sum(entry.n.values()), before.note) if entry else None,
         comparison=before.comparison,
         trials=_size(measured),
         accept=accept,

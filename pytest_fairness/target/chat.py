@@ -15,6 +15,8 @@ from pytest_fairness.target import echo
 from pytest_fairness.target.address import public_url
 from pytest_fairness.target.faults import Faults
 
+CUT_OFF = frozenset({"length", "max_tokens", "model_length"})
+"""What servers call it when an answer is cut off at the limit of tokens; the first word is OpenAI's."""
 NEW_LIMIT_NAME = "max_completion_tokens"
 """What newer models of OpenAI call `max_tokens`. They refuse the old name; other servers do not know the new one."""
 
@@ -197,6 +199,8 @@ class Chat:
             text = ""
         if text is None:
             raise RequestFailed(f"{self._name}: {self._endpoint} answered without text (finish_reason {reason!r}).")
+        if isinstance(reason, str) and reason.casefold() in CUT_OFF:
+            reason = "length"
         usage = completion.get("usage")
         usage = usage if isinstance(usage, dict) else {}
         return Response(

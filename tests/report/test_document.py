@@ -78,6 +78,7 @@ def test_document_has_the_fields_of_the_contract() -> None:
         "prompt_tokens": 12000,
         "completion_tokens": 51234,
         "cost": None,
+        "failures": [],
     }
     (item,) = document["items"]
     assert " ".join(item) == (
