@@ -27,6 +27,7 @@ from pytest_fairness.records import Interval, Json, Measurement
 __all__ = ["Baseline", "Entry", "Row", "read", "stale_parts", "update"]
 
 SCHEMA_VERSION = 1
+NOT_SET = "not set"
 
 _COUNTS = {"type": "object", "additionalProperties": {"type": "integer", "minimum": 0}}
 _ENTRY = {
@@ -284,6 +285,23 @@ def stale_parts(entry: Entry, shape: Mapping[str, Json]) -> list[str]:
         for part in {*now, *then}
         if now.get(part) != then.get(part)
     )
+
+
+def changed_sampling(entry: Entry, sampling: Mapping[str, float]) -> list[str]:
+    """Return the sampling parameters that differ from the baseline's, as `temperature 1.0 → 0.7`.
+
+    Another seed draws another sample from the same distribution, so it is no difference.
+
+    Args:
+        entry: the baseline's entry.
+        sampling: of this run; only what is set.
+    """
+    current, baseline = rounded(sampling), rounded(entry.sampling)
+    return [
+        f"{name} {baseline.get(name, NOT_SET)} → {current.get(name, NOT_SET)}"
+        for name in sorted({*current, *baseline} - {"seed"})
+        if current.get(name) != baseline.get(name)
+    ]
 
 
 def _paths(folder: Path, name: str) -> tuple[Path, Path]:

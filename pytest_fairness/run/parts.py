@@ -25,6 +25,9 @@ from pytest_fairness.stats import sequential
 
 EVERYTHING = Stage()
 
+NOT_MEASURED = {"audits", "description", "marks", "variants", "compare_sampling"}
+"""Keys of a probe that no measurement depends on."""
+
 _encode = json.JSONEncoder(sort_keys=True).encode
 
 LEVEL = 0.01
@@ -244,7 +247,7 @@ def read_all(prompts: Sequence[Prompt], responses: Sequence[Response | FairnessE
 
 def key_of(what: str, part: ProbeItem, *answers: Sequence[Answer]) -> str:
     """Names a measurement by everything that it is made from, and by nothing else."""
-    probe = part.probe.model_dump(mode="json", by_alias=True, exclude={"audits", "description", "marks", "variants"})
+    probe = part.probe.model_dump(mode="json", by_alias=True, exclude=NOT_MEASURED)
     item = part.item
     made_of = [
         [what, part.audit.kind, part.audit.name, part.audit.version],

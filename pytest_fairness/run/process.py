@@ -268,6 +268,8 @@ class Run(Closing):
         if baseline is None or entry is None:
             return Before()
         stale = files.stale_parts(entry, part.shape)
+        if part.asks and part.probe.compare_sampling:
+            stale += files.changed_sampling(entry, part.probe.sampling.to_json())
         if stale:
             return Before(entry, stale)
         try:

@@ -472,6 +472,17 @@ def test_a_full_disk_leaves_the_old_baseline(tmp_path: Path) -> None:
     assert content(tmp_path) == before
 
 
+def test_changed_sampling_is_named_with_both_values() -> None:
+    drawn = replace(entry(), sampling={"temperature": 1.0, "max_tokens": 300, "seed": 1})
+    assert files.changed_sampling(drawn, {"temperature": 1.0, "max_tokens": 300, "seed": 2}) == []
+    assert files.changed_sampling(drawn, {"temperature": 0.7, "top_p": 0.9}) == [
+        "max_tokens 300 → not set",
+        "temperature 1.0 → 0.7",
+        "top_p not set → 0.9",
+    ]
+    assert files.changed_sampling(replace(entry(), sampling={"temperature": 0.333333}), {"temperature": 1 / 3}) == []
+
+
 def test_stale_parts_are_named() -> None:
     shape = {"prompt": ["Imagine a {race} person."], "axis race": {"unmarked": "White"}}
     assert files.stale_parts(entry(), shape) == []
