@@ -50,6 +50,7 @@ _OPTIONAL = {
         "properties": {"runs": {"type": "integer", "minimum": 2}, "sd": {"type": "number", "minimum": 0}},
         "additionalProperties": False,
     },
+    "served": {"type": "array", "items": {"type": "string"}, "minItems": 1},
 }
 _SUMMARY = Draft7Validator(
     {
@@ -88,6 +89,7 @@ class Entry:
         generation: the answers it stands on, or `None` where none were kept. `update` fills it in.
         run_to_run: `runs`, how many runs the trials would have made, and `sd`, the standard deviation of their values;
             `None` where there were not enough trials for two.
+        served: the models that the server said it answered with, sorted; `None` where it did not say.
     """
 
     value: float
@@ -102,6 +104,7 @@ class Entry:
     date: str
     generation: str | None = None
     run_to_run: Mapping[str, float] | None = None
+    served: Sequence[str] | None = None
 
     @classmethod
     def measured(
@@ -113,6 +116,7 @@ class Entry:
         shape: Mapping[str, Json],
         date: str,
         run_to_run: Mapping[str, float] | None = None,
+        served: Sequence[str] = (),
     ) -> Self:
         """The entry of a fresh measurement; `shape` maps part names to the parts themselves, not yet to hashes."""
         return cls(
@@ -127,6 +131,7 @@ class Entry:
             tool_version=__version__,
             date=date,
             run_to_run=run_to_run,
+            served=list(served) or None,
         )
 
     def to_json(self) -> dict[str, Json]:

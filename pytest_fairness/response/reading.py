@@ -32,7 +32,10 @@ def answer(prompt: Prompt, response: Response | None) -> Answer:
     """
     status, content = read(response, prompt.request.answer_format, prompt.choices)
     text = None if response is None else response.text
-    return Answer(labels=prompt.labels, trial=prompt.trial, text=text, status=status, content=content)
+    served = None if response is None else response.served
+    if served is not None:
+        served = sys.intern(served)  # one text for all of the many answers
+    return Answer(labels=prompt.labels, trial=prompt.trial, text=text, status=status, content=content, served=served)
 
 
 def read(response: Response | None, answer_format: AnswerFormat, allowed: Sequence[str] = ()) -> tuple[Status, Json]:

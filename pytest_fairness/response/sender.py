@@ -242,7 +242,12 @@ class Sender:
                 fault = RequestFailed(f"{name}: {type(error).__name__}: {one_line(self._secrets.hidden(str(error)))}")
         else:
             self._patience.answered()
-            return replace(response, text=self._secrets.hidden(response.text), created=time.time())
+            said = {
+                name: self._secrets.hidden(value)
+                for name in ("text", "model", "fingerprint")
+                if (value := getattr(response, name)) is not None
+            }
+            return replace(response, **said, created=time.time())
         self._patience.failed(fault)
         return fault
 

@@ -268,11 +268,13 @@ def _request(text: str) -> Request:
 
 
 def _plain_response(response: Response) -> dict[str, Json]:
+    served = {"model": response.model, "fingerprint": response.fingerprint}
     return {
         "text": response.text,
         "finish_reason": response.finish_reason,
         "prompt_tokens": response.prompt_tokens,
         "completion_tokens": response.completion_tokens,
+        **{name: value for name, value in served.items() if value is not None},
     }
 
 

@@ -210,6 +210,11 @@ class Measured:
         """What the item is about: `{"race": "Black"}`."""
         return self.part.item.labels
 
+    @cached_property
+    def served(self) -> list[str]:
+        """Return the models that the server says it answered with, sorted; empty where it does not say."""
+        return sorted({answer.served for answer in self.answers if answer.served is not None})
+
     @property
     def value(self) -> float:
         """The measured value, in the audit's unit."""

@@ -298,6 +298,7 @@ class Run(Closing):
             shape=part.shape,
             date=date,
             run_to_run=floors.run_to_run(part, self._scored(part, measured.answers)),
+            served=measured.served,
         )
         return Before(entry, (), self._compare(measured, entry, _answers(part, measured.rows())))
 

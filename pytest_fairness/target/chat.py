@@ -14,6 +14,7 @@ from pytest_fairness.records import Json, Request, Response
 from pytest_fairness.target import echo
 from pytest_fairness.target.address import public_url
 from pytest_fairness.target.faults import Faults
+from pytest_fairness.target.text import identifier
 
 NEW_LIMIT_NAME = "max_completion_tokens"
 """What newer models of OpenAI call `max_tokens`. They refuse the old name; other servers do not know the new one."""
@@ -204,6 +205,8 @@ class Chat:
             finish_reason=reason if isinstance(reason, str) else None,
             prompt_tokens=_count(usage.get("prompt_tokens")),
             completion_tokens=_count(usage.get("completion_tokens")),
+            model=identifier(completion.get("model")),
+            fingerprint=identifier(completion.get("system_fingerprint")),
         )
 
     def _without_key(self, text: str) -> str:
