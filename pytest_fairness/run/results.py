@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -12,6 +13,7 @@ from pytest_fairness.records import ItemResult, Verdict, VerdictName
 from pytest_fairness.run.examples import examples
 from pytest_fairness.run.parts import Before, Measured, ProbeItem
 
+_FINGERPRINT = re.compile(r" \([^()]*\)$")
 SHOWN_MODELS = 3
 """Models behind one name that are named."""
 
@@ -52,10 +54,16 @@ def judge(measured: Measured, before: Before, nodeid: str, accept: str) -> ItemR
 
 
 def served_change(current: Sequence[str], baseline: Sequence[str]) -> str | None:
-    """Return how the models behind a target's name changed: `gpt-x-2026-05 → gpt-x-2026-09`; `None` if not known to."""
+    """Return how the models behind a target's name changed: `gpt-x-2026-05 → gpt-x-2026-09`; `None` if not known to.
+
+    Fingerprints are named where the models are the same.
+    """
     if not current or not baseline or set(current) == set(baseline):
         return None
-    return f"{_joined(baseline)} → {_joined(current)}"
+    before, after = (sorted({_FINGERPRINT.sub("", model) for model in models}) for models in (baseline, current))
+    if before == after:
+        before, after = list(baseline), list(current)
+    return f"{_joined(before)} → {_joined(after)}"
 
 
 def _joined(models: Sequence[str]) -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from pytest_fairness.response.store import Store
+from pytest_fairness.run.results import served_change
 from pytest_fairness.settings import RunSettings
 from pytest_fairness.target import open_target
 from tests.messages_server import MessagesServer
@@ -55,7 +56,7 @@ def test_a_model_that_changed_behind_its_name_is_said_everywhere(project: Projec
         server.answer = lambda *_: Reply("A lamp.", model="gpt-x-2026-09", fingerprint="fp_1")
         result = project.run("--fairness", "--fairness-fresh", *asked, *reports, target="openai:gpt-x")
     result.assert_outcomes(passed=2)
-    changed = "gpt-x-2026-05 → gpt-x-2026-09 (fp_1)"
+    changed = "gpt-x-2026-05 → gpt-x-2026-09"
     assert shows(result, f"served model changed: {changed}")
     items = {item["id"]: item for item in project.read("report.json")["items"]}
     for name in (KIM, LOU):
@@ -69,6 +70,13 @@ def test_a_model_that_changed_behind_its_name_is_said_everywhere(project: Projec
     with Store(project.path / ".fairness" / "responses.sqlite") as store:
         (response,) = {(kept.response.model, kept.response.fingerprint) for kept in store.everything()}
         assert response == ("gpt-x-2026-09", "fp_1")
+
+
+def test_a_change_is_named_by_models_or_else_by_fingerprints() -> None:
+    assert served_change([], ["a"]) is served_change(["a"], []) is served_change(["a (1)"], ["a (1)"]) is None
+    assert served_change(["b (2)"], ["a (1)"]) == "a → b"
+    assert served_change(["a (1)", "a (2)"], ["a (1)"]) == "a (1) → a (1), a (2)"
+    assert served_change(["a"], [f"m{number}" for number in range(5)]) == "m0, m1, m2 and 2 more → a"
 
 
 def test_what_anthropic_says_is_kept_too(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
