@@ -16,7 +16,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from pytest_fairness.errors import AnswersMissing, FairnessError, Fault, RequestFailed, StoreError, TargetError
 from pytest_fairness.records import Request, Response
@@ -242,7 +242,7 @@ class Sender:
                 fault = RequestFailed(f"{name}: {type(error).__name__}: {one_line(self._secrets.hidden(str(error)))}")
         else:
             self._patience.answered()
-            said = {
+            said: dict[str, Any] = {
                 name: self._secrets.hidden(value)
                 for name in ("text", "model", "fingerprint")
                 if (value := getattr(response, name)) is not None

@@ -5,10 +5,11 @@ from __future__ import annotations
 import hashlib
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from pytest_fairness.target import fingerprint, weights
+from pytest_fairness.target import weights
 from pytest_fairness.target.fingerprint import KEPT_IN, sha256
 
 OLD = (1_000_000_000.0, 1_000_000_000.0)
@@ -20,12 +21,12 @@ def reads(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
     found: list[str] = []
     original = hashlib.file_digest
 
-    def file_digest(content: object, name: str) -> object:
+    def file_digest(content: Any, name: str) -> Any:
         found.append(name)
-        return original(content, name)  # type: ignore[call-overload]
+        return original(content, name)
 
     monkeypatch.setattr("platformdirs.user_cache_path", lambda name: tmp_path / "cache" / name)
-    monkeypatch.setattr(fingerprint.hashlib, "file_digest", file_digest)
+    monkeypatch.setattr(hashlib, "file_digest", file_digest)
     return found
 
 
