@@ -158,7 +158,7 @@ def recorded(folder: Path) -> dict[str, tuple[str, float]]:
         (whole,) = connection.execute("PRAGMA integrity_check").fetchone()
         assert whole == "ok", whole
         try:
-            rows = connection.execute("SELECT key, response, created FROM responses")
+            rows = connection.execute("SELECT key, response, created FROM responses ORDER BY sequence")
             return {key: (response, created) for key, response, created in rows}
         except sqlite3.OperationalError:
             return {}  # killed before the tables were made

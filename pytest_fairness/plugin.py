@@ -33,7 +33,10 @@ _INI_ONLY: tuple[tuple[str, Any, str], ...] = (
     (
         "fairness_target_version",
         None,
-        "version of a python: or http target, for its recorded responses to be reused (default: none, asked each time)",
+        (
+            "version of the target: responses of another one are not reused, and of a python: or http target only with "
+            "a version (default: none)"
+        ),
     ),
     (
         "fairness_http_body",

@@ -64,6 +64,7 @@ class Response:
         finish_reason: `stop`, `length` (cut off by `max_tokens`), `refusal` or `content_filter`, where the target says.
         prompt_tokens, completion_tokens: as the target counts them; `None` where it does not say.
         created: seconds since the epoch, when the answer arrived.
+        model, fingerprint: what the server says it answered with (`model` and `system_fingerprint`), where it does.
     """
 
     text: str
@@ -71,6 +72,15 @@ class Response:
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
     created: float = 0.0
+    model: str | None = None
+    fingerprint: str | None = None
+
+    @property
+    def served(self) -> str | None:
+        """Return what answered, as reports show it: `gpt-x-2026-05 (fp_44709d)`; `None` where the server is silent."""
+        if self.fingerprint is None:
+            return self.model
+        return f"{self.model or 'a model'} ({self.fingerprint})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +158,7 @@ class Answer:
         judged: what a judge model read, where one was asked; `content` is its majority then.
         truncated: whether the target cut the text off at `max_tokens` (finish reason `length`).
         error: of an answer that never came, why its request failed.
+        served: which model the server says it answered with; see `Response.served`.
     """
 
     labels: Mapping[str, str]
@@ -158,6 +169,7 @@ class Answer:
     judged: Judged | None = None
     truncated: bool = False
     error: str | None = None
+    served: str | None = None
 
     @property
     def usable(self) -> bool:

@@ -40,7 +40,8 @@ class RunSettings:
         http_body: what an `http` target is sent: JSON with placeholders.
         http_answer: where its answer is: a JSONPath.
         http_headers: lines `Name: value` that it is sent, with `${NAME}` for what is in the environment.
-        target_version: names the version of a `python:` or `http` target, so that its answers are reused.
+        target_version: names the version of what is audited; answers of another one do not count. Those of a `python:`
+            or `http` target are reused only with it.
         concurrency: most requests in flight, all processes together.
         trials: overrides every probe's `trials`.
         fresh: ask again, even where an answer is recorded.

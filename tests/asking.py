@@ -11,11 +11,12 @@ from typing import Any
 from pytest_fairness.records import Request, Response, Sampling
 from pytest_fairness.response.claims import RunId
 from pytest_fairness.response.engine import Engine
+from pytest_fairness.response.freshness import EVERY
 from pytest_fairness.response.store import Store
 from pytest_fairness.settings import RunSettings
 from pytest_fairness.target import Target, open_target
 
-FOREVER = float("-inf")
+FOREVER = EVERY
 
 
 def settings_in(folder: Path, base_url: str | None = None, **more: Any) -> RunSettings:
@@ -34,7 +35,7 @@ def engine_for(
     settings: RunSettings,
     target: Target | str = "openai:model",
     *,
-    oldest: float = FOREVER,
+    oldest: float = FOREVER.oldest,
     run: tuple[str, str] | None = None,
 ) -> Iterator[Engine]:
     """An engine on the settings' store, stopped at the end."""

@@ -28,7 +28,7 @@ class MessagesServer(ChatServer):
                 "id": "msg_1",
                 "type": "message",
                 "role": "assistant",
-                "model": body["model"],
+                "model": reply.model or body["model"],
                 "content": content,
                 "stop_reason": STOPS.get(reply.finish_reason, reply.finish_reason),
                 "stop_sequence": None,

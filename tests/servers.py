@@ -44,6 +44,7 @@ class Reply:
         delay: seconds before answering, in place of the server's own delay.
         broken: `reset` drops the connection unanswered, `half` drops it in the middle of the body.
         finish_reason, refusal: as in a chat completion.
+        model, fingerprint: what answers; by default the model that was asked for, and no fingerprint.
     """
 
     text: Any = "hello"
@@ -54,6 +55,8 @@ class Reply:
     broken: Literal["reset", "half"] | None = None
     finish_reason: str = "stop"
     refusal: str | None = None
+    model: str | None = None
+    fingerprint: str | None = None
 
 
 Answer = Callable[[Messages, Body], str | Reply]
@@ -249,7 +252,8 @@ def _completion(reply: Reply, body: Body) -> bytes:
             "id": "chatcmpl-1",
             "object": "chat.completion",
             "created": 1,
-            "model": body["model"],
+            "model": reply.model or body["model"],
+            **({"system_fingerprint": reply.fingerprint} if reply.fingerprint else {}),
             "choices": [{"index": 0, "message": message, "finish_reason": reply.finish_reason}],
             "usage": {
                 "prompt_tokens": prompt_tokens,

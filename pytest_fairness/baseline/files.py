@@ -27,6 +27,7 @@ from pytest_fairness.records import Interval, Json, Measurement
 __all__ = ["Baseline", "Entry", "Row", "read", "stale_parts", "update"]
 
 SCHEMA_VERSION = 1
+NOT_SET = "not set"
 
 _COUNTS = {"type": "object", "additionalProperties": {"type": "integer", "minimum": 0}}
 _ENTRY = {
@@ -55,6 +56,7 @@ _OPTIONAL = {
         "properties": {"runs": {"type": "integer", "minimum": 2}, "sd": {"type": "number", "minimum": 0}},
         "additionalProperties": False,
     },
+    "served": {"type": "array", "items": {"type": "string"}, "minItems": 1},
 }
 _SUMMARY = Draft7Validator(
     {
@@ -94,6 +96,7 @@ class Entry:
         run_to_run: `runs`, how many runs the trials would have made, and `sd`, the standard deviation of their values;
             `None` where there were not enough trials for two.
         measured_by: `version` and `level` of the audit that measured the value; `None` in files of earlier versions.
+        served: the models that the server said it answered with, sorted; `None` where it did not say.
     """
 
     value: float
@@ -109,6 +112,7 @@ class Entry:
     generation: str | None = None
     run_to_run: Mapping[str, float] | None = None
     measured_by: Mapping[str, float] | None = None
+    served: Sequence[str] | None = None
 
     @classmethod
     def measured(
@@ -121,6 +125,7 @@ class Entry:
         date: str,
         run_to_run: Mapping[str, float] | None = None,
         measured_by: Mapping[str, float] | None = None,
+        served: Sequence[str] = (),
     ) -> Self:
         """The entry of a fresh measurement; `shape` maps part names to the parts themselves, not yet to hashes."""
         return cls(
@@ -136,6 +141,7 @@ class Entry:
             date=date,
             run_to_run=run_to_run,
             measured_by=measured_by,
+            served=list(served) or None,
         )
 
     def to_json(self) -> dict[str, Json]:
@@ -294,6 +300,23 @@ def stale_parts(entry: Entry, shape: Mapping[str, Json]) -> list[str]:
         for part in {*now, *then}
         if now.get(part) != then.get(part)
     )
+
+
+def changed_sampling(entry: Entry, sampling: Mapping[str, float]) -> list[str]:
+    """Return the sampling parameters that differ from the baseline's, as `temperature 1.0 → 0.7`.
+
+    Another seed draws another sample from the same distribution, so it is no difference.
+
+    Args:
+        entry: the baseline's entry.
+        sampling: of this run; only what is set.
+    """
+    current, baseline = rounded(sampling), rounded(entry.sampling)
+    return [
+        f"{name} {baseline.get(name, NOT_SET)} → {current.get(name, NOT_SET)}"
+        for name in sorted({*current, *baseline} - {"seed"})
+        if current.get(name) != baseline.get(name)
+    ]
 
 
 def _paths(folder: Path, name: str) -> tuple[Path, Path]:

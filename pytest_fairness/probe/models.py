@@ -198,6 +198,10 @@ class Probe(ProbeModel):
         alias="sampling",
         description="How answers are drawn. Only what is set here is sent.",
     )
+    compare_sampling: bool = Field(
+        default=True,
+        description="Whether a baseline that was sampled otherwise (temperature, top_p, max_tokens) counts as stale.",
+    )
     trials: Trials = Field(
         default=1,
         description="How often each question is asked; {start: 8, max: 60} asks more only while a verdict is open.",

@@ -12,7 +12,7 @@ from html import escape
 from pytest_fairness.records import Json
 from pytest_fairness.report import targets, variants
 from pytest_fairness.report.drivers import driven_by
-from pytest_fairness.report.order import Item, outcome, rank, reason
+from pytest_fairness.report.order import Item, outcome, rank, reason, served_changes
 from pytest_fairness.report.text import escaped as shown
 from pytest_fairness.report.text import number, printable
 
@@ -171,7 +171,8 @@ def _headline(document: Mapping[str, Json]) -> list[str]:
     told = ", ".join(f"{SIGNS[kind]} {counts[name]} {kind}" for name, kind in parts if counts[name])
     bad = counts["failed"] + counts["errors"]
     title = f"{bad} of {total} audits failed" if bad else f"{counts['passed']} of {total} audits passed"
-    return [f"## Fairness: {title}", "", f"{told}. Target: {escaped(document['target'])}."]
+    changes = [line for change in served_changes(document["items"]) for line in ("", escaped(change))]
+    return [f"## Fairness: {title}", "", f"{told}. Target: {escaped(document['target'])}.", *changes]
 
 
 def _cells(item: Item, several: bool) -> list[str]:

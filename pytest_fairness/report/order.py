@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from pytest_fairness.records import Json, VerdictName
+from pytest_fairness.report.text import printable
 
 Item = Mapping[str, Json]
 """An item of the report document."""
@@ -37,6 +38,12 @@ def reason(item: Item) -> str:
     """The reason without the item's id at its head, which not every reason has."""
     text: str = item["reason"]
     return text.removeprefix(f"{item['id']}: ")
+
+
+def served_changes(items: Iterable[Item]) -> list[str]:
+    """Return one sentence for each change of the models behind a target's name since the baseline."""
+    found = {item["details"].get("served_model_changed") for item in items} - {None}
+    return [f"served model changed: {printable(change)}" for change in sorted(map(str, found))]
 
 
 def target_of(name: str) -> str | None:

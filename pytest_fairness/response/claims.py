@@ -15,20 +15,24 @@ from typing import NamedTuple
 
 from pytest_fairness.records import Json
 from pytest_fairness.response.database import Database
+from pytest_fairness.response.freshness import CONDITION, Freshness
 from pytest_fairness.response.pace import Pace
 from pytest_fairness.response.processes import is_gone, this_process
 
 TABLES = """
 CREATE TABLE claims (
-    key TEXT PRIMARY KEY,
+    key TEXT NOT NULL,
+    scope TEXT NOT NULL,      -- see Freshness
     owner TEXT NOT NULL,
     process TEXT NOT NULL,
     target TEXT NOT NULL,
     expires REAL NOT NULL,
-    flying INTEGER NOT NULL   -- 0 where the owner waits before it tries again
+    flying INTEGER NOT NULL,  -- 0 where the owner waits before it tries again
+    PRIMARY KEY (key, scope)
 );
 CREATE TABLE runs (
     run TEXT PRIMARY KEY,
+    process TEXT NOT NULL,    -- the one that the user started
     sent INTEGER NOT NULL,    -- tries, of all processes
     stopped INTEGER NOT NULL,
     created REAL NOT NULL
@@ -54,10 +58,13 @@ CREATE TABLE paces (
     touched REAL NOT NULL
 );
 """
+DROP_TABLES = "".join(f"DROP TABLE {name};" for name in ("claims", "runs", "refusals", "tallies", "paces"))
 
 DAY = 86_400.0
 CHUNK = 500
 """Keys looked at in one go."""
+RUN_KEPT = 7 * DAY
+"""Seconds after which a run counts as over where it cannot be seen whether its process has ended."""
 PACE_KEPT = 60.0
 """Seconds after which what was learnt of a target's pace is forgotten."""
 
@@ -111,10 +118,10 @@ class Claims:
         self._database = database
         self._process = this_process()
 
-    def recorded(self, keys: Iterable[str], oldest: float) -> set[str]:
-        """Those of the keys that have an answer not created before `oldest`."""
-        query = "SELECT key FROM responses WHERE created >= ? AND key IN (SELECT value FROM json_each(?))"
-        return {key for (key,) in self._database.read(query, (oldest, json.dumps(list(keys))))}
+    def recorded(self, keys: Iterable[str], fresh: Freshness) -> set[str]:
+        """Those of the keys that have an answer which the run accepts."""
+        query = f"SELECT key FROM responses WHERE {CONDITION} AND key IN (SELECT value FROM json_each(?))"  # noqa: S608
+        return {key for (key,) in self._database.read(query, (*fresh.parameters, json.dumps(list(keys))))}
 
     # Claims
 
@@ -126,7 +133,7 @@ class Claims:
         limit: int,
         capacity: int,
         lease_seconds: float,
-        oldest: float,
+        fresh: Freshness,
         resting: Sequence[str] = (),
         target: str = "",
         run: RunId | None = None,
@@ -142,7 +149,7 @@ class Claims:
             limit: most keys to claim now.
             capacity: most claims in flight that there may be, everybody's together.
             lease_seconds: how long the claims hold unless renewed.
-            oldest: as in `recorded`: an older answer does not count.
+            fresh: which recorded answers count. Who accepts none of other runs is not held up by their claims either.
             resting: keys that the owner put to rest and now wants to try again; they go before `keys`.
             target: who is to be asked, and so at which pace.
             run: for which run.
@@ -171,24 +178,24 @@ class Claims:
             # Claims that lapsed meanwhile are anybody's.
             rest = chain((key for key in resting if key not in mine), keys)
             while len(claim.claimed) < free and (chunk := list(islice(rest, CHUNK))):
-                answered = self.recorded(chunk, oldest)
-                taken = self._taken(chunk)
+                answered = self.recorded(chunk, fresh)
+                taken = self._taken(chunk, fresh)
                 claim.answered.extend(key for key in chunk if key in answered)
                 open_keys = (key for key in chunk if key not in answered and key not in taken)
                 claim.claimed.extend(islice(open_keys, free - len(claim.claimed)))
             connection.executemany(
-                "INSERT OR REPLACE INTO claims VALUES (?, ?, ?, ?, ?, 1)",
-                [(key, owner, self._process, target, now + lease_seconds) for key in claim.claimed],
+                "INSERT OR REPLACE INTO claims VALUES (?, ?, ?, ?, ?, ?, 1)",
+                [(key, fresh.scope, owner, self._process, target, now + lease_seconds) for key in claim.claimed],
             )
             if run is not None and claim.claimed:
                 connection.execute("UPDATE runs SET sent = sent + ? WHERE run = ?", (len(claim.claimed), run.name))
         return claim
 
-    def unclaimed(self, keys: Sequence[str], oldest: float) -> list[str]:
+    def unclaimed(self, keys: Sequence[str], fresh: Freshness) -> list[str]:
         """Those of the keys that have no answer, and that nobody is about to ask."""
         with self._database.transaction():
             self._drop_dead_claims(time.time())
-            settled = self.recorded(keys, oldest) | self._taken(keys)
+            settled = self.recorded(keys, fresh) | self._taken(keys, fresh)
         return [key for key in keys if key not in settled]
 
     def renew(self, owner: str, lease_seconds: float) -> None:
@@ -218,9 +225,9 @@ class Claims:
                 if is_gone(process):
                     connection.execute("DELETE FROM claims WHERE process = ?", (process,))
 
-    def _taken(self, keys: Sequence[str]) -> set[str]:
-        query = "SELECT key FROM claims WHERE key IN (SELECT value FROM json_each(?))"
-        return {key for (key,) in self._database.read(query, (json.dumps(list(keys)),))}
+    def _taken(self, keys: Sequence[str], fresh: Freshness) -> set[str]:
+        query = "SELECT key FROM claims WHERE scope = ? AND key IN (SELECT value FROM json_each(?))"
+        return {key for (key,) in self._database.read(query, (fresh.scope, json.dumps(list(keys))))}
 
     def _resting(self, keys: Sequence[str], owner: str) -> set[str]:
         query = "SELECT key FROM claims WHERE owner = ? AND NOT flying AND key IN (SELECT value FROM json_each(?))"
@@ -280,12 +287,19 @@ class Claims:
             query = "SELECT sent, stopped FROM runs WHERE run = ?"
             found = connection.execute(query, (run.name,)).fetchone()
             if found is None:
-                connection.execute("INSERT INTO runs VALUES (?, 0, 0, ?)", (run.name, now))
-                connection.execute("DELETE FROM runs WHERE created < ?", (now - DAY,))
+                self._drop_dead_runs(now)
+                connection.execute("INSERT INTO runs VALUES (?, ?, 0, 0, ?)", (run.name, run.process, now))
                 for table in ("refusals", "tallies"):
                     connection.execute(f"DELETE FROM {table} WHERE run NOT IN (SELECT run FROM runs)")  # noqa: S608
                 found = (0, 0)
         return found[0], bool(found[1]) or is_gone(run.process)
+
+    def _drop_dead_runs(self, now: float) -> None:
+        with self._database.transaction() as connection:
+            connection.execute("DELETE FROM runs WHERE created < ?", (now - RUN_KEPT,))
+            for (process,) in connection.execute("SELECT DISTINCT process FROM runs").fetchall():
+                if is_gone(process):
+                    connection.execute("DELETE FROM runs WHERE process = ?", (process,))
 
 
 def _plain(message: str) -> str:

@@ -11,6 +11,7 @@ from itertools import islice
 from pytest_fairness.errors import AnswersMissing, FairnessError
 from pytest_fairness.records import Request, Response
 from pytest_fairness.response.claims import RunId
+from pytest_fairness.response.freshness import Freshness
 from pytest_fairness.response.ledger import Ledger
 from pytest_fairness.response.sender import GRACE, Sender
 from pytest_fairness.response.store import Store, response_key
@@ -32,7 +33,7 @@ class Engine:
         store: the recorded responses.
         target: who is asked. Opened and closed by the engine.
         settings: the run's; `concurrency`, `timeout`, `give_up`, `max_requests`, `prices` and `replay` matter.
-        oldest: seconds since the epoch; a recorded answer created before this is asked again.
+        oldest: when other runs' answers must have come to be accepted; see `Freshness`.
         owner: who asks, for whoever looks into the store.
         run: the run that this is a part of; one of its own where not given.
     """
@@ -47,16 +48,18 @@ class Engine:
         owner: str,
         run: RunId | None = None,
     ) -> None:
-        self._store, self._target, self._replay, self._oldest = store, target, settings.replay, oldest
+        run = run or RunId.new()
+        self._store, self._target, self._replay = store, target, settings.replay
+        self._fresh = Freshness(run.name, oldest)
         self._ledger = Ledger()
         self._sender = Sender(
             store,
             target,
             self._ledger,
             settings,
-            oldest=oldest,
+            fresh=self._fresh,
             owner=f"{owner}/{uuid.uuid4().hex[:8]}",
-            run=run or RunId.new(),
+            run=run,
         )
         self._thread: threading.Thread | None = None
         self._starting = threading.Lock()
@@ -86,12 +89,12 @@ class Engine:
         """
         keys = [response_key(self._target.identity, request) for request in requests]
         # Looked up first: mostly all are recorded, and need no second look.
-        recorded = self._store.get(keys, self._oldest)
+        recorded = self._store.get(keys, self._fresh)
         self._plan(dict(zip(keys, requests, strict=True)), recorded)
         failed = self._ledger.wait(keys)
         late = {key for key in keys if key not in recorded and key not in failed}
         settled: dict[str, Response | FairnessError] = {**recorded, **failed}
-        settled |= self._store.get(late, self._oldest) if late else {}
+        settled |= self._store.get(late, self._fresh) if late else {}
         gone = AnswersMissing("an answer was removed from the store while the run went on; run again")
         return [settled.get(key, gone) for key in keys]
 
@@ -136,7 +139,7 @@ class Engine:
         if not new:
             return
         if recorded is None:
-            recorded = self._store.recorded(new, self._oldest)
+            recorded = self._store.recorded(new, self._fresh)
         left = self._ledger.add(new, recorded)
         if self._replay:
             self._ledger.settle_elsewhere([], {key: _not_recorded(new[key]) for key in new if key not in recorded})

@@ -31,6 +31,8 @@ def answer(prompt: Prompt, response: Response | None) -> Answer:
         response: what came back, or `None` where nothing did.
     """
     status, content = read(response, prompt.request.answer_format, prompt.choices)
+    # One name of the model for all of the many answers.
+    served = sys.intern(response.served) if response is not None and response.served else None
     return Answer(
         labels=prompt.labels,
         trial=prompt.trial,
@@ -38,6 +40,7 @@ def answer(prompt: Prompt, response: Response | None) -> Answer:
         status=status,
         content=content,
         truncated=response is not None and response.finish_reason == "length",
+        served=served,
     )
 
 

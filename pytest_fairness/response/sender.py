@@ -16,12 +16,13 @@ import time
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from pytest_fairness.errors import AnswersMissing, FairnessError, Fault, RequestFailed, StoreError, TargetError
 from pytest_fairness.records import Json, Request, Response
 from pytest_fairness.response.claims import Claim, Halt, RunId
 from pytest_fairness.response.costs import with_cost
+from pytest_fairness.response.freshness import Freshness
 from pytest_fairness.response.ledger import Ledger
 from pytest_fairness.response.messages import over_budget
 from pytest_fairness.response.patience import Patience
@@ -79,7 +80,7 @@ class Sender:
         target: who is asked.
         ledger: what is to be asked.
         settings: the run's; `concurrency`, `timeout`, `give_up` and `max_requests` matter.
-        oldest: an answer created before this counts as none.
+        fresh: which recorded answers count.
         owner: whose the claims are; no other sender has the same.
         run: the run that this is a part of.
     """
@@ -91,12 +92,12 @@ class Sender:
         ledger: Ledger,
         settings: RunSettings,
         *,
-        oldest: float,
+        fresh: Freshness,
         owner: str,
         run: RunId,
     ) -> None:
         self._store, self._target, self._ledger, self._settings = store, target, ledger, settings
-        self._oldest, self._owner, self._run_id = oldest, owner, run
+        self._fresh, self._owner, self._run_id = fresh, owner, run
         self._capacity = min(settings.concurrency, target.concurrency or settings.concurrency)
         self._since = store.now()
         self._threads = DaemonThreads("fairness-store")
@@ -245,9 +246,12 @@ class Sender:
                 fault = RequestFailed(f"{name}: {type(error).__name__}: {one_line(self._secrets.hidden(str(error)))}")
         else:
             self._patience.answered()
-            # A clock that is set back during the run must not make an answer too old at once.
-            created = max(time.time(), self._oldest)
-            return replace(response, text=self._secrets.hidden(response.text), created=created)
+            said: dict[str, Any] = {
+                name: self._secrets.hidden(value)
+                for name in ("text", "model", "fingerprint")
+                if (value := getattr(response, name)) is not None
+            }
+            return replace(response, **said, created=time.time())
         self._patience.failed(fault)
         return fault
 
@@ -328,7 +332,7 @@ class Sender:
             limit=max(free, 0),
             capacity=self._capacity,
             lease_seconds=LEASE,
-            oldest=self._oldest,
+            fresh=self._fresh,
             target=self._target.identity,
             run=self._run_id,
             most=self._settings.max_requests,
@@ -337,14 +341,14 @@ class Sender:
     def _write(self, arrival: Arrival) -> None:
         key, request, outcome = arrival.key, arrival.request, arrival.outcome
         if isinstance(outcome, Response):
-            self._store.record(key, request, self._target.identity, outcome)
+            self._store.record(key, request, self._target.identity, outcome, self._fresh)
         elif isinstance(outcome, TargetError):
             self._store.release(key, self._owner)  # another run may be set up better
             self._store.refuse(self._run_id, self._target.identity, str(outcome))
         elif arrival.again_at is not None:
             self._store.rest(key, self._owner)
         else:
-            self._store.fail(key, self._target.identity, str(outcome))
+            self._store.fail(key, self._target.identity, str(outcome), self._fresh)
 
     def _adapt(self, arrived: list[Arrival]) -> None:
         """Ask faster after answers, slower after overload."""
@@ -381,11 +385,11 @@ class Sender:
             self._store.release(key, self._owner)
             self._ledger.fail(key, over_budget(most, self._target.reusable, str(resting.error)))
         self._resting.clear()
-        lost = self._store.unclaimed(self._ledger.open_keys(), self._oldest)
+        lost = self._store.unclaimed(self._ledger.open_keys(), self._fresh)
         self._ledger.settle_elsewhere([], dict.fromkeys(lost, over_budget(most, self._target.reusable)))
 
     def _read_news(self) -> None:
-        news = self._store.news(self._since, self._target.identity)
+        news = self._store.news(self._since, self._target.identity, self._fresh)
         self._since = news.until
         failed = {key: RequestFailed(message) for key, message in news.failed.items()}
         if self._ledger.settle_elsewhere(news.answered, failed):

@@ -20,35 +20,55 @@ from pytest_fairness.records import Json, Request, Response, Sampling
 from pytest_fairness.response import claims
 from pytest_fairness.response.claims import DAY, Claim, Claims, RunId
 from pytest_fairness.response.database import Database
+from pytest_fairness.response.freshness import CONDITION, EVERY, Freshness
 
 __all__ = ["Claim", "News", "Recorded", "RunId", "Store", "response_key"]
 
-VERSION = 2
+VERSION = 3
 """Of the tables below; a store of a higher version is not touched."""
 
-TABLES = """
+ANSWERS = """
 CREATE TABLE responses (
     sequence INTEGER PRIMARY KEY AUTOINCREMENT,  -- in the order of recording, over all processes
-    key TEXT NOT NULL UNIQUE,
+    key TEXT NOT NULL,
+    run TEXT NOT NULL,        -- the run that asked
     target TEXT NOT NULL,
     request TEXT NOT NULL,    -- JSON
     response TEXT NOT NULL,   -- JSON
-    created REAL NOT NULL     -- seconds since the epoch
+    created REAL NOT NULL,    -- seconds since the epoch
+    UNIQUE (key, run)
 );
 CREATE TABLE failures (
     sequence INTEGER PRIMARY KEY AUTOINCREMENT,
     target TEXT NOT NULL,
     key TEXT NOT NULL,
+    scope TEXT NOT NULL,      -- see Freshness
     message TEXT NOT NULL,
     created REAL NOT NULL
 );
+"""
+TABLES = f"""
+{ANSWERS}
 CREATE TABLE measurements (key TEXT PRIMARY KEY, measurement TEXT NOT NULL);
 CREATE TABLE answer_sets (digest TEXT PRIMARY KEY, answers TEXT NOT NULL, created REAL NOT NULL);
 """
-CHANGES = {2: "DROP TABLE claims;" + claims.TABLES}
+CHANGES = {
+    2: f"DROP TABLE claims; {claims.TABLES}",
+    3: f"""
+{claims.DROP_TABLES} {claims.TABLES}
+DROP TABLE failures;
+ALTER TABLE responses RENAME TO old_responses;
+{ANSWERS}
+INSERT INTO responses SELECT sequence, key, '', target, request, response, created FROM old_responses;
+DROP TABLE old_responses;
+""",  # noqa: S608
+}
 """What brings an older store up to each version."""
 
-_ANSWERS = "FROM responses WHERE created >= ? AND key IN (SELECT value FROM json_each(?))"
+_ANSWERS = f"""
+SELECT key, response, created FROM responses WHERE {CONDITION} AND key IN (SELECT value FROM json_each(?))
+ORDER BY run = ?, sequence
+"""  # noqa: S608
 
 # Escapes everything beyond ASCII, so that NUL and lone surrogates, which SQLite's text cannot hold, survive.
 _encode = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
@@ -120,26 +140,35 @@ class Store(Claims, Closing):
 
     # Answers
 
-    def get(self, keys: Iterable[str], oldest: float) -> dict[str, Response]:
-        """The answers to those of the keys that have one not created before `oldest`."""
-        columns = "key, response, created"
-        rows = self._database.read(f"SELECT {columns} {_ANSWERS}", (oldest, _encode(list(keys))))
+    def get(self, keys: Iterable[str], fresh: Freshness) -> dict[str, Response]:
+        """The answers to those of the keys that have one which the run accepts: its own, or else the newest."""
+        rows = self._database.read(_ANSWERS, (*fresh.parameters, _encode(list(keys)), fresh.run))
         return {key: _response(response, created) for key, response, created in rows}
 
-    def record(self, key: str, request: Request, target_identity: str, response: Response) -> None:
-        """Write an answer, in place of an older one, and give up whatever claim there is to its question."""
+    def record(
+        self, key: str, request: Request, target_identity: str, response: Response, fresh: Freshness = EVERY
+    ) -> None:
+        """Write an answer, in place of those of runs that are over, and give up the claim to its question.
+
+        Args:
+            key, request, target_identity, response: what is written.
+            fresh: of the run that asked.
+        """
         row = (
             key,
+            fresh.run,
             target_identity,
             _encode(_plain_request(request)),
             _encode(_plain_response(response)),
             response.created,
         )
+        columns = "key, run, target, request, response, created"
         with self._database.transaction() as connection:
             connection.execute(
-                "INSERT OR REPLACE INTO responses (key, target, request, response, created) VALUES (?, ?, ?, ?, ?)", row
+                "DELETE FROM responses WHERE key = ? AND run NOT IN (SELECT run FROM runs WHERE NOT stopped)", (key,)
             )
-            connection.execute("DELETE FROM claims WHERE key = ?", (key,))
+            connection.execute(f"INSERT OR REPLACE INTO responses ({columns}) VALUES (?, ?, ?, ?, ?, ?)", row)  # noqa: S608
+            connection.execute("DELETE FROM claims WHERE key = ? AND scope = ?", (key, fresh.scope))
 
     def everything(self) -> Iterator[Recorded]:
         """All recorded answers with their questions, in the order of recording."""
@@ -159,12 +188,15 @@ class Store(Claims, Closing):
         answers, failures = self._database.read(query)[0]
         return answers or 0, failures or 0
 
-    def news(self, since: tuple[int, int], target_identity: str) -> News:
-        """What was written since then."""
-        answers = self._database.read("SELECT sequence, key FROM responses WHERE sequence > ? ORDER BY 1", since[:1])
+    def news(self, since: tuple[int, int], target_identity: str, fresh: Freshness) -> News:
+        """What was written since then, and concerns a run."""
+        answers = self._database.read(
+            f"SELECT sequence, key FROM responses WHERE {CONDITION} AND sequence > ? ORDER BY 1",  # noqa: S608
+            (*fresh.parameters, since[0]),
+        )
         failures = self._database.read(
-            "SELECT sequence, key, message FROM failures WHERE sequence > ? AND target = ? ORDER BY 1",
-            (since[1], target_identity),
+            "SELECT sequence, key, message FROM failures WHERE sequence > ? AND target = ? AND scope = ? ORDER BY 1",
+            (since[1], target_identity, fresh.scope),
         )
         return News(
             (answers[-1][0] if answers else since[0], failures[-1][0] if failures else since[1]),
@@ -172,21 +204,22 @@ class Store(Claims, Closing):
             {key: message for _, key, message in failures},
         )
 
-    def fail(self, key: str, target_identity: str, message: str) -> None:
+    def fail(self, key: str, target_identity: str, message: str, fresh: Freshness = EVERY) -> None:
         """Tell the other processes of the run that a request got no answer, so that they do not try it as well.
 
         Args:
             key: the request's, whose claim is given up.
             target_identity: who did not answer.
             message: why.
+            fresh: of the run that asked.
         """
         now = time.time()
         with self._database.transaction() as connection:
-            connection.execute("DELETE FROM claims WHERE key = ?", (key,))
+            connection.execute("DELETE FROM claims WHERE key = ? AND scope = ?", (key, fresh.scope))
             connection.execute("DELETE FROM failures WHERE created < ?", (now - DAY,))
             connection.execute(
-                "INSERT INTO failures (target, key, message, created) VALUES (?, ?, ?, ?)",
-                (target_identity, key, message.encode("utf-8", "replace").decode(), now),
+                "INSERT INTO failures (target, key, scope, message, created) VALUES (?, ?, ?, ?, ?)",
+                (target_identity, key, fresh.scope, message.encode("utf-8", "replace").decode(), now),
             )
 
     # Measurements and sets of answers
@@ -235,11 +268,13 @@ def _request(text: str) -> Request:
 
 
 def _plain_response(response: Response) -> dict[str, Json]:
+    served = {"model": response.model, "fingerprint": response.fingerprint}
     return {
         "text": response.text,
         "finish_reason": response.finish_reason,
         "prompt_tokens": response.prompt_tokens,
         "completion_tokens": response.completion_tokens,
+        **{name: value for name, value in served.items() if value is not None},
     }
 
 

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from pytest_fairness.probe import Probe
 from pytest_fairness.records import Json, Prompt, Request, Response
 from pytest_fairness.response.costs import cost_of
+from pytest_fairness.response.freshness import EVERY, Freshness
 from pytest_fairness.response.store import response_key
 from pytest_fairness.run import variants
 from pytest_fairness.run.parts import ProbeItem, read_all
@@ -16,7 +17,6 @@ from pytest_fairness.target.base import Target
 
 CHARACTERS_PER_TOKEN = 4.0
 """Of English text with today's tokenizers; used where no recorded answer says better."""
-FOREVER = float("-inf")
 
 
 @dataclass(frozen=True)
@@ -135,11 +135,13 @@ class Forecaster:
     def _in_order(self, prompts: Iterable[Prompt], target: Target | None) -> list[str]:
         return [response_key(target.identity if target else "", prompt.request) for prompt in prompts]
 
-    def _recorded(self, target: Target | None, keys: Iterable[str], oldest: float | None = None) -> dict[str, Response]:
+    def _recorded(
+        self, target: Target | None, keys: Iterable[str], fresh: Freshness | None = None
+    ) -> dict[str, Response]:
         # A store that is not there is not made either.
         if target is None or not self._run.settings.store.exists():
             return {}
-        return self._run.store.get(keys, self._run.oldest(target) if oldest is None else oldest)
+        return self._run.store.get(keys, fresh or self._run.fresh(target))
 
     def _tokens(
         self, target: Target | None, questions: Mapping[str, Request], new: Sequence[Request]
@@ -148,7 +150,7 @@ class Forecaster:
             return None, None, 0
         known = [
             (response.prompt_tokens, response.completion_tokens, _length(questions[key]))
-            for key, response in self._recorded(target, questions, FOREVER).items()
+            for key, response in self._recorded(target, questions, EVERY).items()
             if response.prompt_tokens is not None and response.completion_tokens is not None
         ]
         length = sum(map(_length, new))

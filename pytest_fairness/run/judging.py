@@ -28,7 +28,8 @@ def open_judge(settings: RunSettings, addresses: Mapping[str, str] | None = None
     judge = settings.judge
     if judge is None:
         return None
-    settings = replace(settings, base_url=settings.judge_base_url or settings.base_url)
+    # The version is the target's: what the judge said of equal answers holds for the next version too.
+    settings = replace(settings, base_url=settings.judge_base_url or settings.base_url, target_version=None)
     try:
         return open_target(judge, settings, (addresses or {}).get(judge))
     except TargetError as error:

@@ -26,6 +26,9 @@ from pytest_fairness.stats import sequential
 
 EVERYTHING = Stage()
 
+NOT_MEASURED = {"audits", "description", "marks", "variants", "compare_sampling"}
+"""Keys of a probe that no measurement depends on."""
+
 _encode = json.JSONEncoder(sort_keys=True).encode
 
 LEVEL = 0.01
@@ -223,6 +226,11 @@ class Measured:
         """What the item is about: `{"race": "Black"}`."""
         return self.part.item.labels
 
+    @cached_property
+    def served(self) -> list[str]:
+        """Return the models that the server says it answered with, sorted; empty where it does not say."""
+        return sorted({answer.served for answer in self.answers if answer.served is not None})
+
     @property
     def value(self) -> float:
         """The measured value, in the audit's unit."""
@@ -267,7 +275,7 @@ def read_all(prompts: Sequence[Prompt], responses: Sequence[Response | FairnessE
 
 def key_of(what: str, part: ProbeItem, *answers: Sequence[Answer]) -> str:
     """Names a measurement by everything that it is made from, and by nothing else."""
-    probe = part.probe.model_dump(mode="json", by_alias=True, exclude={"audits", "description", "marks", "variants"})
+    probe = part.probe.model_dump(mode="json", by_alias=True, exclude=NOT_MEASURED)
     item = part.item
     made_of = [
         [what, part.audit.kind, part.audit.name, part.audit.version, answer_checks.VERSION],

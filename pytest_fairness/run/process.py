@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import time
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cached_property, partial
@@ -25,11 +27,14 @@ from pytest_fairness.errors import (
     FairnessError,
     NotMeasurable,
     ProbeError,
+    StoreError,
 )
 from pytest_fairness.probe.models import shown
 from pytest_fairness.records import Answer, Comparison, Measurement, Request, Response
 from pytest_fairness.response.claims import RunId
 from pytest_fairness.response.engine import Engine
+from pytest_fairness.response.freshness import Freshness
+from pytest_fairness.response.processes import this_process
 from pytest_fairness.response.sender import GRACE
 from pytest_fairness.response.store import Store
 from pytest_fairness.run import floors, stored_values
@@ -54,7 +59,7 @@ class Run(Closing):
 
     Args:
         settings: the run's settings.
-        started: from when on an answer is fresh, in seconds since the epoch; the same in all processes of a run.
+        started: when the run began, in seconds since the epoch; the same in all processes of a run.
         addresses: where models of this machine are served, if another process serves them, by target as the user named
             it.
         run: the whole run that this is a part of; one of its own where not given.
@@ -132,18 +137,18 @@ class Run(Closing):
     def engine(self, target: Target) -> Engine:
         """The one engine that asks this target."""
         if id(target) not in self._engines:
-            oldest = self.oldest(target)
+            oldest = self.fresh(target).oldest
             engine = Engine(self.store, target, self.settings, oldest=oldest, owner=self._owner, run=self.id)
             self._engines[id(target)] = target, engine
         return self._engines[id(target)][1]
 
-    def oldest(self, target: Target) -> float:
-        """When an answer must have come to count; the same moment in all processes."""
+    def fresh(self, target: Target) -> Freshness:
+        """Return which recorded answers of a target this run accepts; the same in all of its processes."""
         if self.settings.replay:
-            return float("-inf")
+            return Freshness(self.id.name, -math.inf)
         if self.settings.fresh or not target.reusable:
-            return self.started
-        return self.started - self.settings.max_age_hours * 3600
+            return Freshness(self.id.name, math.inf)
+        return Freshness(self.id.name, self.started - self.settings.max_age_hours * 3600)
 
     def answers(self, part: ProbeItem, target: Target | None) -> list[Answer]:
         """The answers that an item is measured from; blocks until they are there.
@@ -274,6 +279,8 @@ class Run(Closing):
         if baseline is None or entry is None:
             return Before()
         stale = files.stale_parts(entry, part.shape)
+        if part.asks and part.probe.compare_sampling:
+            stale += files.changed_sampling(entry, part.probe.sampling.to_json())
         if stale:
             return Before(entry, stale)
         stored_values.require_possible(part, baseline, entry)
@@ -331,6 +338,7 @@ class Run(Closing):
             date=date,
             run_to_run=floors.run_to_run(part, self._scored(part, measured.answers)),
             measured_by=part.measured_by,
+            served=measured.served,
         )
         return Before(entry, (), self._compare(measured, entry, _answers(part, measured.rows())))
 
@@ -400,6 +408,9 @@ class Run(Closing):
     def close(self) -> None:
         """Stop, and give back what was opened."""
         self.stop()
+        if self._engines and self.id.process == this_process():
+            with suppress(StoreError):  # whoever asked has been told
+                self.store.stop_run(self.id)
         if "store" in self.__dict__:
             self.store.close()
 

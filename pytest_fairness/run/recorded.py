@@ -51,8 +51,8 @@ def _of_name(run: Run, name: str, recorded_of: Collection[str]) -> set[str]:
     if name in recorded_of:
         return {name}
     identity = run.open_target().identity
-    if identity in recorded_of:
-        return {identity}
+    if found := {target for target in recorded_of if target == identity or target.startswith(f"{identity} version ")}:
+        return found
     return {target for target in recorded_of if target.startswith(f"{name} at ")}
 
 

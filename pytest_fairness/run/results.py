@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
 from pytest_fairness.baseline.verdicts import Earlier, decide, tolerance_of
 from pytest_fairness.errors import FairnessError, NotMeasurable
 from pytest_fairness.probe.models import texts
 from pytest_fairness.records import ItemResult, Verdict, VerdictName
 from pytest_fairness.run.examples import examples
 from pytest_fairness.run.parts import Before, Measured, ProbeItem
+
+_FINGERPRINT = re.compile(r" \([^()]*\)$")
+SHOWN_MODELS = 3
+"""Models behind one name that are named."""
 
 
 def judge(measured: Measured, before: Before, nodeid: str, accept: str) -> ItemResult:
@@ -21,6 +29,12 @@ def judge(measured: Measured, before: Before, nodeid: str, accept: str) -> ItemR
     """
     part, entry = measured.part, before.entry
     verdict = decided(measured, before, accept)
+    measurement, change = measured.measurement, served_change(measured.served, (entry and entry.served) or ())
+    if measured.served:
+        found = {"served_model": _joined(measured.served), **({"served_model_changed": change} if change else {})}
+        measurement = replace(measurement, details={**measurement.details, **found})
+    if change and verdict.name not in (VerdictName.STALE_BASELINE, VerdictName.NO_BASELINE):  # these end in a command
+        verdict = replace(verdict, reason=f"{verdict.reason} Note: served model changed: {change}.")
     return ItemResult(
         nodeid=nodeid,
         probe=part.probe.name,
@@ -28,7 +42,7 @@ def judge(measured: Measured, before: Before, nodeid: str, accept: str) -> ItemR
         audit=part.item.audit,
         labels=part.item.labels,
         verdict=verdict,
-        measurement=measured.measurement,
+        measurement=measurement,
         comparison=before.comparison,
         limit=part.item.settings.limit,
         tolerance=tolerance_of(part.audit, part.item),
@@ -37,6 +51,24 @@ def judge(measured: Measured, before: Before, nodeid: str, accept: str) -> ItemR
         category=part.item.labels.get("category"),
         system=next(iter(texts(part.probe.system)), None),
     )
+
+
+def served_change(current: Sequence[str], baseline: Sequence[str]) -> str | None:
+    """Return how the models behind a target's name changed: `gpt-x-2026-05 → gpt-x-2026-09`; `None` if not known to.
+
+    Fingerprints are named where the models are the same.
+    """
+    if not current or not baseline or set(current) == set(baseline):
+        return None
+    before, after = (sorted({_FINGERPRINT.sub("", model) for model in models}) for models in (baseline, current))
+    if before == after:
+        before, after = list(baseline), list(current)
+    return f"{_joined(before)} → {_joined(after)}"
+
+
+def _joined(models: Sequence[str]) -> str:
+    more = f" and {len(models) - SHOWN_MODELS} more" if len(models) > SHOWN_MODELS else ""
+    return ", ".join(models[:SHOWN_MODELS]) + more
 
 
 def decided(measured: Measured, before: Before, accept: str = "") -> Verdict:

@@ -10,6 +10,7 @@ from pytest_fairness.errors import TargetError
 from pytest_fairness.records import Request, Response
 from pytest_fairness.settings import RunSettings
 from pytest_fairness.target.address import is_web_address, public_url
+from pytest_fairness.target.base import versioned
 from pytest_fairness.target.keys import key_of
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ class AnthropicTarget:
 
     Args:
         model: as Anthropic calls it.
-        settings: the run's; `timeout` matters.
+        settings: the run's; `target_version` and `timeout` matter.
 
     Raises:
         TargetError: `ANTHROPIC_BASE_URL` is no address.
@@ -41,7 +42,7 @@ class AnthropicTarget:
         self._messages: Messages | None = None
         if not is_web_address(self._base_url):
             raise TargetError(f"{self.name}: what {URL_NAME} says is no address; write it like http://localhost:8000.")
-        self.identity = f"{self.name} at {public_url(self._base_url)}"
+        self.identity = versioned(f"{self.name} at {public_url(self._base_url)}", settings.target_version)
 
     def check(self) -> None:
         """See `Target`."""

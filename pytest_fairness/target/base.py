@@ -7,6 +7,11 @@ from typing import Protocol
 from pytest_fairness.records import Request, Response
 
 
+def versioned(identity: str, version: str | None) -> str:
+    """Return the identity of a target whose version the settings name, or of one without a version."""
+    return identity if version is None else f"{identity} version {version}"
+
+
 class Target(Protocol):
     """A system under test, able to answer many requests at once.
 

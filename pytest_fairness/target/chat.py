@@ -14,6 +14,7 @@ from pytest_fairness.records import Json, Request, Response
 from pytest_fairness.target import echo
 from pytest_fairness.target.address import public_url
 from pytest_fairness.target.faults import Faults
+from pytest_fairness.target.text import identifier
 
 CUT_OFF = frozenset({"length", "max_tokens", "model_length"})
 """What servers call it when an answer is cut off at the limit of tokens; the first word is OpenAI's."""
@@ -208,6 +209,8 @@ class Chat:
             finish_reason=reason if isinstance(reason, str) else None,
             prompt_tokens=_count(usage.get("prompt_tokens")),
             completion_tokens=_count(usage.get("completion_tokens")),
+            model=identifier(completion.get("model")),
+            fingerprint=identifier(completion.get("system_fingerprint")),
         )
 
     def _without_key(self, text: str) -> str:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 from pytest_fairness.records import Request, Response
 from pytest_fairness.target import likelihoods
+from pytest_fairness.target.text import identifier
 
 
 class NoEcho(ValueError):
@@ -45,9 +47,11 @@ def read(content: bytes, request: Request) -> Response:
     pieces = [text[max(0, spans[place][0]) : spans[place][1]] for place in own]
     usage = completion.get("usage")
     count = usage.get("prompt_tokens") if isinstance(usage, dict) else None
-    return likelihoods.response(
+    response = likelihoods.response(
         pieces, [logs[place] for place in own], count if isinstance(count, int) else len(tokens)
     )
+    model, fingerprint = (identifier(completion.get(name)) for name in ("model", "system_fingerprint"))
+    return replace(response, model=model, fingerprint=fingerprint)
 
 
 def _spans(tokens: list[str], text: str) -> list[tuple[int, int]]:

@@ -14,6 +14,7 @@ from pytest_fairness.errors import Fault, RequestFailed, TargetError
 from pytest_fairness.records import Json, Request, Response
 from pytest_fairness.settings import RunSettings
 from pytest_fairness.target.address import REFERENCE, is_web_address, public_target, public_url
+from pytest_fairness.target.base import versioned
 from pytest_fairness.target.json_template import JsonTemplate
 
 if TYPE_CHECKING:
@@ -66,9 +67,7 @@ class HttpTarget:
         self._where = settings.http_answer
         asked = json.dumps([urlsplit(url).query, settings.http_body, settings.http_answer, settings.http_headers])
         version = settings.target_version
-        self.identity = f"{self.name} asked by {hashlib.sha256(asked.encode()).hexdigest()[:12]}" + (
-            "" if version is None else f" version {version}"
-        )
+        self.identity = versioned(f"{self.name} asked by {hashlib.sha256(asked.encode()).hexdigest()[:12]}", version)
         self.reusable = version is not None
         self._secrets: dict[str, str] = {}
         self._client: httpx2.AsyncClient | None = None

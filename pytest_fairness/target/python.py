@@ -13,6 +13,7 @@ from typing import Any
 from pytest_fairness.errors import RequestFailed, TargetError
 from pytest_fairness.records import Request, Response
 from pytest_fairness.settings import RunSettings
+from pytest_fairness.target.base import versioned
 from pytest_fairness.target.text import one_line
 from pytest_fairness.target.threads import DaemonThreads, Escaped
 
@@ -34,7 +35,7 @@ class ApplicationTarget(ABC):
 
     def __init__(self, name: str, version: str | None) -> None:
         self.name = name
-        self.identity = name if version is None else f"{name} version {version}"
+        self.identity = versioned(name, version)
         self.reusable = version is not None
         self._threads = DaemonThreads("fairness-target")
 

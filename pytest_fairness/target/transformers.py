@@ -11,6 +11,7 @@ from pytest_fairness.errors import FairnessError, TargetError
 from pytest_fairness.records import Request, Response
 from pytest_fairness.settings import RunSettings
 from pytest_fairness.target import weights
+from pytest_fairness.target.base import versioned
 from pytest_fairness.target.batches import Batches, Job
 from pytest_fairness.target.served import Connection
 from pytest_fairness.target.threads import DaemonThreads
@@ -41,7 +42,8 @@ class TransformersTarget:
     def __init__(self, written: str, settings: RunSettings, address: str | None = None) -> None:
         self._weights = weights.find(written, settings.root)
         self.name = f"transformers:{self._weights.label}"
-        self.identity = f"{self.name} {self._weights.digest or self._weights.revision or 'main'}"
+        state = self._weights.digest or self._weights.revision or "main"
+        self.identity = versioned(f"{self.name} {state}", settings.target_version)
         self._device = settings.device
         self._address = address
         self._threads = DaemonThreads("fairness-transformers")

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -470,6 +471,17 @@ def test_a_full_disk_leaves_the_old_baseline(tmp_path: Path) -> None:
     )
     assert "cannot be written" in run.stdout
     assert content(tmp_path) == before
+
+
+def test_changed_sampling_is_named_with_both_values() -> None:
+    drawn = replace(entry(), sampling={"temperature": 1.0, "max_tokens": 300, "seed": 1})
+    assert files.changed_sampling(drawn, {"temperature": 1.0, "max_tokens": 300, "seed": 2}) == []
+    assert files.changed_sampling(drawn, {"temperature": 0.7, "top_p": 0.9}) == [
+        "max_tokens 300 → not set",
+        "temperature 1.0 → 0.7",
+        "top_p not set → 0.9",
+    ]
+    assert files.changed_sampling(replace(entry(), sampling={"temperature": 0.333333}), {"temperature": 1 / 3}) == []
 
 
 def test_stale_parts_are_named() -> None:

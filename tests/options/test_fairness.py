@@ -58,7 +58,7 @@ def test_help_names_every_option_and_setting_with_its_default(project: Project) 
         "fairness_baseline_responses": "true",
         "fairness_store": ".fairness/responses.sqlite",
         "fairness_max_age": "24",
-        "fairness_target_version": "none, asked each time",
+        "fairness_target_version": "none",
         "fairness_inconclusive": "warn",
         "fairness_timeout": "120",
         "fairness_give_up": "120",

@@ -44,6 +44,21 @@ def test_a_change_fails_until_it_is_accepted(project: Project) -> None:
     project.run("--fairness", target="python:app:biased").assert_outcomes(passed=2)
 
 
+def test_other_sampling_makes_a_baseline_stale_unless_the_probe_compares_it(project: Project) -> None:
+    sampled = UNLIMITED.replace("trials:", "sampling: {temperature: 1.0, max_tokens: 200, seed: 1}\ntrials:")
+    project.probe(text=sampled)
+    project.run("--fairness-rebaseline").assert_outcomes(passed=2)
+    project.probe(text=sampled.replace("seed: 1", "seed: 9"))
+    project.run("--fairness").assert_outcomes(passed=2)
+    changed = sampled.replace("temperature: 1.0, max_tokens: 200", "temperature: 0.7")
+    project.probe(text=changed)
+    result = project.run("--fairness")
+    result.assert_outcomes(failed=2)
+    assert says(result, "the baseline was made from another max_tokens 200 → not set, temperature 1.0 → 0.7")
+    project.probe(text=changed + "compare_sampling: false\n")
+    project.run("--fairness").assert_outcomes(passed=2)
+
+
 def test_limits_hold_for_new_baselines(project: Project) -> None:
     project.probe()
     project.run("--fairness-rebaseline", target="python:app:biased").assert_outcomes(passed=1, failed=1)

@@ -13,7 +13,7 @@ import pytest
 from pytest_fairness.errors import AnswersMissing, RequestFailed, TargetError
 from pytest_fairness.response import pace, patience, tries
 from pytest_fairness.response.store import Store
-from tests.asking import engine_for, questions, settings_in, texts, wait_until
+from tests.asking import FOREVER, engine_for, questions, settings_in, texts, wait_until
 from tests.servers import Body, ChatServer, Messages, Reply
 
 FAULTS = {
@@ -196,7 +196,7 @@ def test_no_more_is_sent_than_the_run_may(tmp_path: Path) -> None:
         assert "not asked: all 40 requests that this run may send are sent (--fairness-max-requests)" in str(missing[0])
         with Store(settings.store) as store:
             recorded = len(list(store.everything()))
-            claim = store.claim(["x"], "other", limit=1, capacity=1, lease_seconds=1, oldest=0)
+            claim = store.claim(["x"], "other", limit=1, capacity=1, lease_seconds=1, fresh=FOREVER)
             assert claim.claimed == ["x"], "nothing is held any more"
         server.answer = lambda *_: "fine"
         asked = server.count

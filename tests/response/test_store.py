@@ -10,6 +10,7 @@ import sys
 import time
 from dataclasses import replace
 from hashlib import sha256
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +20,40 @@ from pytest_fairness.errors import StoreError
 from pytest_fairness.records import Request, Response, Sampling
 from pytest_fairness.response.claims import Halt
 from pytest_fairness.response.database import APPLICATION
+from pytest_fairness.response.freshness import Freshness
 from pytest_fairness.response.processes import this_process
 from pytest_fairness.response.store import VERSION, Claim, RunId, Store, response_key
 from tests.asking import FOREVER
 
+ANSWERS = """
+CREATE TABLE responses (
+    sequence INTEGER PRIMARY KEY AUTOINCREMENT, key TEXT NOT NULL UNIQUE, target TEXT NOT NULL, request TEXT NOT NULL,
+    response TEXT NOT NULL, created REAL NOT NULL
+);
+CREATE TABLE failures (
+    sequence INTEGER PRIMARY KEY AUTOINCREMENT, target TEXT NOT NULL, key TEXT NOT NULL, message TEXT NOT NULL,
+    created REAL NOT NULL
+);
+"""
+EARLIER = {
+    1: f"{ANSWERS} CREATE TABLE claims (key TEXT PRIMARY KEY, owner TEXT, process TEXT, expires REAL);",
+    2: f"""{ANSWERS}
+CREATE TABLE claims (
+    key TEXT PRIMARY KEY, owner TEXT NOT NULL, process TEXT NOT NULL, target TEXT NOT NULL, expires REAL NOT NULL,
+    flying INTEGER NOT NULL
+);
+CREATE TABLE runs (
+    run TEXT PRIMARY KEY, sent INTEGER NOT NULL, stopped INTEGER NOT NULL, created REAL NOT NULL
+);
+CREATE TABLE refusals (run TEXT NOT NULL, target TEXT NOT NULL, message TEXT NOT NULL, PRIMARY KEY (run, target));
+CREATE TABLE tallies (run TEXT NOT NULL, owner TEXT NOT NULL, counts TEXT NOT NULL, PRIMARY KEY (run, owner));
+CREATE TABLE paces (
+    target TEXT PRIMARY KEY, allowed REAL NOT NULL, strikes INTEGER NOT NULL, resume_at REAL NOT NULL,
+    reduced_at REAL NOT NULL, touched REAL NOT NULL
+);
+""",
+}
+"""Tables that differ from today's, by the version of the store."""
 QUESTION = Request("Who?", "Be brief.", Sampling(temperature=0.5, seed=4), 1, "json")
 ANSWER = Response("Me.", "stop", 3, 1, created=1000.0)
 
@@ -33,7 +64,7 @@ def path(tmp_path: Path) -> Path:
 
 
 def claim(store: Store, keys: list[str], owner: str = "a", **more: Any) -> Claim:
-    given = {"limit": 10, "capacity": 10, "lease_seconds": 30.0, "oldest": FOREVER, **more}
+    given = {"limit": 10, "capacity": 10, "lease_seconds": 30.0, "fresh": FOREVER, **more}
     return store.claim(keys, owner, **given)
 
 
@@ -80,10 +111,44 @@ def test_the_newest_answer_counts_and_old_ones_do_not(path: Path) -> None:
         store.record("k", QUESTION, "target", ANSWER)
         newer = replace(ANSWER, text="You.", created=2000.0)
         store.record("k", QUESTION, "target", newer)
-        assert store.get(["k"], 2000.0) == {"k": newer}
-        assert store.get(["k"], 2000.1) == {}
-        assert store.recorded(["k", "l"], 2000.0) == {"k"}
-        assert store.recorded(["k", "l"], 2000.1) == set()
+        assert store.get(["k"], Freshness("other", 2000.0)) == {"k": newer}
+        assert store.get(["k"], Freshness("other", 2000.1)) == {}
+        assert store.recorded(["k", "l"], Freshness("other", 2000.0)) == {"k"}
+        assert store.recorded(["k", "l"], Freshness("other", 2000.1)) == set()
+
+
+def test_an_answer_belongs_to_the_run_that_asked(path: Path) -> None:
+    one, two, any_run = Freshness("one", inf), Freshness("two", inf), Freshness("three", 0.0)
+    answers = {run: replace(ANSWER, text=run.run) for run in (one, two)}
+    with Store(path) as store:
+        for run in (one, two):
+            assert claim(store, ["k"], run.run, fresh=run, run=RunId(run.run, "")).claimed == ["k"], "of each run"
+        assert claim(store, ["k"], "one again", fresh=one) == Claim([], []), "once a run"
+        since = store.now()
+        store.record("k", QUESTION, "target", answers[one], one)
+        assert store.news(since, "target", two).answered == []
+        store.fail("k", "target", "no luck", two)
+        assert store.news(since, "target", one)[1:] == (["k"], {})
+        assert store.news(since, "target", any_run).failed == {}
+        store.record("k", QUESTION, "target", answers[two], two)
+        assert [store.get(["k"], run)["k"] for run in (one, two)] == list(answers.values())
+        assert store.get(["k"], any_run)["k"].text == "two", "the newest"
+        assert store.get(["k"], FOREVER)["k"].text == "two"
+        # Of runs that are over, nothing is left once the question is asked anew.
+        for run in (one, two):
+            store.stop_run(RunId(run.run, ""))
+        store.record("k", QUESTION, "target", ANSWER)
+        assert [kept.response for kept in store.everything()] == [ANSWER]
+
+
+def test_an_answer_dated_in_the_future_is_not_fresh(path: Path) -> None:
+    with Store(path) as store:
+        store.record("k", QUESTION, "target", replace(ANSWER, created=time.time() + 3600), Freshness("one", 0.0))
+        assert store.recorded(["k"], Freshness("two", 0.0)) == set()
+        assert store.recorded(["k"], Freshness("one", 0.0)) == {"k"}, "a run's own answers are"
+        assert store.recorded(["k"], FOREVER) == {"k"}, "as in a replay"
+        store.record("k", QUESTION, "target", replace(ANSWER, created=time.time() + 5), Freshness("one", 0.0))
+        assert store.recorded(["k"], Freshness("two", 0.0)) == {"k"}, "clocks of two machines differ"
 
 
 def test_many_keys_at_once(path: Path) -> None:
@@ -129,7 +194,7 @@ def test_what_is_answered_or_claimed_is_not_claimed(path: Path) -> None:
         assert claim(store, ["a", "b", "c"], "one", limit=1) == Claim(["a"], ["b"])
         assert claim(store, ["a", "b", "c"], "two") == Claim(["c"], ["b"])
         assert claim(store, ["a", "b", "c"], "one") == Claim([], ["b"])
-        assert claim(store, ["b"], "one", oldest=ANSWER.created + 1) == Claim(["b"], [])
+        assert claim(store, ["b"], "one", fresh=Freshness("other", ANSWER.created + 1)) == Claim(["b"], [])
 
 
 def test_recording_releasing_and_failing_free_the_slot(path: Path) -> None:
@@ -163,7 +228,7 @@ from pathlib import Path
 from typing import Any
 from pytest_fairness.response.store import Store
 with Store(Path({str(path)!r})) as store:
-    store.claim(["a"], "dead", limit=1, capacity=1, lease_seconds=3600, oldest=0)
+    store.claim(["a"], "dead", limit=1, capacity=1, lease_seconds=3600, fresh=FOREVER)
     import os
     os._exit(1)
 """
@@ -177,7 +242,7 @@ def _claim_all(path: str, owner: str, keys: list[str], capacity: int, log: str) 
     with Store(Path(path)) as store:
         done = False
         while not done:
-            got = store.claim(keys, owner, limit=3, capacity=capacity, lease_seconds=30.0, oldest=FOREVER)
+            got = store.claim(keys, owner, limit=3, capacity=capacity, lease_seconds=30.0, fresh=FOREVER)
             with sqlite3.connect(path, timeout=30) as look:
                 (live,) = look.execute("SELECT count(*) FROM claims").fetchone()
             look.close()
@@ -216,11 +281,11 @@ def test_news(path: Path) -> None:
         other.fail("b", "target", "no luck")
         other.fail("c", "another target", "none of our business")
         assert store.changed()
-        news = store.news(since, "target")
+        news = store.news(since, "target", FOREVER)
         assert (news.answered, news.failed) == (["a"], {"b": "no luck"})
-        assert store.news(news.until, "target")[1:] == ([], {})
+        assert store.news(news.until, "target", FOREVER)[1:] == ([], {})
         other.record("a", QUESTION, "target", ANSWER)
-        assert store.news(news.until, "target").answered == ["a"]
+        assert store.news(news.until, "target", FOREVER).answered == ["a"]
 
 
 # Faults
@@ -317,15 +382,33 @@ for number in range(1_000_000):
     assert len(keys) >= 300
 
 
-def test_a_store_of_the_first_version_keeps_its_answers(path: Path) -> None:
+def written_by(version: int, path: Path) -> None:
+    """Make a store with one answer that an earlier version wrote."""
     with Store(path) as store:
         store.record("a", QUESTION, "target", ANSWER)
+        ((request, response),) = store.database.read("SELECT request, response FROM responses")
     with sqlite3.connect(path) as connection:
-        for table in ("claims", "runs", "refusals", "tallies", "paces"):
+        for table in ("claims", "runs", "refusals", "tallies", "paces", "failures", "responses"):
             connection.execute(f"DROP TABLE {table}")
-        connection.execute("CREATE TABLE claims (key TEXT PRIMARY KEY, owner TEXT, process TEXT, expires REAL)")
-        connection.execute("PRAGMA user_version = 1")
+        connection.executescript(EARLIER[version])
+        row = (7, "a", "target", request, response, ANSWER.created)
+        connection.execute("INSERT INTO responses VALUES (?, ?, ?, ?, ?, ?)", row)
+        connection.execute(f"PRAGMA user_version = {version}")
     connection.close()
+
+
+def test_a_store_of_the_second_version_keeps_its_answers(path: Path) -> None:
+    written_by(2, path)
+    with Store(path) as store:
+        assert store.get(["a"], Freshness("run", 0.0)) == {"a": ANSWER}
+        assert store.get(["a"], Freshness("run", inf)) == {}, "nobody knows which run asked"
+        store.record("b", QUESTION, "target", ANSWER)
+        assert store.news((7, 0), "target", FOREVER).answered == ["b"]
+        assert claim(store, ["c"], run=RunId("run", "")).claimed == ["c"]
+
+
+def test_a_store_of_the_first_version_keeps_its_answers(path: Path) -> None:
+    written_by(1, path)
     with Store(path) as store:
         assert store.get(["a"], FOREVER) == {"a": ANSWER}
         assert claim(store, ["b"]).claimed == ["b"]

@@ -61,7 +61,7 @@ def test_what_is_sent_and_what_comes_back() -> None:
         ]
         assert server.keys == [f"Bearer {KEY}"]
         assert server.heads[0]["anthropic-version"] == "2023-06-01", "later versions of the API take no temperature"
-    assert response == Response("two words", "stop", 3, 2)
+    assert response == Response("two words", "stop", 3, 2, model="claude")
 
 
 def test_only_the_limit_that_the_api_wants_is_sent_by_itself() -> None:
@@ -115,7 +115,7 @@ def test_stop_reasons(said: str, reason: str) -> None:
 
 
 def test_a_refusal_may_have_no_text_and_nothing_else_may() -> None:
-    assert after(Reply(None, finish_reason="refusal")) == Response("", "refusal", 1, 0)
+    assert after(Reply(None, finish_reason="refusal")) == Response("", "refusal", 1, 0, model="claude")
     with pytest.raises(RequestFailed, match=r"answered without text .stop_reason 'end_turn'"):
         after(Reply(None))
 

