@@ -9,7 +9,7 @@ import json
 import os
 import shlex
 import sys
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -22,7 +22,7 @@ from pytest_fairness.configuration import accept_options, root_from_here, settin
 from pytest_fairness.controller import Controller
 from pytest_fairness.dry_run import DryRun
 from pytest_fairness.errors import BaselineError, FairnessError, NotMeasurable, ProbeError, TargetError
-from pytest_fairness.ini import place
+from pytest_fairness.ini import place, require_known_names
 from pytest_fairness.items import (
     ASKING,
     TARGET_FIXTURE,
@@ -53,14 +53,20 @@ RECORDS = pytest.StashKey[list[dict[str, Json]]]()
 """What an item's report is to carry; plain JSON, as it travels between processes."""
 
 
-def start(config: pytest.Config) -> None:
+def start(config: pytest.Config, names: Sequence[str]) -> None:
     """Begin a run: check every setting, and take part in what pytest does from now on.
+
+    Args:
+        config: pytest's.
+        names: of the ini settings that there are.
 
     Raises:
         pytest.UsageError: a setting is wrong.
     """
-    settings = settings_from(config)
     worker = getattr(config, "workerinput", None)
+    if worker is None:
+        require_known_names(config, names)
+    settings = settings_from(config)
     if worker is None:
         try:
             for target in settings.targets.values() or [settings.target]:
