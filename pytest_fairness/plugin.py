@@ -60,15 +60,15 @@ _INI_ONLY: tuple[tuple[str, Any, str], ...] = (
         "fairness_inconclusive_runs",
         None,
         (
-            "what an audit is that was inconclusive in each of the last fairness_inconclusive_history runs: warn or fail "
-            "(default: warn)"
+            "what an audit is that was inconclusive in each of the last fairness_inconclusive_history runs: warn or "
+            "fail (default: warn)"
         ),
     ),
     ("fairness_inconclusive_history", _INT, "how many runs these are, this one included (default: 5)"),
     (
         "fairness_min_audits",
         _INT,
-        "fewest audits that must run, or the run fails (default: 1 where there are probe folders or in CI, 0 elsewhere)",
+        "fewest audits that must run, or the run fails (default: 1 where there are probe folders or in CI, else 0)",
     ),
     ("fairness_timeout", _FLOAT, "seconds one request may take (default: 120)"),
     ("fairness_device", None, "where a transformers: target computes: cpu, cuda, cuda:1 or mps (default: the best)"),

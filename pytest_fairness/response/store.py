@@ -126,6 +126,12 @@ class Store(Claims, Closing):
         rows = self._database.read(f"SELECT {columns} {_ANSWERS}", (oldest, _encode(list(keys))))
         return {key: _response(response, created) for key, response, created in rows}
 
+    def oldest_of(self, keys: Iterable[str]) -> float | None:
+        """Return when the oldest answer to these keys came, in seconds since the epoch; `None` where there is none."""
+        query = "SELECT min(created) FROM responses WHERE key IN (SELECT value FROM json_each(?))"
+        oldest: float | None = self._database.read(query, (_encode(list(keys)),))[0][0]
+        return oldest
+
     def record(self, key: str, request: Request, target_identity: str, response: Response) -> None:
         """Write an answer, in place of an older one, and give up whatever claim there is to its question."""
         row = (
