@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_fairness.errors import StoreError
-from pytest_fairness.items import FairnessItem, asked_by, is_ours, looks_of, name_of
+from pytest_fairness.items import FairnessItem, asked_by, is_audit, is_ours, looks_of, name_of
 from pytest_fairness.records import Json
 from pytest_fairness.report.text import age, counted, printable
 from pytest_fairness.run import Run
@@ -31,7 +31,7 @@ class Header:
 
     Attributes:
         lines: for the terminal, a line a target.
-        audits: selected probe items and tests marked `fairness`, skipped ones included.
+        audits: selected items that audit, skipped ones included.
         asks_default: whether any of them asks the default target because nobody named one.
     """
 
@@ -69,9 +69,9 @@ def header(config: pytest.Config, run: Run, items: Sequence[pytest.Item]) -> Hea
     asking: dict[FixtureDef[Any] | str | None, list[pytest.Item]] = {}
     audits = 0
     for item in items:
-        is_probe_item, asked = isinstance(item, FairnessItem), asked_by(item)
-        audits += is_probe_item or item.get_closest_marker("fairness") is not None
-        if (is_probe_item or asked is not None) and item.get_closest_marker("skip") is None:
+        audits += is_audit(item)
+        asked = asked_by(item)
+        if (asked is not None or isinstance(item, FairnessItem)) and item.get_closest_marker("skip") is None:
             asking.setdefault(asked, []).append(item)
     asks_default = run.settings.target_is_default and any(
         not isinstance(asked, str | None) and is_ours(asked) for asked in asking

@@ -30,7 +30,10 @@ OURS = f"{__package__}.plugin"
 """Where our own fixture of this name is."""
 ASKING = frozenset({"llm_client", "corpus_generator", TARGET_FIXTURE})
 """Fixtures by which Python tests ask."""
-_NO_REASON = "it takes a reason; give one in the settings of each audit that is meant, `skip: reason` or `xfail: reason`"
+_NO_REASON = (
+    "it takes a reason; give one in the settings of each audit that is meant, `skip: reason` or `xfail: reason`"
+)
+CHECK_FIXTURE = "fairness_check"
 UNUSABLE_MARKS = {
     "parametrize": "it marks functions only",
     **dict.fromkeys(("skip", "skipif", "xfail"), _NO_REASON),
@@ -173,6 +176,16 @@ def is_overridden(node: pytest.Item | pytest.Collector) -> bool:
     """Whether a conftest says who is asked where a node stands."""
     definitions = node.session._fixturemanager.getfixturedefs(TARGET_FIXTURE, node)
     return not is_ours(definitions[-1] if definitions else None)
+
+
+def is_audit(item: pytest.Item) -> bool:
+    """Whether an item audits: every item of a probe, and a Python test that is marked or takes a fixture of ours."""
+    ours = ASKING | {CHECK_FIXTURE}
+    return (
+        isinstance(item, FairnessItem)
+        or item.get_closest_marker("fairness") is not None
+        or not ours.isdisjoint(getattr(item, "fixturenames", ()))
+    )
 
 
 def asked_by(item: pytest.Item) -> FixtureDef[Any] | str | None:

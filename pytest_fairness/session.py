@@ -30,6 +30,7 @@ from pytest_fairness.items import (
     FairnessItem,
     ProbeFile,
     Unfair,
+    is_audit,
     is_overridden,
     name_asked,
     relative,
@@ -320,7 +321,7 @@ class FairnessSession:
         if call.when == "call" or error:
             # A report holds whatever is put on it, and takes it along to xdist's controller.
             planned = self.run.newly_planned() if hasattr(self.config, "workerinput") else {}
-            ran = call.when == "call" and erred is error and bool(item.get_closest_marker("fairness"))
+            ran = call.when == "call" and erred is error and is_audit(item)
             vars(report).update(fairness=records, fairness_planned=planned, fairness_ran=ran)
             item.stash[RECORDS] = []
             if call.excinfo is None and _inconclusive(report):
