@@ -71,8 +71,13 @@ def settings_from(config: pytest.Config) -> RunSettings:
     return replace(settings, baselines=root / settings.baselines, store=root / settings.store)
 
 
-def accept_options(config: pytest.Config) -> list[str]:
-    """The options of this command line that chose what was asked of whom, for a command that asks the same."""
+def accept_options(config: pytest.Config, default: str | None = None) -> list[str]:
+    """The options of this command line that chose what was asked of whom, for a command that asks the same.
+
+    Args:
+        config: pytest's.
+        default: the default target, where it was asked without being named; a new baseline takes its name.
+    """
     options = []
     if (inipath := _other_inipath(config)) is not None:
         options += ["-c", str(inipath)]
@@ -89,6 +94,8 @@ def accept_options(config: pytest.Config) -> list[str]:
         if target.strip()
         for word in ("--fairness-target", public_target(target))
     ]
+    if default is not None:
+        options += ["--fairness-target", default]
     for name in ("fairness_base_url", "fairness_trials"):
         value = config.getoption(name)
         if value:

@@ -183,7 +183,7 @@ class Controller:
             lines += terminal.summary(
                 self._document,
                 terminalreporter._tw.fullwidth,
-                options=accept_options(self._config),
+                options=self._accept_options(),
                 root=root_from_here(self._config),
                 retried=self._retried,
             )
@@ -229,6 +229,9 @@ class Controller:
             for (_, probe, item), record in self._records.items()
             if record["target"] is not None
         }
+
+    def _accept_options(self) -> list[str]:
+        return accept_options(self._config, self._settings.target if self._header.asks_default else None)
 
     def _counts(self) -> dict[str, float | None]:
         """The requests of all processes: each plans the same, but for what its Python tests ask, and sends a part."""
@@ -281,7 +284,7 @@ class Controller:
             )
             self._notes += _written(probe, rebaselined, old)
         file = records[0]["result"]["nodeid"].partition("::")[0]
-        cure = None if whole else accepting([file], accept_options(self._config), root_from_here(self._config))
+        cure = None if whole else accepting([file], self._accept_options(), root_from_here(self._config))
         self._notes += _gone(probe, gone, cure)
 
     # xdist

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_fairness.errors import StoreError
-from pytest_fairness.items import FairnessItem, asked_by, is_audit, is_ours, looks_of, name_of
+from pytest_fairness.items import FairnessItem, asked_by, asks_default, is_audit, is_ours, looks_of, name_of
 from pytest_fairness.records import Json
 from pytest_fairness.report.text import age, counted, printable
 from pytest_fairness.run import Run
@@ -73,15 +73,13 @@ def header(config: pytest.Config, run: Run, items: Sequence[pytest.Item]) -> Hea
         asked = asked_by(item)
         if (asked is not None or isinstance(item, FairnessItem)) and item.get_closest_marker("skip") is None:
             asking.setdefault(asked, []).append(item)
-    asks_default = run.settings.target_is_default and any(
-        not isinstance(asked, str | None) and is_ours(asked) for asked in asking
-    )
+    default = any(asks_default(item, run.settings) for own in asking.values() for item in own)
     sends = not any(config.getoption(name, False) for name in ("collectonly", "setuponly", "fairness_dry_run"))
     lines = [_line(config, run, asked, own, sends=sends) for asked, own in asking.items()]
     lines += _judge(run, [item for own in asking.values() for item in own])
-    if asks_default:
+    if default:
         lines.append(DEFAULT.format("audits"))
-    return Header([f"fairness: {line}" for line in lines], audits, asks_default)
+    return Header([f"fairness: {line}" for line in lines], audits, default)
 
 
 def _line(

@@ -19,6 +19,7 @@ from _pytest.outcomes import Failed
 
 from pytest_fairness.errors import FairnessError, ProbeError
 from pytest_fairness.run import Before, Measured, ProbeItem
+from pytest_fairness.settings import RunSettings
 
 if TYPE_CHECKING:
     from _pytest._code.code import TerminalRepr
@@ -196,6 +197,12 @@ def asked_by(item: pytest.Item) -> FixtureDef[Any] | str | None:
         return None
     definitions = item.session._fixturemanager.getfixturedefs(TARGET_FIXTURE, item)
     return name_asked(item) or (definitions[-1] if definitions else None)
+
+
+def asks_default(item: pytest.Item, settings: RunSettings) -> bool:
+    """Whether an item asks the default target because nobody named one."""
+    asked = asked_by(item) if settings.target_is_default else None
+    return asked is not None and not isinstance(asked, str) and is_ours(asked)
 
 
 def name_of(definition: FixtureDef[Any], root: Path) -> str:

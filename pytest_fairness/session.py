@@ -11,7 +11,6 @@ import shlex
 import sys
 from collections.abc import Generator, Sequence
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,6 +29,7 @@ from pytest_fairness.items import (
     FairnessItem,
     ProbeFile,
     Unfair,
+    asks_default,
     is_audit,
     is_overridden,
     name_asked,
@@ -115,7 +115,6 @@ class FairnessSession:
         self.run = run
         self._controller = controller
         self._rebaseline: bool = config.getoption("fairness_rebaseline")
-        self._accepting = partial(accepting, options=accept_options(config), root=root_from_here(config))
         self.asking = Asking(config, run)
         self._probes: dict[str, Path] = {}
         self._found = False
@@ -231,7 +230,7 @@ class FairnessSession:
         except BaselineError as error:
             if not error.remade:
                 raise
-            raise BaselineError(f"{error} That is: {self._accept(item.nodeid.partition('::')[0])}") from error
+            raise BaselineError(f"{error} That is: {self._accept(item, item.nodeid.partition('::')[0])}") from error
 
     def _measure(self, item: FairnessItem) -> tuple[Measured, Before]:
         asked = item.asked
@@ -251,7 +250,7 @@ class FairnessSession:
         self, item: pytest.Item, measured: Measured, before: Before, siblings: dict[str, bool] | None = None
     ) -> ItemResult:
         """The verdict, kept for the item's report; `siblings` is as in `FairnessItem`."""
-        result = judge(measured, before, item.nodeid, self._accept(item.nodeid))
+        result = judge(measured, before, item.nodeid, self._accept(item, item.nodeid))
         more: dict[str, Json] = {"siblings": siblings}
         if self._rebaseline and before.entry is not None:
             rows = ([dict(row.labels), row.trial, row.text, row.judged] for row in measured.rows())
@@ -265,8 +264,10 @@ class FairnessSession:
         if result.verdict.name.outcome in failing:
             raise Unfair(result.verdict.reason, failure_text(result.to_json()))
 
-    def _accept(self, nodeid: str) -> str:
-        return shlex.join(self._accepting([nodeid]) or ())
+    def _accept(self, item: pytest.Item, nodeid: str) -> str:
+        default = asks_default(item, self.run.settings)
+        options = accept_options(self.config, self.run.settings.target if default else None)
+        return shlex.join(accepting([nodeid], options, root_from_here(self.config)) or ())
 
     def _export(self, path: Path) -> str:
         here, store = self.config.invocation_params.dir, self.run.settings.store
