@@ -228,3 +228,14 @@ def most_memory(work: Callable[[], object]) -> int:
 def test_ages(seconds: float, shown: str) -> None:
     assert age(seconds) == shown
     assert re.fullmatch(r"\d+ (s|min|h|days)", shown)
+
+
+def test_the_command_that_accepts_names_the_default_target(project: Project) -> None:
+    project.probe(text=PROBE.replace("{limit: 0.5, gate: point}", "{gate: point}"))
+    record_answers_of_the_default(project)
+    result = project.run("--fairness", "--fairness-replay", "--fairness-report", "r.json", target=None)
+    result.assert_outcomes(failed=2)
+    start = result.outlines.index("To accept what was measured as the new baseline:")
+    command = " ".join(line.rstrip("\\").strip() for line in result.outlines[start + 1 : start + 4])
+    assert command.startswith("pytest --fairness-rebaseline --fairness-target local ")
+    assert "--fairness-target local" in project.read("r.json")["items"][0]["reason"]
