@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from pytest_fairness.errors import FairnessError, TargetError
-from pytest_fairness.items import ASKING, TARGET_FIXTURE, FairnessItem, active_target, name_asked
+from pytest_fairness.items import (
+    ASKING,
+    TARGET_FIXTURE,
+    FairnessItem,
+    active_target,
+    looks_of,
+    name_asked,
+    name_of,
+)
 from pytest_fairness.progress import ProgressLine
 from pytest_fairness.records import Request, Response
 from pytest_fairness.response.sender import GRACE
@@ -94,26 +100,20 @@ class Asking:
         else:
             target = self._targets.get(asked) or self._adopt(asked, value)
         peers = (item for item in items if isinstance(item, FairnessItem) and item.asked == asked)
-        due = (item for item in peers if item.get_closest_marker("skip") is None and item.part.measurable)
-        looks = (item.part.looks[-1 if self._rebaseline else 0] for item in due)
+        looks = looks_of(peers, rebaseline=self._rebaseline)
         own_first = self._run.settings.max_requests is not None
         self._run.plan(target, variants.requests(looks, own_first=own_first))
         self._planned.add(asked)
 
     def _adopt(self, definition: FixtureDef[Any], value: object) -> Target:
-        code = getattr(inspect.unwrap(definition.func), "__code__", None)
-        place = relative(Path(code.co_filename), self._config.rootpath) if code else "a plugin"
+        name = name_of(definition, self._config.rootpath)
         if definition.scope != "session":
             raise TargetError(
-                f"{place}: the fixture fairness_target must have scope='session'; questions are asked ahead."
+                f"{name.rpartition('::')[0]}: the fixture fairness_target must have scope='session'; questions are "
+                "asked ahead."
             )
-        target = self._run.target_of(value, f"{place}::{definition.argname}")
+        target = self._run.target_of(value, name)
         self._targets[definition] = target
         # What asks must stop before what is asked is torn down.
         definition.addfinalizer(partial(self._run.engine(target).stop, self.patience))
         return target
-
-
-def relative(path: Path, root: Path) -> str:
-    """A path as it is shown: from pytest's root where it is below."""
-    return (path.relative_to(root) if path.is_relative_to(root) else path).as_posix()

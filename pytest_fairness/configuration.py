@@ -33,6 +33,7 @@ def settings_from(config: pytest.Config) -> RunSettings:
         raise pytest.UsageError("--fairness-fresh asks every question again, --fairness-replay none: give one of them.")
     root = _root(config)
     target, targets = _targets(config)
+    probes = tuple(_collected(root / name) for name in ini(config, "fairness_probes") or [DEFAULT_PROBES])
     named = {
         "target": target,
         "targets": targets,
@@ -49,7 +50,10 @@ def settings_from(config: pytest.Config) -> RunSettings:
         "baseline_responses": ini(config, "fairness_baseline_responses", takes="true or false"),
         "store": _path(config, "fairness_store"),
         "max_age_hours": _number(config, "fairness_max_age", zero=True),
-        "inconclusive": _inconclusive(config),
+        "inconclusive": _warn_or_fail(config, "fairness_inconclusive"),
+        "inconclusive_runs": _warn_or_fail(config, "fairness_inconclusive_runs"),
+        "inconclusive_history": _whole_number(config, "fairness_inconclusive_history"),
+        "min_audits": _min_audits(config, probes),
         "timeout": _number(config, "fairness_timeout"),
         "give_up": _number(config, "fairness_give_up"),
         "max_requests": _whole_number(config, "fairness_max_requests"),
@@ -60,14 +64,20 @@ def settings_from(config: pytest.Config) -> RunSettings:
         root=root,
         fresh=config.getoption("fairness_fresh"),
         replay=config.getoption("fairness_replay"),
-        probes=tuple(_collected(root / name) for name in ini(config, "fairness_probes") or [DEFAULT_PROBES]),
+        probes=probes,
+        target_is_default=target is None,
         **{name: value for name, value in named.items() if value is not None},
     )
     return replace(settings, baselines=root / settings.baselines, store=root / settings.store)
 
 
-def accept_options(config: pytest.Config) -> list[str]:
-    """The options of this command line that chose what was asked of whom, for a command that asks the same."""
+def accept_options(config: pytest.Config, default: str | None = None) -> list[str]:
+    """The options of this command line that chose what was asked of whom, for a command that asks the same.
+
+    Args:
+        config: pytest's.
+        default: the default target, where it was asked without being named; a new baseline takes its name.
+    """
     options = []
     if (inipath := _other_inipath(config)) is not None:
         options += ["-c", str(inipath)]
@@ -84,6 +94,8 @@ def accept_options(config: pytest.Config) -> list[str]:
         if target.strip()
         for word in ("--fairness-target", public_target(target))
     ]
+    if default is not None:
+        options += ["--fairness-target", default]
     for name in ("fairness_base_url", "fairness_trials"):
         value = config.getoption(name)
         if value:
@@ -186,16 +198,18 @@ def _path(config: pytest.Config, name: str) -> Path | None:
     return Path(written) if written else None
 
 
-def _whole_number(config: pytest.Config, name: str, *, in_file: bool = True, most: int | None = None) -> int | None:
-    takes = "a whole number from 1 on" if most is None else f"a whole number from 1 to {most:,}"
+def _whole_number(
+    config: pytest.Config, name: str, *, in_file: bool = True, least: int = 1, most: int | None = None
+) -> int | None:
+    takes = f"a whole number from {least} on" if most is None else f"a whole number from {least} to {most:,}"
     where, value = _written(config, name, takes, in_file=in_file)
     if value is None:
         return None
     try:
         number = int(value)
     except ValueError:
-        number = 0
-    if number < 1 or (most is not None and number > most):
+        number = -1
+    if number < least or (most is not None and number > most):
         raise pytest.UsageError(f"{where} must be {takes}, not {value!r}.")
     return number
 
@@ -223,11 +237,20 @@ def _written(config: pytest.Config, name: str, takes: str, *, in_file: bool = Tr
     return place(config, name), None if value in ("", None) else value
 
 
-def _inconclusive(config: pytest.Config) -> str | None:
-    value = _text(config, "fairness_inconclusive")
+def _warn_or_fail(config: pytest.Config, name: str) -> str | None:
+    value = _text(config, name)
     if value not in ("warn", "fail", None):
-        raise pytest.UsageError(f"{place(config, 'fairness_inconclusive')} must be warn or fail, not {value!r}.")
+        raise pytest.UsageError(f"{place(config, name)} must be warn or fail, not {value!r}.")
     return value
+
+
+def _min_audits(config: pytest.Config, probes: Sequence[Path]) -> int:
+    """Return the configured number; by default 1 where there are probe folders or in CI, so that no run is empty."""
+    number = _whole_number(config, "fairness_min_audits", least=0)
+    if number is not None:
+        return number
+    in_ci = os.environ.get("CI", "").strip().casefold() not in ("", "0", "false", "no", "off")
+    return int(in_ci or any(path.exists() for path in probes))
 
 
 def _prices(config: pytest.Config) -> tuple[Price, ...]:

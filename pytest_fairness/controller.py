@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import sys
 import time
@@ -18,11 +19,13 @@ from pytest_fairness.baseline import files
 from pytest_fairness.baseline.answers import Row
 from pytest_fairness.configuration import accept_options, report_paths, root_from_here
 from pytest_fairness.errors import BaselineError, FairnessError
+from pytest_fairness.header import DEFAULT, Header
 from pytest_fairness.items import name_in_junit, show_names_as_they_are
 from pytest_fairness.progress import ProgressLine, WorkersProgress
-from pytest_fairness.records import ItemResult, Json
-from pytest_fairness.report import document, step_summary, terminal
+from pytest_fairness.records import ItemResult, Json, VerdictName
+from pytest_fairness.report import document, notes, step_summary, terminal
 from pytest_fairness.report import files as reports
+from pytest_fairness.report.notes import Note
 from pytest_fairness.report.order import target_of
 from pytest_fairness.report.pasting import accepting
 from pytest_fairness.report.text import number, printable
@@ -50,12 +53,15 @@ class Controller:
         self._reports = report_paths(config)
         if self._settings.targets:
             show_names_as_they_are(config)
+        self._header = Header()
+        self._tests_ran: set[str] = set()
         self._records: dict[tuple[str, str, str], Record] = {}
         self._planned: dict[str, bool] = {}
         self._retried = 0.0
         self._document: dict[str, Json] | None = None
         self._notes: list[terminal.Line] = []
         self._models: dict[str, Served | None] = {}
+        self._informant: str | None = None
         if hasattr(config.option, "dist") and config.option.dist != "no":
             workers = WorkersProgress(ProgressLine(config), self._tallied)
             config.pluginmanager.register(workers, "fairness-workers-progress")
@@ -67,12 +73,29 @@ class Controller:
         for record in getattr(report, "fairness", ()):
             result = record["result"]
             self._records[result["nodeid"], result["probe"], result["id"]] = record
+        if getattr(report, "fairness_ran", False):
+            self._tests_ran.add(report.nodeid)
         self._note_planned(getattr(report, "fairness_planned", {}))
 
     def _note_planned(self, planned: Mapping[str, bool]) -> None:
         for key, recorded in planned.items():
             # Workers find recorded what another one has just asked.
             self._planned[key] = recorded and self._planned.get(key, True)
+
+    def announce(self, header: Header) -> None:
+        """Take note of whom the selected items ask.
+
+        Raises:
+            pytest.UsageError: a baseline would be made of a target that nobody named.
+        """
+        self._header = header
+        sends = not (self._config.getoption("collectonly") or self._config.getoption("setuponly", False))
+        if sends and header.asks_default and self._config.getoption("fairness_rebaseline"):
+            raise pytest.UsageError(
+                "--fairness-rebaseline: no `fairness_target` is set, and a baseline of the bundled demonstration model "
+                "says nothing of yours. Name who is audited, in the ini or by an option: --fairness-target "
+                f"{self._settings.target} for that model, --fairness-target openai:MODEL and the like for another."
+            )
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Write baselines and reports."""
@@ -85,8 +108,9 @@ class Controller:
             self._attempt(session, self._finish_probe, baseline, by_baseline[baseline])
         counts = self._counts()
         self._retried = counts.get("retried") or 0
+        results = [ItemResult.from_plain(record["result"]) for record in self._records.values()]
         self._document = document.document(
-            [ItemResult.from_plain(record["result"]) for record in self._records.values()],
+            results,
             tool_version=__version__,
             target=self._asked(),
             targets={name: self._run.open_target(name).name for name in self._settings.targets},
@@ -94,12 +118,64 @@ class Controller:
             seconds=time.time() - self._run.started,
             requests=counts,
             failures=failures(self._tallies()),
+            oldest_reused=self._oldest_reused(),
+            notes=self._notes_on(session, results),
         )
         if not self._settings.replay:
             self._attempt(session, self._keep, self._document)
         for path in self._reports:
             self._attempt(session, self._write, self._document, path)
         self._attempt(session, step_summary.append, self._document)
+
+    # What the run says of itself
+
+    def _notes_on(self, session: pytest.Session, results: Sequence[ItemResult]) -> list[Note]:
+        """Return what must be known of the run, and set the exit code by it where nothing has failed."""
+        asked_default = self._header.asks_default and bool(results or self._tests_ran)
+        found = [Note("default-target", f"{DEFAULT.format('audited')}.")] if asked_default else []
+        judged = [result for result in results if result.verdict.name.outcome != "error"]
+        by_test = self._tests_ran - {result.nodeid for result in results}
+        ran = len(judged) + len(by_test)
+        number = notes.on_number_of_audits(
+            ran,
+            selected=self._header.audits,
+            errors=len(results) - len(judged),
+            min_audits=self._settings.min_audits,
+            folders=", ".join(
+                os.path.relpath(path, self._config.invocation_params.dir) for path in self._settings.probes
+            ),
+            ended_early=session.exitstatus not in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED),
+        )
+        found += [number] if number else []
+        found += self._on_inconclusive_runs(
+            [result for result in judged if result.verdict.name is VerdictName.INCONCLUSIVE]
+        )
+        if session.exitstatus == pytest.ExitCode.OK:
+            if not ran and session.testscollected <= self._header.audits:
+                session.exitstatus = pytest.ExitCode.NO_TESTS_COLLECTED
+            elif any(note.fails for note in found):
+                session.exitstatus = pytest.ExitCode.TESTS_FAILED
+        return found
+
+    def _on_inconclusive_runs(self, results: Sequence[ItemResult]) -> list[Note]:
+        if not results:
+            return []
+        settings, targets = self._settings, self._targets()
+        asked = {(result.probe, result.id): targets[result.probe, result.id] for result in results}
+        with suppress(FairnessError):  # a broken store: whoever wanted something of it has said so
+            # This run is the last of them, and is not kept yet.
+            open_items = History(self._run.store).always_inconclusive(asked, settings.inconclusive_history - 1)
+            return notes.on_inconclusive_runs(
+                [result for result in results if (result.probe, result.id) in open_items],
+                settings.inconclusive_history,
+                fails=settings.inconclusive_runs == "fail",
+            )
+        return []
+
+    def _oldest_reused(self) -> float | None:
+        with suppress(FairnessError):
+            return self._run.oldest_of(key for key, recorded in self._planned.items() if recorded)
+        return None
 
     def pytest_terminal_summary(self, terminalreporter: TerminalReporter) -> None:
         """The tables, what drove the failures, and the command that accepts the changes."""
@@ -108,7 +184,7 @@ class Controller:
             lines += terminal.summary(
                 self._document,
                 terminalreporter._tw.fullwidth,
-                options=accept_options(self._config),
+                options=self._accept_options(),
                 root=root_from_here(self._config),
                 retried=self._retried,
             )
@@ -154,6 +230,9 @@ class Controller:
             for (_, probe, item), record in self._records.items()
             if record["target"] is not None
         }
+
+    def _accept_options(self) -> list[str]:
+        return accept_options(self._config, self._settings.target if self._header.asks_default else None)
 
     def _counts(self) -> dict[str, float | None]:
         """The requests of all processes: each plans the same, but for what its Python tests ask, and sends a part."""
@@ -210,7 +289,7 @@ class Controller:
         if self._config.getoption("fairness_rebaseline"):
             self._notes += _not_written(probe, [record for record in records if not record.get("entry")])
         file = records[0]["result"]["nodeid"].partition("::")[0]
-        cure = None if whole else accepting([file], accept_options(self._config), root_from_here(self._config))
+        cure = None if whole else accepting([file], self._accept_options(), root_from_here(self._config))
         self._notes += _gone(probe, gone, cure)
 
     # xdist
@@ -221,11 +300,28 @@ class Controller:
         for target in self._settings.targets.values() or [self._settings.target]:
             if target not in self._models:
                 self._models[target] = serve_local(target, self._settings)
+        # Any one of them can tell what all of them have collected.
+        node.workerinput["fairness_header"] = self._informant is None
+        self._informant = self._informant or node.gateway.id
         node.workerinput["fairness"] = {
             "started": self._run.started,
             "addresses": {target: model.address for target, model in self._models.items() if model is not None},
             "run": list(self._run.id),
         }
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_xdist_node_collection_finished(self, node: Any) -> None:
+        """Show the header that a worker has sent."""
+        if node.gateway.id != self._informant:
+            return
+        found = None
+        with suppress(FairnessError):
+            found = Header.receive(self._run)
+        reporter = self._config.pluginmanager.get_plugin("terminalreporter")
+        if reporter:
+            for line in found.lines if found else ["fairness: no audit is selected"]:
+                reporter.write_line(line)
+        self.announce(found or Header())
 
     def pytest_unconfigure(self) -> None:
         """Unload the models."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import dataclasses
 import inspect
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -18,10 +19,9 @@ from _pytest.outcomes import Failed
 
 from pytest_fairness.errors import FairnessError, ProbeError
 from pytest_fairness.run import Before, Measured, ProbeItem
+from pytest_fairness.settings import RunSettings
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from _pytest._code.code import TerminalRepr
 
     from pytest_fairness.session import FairnessSession
@@ -31,8 +31,15 @@ OURS = f"{__package__}.plugin"
 """Where our own fixture of this name is."""
 ASKING = frozenset({"llm_client", "corpus_generator", TARGET_FIXTURE})
 """Fixtures by which Python tests ask."""
-UNUSABLE_MARKS = frozenset({"parametrize"})
-"""Marks that pytest applies to functions only."""
+_NO_REASON = (
+    "it takes a reason; give one in the settings of each audit that is meant, `skip: reason` or `xfail: reason`"
+)
+CHECK_FIXTURE = "fairness_check"
+UNUSABLE_MARKS = {
+    "parametrize": "it marks functions only",
+    **dict.fromkeys(("skip", "skipif", "xfail"), _NO_REASON),
+}
+"""Marks that a probe cannot have, and why: pytest applies them to functions only, or they would silence audits."""
 
 
 class ProbeFile(pytest.File):
@@ -132,7 +139,7 @@ class FairnessItem(pytest.Item):
         for name in self.part.probe.marks:
             where = f"{self.parent.nodeid if self.parent else self.path}: `marks:` cannot hold {name!r}"
             if name in UNUSABLE_MARKS:
-                raise ProbeError(f"{where}: it marks functions only")
+                raise ProbeError(f"{where}: {UNUSABLE_MARKS[name]}")
             try:
                 self.add_marker(getattr(pytest.mark, name))
             except (pytest.fail.Exception, pytest.PytestUnknownMarkWarning, AttributeError) as error:
@@ -142,6 +149,13 @@ class FairnessItem(pytest.Item):
             self.add_marker(pytest.mark.skip(reason=settings.skip))
         if settings.xfail:
             self.add_marker(pytest.mark.xfail(reason=settings.xfail))
+
+
+def looks_of(items: Iterable[pytest.Item], *, rebaseline: bool) -> Iterator[ProbeItem]:
+    """Yield what each audit item that is going to run is first measured from; everything it may ask at a rebaseline."""
+    for item in items:
+        if isinstance(item, FairnessItem) and item.get_closest_marker("skip") is None and item.part.measurable:
+            yield item.part.looks[-1 if rebaseline else 0]
 
 
 def _asks(fairness_target: object) -> None:
@@ -163,6 +177,43 @@ def is_overridden(node: pytest.Item | pytest.Collector) -> bool:
     """Whether a conftest says who is asked where a node stands."""
     definitions = node.session._fixturemanager.getfixturedefs(TARGET_FIXTURE, node)
     return not is_ours(definitions[-1] if definitions else None)
+
+
+def is_audit(item: pytest.Item) -> bool:
+    """Whether an item audits: every item of a probe, and a Python test that is marked or takes a fixture of ours."""
+    ours = ASKING | {CHECK_FIXTURE}
+    return (
+        isinstance(item, FairnessItem)
+        or item.get_closest_marker("fairness") is not None
+        or not ours.isdisjoint(getattr(item, "fixturenames", ()))
+    )
+
+
+def asked_by(item: pytest.Item) -> FixtureDef[Any] | str | None:
+    """Return whom an item asks: the target of a name, or what a fixture says; `None` where it asks nobody."""
+    if isinstance(item, FairnessItem):
+        return item.asked
+    if ASKING.isdisjoint(getattr(item, "fixturenames", ())):
+        return None
+    definitions = item.session._fixturemanager.getfixturedefs(TARGET_FIXTURE, item)
+    return name_asked(item) or (definitions[-1] if definitions else None)
+
+
+def asks_default(item: pytest.Item, settings: RunSettings) -> bool:
+    """Whether an item asks the default target because nobody named one."""
+    asked = asked_by(item) if settings.target_is_default else None
+    return asked is not None and not isinstance(asked, str) and is_ours(asked)
+
+
+def name_of(definition: FixtureDef[Any], root: Path) -> str:
+    """Return what a fixture that says who is asked is called: `tests/conftest.py::fairness_target`."""
+    code = getattr(inspect.unwrap(definition.func), "__code__", None)
+    return f"{relative(Path(code.co_filename), root) if code else 'a plugin'}::{definition.argname}"
+
+
+def relative(path: Path, root: Path) -> str:
+    """A path as it is shown: from pytest's root where it is below."""
+    return (path.relative_to(root) if path.is_relative_to(root) else path).as_posix()
 
 
 def name_asked(item: pytest.Item) -> str | None:

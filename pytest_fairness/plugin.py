@@ -59,6 +59,20 @@ _INI_ONLY: tuple[tuple[str, Any, str], ...] = (
     ),
     ("fairness_judge_base_url", None, "endpoint of an openai: judge (default: that of the target)"),
     ("fairness_inconclusive", None, "what an inconclusive audit is: warn or fail (default: warn)"),
+    (
+        "fairness_inconclusive_runs",
+        None,
+        (
+            "what an audit is that was inconclusive in each of the last fairness_inconclusive_history runs: warn or "
+            "fail (default: warn)"
+        ),
+    ),
+    ("fairness_inconclusive_history", _INT, "how many runs these are, this one included (default: 5)"),
+    (
+        "fairness_min_audits",
+        _INT,
+        "fewest audits that must run, or the run fails (default: 1 where there are probe folders or in CI, else 0)",
+    ),
     ("fairness_timeout", _FLOAT, "seconds one request may take (default: 120)"),
     ("fairness_device", None, "where a transformers: target computes: cpu, cuda, cuda:1 or mps (default: the best)"),
     ("fairness_give_up", _FLOAT, "seconds without any answer after which the rest is given up (default: 120)"),
@@ -141,7 +155,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if any(map(config.getoption, ("fairness", "fairness_rebaseline", "fairness_dry_run"))):
         from pytest_fairness.session import start
 
-        start(config)
+        start(config, [name for name, *_ in (*_INI_OF_OPTIONS, *_INI_ONLY)])
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

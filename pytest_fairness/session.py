@@ -9,28 +9,31 @@ import json
 import os
 import shlex
 import sys
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_fairness.asking import Asking, relative
+from pytest_fairness.asking import Asking
 from pytest_fairness.configuration import accept_options, root_from_here, settings_from
 from pytest_fairness.controller import Controller
 from pytest_fairness.dry_run import DryRun
-from pytest_fairness.errors import BaselineError, FairnessError, NotMeasurable, ProbeError, TargetError
-from pytest_fairness.ini import place
+from pytest_fairness.errors import BaselineError, FairnessError, NotMeasurable, ProbeError, StoreError, TargetError
+from pytest_fairness.header import Header, header
+from pytest_fairness.ini import place, require_known_names
 from pytest_fairness.items import (
     ASKING,
     TARGET_FIXTURE,
     FairnessItem,
     ProbeFile,
     Unfair,
+    asks_default,
+    is_audit,
     is_overridden,
     name_asked,
+    relative,
     shown_alone,
 )
 from pytest_fairness.records import ItemResult, Json, VerdictName
@@ -53,14 +56,21 @@ RECORDS = pytest.StashKey[list[dict[str, Json]]]()
 """What an item's report is to carry; plain JSON, as it travels between processes."""
 
 
-def start(config: pytest.Config) -> None:
+def start(config: pytest.Config, names: Sequence[str]) -> None:
     """Begin a run: check every setting, and take part in what pytest does from now on.
+
+    Args:
+        config: pytest's.
+        names: of the ini settings that there are.
 
     Raises:
         pytest.UsageError: a setting is wrong.
     """
-    settings = settings_from(config)
+    controller: Controller | None = None
     worker = getattr(config, "workerinput", None)
+    if worker is None:
+        require_known_names(config, names)
+    settings = settings_from(config)
     if worker is None:
         try:
             for target in settings.targets.values() or [settings.target]:
@@ -69,15 +79,15 @@ def start(config: pytest.Config) -> None:
         except TargetError as error:
             raise pytest.UsageError(str(error)) from error
         run = Run(settings)
-        once = DryRun(config, run) if config.getoption("fairness_dry_run") else Controller(config, run)
-        config.pluginmanager.register(once, "fairness-controller")
+        controller = None if config.getoption("fairness_dry_run") else Controller(config, run)
+        config.pluginmanager.register(controller or DryRun(config, run), "fairness-controller")
     else:
         run = Run(settings, **worker["fairness"])
     if str(settings.root) not in sys.path:
         # Where users have their `python:` targets, and import them from in a conftest.
         sys.path.insert(0, str(settings.root))
     _collect_probes(config, settings)
-    config.pluginmanager.register(FairnessSession(config, run), NAME)
+    config.pluginmanager.register(FairnessSession(config, run, controller), NAME)
 
 
 def _collect_probes(config: pytest.Config, settings: RunSettings) -> None:
@@ -100,14 +110,15 @@ def _collect_probes(config: pytest.Config, settings: RunSettings) -> None:
 class FairnessSession:
     """pytest's hooks in one process of a run, and what its items and fixtures are served with."""
 
-    def __init__(self, config: pytest.Config, run: Run) -> None:
+    def __init__(self, config: pytest.Config, run: Run, controller: Controller | None) -> None:
         self.config = config
         self.run = run
+        self._controller = controller
         self._rebaseline: bool = config.getoption("fairness_rebaseline")
-        self._accepting = partial(accepting, options=accept_options(config), root=root_from_here(config))
         self.asking = Asking(config, run)
         self._probes: dict[str, Path] = {}
         self._found = False
+        self._header: Header | None = None
         self.faulty = False
         self._checked: dict[tuple[str, str], str] = {}
 
@@ -133,12 +144,32 @@ class FairnessSession:
         if is_worker and self.faulty and not self.config.getoption("continue_on_collection_errors"):
             items.clear()
 
-    def pytest_report_collectionfinish(self, items: list[pytest.Item]) -> str | None:
-        """Where probes are looked for, when there is nothing at all."""
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        """Find out whom the selected items ask, for the process that the user started."""
+        if session.testsfailed and not self.config.getoption("continue_on_collection_errors"):
+            return  # pytest runs nothing
+        worker = getattr(self.config, "workerinput", None)
+        if worker is None:
+            self._header = header(self.config, self.run, session.items)
+            if self._controller is not None:
+                self._controller.announce(self._header)
+        elif worker["fairness_header"]:
+            found = header(self.config, self.run, session.items)
+            with suppress(StoreError):  # whoever wants something of the store says so
+                if found.lines or found.audits:
+                    found.send(self.run)
+
+    def pytest_report_collectionfinish(self, items: list[pytest.Item]) -> list[str]:
+        """Say who is audited; where probes are looked for, when there are none."""
+        if self._header is None or (self.config.getoption("collectonly") and self.config.get_verbosity() < 0):
+            return []  # `--co -q` lists node ids for programs
+        if self._header.lines:
+            return list(self._header.lines)
         if items or self._found:
-            return None
+            return ["fairness: no audit is selected"]
         folders = ", ".join(os.path.relpath(path) for path in self.run.settings.probes)
-        return f"fairness: no probes in {folders} (ini fairness_probes); a file that is elsewhere must be named"
+        return [f"fairness: no probes in {folders} (ini fairness_probes); a file that is elsewhere must be named"]
 
     def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
         """Run a Python test that asks once for each of several targets, unless a conftest says who is asked."""
@@ -199,7 +230,7 @@ class FairnessSession:
         except BaselineError as error:
             if not error.remade:
                 raise
-            raise BaselineError(f"{error} That is: {self._accept(item.nodeid.partition('::')[0])}") from error
+            raise BaselineError(f"{error} That is: {self._accept(item, item.nodeid.partition('::')[0])}") from error
 
     def _measure(self, item: FairnessItem) -> tuple[Measured, Before]:
         asked = item.asked
@@ -219,7 +250,7 @@ class FairnessSession:
         self, item: pytest.Item, measured: Measured, before: Before, siblings: dict[str, bool] | None = None
     ) -> ItemResult:
         """The verdict, kept for the item's report; `siblings` is as in `FairnessItem`."""
-        result = judge(measured, before, item.nodeid, self._accept(item.nodeid))
+        result = judge(measured, before, item.nodeid, self._accept(item, item.nodeid))
         more: dict[str, Json] = {"siblings": siblings}
         if self._rebaseline and before.entry is not None and measured.measurement.judgeable:
             rows = ([dict(row.labels), row.trial, row.text, row.judged, row.refused] for row in measured.rows())
@@ -233,8 +264,10 @@ class FairnessSession:
         if result.verdict.name.outcome in failing:
             raise Unfair(result.verdict.reason, failure_text(result.to_json()))
 
-    def _accept(self, nodeid: str) -> str:
-        return shlex.join(self._accepting([nodeid]) or ())
+    def _accept(self, item: pytest.Item, nodeid: str) -> str:
+        default = asks_default(item, self.run.settings)
+        options = accept_options(self.config, self.run.settings.target if default else None)
+        return shlex.join(accepting([nodeid], options, root_from_here(self.config)) or ())
 
     def _export(self, path: Path) -> str:
         here, store = self.config.invocation_params.dir, self.run.settings.store
@@ -289,7 +322,8 @@ class FairnessSession:
         if call.when == "call" or error:
             # A report holds whatever is put on it, and takes it along to xdist's controller.
             planned = self.run.newly_planned() if hasattr(self.config, "workerinput") else {}
-            vars(report).update(fairness=records, fairness_planned=planned)
+            ran = call.when == "call" and erred is error and is_audit(item)
+            vars(report).update(fairness=records, fairness_planned=planned, fairness_ran=ran)
             item.stash[RECORDS] = []
             if call.excinfo is None and _inconclusive(report):
                 _neither_passed_nor_failed(report)

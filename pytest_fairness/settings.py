@@ -33,6 +33,7 @@ class RunSettings:
     Attributes:
         root: pytest's rootdir, or the current folder outside pytest.
         target: who is audited, as the user named it; of several targets the first.
+        target_is_default: whether no option, environment variable or ini setting names a target.
         targets: several targets by the names that users gave them; empty where the one target has no name.
         base_url: endpoint of an `openai:` target, or `None` for OpenAI's own.
         judge: target of the judge model, or `None` where none is named.
@@ -52,6 +53,9 @@ class RunSettings:
         store: file of recorded responses.
         max_age_hours: age past which a recorded response is asked again.
         inconclusive: what an inconclusive item counts as.
+        inconclusive_runs: what an item counts as that was inconclusive in each of the last runs.
+        inconclusive_history: how many runs these are, this one included.
+        min_audits: fewest audits that must run.
         timeout: seconds one request may take.
         give_up: seconds without one successful answer after which the rest is given up.
         max_requests: most requests that the run may send, all processes together; every try counts.
@@ -61,6 +65,7 @@ class RunSettings:
 
     root: Path
     target: str = DEFAULT_TARGET
+    target_is_default: bool = False
     targets: Mapping[str, str] = field(default_factory=dict)
     base_url: str | None = None
     judge: str | None = None
@@ -79,6 +84,9 @@ class RunSettings:
     store: Path = Path(".fairness/responses.sqlite")
     max_age_hours: float = 24.0
     inconclusive: Literal["warn", "fail"] = "warn"
+    inconclusive_runs: Literal["warn", "fail"] = "warn"
+    inconclusive_history: int = 5
+    min_audits: int = 0
     timeout: float = 120.0
     give_up: float = 120.0
     max_requests: int | None = None

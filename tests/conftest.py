@@ -45,7 +45,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 def _no_settings_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
     """No test depends on, or reaches, what the environment of its user names."""
     for name in list(os.environ):
-        if name.startswith(("OPENAI_", "ANTHROPIC_", "PYTEST_FAIRNESS_", "PYTEST_ADDOPTS", "GITHUB_")):
+        if name.startswith(("OPENAI_", "ANTHROPIC_", "PYTEST_FAIRNESS_", "PYTEST_ADDOPTS", "GITHUB_")) or name == "CI":
             monkeypatch.delenv(name)
 
 

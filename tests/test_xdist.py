@@ -35,7 +35,8 @@ def without_time(report: dict[str, Any]) -> str:
         {**item, "baseline": item["baseline"] and {**item["baseline"], "date": None}, "reason": item["reason"]}
         for item in report["items"]
     ]
-    return json.dumps({**report, "started": None, "seconds": None, "items": items})
+    requests = {**report["requests"], "oldest_reused": bool(report["requests"]["oldest_reused"])}
+    return json.dumps({**report, "started": None, "seconds": None, "items": items, "requests": requests})
 
 
 def without_date(project: Project, name: str) -> str:

@@ -146,9 +146,10 @@ def _write(root: Path, files: Mapping[Path, str], *, force: bool) -> list[Path]:
 
 
 def _say_what_next(written: list[Path]) -> None:
-    print("\nThe embedded model answers, unless `fairness_target` in the ini or --fairness-target names another.")
+    print("\nSay in pyproject.toml who is audited, unless it does already; `local` is the embedded model:")
+    print('[tool.pytest.ini_options]\nfairness_target = "local"')
     if util.find_spec("xllamacpp") is None:
-        print("It needs a package more:\npip install 'pytest-fairness[local]'")
+        print("The embedded model needs a package more:\npip install 'pytest-fairness[local]'")
     print(f"Next, audit it:\npytest --fairness {PROBES}/first.yaml")
     print("Then make what was measured the baseline, and commit it:\npytest --fairness-rebaseline")
     print(shlex.join(["git", "add", *sorted({path.parts[0] for path in written} | {PROBES, "baselines"})]))

@@ -10,8 +10,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 
 from pytest_fairness.records import ItemResult, Json, without_nonfinite
+from pytest_fairness.report.notes import Note
 from pytest_fairness.report.order import target_of
 from pytest_fairness.report.suggestions import suggestions
+from pytest_fairness.report.text import age
 
 SCHEMA_VERSION = 1
 REQUEST_COUNTS = ("planned", "sent", "reused", "failed", "prompt_tokens", "completion_tokens")
@@ -27,6 +29,8 @@ def document(
     requests: Mapping[str, float | None],
     targets: Mapping[str, str] | None = None,
     failures: Mapping[str, int] | None = None,
+    oldest_reused: float | None = None,
+    notes: Iterable[Note] = (),
 ) -> dict[str, Json]:
     """The report of one run; equal results give an equal report, whatever their order.
 
@@ -39,10 +43,12 @@ def document(
         requests: counts by the names in `REQUEST_COUNTS`; a name that is missing counts as 0.
         targets: who was audited by the names that users gave them, where they did.
         failures: how many of the requests failed, by message, the most frequent first.
+        oldest_reused: when the oldest answer came that was reused, in seconds since the epoch; `None` without any.
+        notes: what a reader must know before the verdicts.
     """
     ordered = sorted(results, key=lambda result: (result.nodeid, result.probe, result.id))
     if not isinstance(started, str):
-        started = datetime.fromtimestamp(started, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        started = _date(started)
     counts: dict[str, Json] = {name: int(requests.get(name) or 0) for name in REQUEST_COUNTS}
     return {
         "schema": SCHEMA_VERSION,
@@ -54,7 +60,9 @@ def document(
             **counts,
             "cost": without_nonfinite(requests.get("cost")),
             "failures": [{"message": message, "count": count} for message, count in (failures or {}).items()],
+            "oldest_reused": None if oldest_reused is None else _date(oldest_reused),
         },
+        "notes": [note.to_json() for note in notes],
         "summary": {
             **_counts(ordered),
             "by_probe": _counts_by(ordered, lambda result: result.probe),
@@ -64,6 +72,19 @@ def document(
         },
         "items": [_item(result) for result in ordered],
     }
+
+
+def age_of_reused(document: Mapping[str, Json]) -> str:
+    """Return ` (oldest 3 h)` for the oldest answer that a run reused; nothing where it reused none."""
+    oldest = document["requests"].get("oldest_reused")
+    if oldest is None:
+        return ""
+    seconds = (datetime.fromisoformat(document["started"]) - datetime.fromisoformat(oldest)).total_seconds()
+    return f" (oldest {age(seconds)})"
+
+
+def _date(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _item(result: ItemResult) -> dict[str, Json]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from pytest_fairness.records import Json
-from pytest_fairness.report.text import printable
+from pytest_fairness.report.text import counted, printable
 
 Forecast = Mapping[str, Json]
 """One probe's, as `run.forecast.Forecast.to_json` gives it."""
@@ -31,7 +31,7 @@ def lines(
     text = [line for forecast in forecasts for line in _block(forecast)]
     total = sum(forecast["to_send"] for forecast in forecasts)
     asked = f" to {printable(target)}" if forecasts else ", as there is no probe among what is selected"
-    text.append(f"in all: {_count(total, 'request')}{asked}{_cost_of_all(forecasts)}; nothing was sent")
+    text.append(f"in all: {counted(total, 'request')}{asked}{_cost_of_all(forecasts)}; nothing was sent")
     if replay and total:
         text.append("--fairness-replay sends none of them: items that need them would be errors")
     elif max_requests is not None and total > max_requests:
@@ -40,7 +40,7 @@ def lines(
     if any(forecast["may_ask_more"] for forecast in forecasts):
         more.append("questions that depend on answers")
     if tests:
-        more.append(f"whatever {_count(tests, 'Python test')} ask{'s' if tests == 1 else ''}")
+        more.append(f"whatever {counted(tests, 'Python test')} ask{'s' if tests == 1 else ''}")
     if more:
         text.append(f"not counted: {', '.join(more)}")
     return text
@@ -53,20 +53,20 @@ def _block(forecast: Forecast) -> Iterator[str]:
         return
     shared = f"{forecast['shared']:,} asked by probes above, " if forecast["shared"] else ""
     yield (
-        f"{title}: {_count(forecast['requests'], 'request')}, {forecast['recorded']:,} recorded, {shared}"
+        f"{title}: {counted(forecast['requests'], 'request')}, {forecast['recorded']:,} recorded, {shared}"
         f"{forecast['to_send']:,} to send"
     )
     if forecast["later"]:
-        yield f"  up to {_count(forecast['later'], 'further request')} while verdicts are open"
+        yield f"  up to {counted(forecast['later'], 'further request')} while verdicts are open"
     if forecast["judge_requests"]:
-        yield f"  up to {_count(forecast['judge_requests'], 'request')} to the judge model besides"
+        yield f"  up to {counted(forecast['judge_requests'], 'request')} to the judge model besides"
     if forecast["unknown_target"]:
         yield "  a fixture fairness_target says who is asked: recorded answers were not looked up"
     if forecast["prompt_tokens"] is None:
         return
     if forecast["known"]:
         prompt, completion = forecast["prompt_tokens"], forecast["completion_tokens"]
-        took = f"(as {_count(forecast['known'], 'recorded answer')} took)"
+        took = f"(as {counted(forecast['known'], 'recorded answer')} took)"
         yield f"  about {prompt:,.0f} prompt and {completion:,.0f} completion tokens {took}"
     else:
         answers = (
@@ -86,10 +86,6 @@ def _cost_of_all(forecasts: Sequence[Forecast]) -> str:
         return ""
     word = "about" if all(forecast["known"] for forecast in asking) else "at most about"
     return f", cost {word} {money(sum(costs))}"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def money(cost: float) -> str:

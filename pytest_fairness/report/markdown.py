@@ -10,7 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 
 from pytest_fairness.records import Json
-from pytest_fairness.report import targets, variants
+from pytest_fairness.report import notes, targets, variants
+from pytest_fairness.report.document import age_of_reused
 from pytest_fairness.report.drivers import driven_by
 from pytest_fairness.report.order import Item, outcome, rank, reason, served_changes
 from pytest_fairness.report.text import escaped as shown
@@ -166,13 +167,23 @@ def _headline(document: Mapping[str, Json]) -> list[str]:
     counts = document["summary"]
     total = counts["total"]
     if not total:
-        return ["## Fairness: no audit was selected"]
+        return ["## Fairness: no audit ran", *_notes(document)]
     parts = (("failed", "failed"), ("errors", "error"), ("inconclusive", "inconclusive"), ("passed", "passed"))
     told = ", ".join(f"{SIGNS[kind]} {counts[name]} {kind}" for name, kind in parts if counts[name])
     bad = counts["failed"] + counts["errors"]
     title = f"{bad} of {total} audits failed" if bad else f"{counts['passed']} of {total} audits passed"
     changes = [line for change in served_changes(document["items"]) for line in ("", escaped(change))]
-    return [f"## Fairness: {title}", "", f"{told}. Target: {escaped(document['target'])}.", *changes]
+    return [
+        f"## Fairness: {title}",
+        "",
+        f"{told}. Target: {escaped(document['target'])}.",
+        *_notes(document),
+        *changes,
+    ]
+
+
+def _notes(document: Mapping[str, Json]) -> list[str]:
+    return [line for text in notes.texts(document) for line in ("", f"> {SIGNS['error']} {escaped(text)}")]
 
 
 def _cells(item: Item, several: bool) -> list[str]:
@@ -210,5 +221,5 @@ def _sent(document: Mapping[str, Json]) -> str:
     when = str(document["started"]).replace("T", " ").replace("Z", " UTC")
     return (
         f"<sub>{escaped(document['tool'])}, {escaped(when)}; {requests['sent']:,} requests sent, "
-        f"{requests['reused']:,} reused{failed}; {tokens}</sub>"
+        f"{requests['reused']:,} reused{age_of_reused(document)}{failed}; {tokens}</sub>"
     )

@@ -22,7 +22,7 @@ def append(document: Mapping[str, Json]) -> None:
         FairnessError: the file cannot be written.
     """
     name = os.environ.get(VARIABLE)
-    if not name or not document["items"]:
+    if not name:
         return
     path = Path(name)
     try:

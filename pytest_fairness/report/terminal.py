@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from pytest_fairness.records import Json, VerdictName
-from pytest_fairness.report import targets, variants
+from pytest_fairness.report import notes, targets, variants
+from pytest_fairness.report.document import age_of_reused
 from pytest_fairness.report.drivers import evidence, failure_text
 from pytest_fairness.report.forecast import money
 from pytest_fairness.report.order import Item, rank, served_changes, target_of
@@ -58,7 +59,7 @@ def summary(
     width = max(width, NARROWEST)
     items: list[Item] = sorted(document["items"], key=rank)
     if not items:
-        return []
+        return _notes(document, width)
     lines: list[Line] = []
     for probe in sorted({item["probe"] for item in items}):
         lines += _table([item for item in items if item["probe"] == probe], document, width)
@@ -67,6 +68,7 @@ def summary(
     lines += _variants(items, width)
     lines += _to_try(items, width)
     lines += _counts(document, width, retried)
+    lines += _notes(document, width)
     lines += _acceptance(items, accept_command(items, options, root), width)
     return lines
 
@@ -253,7 +255,8 @@ def _counts(document: Mapping[str, Json], width: int, retried: float) -> list[Li
     tokens = f"{requests['prompt_tokens']:,} prompt and {requests['completion_tokens']:,} completion tokens"
     again = f" ({retried:,.0f} tr{'y' if retried == 1 else 'ies'} more)" if retried else ""
     cost = "" if requests["cost"] is None else f"; cost {money(requests['cost'])}"
-    sent = f"requests: {requests['sent']:,} sent{again}, {requests['reused']:,} reused{failed}; {tokens}{cost}"
+    reused = f"{requests['reused']:,} reused{age_of_reused(document)}"
+    sent = f"requests: {requests['sent']:,} sent{again}, {reused}{failed}; {tokens}{cost}"
     audits = f"audits: {counts['passed']} passed, {counts['failed']} failed, {counts['inconclusive']} inconclusive"
     if counts["errors"]:
         audits += f", {counts['errors']} error{'s' if counts['errors'] > 1 else ''}"
@@ -273,6 +276,15 @@ def _failures(requests: Mapping[str, Json], width: int) -> list[Line]:
     if len(found) > SHOWN_MESSAGES:
         lines.append(Line(f"  … and {len(found) - SHOWN_MESSAGES} more messages in the other reports"))
     return lines
+
+
+def _notes(document: Mapping[str, Json], width: int) -> list[Line]:
+    red = [note["kind"] in ("no-audit", "few-audits") for note in document.get("notes", ())]
+    return [
+        line
+        for text, is_red in zip(notes.texts(document), red, strict=True)
+        for line in _paragraph(text, width, {"red" if is_red else "yellow": True})
+    ]
 
 
 def _acceptance(items: Sequence[Item], command: Sequence[str] | None, width: int) -> list[Line]:

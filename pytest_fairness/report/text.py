@@ -21,6 +21,19 @@ def number(value: float | None) -> str:
     return f"{value:.0f}" if value == int(value) or abs(value) >= 999.5 else f"{value:.3g}"
 
 
+def counted(number: int, noun: str) -> str:
+    """Return a number with its noun in the singular or plural: `1 request`, `1,200 requests`."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def age(seconds: float) -> str:
+    """Return how old something is, in the largest unit of which there are at least two: `50 s`, `3 h`, `12 days`."""
+    for unit, size in (("days", 86_400), ("h", 3_600), ("min", 60)):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.0f} {unit}"
+    return f"{max(0.0, seconds):.0f} s"
+
+
 def printable(text: str) -> str:
     """Text on one line, its white space single spaces, that no terminal takes for a command."""
     return escaped(" ".join(text.split()))

@@ -145,6 +145,18 @@ class Store(Claims, Closing):
         rows = self._database.read(_ANSWERS, (*fresh.parameters, _encode(list(keys)), fresh.run))
         return {key: _response(response, created) for key, response, created in rows}
 
+    def oldest_of(self, keys: Iterable[str]) -> float | None:
+        """Return when the oldest answer to these keys came, in seconds since the epoch; `None` where there is none.
+
+        Of several answers to one key the newest counts, as that is the one that is reused.
+        """
+        query = (
+            "SELECT min(newest) FROM (SELECT max(created) AS newest FROM responses "
+            "WHERE key IN (SELECT value FROM json_each(?)) GROUP BY key)"
+        )
+        oldest: float | None = self._database.read(query, (_encode(list(keys)),))[0][0]
+        return oldest
+
     def record(
         self, key: str, request: Request, target_identity: str, response: Response, fresh: Freshness = EVERY
     ) -> None:

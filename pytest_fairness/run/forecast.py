@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
+from itertools import islice
 
+import numpy as np
+
+from pytest_fairness.errors import FairnessError
 from pytest_fairness.probe import Probe
 from pytest_fairness.records import Json, Prompt, Request, Response
 from pytest_fairness.response.costs import cost_of
+from pytest_fairness.response.engine import AT_ONCE
 from pytest_fairness.response.freshness import EVERY, Freshness
 from pytest_fairness.response.store import response_key
 from pytest_fairness.run import variants
 from pytest_fairness.run.parts import ProbeItem, read_all
 from pytest_fairness.run.process import Run
+from pytest_fairness.target import likelihoods
 from pytest_fairness.target.base import Target
 
 CHARACTERS_PER_TOKEN = 4.0
@@ -164,6 +172,69 @@ class Forecaster:
         limits = [request.sampling.max_tokens for request in new]
         bound = None if None in limits else float(sum(limit or 0 for limit in limits))
         return length / CHARACTERS_PER_TOKEN, bound, 0
+
+
+@dataclass(frozen=True)
+class RequestCount:
+    """How many distinct requests a run needs of one target.
+
+    Attributes:
+        to_send: those without a recorded answer that counts.
+        recorded: those with one.
+        oldest: when the oldest of these answers came, in seconds since the epoch; `None` where there is none.
+    """
+
+    to_send: int
+    recorded: int
+    oldest: float | None = None
+
+
+def count_requests(run: Run, target: Target | None, looks: Iterable[ProbeItem]) -> RequestCount:
+    """Count what items ask as far as it is known before any answer; there may be millions of requests.
+
+    Args:
+        run: nothing of it is asked.
+        target: who would be asked; `None` where only a fixture of the user's knows, so that nothing can be looked up.
+        looks: the items, each at the look that is planned.
+
+    Raises:
+        StoreError: the recorded answers cannot be read.
+    """
+    identity = target.identity if target else ""
+    rest = (
+        response_key(identity, request)
+        for request in _requests(looks)
+        if target is None or likelihoods.can_be_asked(target, request)
+    )
+    none = np.empty(0, np.uint64)
+    needed, recorded, oldest = [none], [none], []
+    while keys := list(islice(rest, AT_ONCE)):
+        needed.append(_short(keys))
+        if target is not None and (found := list(run.recorded(target, keys))):
+            recorded.append(_short(found))
+            oldest.append(run.oldest_of(found))
+    total, reused = (len(np.unique(np.concatenate(slices))) for slices in (needed, recorded))
+    return RequestCount(
+        total - reused, reused, min((created for created in oldest if created is not None), default=None)
+    )
+
+
+def _short(keys: Sequence[str]) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
+    """Return the first 64 bits of each key: enough to count millions of them, in an eighth of the memory."""
+    return np.fromiter((int(key[:16], 16) for key in keys), np.uint64, len(keys))
+
+
+def _requests(looks: Iterable[ProbeItem]) -> Iterator[Request]:
+    """Yield what items and their variants ask; what several items of a probe share mostly comes once."""
+    alike: defaultdict[object, list[ProbeItem]] = defaultdict(list)
+    for look in looks:
+        for part in (look, *variants.of(look).values()):
+            alike[id(part.probe), part.draws, part.stage].append(part)
+    for parts in alike.values():
+        with suppress(FairnessError):  # what cannot be asked is told by the item's set-up
+            for prompt in parts[0].probe.questions(parts[0].draws):
+                if any(part.uses(prompt.labels) for part in parts):
+                    yield prompt.request
 
 
 def _length(request: Request) -> int:

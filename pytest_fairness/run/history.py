@@ -8,8 +8,9 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from typing import Literal
 
-from pytest_fairness.records import Json
+from pytest_fairness.records import Json, VerdictName
 from pytest_fairness.response.store import Store
 
 KEPT = 500
@@ -68,12 +69,41 @@ class History:
 
     def points(self) -> Iterator[Point]:
         """What was measured of every item, the oldest run first."""
-        if not self._database.read("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'history'"):
-            return
-        for (text,) in self._database.read("SELECT run FROM history ORDER BY sequence"):
-            run = json.loads(text)
+        for run in self._runs("ASC"):
             for item in run["items"]:
                 yield {"started": run["started"], "tool": run["tool"], **item}
+
+    def always_inconclusive(self, targets: Mapping[Key, str], runs: int) -> set[Key]:
+        """Return the items that were inconclusive in each of the last runs that could judge them.
+
+        A run in which an item was not selected, or could not be measured, is passed over.
+
+        Args:
+            targets: the items, and whom each is asked of; runs of another target do not count.
+            runs: how many runs; an item that has fewer is not returned.
+        """
+        open_items = dict.fromkeys(targets, 0) if runs else {}
+        found = set(targets) - set(open_items)
+        for run in self._runs("DESC") if open_items else ():
+            for item in run["items"]:
+                key, verdict = _key(item), VerdictName(item["verdict"])
+                if key not in open_items or item["target"] != targets[key] or verdict.outcome == "error":
+                    continue
+                open_items[key] += 1
+                if verdict is not VerdictName.INCONCLUSIVE:
+                    del open_items[key]
+                elif open_items[key] == runs:
+                    del open_items[key]
+                    found.add(key)
+            if not open_items:
+                break
+        return found
+
+    def _runs(self, order: Literal["ASC", "DESC"]) -> Iterator[dict[str, Json]]:
+        """Yield the kept runs; each is decoded when it is reached."""
+        if self._database.read("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'history'"):
+            for (text,) in self._database.read(f"SELECT run FROM history ORDER BY sequence {order}"):  # noqa: S608 - two words
+                yield json.loads(text)
 
     def trends(self, targets: Mapping[Key, str]) -> dict[Key, list[Point]]:
         """The last points of these items, of the targets that they are now asked of, as reports take them."""

@@ -150,6 +150,17 @@ class Run(Closing):
             return Freshness(self.id.name, math.inf)
         return Freshness(self.id.name, self.started - self.settings.max_age_hours * 3600)
 
+    def recorded(self, target: Target, keys: Sequence[str]) -> set[str]:
+        """Return those of the keys whose recorded answers this run reuses; a store that is not there is not made."""
+        return self.store.recorded(keys, self.fresh(target)) if self.settings.store.exists() else set()
+
+    def oldest_of(self, keys: Iterable[str]) -> float | None:
+        """Return when the oldest answer to these keys came, in seconds since the epoch; `None` where there is none."""
+        rest, found = iter(keys), []
+        while self.settings.store.exists() and (part := list(islice(rest, READ_AT_ONCE))):
+            found.append(self.store.oldest_of(part))
+        return min((created for created in found if created is not None), default=None)
+
     def answers(self, part: ProbeItem, target: Target | None) -> list[Answer]:
         """The answers that an item is measured from; blocks until they are there.
 

@@ -42,7 +42,8 @@ class AnthropicTarget:
         self._messages: Messages | None = None
         if not is_web_address(self._base_url):
             raise TargetError(f"{self.name}: what {URL_NAME} says is no address; write it like http://localhost:8000.")
-        self.identity = versioned(f"{self.name} at {public_url(self._base_url)}", settings.target_version)
+        self.address = public_url(self._base_url)
+        self.identity = versioned(f"{self.name} at {self.address}", settings.target_version)
 
     def check(self) -> None:
         """See `Target`."""

@@ -26,6 +26,7 @@ class Target(Protocol):
         reusable: whether a recorded answer may stand for a new one. False for code that changes under the same name.
         concurrency: most requests it can usefully serve at once, or `None`.
 
+    A target behind an address that its name does not show has it as `address`, without user, password and query.
     A target that answers requests for likelihoods too says so by an attribute `likelihoods = True`; others are never
     sent any.
     """

@@ -42,7 +42,8 @@ class OpenAITarget:
                 f"{self.name}: what --fairness-base-url, fairness_base_url or OPENAI_BASE_URL says is no address; "
                 f"write it like http://localhost:8000/v1."
             )
-        self.identity = versioned(f"{self.name} at {public_url(self._base_url)}", settings.target_version)
+        self.address = public_url(self._base_url)
+        self.identity = versioned(f"{self.name} at {self.address}", settings.target_version)
 
     def check(self) -> None:
         """See `Target`."""

@@ -156,3 +156,50 @@ def test_settings_in_pyproject_as_values(project: Project) -> None:
     result = project.run("--fairness")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     assert "fairness_concurrency" in result.stderr.str()
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("fairness_taget", "fairness_target"),
+        ("fairness_inconclusiv", "fairness_inconclusive"),
+        ("Fairness_store", None),
+    ],
+)
+def test_an_unknown_setting_is_refused_with_what_was_meant(project: Project, written: str, meant: str | None) -> None:
+    project.probe()
+    project.write("pytest.ini", ini(**{written: "local"}))
+    result = project.run("--fairness")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    told = f"{written}: there is no such setting: did you mean '{meant or written.lower()}'?"
+    result.stderr.fnmatch_lines([f"ERROR: pytest.ini:2: {told}"])
+    project.write("pytest.ini", ini())
+    result = project.run("--fairness", "-o", f"{written}=local")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines([f"ERROR: -o {told}"])
+    assert project.calls() == []
+
+
+def test_settings_that_a_conftest_declares_are_known(project: Project) -> None:
+    project.probe()
+    project.write("pytest.ini", ini(fairness_of_ours="yes"))
+    project.write("conftest.py", "def pytest_addoption(parser):\n    parser.addini('fairness_of_ours', 'ours')\n")
+    assert project.run_apart("--fairness").ret == pytest.ExitCode.OK
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("PYTEST_FAIRNESS_TRAGET", ": did you mean 'PYTEST_FAIRNESS_TARGET'?"),
+        ("PYTEST_FAIRNESS_CONCURRENCY", "; fairness_concurrency belongs in the ini file"),
+    ],
+)
+def test_an_unknown_environment_variable_is_refused(
+    project: Project, monkeypatch: pytest.MonkeyPatch, name: str, hint: str
+) -> None:
+    project.probe()
+    monkeypatch.setenv(name, "python:app:biased")
+    result = project.run("--fairness")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines([f"ERROR: {name}: pytest-fairness reads no environment variable of this name{hint}"])
+    assert project.run("-k", "nothing").ret == pytest.ExitCode.NO_TESTS_COLLECTED

@@ -65,7 +65,7 @@ def test_schema_notices_what_is_wrong() -> None:
 
 def test_document_has_the_fields_of_the_contract() -> None:
     document = report(result())
-    assert list(document) == ["schema", "tool", "target", "started", "seconds", "requests", "summary", "items"]
+    assert list(document) == ["schema", "tool", "target", "started", "seconds", "requests", "notes", "summary", "items"]
     assert document["schema"] == 1
     assert document["tool"] == "pytest-fairness 1.2.3"
     assert document["started"] == "2026-01-02T03:04:05Z"
@@ -79,7 +79,9 @@ def test_document_has_the_fields_of_the_contract() -> None:
         "completion_tokens": 51234,
         "cost": None,
         "failures": [],
+        "oldest_reused": None,
     }
+    assert document["notes"] == []
     (item,) = document["items"]
     assert " ".join(item) == (
         "nodeid probe id audit labels verdict reason value interval standard_error p_value n missing "

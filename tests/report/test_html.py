@@ -227,7 +227,7 @@ def test_details_may_be_anything(details: dict[str, Json]) -> None:
 
 
 def test_an_empty_run_is_a_page_too() -> None:
-    assert "No audit was selected" in html.report(report(), {})
+    assert "No audit ran" in html.report(report(), {})
 
 
 def test_every_audit_has_a_note() -> None:

@@ -81,7 +81,7 @@ def test_failures_are_told_and_passes_folded() -> None:
 
 def test_errors_count_as_failed_and_no_item_is_no_table() -> None:
     assert "## Fairness: 1 of 1 audits failed\n\n⚠️ 1 error." in markdown.report(report(result(VerdictName.ERROR)))
-    assert markdown.report(report()).startswith("## Fairness: no audit was selected\n")
+    assert markdown.report(report()).startswith("## Fairness: no audit ran\n")
 
 
 @pytest.mark.parametrize("verdict", [VerdictName.REGRESSION, VerdictName.PASS])
