@@ -52,6 +52,7 @@ def settings_from(config: pytest.Config) -> RunSettings:
         "inconclusive": _inconclusive(config),
         "timeout": _number(config, "fairness_timeout"),
         "give_up": _number(config, "fairness_give_up"),
+        "max_answer_bytes": _whole_number(config, "fairness_max_answer_bytes"),
         "max_requests": _whole_number(config, "fairness_max_requests"),
         "prices": _prices(config),
         "device": _text(config, "fairness_device"),

@@ -60,6 +60,11 @@ _INI_ONLY: tuple[tuple[str, Any, str], ...] = (
     ("fairness_device", None, "where a transformers: target computes: cpu, cuda, cuda:1 or mps (default: the best)"),
     ("fairness_give_up", _FLOAT, "seconds without any answer after which the rest is given up (default: 120)"),
     (
+        "fairness_max_answer_bytes",
+        _INT,
+        "most bytes of an answer, after decompression; a longer one is unreadable (default: 4194304)",
+    ),
+    (
         "fairness_prices",
         "linelist",
         "lines MODEL INPUT OUTPUT, price per million tokens, for the cost in reports (default: none)",

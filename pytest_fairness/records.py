@@ -54,6 +54,10 @@ class Request:
     continuation: str | None = None
 
 
+TOO_LONG = "too_long"
+"""Finish reason of an answer longer than `fairness_max_answer_bytes`; nothing of its text is kept."""
+
+
 @dataclass(frozen=True, slots=True)
 class Response:
     """What came back for one request, as it was recorded.
@@ -61,7 +65,8 @@ class Response:
     Attributes:
         text: the answer as the system under test wrote it; possibly empty. Of a likelihood, JSON: `tokens`, the pieces
             of the continuation, and `log_probabilities`, a natural logarithm for each (`null` where it was not given).
-        finish_reason: `stop`, `length` (cut off by `max_tokens`), `refusal` or `content_filter`, where the target says.
+        finish_reason: `stop`, `length` (cut off by `max_tokens`), `refusal` or `content_filter`, where the target says;
+            or `TOO_LONG`.
         prompt_tokens, completion_tokens: as the target counts them; `None` where it does not say.
         created: seconds since the epoch, when the answer arrived.
     """

@@ -53,6 +53,7 @@ class RunSettings:
         inconclusive: what an inconclusive item counts as.
         timeout: seconds one request may take.
         give_up: seconds without one successful answer after which the rest is given up.
+        max_answer_bytes: most bytes of one answer, after decompression; a longer one is unreadable.
         max_requests: most requests that the run may send, all processes together; every try counts.
         prices: what models cost.
         device: where a `transformers:` target computes (`cpu`, `cuda`, `cuda:1`, `mps`); `None` for the best.
@@ -80,6 +81,7 @@ class RunSettings:
     inconclusive: Literal["warn", "fail"] = "warn"
     timeout: float = 120.0
     give_up: float = 120.0
+    max_answer_bytes: int = 4 * 1024 * 1024
     max_requests: int | None = None
     prices: tuple[Price, ...] = ()
     device: str | None = None

@@ -19,7 +19,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from pytest_fairness.errors import AnswersMissing, FairnessError, Fault, RequestFailed, StoreError, TargetError
-from pytest_fairness.records import Request, Response
+from pytest_fairness.records import TOO_LONG, Request, Response
 from pytest_fairness.response.claims import Claim, Halt, RunId
 from pytest_fairness.response.costs import with_cost
 from pytest_fairness.response.ledger import Ledger
@@ -243,6 +243,8 @@ class Sender:
             self._patience.answered()
             # A clock that is set back during the run must not make an answer too old at once.
             created = max(time.time(), self._oldest)
+            if len(response.text.encode("utf-8", "surrogatepass")) > self._settings.max_answer_bytes:
+                response = replace(response, text="", finish_reason=TOO_LONG)
             return replace(response, text=self._secrets.hidden(response.text), created=created)
         self._patience.failed(fault)
         return fault
