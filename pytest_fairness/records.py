@@ -54,6 +54,9 @@ class Request:
     continuation: str | None = None
 
 
+MAX_LINE = 32 * 1024**2
+"""Bytes of the longest line of a file of answers or data: an answer of the largest size by default with every character
+escaped, and some room."""
 TOO_LONG = "too_long"
 """Finish reason of an answer longer than `fairness_max_answer_bytes`; nothing of its text is kept."""
 

@@ -62,12 +62,13 @@ class RunSettings:
     root: Path
     target: str = DEFAULT_TARGET
     targets: Mapping[str, str] = field(default_factory=dict)
-    base_url: str | None = None
+    # Left out of what a traceback shows of the settings, as they may hold a password.
+    base_url: str | None = field(default=None, repr=False)
     judge: str | None = None
-    judge_base_url: str | None = None
+    judge_base_url: str | None = field(default=None, repr=False)
     http_body: str = DEFAULT_HTTP_BODY
     http_answer: str = DEFAULT_HTTP_ANSWER
-    http_headers: tuple[str, ...] = ()
+    http_headers: tuple[str, ...] = field(default=(), repr=False)
     target_version: str | None = None
     concurrency: int = 16
     trials: int | None = None

@@ -142,7 +142,7 @@ class Classifier:
     def _config(self) -> Mapping[str, Any]:
         try:
             config = json.loads((self.path / "config.json").read_text("utf-8"))
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, RecursionError) as error:
             raise ModelError(f"{self.name}: its config.json cannot be read: {error}") from error
         if not isinstance(config, Mapping):
             raise ModelError(f"{self.name}: its config.json holds no configuration of a model")
