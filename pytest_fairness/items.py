@@ -196,7 +196,8 @@ def name_in_junit(config: pytest.Config, report: pytest.TestReport) -> None:
     """The same for the names of test cases in JUnit files."""
     xml = config.stash.get(xml_key, None)
     if xml is not None and not report.nodeid.endswith("]"):
-        xml.node_reporter(report).add_attribute("name", report.nodeid.rpartition("::")[2])
+        names, bracket, values = report.nodeid.partition("[")
+        xml.node_reporter(report).add_attribute("name", names.rpartition("::")[2] + bracket + values)
 
 
 class Unfair(Failed):

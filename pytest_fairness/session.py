@@ -22,6 +22,7 @@ from pytest_fairness.configuration import accept_options, root_from_here, settin
 from pytest_fairness.controller import Controller
 from pytest_fairness.dry_run import DryRun
 from pytest_fairness.errors import BaselineError, FairnessError, NotMeasurable, ProbeError, TargetError
+from pytest_fairness.guarded_terminal import TerminalGuard
 from pytest_fairness.ini import place
 from pytest_fairness.items import (
     ASKING,
@@ -77,6 +78,7 @@ def start(config: pytest.Config) -> None:
         # Where users have their `python:` targets, and import them from in a conftest.
         sys.path.insert(0, str(settings.root))
     _collect_probes(config, settings)
+    config.pluginmanager.register(TerminalGuard(config), "fairness-terminal-guard")
     config.pluginmanager.register(FairnessSession(config, run), NAME)
 
 
