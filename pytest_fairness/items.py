@@ -17,6 +17,7 @@ from _pytest.junitxml import xml_key
 from _pytest.outcomes import Failed
 
 from pytest_fairness.errors import FairnessError, ProbeError
+from pytest_fairness.ini import ini, registered_marks
 from pytest_fairness.run import Before, Measured, ProbeItem
 
 if TYPE_CHECKING:
@@ -31,8 +32,13 @@ OURS = f"{__package__}.plugin"
 """Where our own fixture of this name is."""
 ASKING = frozenset({"llm_client", "corpus_generator", TARGET_FIXTURE})
 """Fixtures by which Python tests ask."""
-UNUSABLE_MARKS = frozenset({"parametrize"})
-"""Marks that pytest applies to functions only."""
+UNUSABLE_MARKS = {
+    "parametrize": "it marks functions only",
+    **dict.fromkeys(
+        ("usefixtures", "filterwarnings", "skipif", "timeout"), "it needs arguments, and a probe gives none"
+    ),
+}
+"""Marks that make no sense on an item of a probe, and why."""
 
 
 class ProbeFile(pytest.File):
@@ -131,8 +137,8 @@ class FairnessItem(pytest.Item):
         self.add_marker(pytest.mark.fairness(target=self.part.target) if self.part.target else "fairness")
         for name in self.part.probe.marks:
             where = f"{self.parent.nodeid if self.parent else self.path}: `marks:` cannot hold {name!r}"
-            if name in UNUSABLE_MARKS:
-                raise ProbeError(f"{where}: it marks functions only")
+            if reason := self._why_not(name):
+                raise ProbeError(f"{where}: {reason}")
             try:
                 self.add_marker(getattr(pytest.mark, name))
             except (pytest.fail.Exception, pytest.PytestUnknownMarkWarning, AttributeError) as error:
@@ -142,6 +148,16 @@ class FairnessItem(pytest.Item):
             self.add_marker(pytest.mark.skip(reason=settings.skip))
         if settings.xfail:
             self.add_marker(pytest.mark.xfail(reason=settings.xfail))
+
+    def _why_not(self, mark: str) -> str | None:
+        """Return why a probe may not have this mark: others than those that the project allows may do anything."""
+        if mark in UNUSABLE_MARKS:
+            return UNUSABLE_MARKS[mark]
+        allowed = [*registered_marks(self.config), *(ini(self.config, "fairness_marks") or ())]
+        if mark in allowed:
+            return None
+        known = f"these are {', '.join(dict.fromkeys(allowed))}" if allowed else "there are none"
+        return f"a probe has only marks that the ini registers (`markers`) or allows (`fairness_marks`), and {known}"
 
 
 def _asks(fairness_target: object) -> None:

@@ -26,6 +26,7 @@ _INI_OF_OPTIONS: tuple[tuple[str, Any, str], ...] = (
 )
 _INI_ONLY: tuple[tuple[str, Any, str], ...] = (
     ("fairness_probes", "args", "files and folders of probes to collect (default: probes)"),
+    ("fairness_marks", "args", "marks that probes may have beside those that `markers` registers (default: none)"),
     ("fairness_baselines", None, "folder of baseline files (default: baselines)"),
     ("fairness_baseline_responses", "bool", "keep the answers beside the baselines made from them (default: true)"),
     ("fairness_store", None, "file of recorded responses (default: .fairness/responses.sqlite)"),
