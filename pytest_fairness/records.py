@@ -198,7 +198,7 @@ class Measurement:
     @classmethod
     def from_json(cls, data: Mapping[str, Json]) -> Self:
         """The measurement that `to_json` wrote."""
-        return cls(**{**data, "interval": _interval(data["interval"])})
+        return cls(**{**data, **_numbers(data), "interval": _interval(data["interval"])})
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,7 +230,13 @@ class Comparison:
     @classmethod
     def from_json(cls, data: Mapping[str, Json]) -> Self:
         """The comparison that `to_json` wrote."""
-        return cls(**{**data, "interval": _interval(data["interval"])})
+        return cls(**{**data, **_numbers(data), "interval": _interval(data["interval"])})
+
+
+def _numbers(data: Mapping[str, Json]) -> dict[str, float | None]:
+    """Return the numbers of a measurement or comparison; raise `TypeError` where one is something else."""
+    optional = {name: data[name] for name in ("standard_error", "p_value")}
+    return {"value": data["value"] + 0, **{name: None if one is None else one + 0 for name, one in optional.items()}}
 
 
 def _interval(pair: Json) -> Interval | None:

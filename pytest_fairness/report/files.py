@@ -74,7 +74,7 @@ def read(path: Path) -> dict[str, Json]:
         document = json.loads(path.read_bytes())
     except OSError as error:
         raise FairnessError(f"{path}: cannot be read ({error.strerror}).") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise FairnessError(
             f"{path}: is not JSON ({error}). Give what `pytest --fairness --fairness-report report.json` wrote."
         ) from error

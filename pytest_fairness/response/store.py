@@ -9,17 +9,19 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from pytest_fairness.closing import Closing
 from pytest_fairness.records import Json, Request, Response, Sampling
 from pytest_fairness.response import claims
 from pytest_fairness.response.claims import DAY, Claim, Claims, RunId
 from pytest_fairness.response.database import Database
+
+T = TypeVar("T")
 
 __all__ = ["Claim", "News", "Recorded", "RunId", "Store", "response_key"]
 
@@ -124,7 +126,8 @@ class Store(Claims, Closing):
         """The answers to those of the keys that have one not created before `oldest`."""
         columns = "key, response, created"
         rows = self._database.read(f"SELECT {columns} {_ANSWERS}", (oldest, _encode(list(keys))))
-        return {key: _response(response, created) for key, response, created in rows}
+        with self._database.readable():
+            return {key: _response(response, created) for key, response, created in rows}
 
     def record(self, key: str, request: Request, target_identity: str, response: Response) -> None:
         """Write an answer, in place of an older one, and give up whatever claim there is to its question."""
@@ -145,7 +148,9 @@ class Store(Claims, Closing):
         """All recorded answers with their questions, in the order of recording."""
         query = "SELECT key, target, request, response, created FROM responses ORDER BY sequence"
         for key, target, request, response, created in self._database.read(query):
-            yield Recorded(key, target, _request(request), _response(response, created))
+            with self._database.readable():
+                recorded = Recorded(key, target, _request(request), _response(response, created))
+            yield recorded
 
     # What others do
 
@@ -191,10 +196,11 @@ class Store(Claims, Closing):
 
     # Measurements and sets of answers
 
-    def get_measurement(self, key: str) -> Json:
-        """What `put_measurement` kept under this key, or `None`."""
+    def get_measurement(self, key: str, read: Callable[[Json], T]) -> T | None:
+        """What `read` makes of what `put_measurement` kept under this key, or `None`."""
         rows = self._database.read("SELECT measurement FROM measurements WHERE key = ?", (key,))
-        return json.loads(rows[0][0]) if rows else None
+        with self._database.readable():
+            return read(json.loads(rows[0][0])) if rows else None
 
     def put_measurement(self, key: str, measurement: Json) -> None:
         """Keep a measurement under a key of everything that it was made from; it comes back in the order it has now."""
@@ -214,7 +220,9 @@ class Store(Claims, Closing):
     def get_answer_set(self, digest: str) -> Iterator[Json]:
         """The answers that `put_answer_set` kept, one after the other; none where it kept none."""
         for (text,) in self._database.read("SELECT answers FROM answer_sets WHERE digest = ?", (digest,)):
-            yield from map(json.loads, text.splitlines())
+            with self._database.readable():
+                answers = [json.loads(line) for line in text.splitlines()]
+            yield from answers
 
 
 def _plain_request(request: Request) -> dict[str, Json]:
@@ -231,7 +239,11 @@ def _plain_request(request: Request) -> dict[str, Json]:
 
 def _request(text: str) -> Request:
     data: dict[str, Any] = json.loads(text)
-    return Request(**{**data, "sampling": Sampling(**data["sampling"])})
+    request = Request(**{**data, "sampling": Sampling(**data["sampling"])})
+    _require(request.prompt, str)
+    _require(request.system, str, type(None))
+    _require(request.trial, int)
+    return request
 
 
 def _plain_response(response: Response) -> dict[str, Json]:
@@ -244,4 +256,15 @@ def _plain_response(response: Response) -> dict[str, Json]:
 
 
 def _response(text: str, created: float) -> Response:
-    return Response(**json.loads(text), created=created)
+    response = Response(**json.loads(text), created=created)
+    _require(response.text, str)
+    _require(response.finish_reason, str, type(None))
+    _require(response.prompt_tokens, int, type(None))
+    _require(response.completion_tokens, int, type(None))
+    _require(created, int, float)
+    return response
+
+
+def _require(value: object, *types: type) -> None:
+    if type(value) not in types:
+        raise TypeError(f"{type(value).__name__} where {types[0].__name__} is recorded")

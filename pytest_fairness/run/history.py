@@ -71,9 +71,10 @@ class History:
         if not self._database.read("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'history'"):
             return
         for (text,) in self._database.read("SELECT run FROM history ORDER BY sequence"):
-            run = json.loads(text)
-            for item in run["items"]:
-                yield {"started": run["started"], "tool": run["tool"], **item}
+            with self._database.readable():
+                run = json.loads(text)
+                points = [{"started": run["started"], "tool": run["tool"], **item} for item in run["items"]]
+            yield from points
 
     def trends(self, targets: Mapping[Key, str]) -> dict[Key, list[Point]]:
         """The last points of these items, of the targets that they are now asked of, as reports take them."""

@@ -205,9 +205,9 @@ class Run(Closing):
             NotMeasurable: too few usable answers.
         """
         key = key_of("measure", part, answers)
-        kept = self.store.get_measurement(key)
+        kept = self.store.get_measurement(key, Measurement.from_json)
         if kept is not None:
-            return Measured(part, target, answers, Measurement.from_json(kept))
+            return Measured(part, target, answers, kept)
         readable = self._scored(part, answers)
         measurement = part.audit.measure(part.probe, part.item, readable)
         if (moved := floors.paraphrases(part, readable)) is not None:
@@ -296,9 +296,9 @@ class Run(Closing):
         if not then:
             return by_value(paired=False)
         key = key_of("compare", part, measured.answers, then)
-        kept = self.store.get_measurement(key)
+        kept = self.store.get_measurement(key, Comparison.from_json)
         if kept is not None:
-            return Comparison.from_json(kept)
+            return kept
         try:
             comparison = part.audit.compare(
                 part.probe, part.item, self._scored(part, measured.answers), self._scored(part, then)
