@@ -21,6 +21,7 @@ from pytest_fairness.asking import Asking, relative
 from pytest_fairness.configuration import accept_options, root_from_here, settings_from
 from pytest_fairness.controller import Controller
 from pytest_fairness.dry_run import DryRun
+from pytest_fairness.ending import Ending
 from pytest_fairness.errors import BaselineError, FairnessError, NotMeasurable, ProbeError, TargetError
 from pytest_fairness.guarded_terminal import TerminalGuard
 from pytest_fairness.ini import place
@@ -79,6 +80,7 @@ def start(config: pytest.Config) -> None:
         sys.path.insert(0, str(settings.root))
     _collect_probes(config, settings)
     config.pluginmanager.register(TerminalGuard(config), "fairness-terminal-guard")
+    config.pluginmanager.register(Ending(config, run), "fairness-ending")
     config.pluginmanager.register(FairnessSession(config, run), NAME)
 
 

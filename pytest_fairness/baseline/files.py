@@ -48,7 +48,10 @@ _OPTIONAL = {
     "run_to_run": {
         "type": "object",
         "required": ["runs", "sd"],
-        "properties": {"runs": {"type": "integer", "minimum": 2}, "sd": {"type": "number", "minimum": 0, "maximum": LARGEST}},
+        "properties": {
+            "runs": {"type": "integer", "minimum": 2},
+            "sd": {"type": "number", "minimum": 0, "maximum": LARGEST},
+        },
         "additionalProperties": False,
     },
 }

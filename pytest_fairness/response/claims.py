@@ -273,9 +273,7 @@ class Claims:
         """What the owners of a run counted last, by owner."""
         rows = self._database.read("SELECT owner, counts FROM tallies WHERE run = ?", (run.name,))
         with self._database.readable():
-            return {
-                owner: {name: count + 0 for name, count in json.loads(counts).items()} for owner, counts in rows
-            }
+            return {owner: {name: count + 0 for name, count in json.loads(counts).items()} for owner, counts in rows}
 
     def _run(self, run: RunId | None, now: float) -> tuple[int, bool]:
         """How many requests a run has sent, and whether it has been stopped."""

@@ -117,6 +117,7 @@ class Engine:
             failed: of these, got none.
             prompt_tokens, completion_tokens: of the answers that this process got, as far as the target says.
             uncounted: of these answers, those that have a price, but of which the target does not say the tokens.
+            asked_again: of these answers, those that no other run takes.
             cost: of these tokens, if the target has a price.
         """
         return self._sender.counts()

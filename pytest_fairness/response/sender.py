@@ -114,7 +114,10 @@ class Sender:
 
     def counts(self) -> dict[str, float]:
         """See `Engine.progress`."""
-        return with_cost(self._ledger.counts(), self._settings.price_of(self._target.name))
+        counts = self._ledger.counts()
+        own = self._settings.fresh or not self._target.reusable
+        asked_again = counts["answered"] if own else 0
+        return {**with_cost(counts, self._settings.price_of(self._target.name)), "asked_again": asked_again}
 
     # From any thread
 
