@@ -1,8 +1,8 @@
 """What a run writes to the terminal, kept from being obeyed by a CI runner that reads the log.
 
-GitHub's runner obeys a line that begins with `::`, blanks before it or not, and `##[` anywhere in a line; Azure Pipelines
-obeys `##vso[`, TeamCity `##teamcity[`. Texts of models, servers and probe files reach the log in many ways (reasons, node
-ids, assertions, wrapped lines), so they are looked at where all of them pass: at the terminal's file.
+GitHub's runner obeys a line that begins with `::`, blanks before it or not, and `##[` anywhere in a line; Azure
+Pipelines obeys `##vso[`, TeamCity `##teamcity[`. Texts of models, servers and probe files reach the log in many ways
+(reasons, node ids, assertions, wrapped lines), so they are looked at where all of them pass: at the terminal's file.
 """
 
 from __future__ import annotations
@@ -62,4 +62,4 @@ class TerminalGuard:
         """Guard the terminal before its first line."""
         reporter: TerminalReporter | None = self._config.pluginmanager.get_plugin("terminalreporter")
         if reporter is not None and not isinstance(reporter._tw._file, GuardedFile):
-            reporter._tw._file = GuardedFile(reporter._tw._file)  # type: ignore[assignment] # it is one to whoever writes
+            reporter._tw._file = GuardedFile(reporter._tw._file)

@@ -153,7 +153,11 @@ def test_what_the_next_run_does_not_take_is_not_promised(project: Project, worke
     project.probe(text=MANY)
     project.write(
         "app.py",
-        "import time\ndef slow(prompt):\n    open('begun.txt', 'a').write('.')\n    time.sleep(0.2)\n    return 'A lamp.'\n",
+        "import time\n"
+        "def slow(prompt):\n"
+        "    open('begun.txt', 'a').write('.')\n"
+        "    time.sleep(0.2)\n"
+        "    return 'A lamp.'\n",
     )
     command = [sys.executable, "-m", "pytest", "--fairness", "--fairness-target", "python:app:slow", *workers]
     process = subprocess.Popen(command, cwd=project.path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)

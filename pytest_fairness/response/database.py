@@ -132,7 +132,7 @@ class Database:
                 )
             if found == self._version:
                 return
-            if holds and not 0 < found:
+            if holds and found <= 0:
                 raise StoreError(
                     f"{self._path} has the store version {found}, which no pytest-fairness writes: the file is "
                     "damaged. Move it away, or name another file with the ini fairness_store; what it held is asked "

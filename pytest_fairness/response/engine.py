@@ -23,7 +23,7 @@ AT_ONCE = 4_000
 """Requests that are planned together: their questions are in memory only until it is known which are recorded."""
 
 DESCRIPTORS = 8
-"""Files that must be free to be opened: the event loop takes 3, a connection to the store 3, and one the first request."""
+"""Files that must be free to be opened: the event loop takes 3, a connection to the store 3, the first request one."""
 
 
 class Engine:

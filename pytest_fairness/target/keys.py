@@ -42,13 +42,13 @@ def secrets_of(url: str) -> list[str]:
 
 
 def forms_of(value: str) -> list[str]:
-    """Return the forms in which a secret may be repeated: as it is, in JSON, in an address, in base64; longest first."""
+    """Return the forms in which a secret may be repeated: as it is, in JSON, in an address, in base64."""
     quoted = [quote(value, safe=""), quote(value), quote_plus(value)]
     lower = [re.sub("%[0-9A-F]{2}", lambda found: found[0].lower(), text) for text in quoted]
     raw = value.encode("utf-8", "surrogatepass")
     encoded = [encode(raw).decode().rstrip("=") for encode in (base64.b64encode, base64.urlsafe_b64encode)]
     written = [json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1]]
-    return sorted({value, *written, *quoted, *lower, *encoded}, key=lambda form: (-len(form), form))
+    return list({value, *written, *quoted, *lower, *encoded})
 
 
 def hiding(values: Iterable[str]) -> Callable[[str], str]:

@@ -40,7 +40,7 @@ def test_a_baseline_has_only_so_many_bytes(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(answers, "MAX_BYTES", 1_000_000)
     path = tmp_path / "gifts.responses.jsonl.gz"
     path.write_bytes(gzip.compress(b"[1]\n" * 1_000_000))
-    with pytest.raises(BaselineError, match="holds over 1,000,000 bytes.*git checkout"):
+    with pytest.raises(BaselineError, match=r"holds over 1,000,000 bytes.*git checkout"):
         read_answers(path)
 
 

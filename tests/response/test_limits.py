@@ -1,4 +1,4 @@
-"""An engine that cannot start, as the system has no more of what it needs, fails its requests and keeps nobody waiting."""
+"""An engine that cannot start, as the system has no more of what it needs, fails its requests."""
 
 from __future__ import annotations
 

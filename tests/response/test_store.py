@@ -420,7 +420,7 @@ def test_other_rows_that_cannot_be_read(path: Path, written: str) -> None:
         store.set_pace("t", Pace())
     with closing(sqlite3.connect(path)) as connection:
         for table, column in (("measurements", "measurement"), ("tallies", "counts"), ("paces", "allowed")):
-            connection.execute(f"UPDATE {table} SET {column} = {written}")
+            connection.execute(f"UPDATE {table} SET {column} = {written}")  # noqa: S608
         connection.execute("UPDATE answer_sets SET answers = '[[['")
         connection.commit()
     with Store(path) as store:

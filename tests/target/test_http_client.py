@@ -87,7 +87,7 @@ def test_an_answer_of_the_size_of_the_limit_is_read(kind: str, monkeypatch: pyte
 @pytest.mark.parametrize("kind", TARGETS)
 def test_of_a_long_error_the_beginning_is_told(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     reply = Reply(raw=b"broken here " + b" " * 100_000_000, status=500)
-    with server_of(kind, [reply]) as server, pytest.raises(RequestFailed, match="HTTP 500.*broken here"):
+    with server_of(kind, [reply]) as server, pytest.raises(RequestFailed, match=r"HTTP 500.*broken here"):
         ask(kind, server, monkeypatch)
 
 
