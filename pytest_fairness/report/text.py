@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import unicodedata
 from collections.abc import Sequence
@@ -19,7 +20,7 @@ ROUNDING = 1e-12
 
 def number(value: float | None) -> str:
     """A number at 3 significant digits, whole numbers whole; `-` where there is none."""
-    if value is None:
+    if value is None or not math.isfinite(value):
         return "-"
     if abs(value) < ROUNDING:
         return "0"
