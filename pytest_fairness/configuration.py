@@ -16,7 +16,7 @@ from pytest_fairness.ini import ini, place
 from pytest_fairness.probe.stages import MAX_TRIALS
 from pytest_fairness.report import files
 from pytest_fairness.settings import Price, RunSettings
-from pytest_fairness.target.address import public_target
+from pytest_fairness.target.address import public_address, public_target
 
 DEFAULT_PROBES = "probes"
 _NAMED_TARGET = re.compile(r"(?P<name>[A-Za-z0-9][A-Za-z0-9._-]{0,99})\s*=\s*(?P<target>.+)", re.DOTALL)
@@ -56,6 +56,7 @@ def settings_from(config: pytest.Config) -> RunSettings:
         "min_audits": _min_audits(config, probes),
         "timeout": _number(config, "fairness_timeout"),
         "give_up": _number(config, "fairness_give_up"),
+        "max_answer_bytes": _whole_number(config, "fairness_max_answer_bytes"),
         "max_requests": _whole_number(config, "fairness_max_requests"),
         "prices": _prices(config),
         "device": _text(config, "fairness_device"),
@@ -99,7 +100,8 @@ def accept_options(config: pytest.Config, default: str | None = None) -> list[st
     for name in ("fairness_base_url", "fairness_trials"):
         value = config.getoption(name)
         if value:
-            options += ["--" + name.replace("_", "-"), value]
+            shown = public_address(value) if name == "fairness_base_url" else value
+            options += ["--" + name.replace("_", "-"), shown]
     return options
 
 
@@ -108,7 +110,7 @@ def _public_setting(setting: str) -> str:
     name, equals, value = setting.partition("=")
     if name.strip() == "fairness_http_headers":
         return f"{name}{equals}…"
-    return f"{name}{equals}{public_target(value)}" if "://" in value else setting
+    return f"{name}{equals}{public_address(value)}" if "://" in value else setting
 
 
 def _other_inipath(config: pytest.Config) -> Path | None:

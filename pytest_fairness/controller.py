@@ -28,7 +28,7 @@ from pytest_fairness.report import files as reports
 from pytest_fairness.report.notes import Note
 from pytest_fairness.report.order import target_of
 from pytest_fairness.report.pasting import accepting
-from pytest_fairness.report.text import number, printable
+from pytest_fairness.report.text import number, printable, without_commands
 from pytest_fairness.response.tallies import Tally, failures, together
 from pytest_fairness.run import Run
 from pytest_fairness.run.history import History
@@ -200,7 +200,7 @@ class Controller:
         except FairnessError as error:
             self._notes.append(terminal.Line(str(error), {"red": True}))
             if self._config.pluginmanager.get_plugin("terminalreporter") is None:
-                sys.stderr.write(f"{error}\n")
+                sys.stderr.write(without_commands(f"{error}\n"))
             if session.exitstatus == pytest.ExitCode.OK:
                 session.exitstatus = pytest.ExitCode.TESTS_FAILED
 

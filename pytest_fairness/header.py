@@ -11,7 +11,6 @@ import pytest
 
 from pytest_fairness.errors import StoreError
 from pytest_fairness.items import FairnessItem, asked_by, asks_default, is_audit, is_ours, looks_of, name_of
-from pytest_fairness.records import Json
 from pytest_fairness.report.text import age, counted, printable
 from pytest_fairness.run import Run
 from pytest_fairness.run.forecast import RequestCount, count_requests
@@ -54,8 +53,7 @@ class Header:
         Raises:
             StoreError: the store cannot be read.
         """
-        found: Json = run.store.get_measurement(_key(run)) if run.settings.store.exists() else None
-        return None if found is None else cls(**found)
+        return run.store.get_measurement(_key(run), lambda found: cls(**found)) if run.settings.store.exists() else None
 
 
 def header(config: pytest.Config, run: Run, items: Sequence[pytest.Item]) -> Header:

@@ -34,6 +34,15 @@ def ini(config: pytest.Config, name: str, *, takes: str = "text") -> Any:
         raise pytest.UsageError(f"{place(config, name)} must be {takes}.") from error
 
 
+def registered_marks(config: pytest.Config) -> list[str]:
+    """Return the marks that the ini file registers, without those of pytest and its plugins."""
+    # `getini` gives the marks of all plugins too. pytest before 9 has the plain values, under another name.
+    raw = config._inicfg if hasattr(config, "_inicfg") else config.inicfg
+    written: Any = getattr(raw.get("markers"), "value", raw.get("markers")) or ()
+    lines = written.splitlines() if isinstance(written, str) else written
+    return [found[0].strip() for line in lines if (found := re.match(r"\s*\w+", str(line)))]
+
+
 def place(config: pytest.Config, name: str) -> str:
     """`pytest.ini:4: fairness_timeout`; the bare name where it stands in no file."""
     for setting in config.getoption("override_ini", None) or ():

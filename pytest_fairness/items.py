@@ -18,6 +18,7 @@ from _pytest.junitxml import xml_key
 from _pytest.outcomes import Failed
 
 from pytest_fairness.errors import FairnessError, ProbeError
+from pytest_fairness.ini import ini, registered_marks
 from pytest_fairness.run import Before, Measured, ProbeItem
 from pytest_fairness.settings import RunSettings
 
@@ -38,8 +39,9 @@ CHECK_FIXTURE = "fairness_check"
 UNUSABLE_MARKS = {
     "parametrize": "it marks functions only",
     **dict.fromkeys(("skip", "skipif", "xfail"), _NO_REASON),
+    **dict.fromkeys(("usefixtures", "filterwarnings", "timeout"), "it needs arguments, and a probe gives none"),
 }
-"""Marks that a probe cannot have, and why: pytest applies them to functions only, or they would silence audits."""
+"""Marks that a probe cannot have, and why."""
 
 
 class ProbeFile(pytest.File):
@@ -138,8 +140,8 @@ class FairnessItem(pytest.Item):
         self.add_marker(pytest.mark.fairness(target=self.part.target) if self.part.target else "fairness")
         for name in self.part.probe.marks:
             where = f"{self.parent.nodeid if self.parent else self.path}: `marks:` cannot hold {name!r}"
-            if name in UNUSABLE_MARKS:
-                raise ProbeError(f"{where}: {UNUSABLE_MARKS[name]}")
+            if reason := self._why_not(name):
+                raise ProbeError(f"{where}: {reason}")
             try:
                 self.add_marker(getattr(pytest.mark, name))
             except (pytest.fail.Exception, pytest.PytestUnknownMarkWarning, AttributeError) as error:
@@ -149,6 +151,16 @@ class FairnessItem(pytest.Item):
             self.add_marker(pytest.mark.skip(reason=settings.skip))
         if settings.xfail:
             self.add_marker(pytest.mark.xfail(reason=settings.xfail))
+
+    def _why_not(self, mark: str) -> str | None:
+        """Return why a probe may not have this mark: others than those that the project allows may do anything."""
+        if mark in UNUSABLE_MARKS:
+            return UNUSABLE_MARKS[mark]
+        allowed = [*registered_marks(self.config), *(ini(self.config, "fairness_marks") or ())]
+        if mark in allowed:
+            return None
+        known = f"these are {', '.join(dict.fromkeys(allowed))}" if allowed else "there are none"
+        return f"a probe has only marks that the ini registers (`markers`) or allows (`fairness_marks`), and {known}"
 
 
 def looks_of(items: Iterable[pytest.Item], *, rebaseline: bool) -> Iterator[ProbeItem]:
@@ -247,7 +259,8 @@ def name_in_junit(config: pytest.Config, report: pytest.TestReport) -> None:
     """The same for the names of test cases in JUnit files."""
     xml = config.stash.get(xml_key, None)
     if xml is not None and not report.nodeid.endswith("]"):
-        xml.node_reporter(report).add_attribute("name", report.nodeid.rpartition("::")[2])
+        names, bracket, values = report.nodeid.partition("[")
+        xml.node_reporter(report).add_attribute("name", names.rpartition("::")[2] + bracket + values)
 
 
 class Unfair(Failed):

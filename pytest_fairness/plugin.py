@@ -26,6 +26,7 @@ _INI_OF_OPTIONS: tuple[tuple[str, Any, str], ...] = (
 )
 _INI_ONLY: tuple[tuple[str, Any, str], ...] = (
     ("fairness_probes", "args", "files and folders of probes to collect (default: probes)"),
+    ("fairness_marks", "args", "marks that probes may have beside those that `markers` registers (default: none)"),
     ("fairness_baselines", None, "folder of baseline files (default: baselines)"),
     ("fairness_baseline_responses", "bool", "keep the answers beside the baselines made from them (default: true)"),
     ("fairness_store", None, "file of recorded responses (default: .fairness/responses.sqlite)"),
@@ -76,6 +77,11 @@ _INI_ONLY: tuple[tuple[str, Any, str], ...] = (
     ("fairness_timeout", _FLOAT, "seconds one request may take (default: 120)"),
     ("fairness_device", None, "where a transformers: target computes: cpu, cuda, cuda:1 or mps (default: the best)"),
     ("fairness_give_up", _FLOAT, "seconds without any answer after which the rest is given up (default: 120)"),
+    (
+        "fairness_max_answer_bytes",
+        _INT,
+        "most bytes of an answer, after decompression; a longer one is unreadable (default: 4194304)",
+    ),
     (
         "fairness_prices",
         "linelist",

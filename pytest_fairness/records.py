@@ -54,6 +54,13 @@ class Request:
     continuation: str | None = None
 
 
+MAX_LINE = 32 * 1024**2
+"""Bytes of the longest line of a file of answers or data: an answer of the largest size by default with every character
+escaped, and some room."""
+TOO_LONG = "too_long"
+"""Finish reason of an answer longer than `fairness_max_answer_bytes`; nothing of its text is kept."""
+
+
 @dataclass(frozen=True, slots=True)
 class Response:
     """What came back for one request, as it was recorded.
@@ -61,7 +68,8 @@ class Response:
     Attributes:
         text: the answer as the system under test wrote it; possibly empty. Of a likelihood, JSON: `tokens`, the pieces
             of the continuation, and `log_probabilities`, a natural logarithm for each (`null` where it was not given).
-        finish_reason: `stop`, `length` (cut off by `max_tokens`), `refusal` or `content_filter`, where the target says.
+        finish_reason: `stop`, `length` (cut off by `max_tokens`), `refusal` or `content_filter`, where the target says;
+            or `TOO_LONG`.
         prompt_tokens, completion_tokens: as the target counts them; `None` where it does not say.
         created: seconds since the epoch, when the answer arrived.
         model, fingerprint: what the server says it answered with (`model` and `system_fingerprint`), where it does.
@@ -229,7 +237,8 @@ class Measurement:
     def from_json(cls, data: Mapping[str, Json]) -> Self:
         """The measurement that `to_json` wrote."""
         concerns = tuple(Concern(**concern) for concern in data["concerns"])
-        return cls(**{**data, "interval": _interval(data["interval"]), "concerns": concerns})
+        known = {**data, **_numbers(data), "interval": _interval(data["interval"]), "concerns": concerns}
+        return cls(**known)
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,7 +270,13 @@ class Comparison:
     @classmethod
     def from_json(cls, data: Mapping[str, Json]) -> Self:
         """The comparison that `to_json` wrote."""
-        return cls(**{**data, "interval": _interval(data["interval"])})
+        return cls(**{**data, **_numbers(data), "interval": _interval(data["interval"])})
+
+
+def _numbers(data: Mapping[str, Json]) -> dict[str, float | None]:
+    """Return the numbers of a measurement or comparison; raise `TypeError` where one is something else."""
+    optional = {name: data[name] for name in ("standard_error", "p_value")}
+    return {"value": data["value"] + 0, **{name: None if one is None else one + 0 for name, one in optional.items()}}
 
 
 def _interval(pair: Json) -> Interval | None:

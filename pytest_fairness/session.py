@@ -20,7 +20,9 @@ from pytest_fairness.asking import Asking
 from pytest_fairness.configuration import accept_options, root_from_here, settings_from
 from pytest_fairness.controller import Controller
 from pytest_fairness.dry_run import DryRun
+from pytest_fairness.ending import Ending
 from pytest_fairness.errors import BaselineError, FairnessError, NotMeasurable, ProbeError, StoreError, TargetError
+from pytest_fairness.guarded_terminal import TerminalGuard
 from pytest_fairness.header import Header, header
 from pytest_fairness.ini import place, require_known_names
 from pytest_fairness.items import (
@@ -87,6 +89,8 @@ def start(config: pytest.Config, names: Sequence[str]) -> None:
         # Where users have their `python:` targets, and import them from in a conftest.
         sys.path.insert(0, str(settings.root))
     _collect_probes(config, settings)
+    config.pluginmanager.register(TerminalGuard(config), "fairness-terminal-guard")
+    config.pluginmanager.register(Ending(config, run), "fairness-ending")
     config.pluginmanager.register(FairnessSession(config, run, controller), NAME)
 
 

@@ -58,6 +58,7 @@ class RunSettings:
         min_audits: fewest audits that must run.
         timeout: seconds one request may take.
         give_up: seconds without one successful answer after which the rest is given up.
+        max_answer_bytes: most bytes of one answer, after decompression; a longer one is unreadable.
         max_requests: most requests that the run may send, all processes together; every try counts.
         prices: what models cost.
         device: where a `transformers:` target computes (`cpu`, `cuda`, `cuda:1`, `mps`); `None` for the best.
@@ -67,12 +68,13 @@ class RunSettings:
     target: str = DEFAULT_TARGET
     target_is_default: bool = False
     targets: Mapping[str, str] = field(default_factory=dict)
-    base_url: str | None = None
+    # Left out of what a traceback shows of the settings, as they may hold a password.
+    base_url: str | None = field(default=None, repr=False)
     judge: str | None = None
-    judge_base_url: str | None = None
+    judge_base_url: str | None = field(default=None, repr=False)
     http_body: str = DEFAULT_HTTP_BODY
     http_answer: str = DEFAULT_HTTP_ANSWER
-    http_headers: tuple[str, ...] = ()
+    http_headers: tuple[str, ...] = field(default=(), repr=False)
     target_version: str | None = None
     concurrency: int = 16
     trials: int | None = None
@@ -89,6 +91,7 @@ class RunSettings:
     min_audits: int = 0
     timeout: float = 120.0
     give_up: float = 120.0
+    max_answer_bytes: int = 4 * 1024 * 1024
     max_requests: int | None = None
     prices: tuple[Price, ...] = ()
     device: str | None = None

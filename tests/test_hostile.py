@@ -12,7 +12,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from pytest_fairness.__main__ import main
-from tests.projects import PROBE, Project, says
+from tests.projects import PROBE, Project, ini, says
 from tests.servers import Body, ChatServer, Messages, Reply
 
 OPENAI = "openai:tiny"
@@ -79,6 +79,7 @@ def test_an_answer_of_ten_megabytes_is_kept_and_measures_nothing(project: Projec
         return long if next(number) == 3 else "a lamp and a chair"
 
     project.probe(text=ROOMY)
+    project.write("pytest.ini", ini(fairness_max_answer_bytes="20000000"))
     with ChatServer(answer) as server:
         arguments = ("--fairness-base-url", server.url, "--junitxml", "junit.xml")
         report = project.report(*arguments, target=OPENAI)

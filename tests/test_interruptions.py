@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -110,3 +112,72 @@ def test_stopping_at_the_first_failure_stops_asking(project: Project) -> None:
         stopped_at = server.count
         time.sleep(0.3)
         assert server.count == stopped_at
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals are POSIX's")
+@pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["alone", "two workers"])
+def test_sigterm_ends_a_run_as_ctrl_c_does(project: Project, workers: tuple[str, ...]) -> None:
+    project.probe(text=PROBE)
+    many = MANY.replace("would you recommend", "might you give").replace("trials: 100", "trials: 300")
+    project.probe("probes/many.yaml", many)
+    with ChatServer(delay=0.5) as server:
+        command = [sys.executable, "-m", "pytest", "-p", "no:randomly", "--fairness", "--fairness-base-url", server.url]
+        command += ["--fairness-target", "openai:tiny", "--fairness-concurrency", "6", *workers]
+        command += ["--fairness-report", "report.json", "-v"]
+        process = subprocess.Popen(
+            command, cwd=project.path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=dict(os.environ)
+        )
+        assert process.stdout is not None
+        output = ""
+        while "PASSED" not in output and (line := process.stdout.readline()):
+            output += line
+        process.send_signal(signal.SIGTERM)
+        rest, _ = process.communicate(timeout=60)
+        output += rest
+        assert process.returncode == pytest.ExitCode.INTERRUPTED, output
+        stopped_at = server.count
+        assert stopped_at < 900
+        lines = re.findall(r"^([\d,]+) answers are recorded: run again to go on\.$", output, re.MULTILINE)
+        assert len(lines) == 1, output
+        assert stopped_at - 12 <= int(lines[0]) <= stopped_at
+        assert re.search(r"refusals\[name=Kim\] +0 .*pass", output), "what was measured so far is summed up"
+        assert "KeyboardInterrupt: ended by SIGTERM" in output
+        assert project.read("report.json")["summary"]["passed"] >= 1
+        time.sleep(0.5)
+        assert server.count == stopped_at, "nothing is sent after the end"
+        assert not [path for path in Path("/proc").glob("[0-9]*/cmdline") if str(project.path).encode() in read(path)]
+        server.delay = 0
+        project.run("--fairness", "--fairness-base-url", server.url, target="openai:tiny").assert_outcomes(passed=4)
+        assert server.count <= 930 + 12, "what had arrived stayed recorded"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals are POSIX's")
+@pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["alone", "two workers"])
+def test_what_the_next_run_does_not_take_is_not_promised(project: Project, workers: tuple[str, ...]) -> None:
+    project.probe(text=MANY)
+    project.write(
+        "app.py",
+        "import time\n"
+        "def slow(prompt):\n"
+        "    open('begun.txt', 'a').write('.')\n"
+        "    time.sleep(0.2)\n"
+        "    return 'A lamp.'\n",
+    )
+    command = [sys.executable, "-m", "pytest", "--fairness", "--fairness-target", "python:app:slow", *workers]
+    process = subprocess.Popen(command, cwd=project.path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    begun, deadline = project.path / "begun.txt", time.monotonic() + 60
+    while not (begun.exists() and begun.stat().st_size > 40) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGTERM)
+    output, _ = process.communicate(timeout=60)
+    assert process.returncode == pytest.ExitCode.INTERRUPTED, output
+    said = " ".join(output.split())
+    assert re.search(r"[\d,]+ answers are recorded, but all of them are asked again by the next run: answers of", said)
+    assert "run again to go on" not in said.partition("recorded, but")[2]
+
+
+def read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""

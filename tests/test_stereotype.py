@@ -7,6 +7,7 @@ import random
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
+from shutil import copytree
 from typing import Any
 
 import pytest
@@ -111,9 +112,13 @@ def talk(prompt):
 """
 
 
-def regard_project(project: Project, model: object) -> dict[str, Any]:
+def regard_project(project: Project, model: Path | str) -> dict[str, Any]:
     project.write("talk.py", APP)
-    project.probe("probes/bus.yaml", REGARD.replace("MODEL", str(model)))
+    if isinstance(model, Path):
+        name = f"{model.parent.name}/{model.name}"
+        copytree(model, project.path / "probes" / name, dirs_exist_ok=True)
+        model = name
+    project.probe("probes/bus.yaml", REGARD.replace("MODEL", model))
     return {"target": "python:talk:talk"}
 
 
@@ -131,7 +136,8 @@ def test_regard_by_a_real_model(project: Project, regard_model: Path, monkeypatc
     assert len(project.calls()) == 20
     # What was scored once is not scored again, though it is measured again with another setting.
     monkeypatch.setattr(classifier.Classifier, "scores", None)
-    project.probe("probes/bus.yaml", REGARD.replace("MODEL", str(regard_model)).replace("0.3", "0.4"))
+    probe = (project.path / "probes/bus.yaml").read_text("utf-8")
+    project.probe("probes/bus.yaml", probe.replace("0.3", "0.4"))
     assert project.report("-W", "default", **who)["items"][0]["value"] == item["value"]
     assert len(project.calls()) == 20
 
@@ -139,8 +145,6 @@ def test_regard_by_a_real_model(project: Project, regard_model: Path, monkeypatc
 @needs_transformers
 @pytest.mark.filterwarnings("default")
 def test_another_model_makes_the_baseline_stale(project: Project, regard_model: Path, tmp_path: Path) -> None:
-    from shutil import copytree
-
     who = regard_project(project, regard_model)
     project.write("pytest.ini", "[pytest]\nfairness_target_version = 1\n")
     project.run("--fairness-rebaseline", "-W", "default", **who)

@@ -32,7 +32,7 @@ class RegardSettings(AuditSettings):
 
     model: Line = Field(
         default="sasha/regardv3",
-        description="The text-classification model: its id on the Hugging Face Hub, or its folder.",
+        description="The text-classification model: its id on the Hugging Face Hub, or a folder in the probe's own.",
     )
     label: Line = Field(default="negative", description="The label whose mean probability is the value.")
 

@@ -22,7 +22,7 @@ from jsonschema import Draft7Validator
 
 from pytest_fairness.atomic import replace_file
 from pytest_fairness.errors import BaselineError
-from pytest_fairness.records import Json
+from pytest_fairness.records import MAX_LINE, Json
 
 _ROW = Draft7Validator(
     {
@@ -48,6 +48,9 @@ _ROW = Draft7Validator(
     }
 )
 
+
+MAX_BYTES = 4 * 1024**3
+"""Bytes of all answers of a baseline, decompressed."""
 
 _PLAIN = frozenset({"generation", "labels", "trial", "text"})
 
@@ -81,8 +84,7 @@ def read_answers(path: Path) -> dict[str, list[Row]] | None:
     try:
         with gzip.open(path, "rb") as file:
             # Whether it is whole shows at its end, and nothing it holds is worth reading before.
-            while file.read(1 << 20):
-                pass
+            _require_bounds(path, file)
         with gzip.open(path, "rt", encoding="utf-8", newline="\n") as lines:
             generations = _read(path, lines)
     except FileNotFoundError:
@@ -168,6 +170,22 @@ def damaged(path: Path, fault: str, line: int | None = None) -> BaselineError:
     )
 
 
+def _require_bounds(path: Path, file: gzip.GzipFile) -> None:
+    """Raise `BaselineError` where the file holds more than answers need: a small file may decompress to any size."""
+    total, line, length = 0, 1, 0
+    while block := file.read(1 << 20):
+        total += len(block)
+        first = block.find(b"\n")
+        if length + (len(block) if first < 0 else first) > MAX_LINE:
+            raise damaged(path, f"is a line of over {MAX_LINE:,} bytes, which is no answer", line)
+        if total > MAX_BYTES:
+            raise damaged(path, f"holds over {MAX_BYTES:,} bytes, more than answers are read of")
+        if b"\n\n" in block:
+            raise damaged(path, "holds empty lines", line + block.count(b"\n", 0, block.index(b"\n\n")) + 1)
+        line += block.count(b"\n")
+        length = length + len(block) if first < 0 else len(block) - block.rindex(b"\n") - 1
+
+
 def _read(path: Path, lines: Iterable[str]) -> dict[str, list[Row]]:
     """The rows by generation, in the file's order."""
     generations: dict[str, list[Row]] = {}
@@ -178,7 +196,7 @@ def _read(path: Path, lines: Iterable[str]) -> dict[str, list[Row]]:
             continue
         try:
             row = json.loads(line)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise damaged(path, f"is not JSON ({error})", number) from error
         if not _is_plain(row):
             for fault in _ROW.iter_errors(row):

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
@@ -29,11 +28,14 @@ __all__ = ["Baseline", "Entry", "Row", "read", "stale_parts", "update"]
 SCHEMA_VERSION = 1
 NOT_SET = "not set"
 
+LARGEST = 1e12
+"""Beyond every value of an audit, and its square is a number still."""
+_BOUNDED = {"minimum": -LARGEST, "maximum": LARGEST}
 _COUNTS = {"type": "object", "additionalProperties": {"type": "integer", "minimum": 0}}
 _ENTRY = {
-    "value": {"type": "number"},
-    "interval": {"type": ["array", "null"], "items": {"type": "number"}, "minItems": 2, "maxItems": 2},
-    "standard_error": {"type": ["number", "null"], "minimum": 0, "maximum": sys.float_info.max},
+    "value": {"type": "number", **_BOUNDED},
+    "interval": {"type": ["array", "null"], "items": {"type": "number", **_BOUNDED}, "minItems": 2, "maxItems": 2},
+    "standard_error": {"type": ["number", "null"], "minimum": 0, "maximum": LARGEST},
     "n": _COUNTS,
     "missing": _COUNTS,
     "target": {"type": "string"},
@@ -53,7 +55,10 @@ _OPTIONAL = {
     "run_to_run": {
         "type": "object",
         "required": ["runs", "sd"],
-        "properties": {"runs": {"type": "integer", "minimum": 2}, "sd": {"type": "number", "minimum": 0}},
+        "properties": {
+            "runs": {"type": "integer", "minimum": 2},
+            "sd": {"type": "number", "minimum": 0, "maximum": LARGEST},
+        },
         "additionalProperties": False,
     },
     "served": {"type": "array", "items": {"type": "string"}, "minItems": 1},

@@ -21,6 +21,7 @@ def run(chosen: argparse.Namespace) -> None:
     """Show what changed between two runs: items, verdicts, values with 95 % intervals, requests."""
     from pytest_fairness.report import compare_text, files
     from pytest_fairness.report.compare import compare
+    from pytest_fairness.report.text import without_commands
 
     changes = compare(files.read(chosen.old), files.read(chosen.new))
     named = {".md": "markdown", ".html": "html"}.get(chosen.output.suffix.lower() if chosen.output else "", "terminal")
@@ -30,5 +31,5 @@ def run(chosen: argparse.Namespace) -> None:
         case "html":
             text = compare_text.html(changes)
         case _:
-            text = compare_text.terminal(changes, shutil.get_terminal_size((120, 24)).columns)
+            text = without_commands(compare_text.terminal(changes, shutil.get_terminal_size((120, 24)).columns))
     write([text], chosen.output)

@@ -22,6 +22,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
 def run(chosen: argparse.Namespace) -> None:
     """Show what earlier runs measured: a row an item, or of a single item a row a run."""
     from pytest_fairness.report.history_text import history
+    from pytest_fairness.report.text import without_commands
     from pytest_fairness.response.store import Store
     from pytest_fairness.run.history import History
 
@@ -36,7 +37,7 @@ def run(chosen: argparse.Namespace) -> None:
         ]
     if not points:
         raise FairnessError(f"{path} holds no run of such an item. `pytest --fairness` adds one each time.")
-    write([history(points, chosen.last, shutil.get_terminal_size((120, 24)).columns)], None)
+    write([without_commands(history(points, chosen.last, shutil.get_terminal_size((120, 24)).columns))], None)
 
 
 def _positive(text: str) -> int:

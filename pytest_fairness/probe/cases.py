@@ -159,7 +159,7 @@ def _given(fields: Mapping[str, Json]) -> dict[str, Json]:
         if isinstance(written, str) and written.lstrip().startswith("["):
             try:
                 given[name] = json.loads(written)
-            except ValueError:
+            except (ValueError, RecursionError):
                 continue
     return given
 

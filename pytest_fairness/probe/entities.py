@@ -167,7 +167,7 @@ def as_items(written: Json) -> list[str] | None:
     if isinstance(written, str) and written.lstrip().startswith("["):
         try:
             written = json.loads(written)
-        except ValueError:
+        except (ValueError, RecursionError):
             return [written.strip()]
     if isinstance(written, str):
         return [written.strip()] if written.strip() else []

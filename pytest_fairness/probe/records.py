@@ -188,10 +188,7 @@ def _table(file: Path) -> list[dict[str, Json]]:
 
 def _uci(file: Path) -> list[dict[str, Json]]:
     """UCI's own format: no header, commas and blanks between fields, comments after `|`, labels that end in `.`."""
-    try:
-        lines = file.read_text("utf-8").split("\n")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ProbeError(f"{file.name}: cannot be read: {error}") from None
+    lines = table.read_text(file, file.name).replace("\r\n", "\n").split("\n")
     rows: list[dict[str, Json]] = []
     for number, line in enumerate(lines, start=1):
         if not line.strip() or line.startswith("|"):

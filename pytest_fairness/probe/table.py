@@ -9,11 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pytest_fairness.errors import ProbeError
-from pytest_fairness.records import Json
+from pytest_fairness.records import MAX_LINE, Json
 
 _MAX_FAULTS = 20
-# The csv module's own limit would refuse a long answer; a C long holds this everywhere.
-_MAX_FIELD = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,13 +41,7 @@ def read(path: Path, name: str, holds: str = "answers") -> Table:
     Raises:
         ProbeError: it cannot be read, or rows are malformed: `file:line: message`, one a line.
     """
-    try:
-        text = path.read_bytes().decode("utf-8-sig")
-    except OSError as error:
-        raise ProbeError(f"{name}: cannot be read: {error.strerror or error}") from None
-    except UnicodeDecodeError as error:
-        line = error.object.count(b"\n", 0, error.start) + 1
-        raise ProbeError(f"{name}:{line}: not UTF-8 text: save the file in the encoding UTF-8") from None
+    text = read_text(path, name)
     readers = {".csv": _csv, ".json": _json}
     table = readers.get(path.suffix.casefold(), _json_lines)(text, name)
     if not table.rows:
@@ -57,8 +49,35 @@ def read(path: Path, name: str, holds: str = "answers") -> Table:
     return table
 
 
+def read_text(path: Path, name: str) -> str:
+    """Return the text of a data file; only JSON may be one long line.
+
+    Args:
+        path: the file.
+        name: the file as messages name it.
+
+    Raises:
+        ProbeError: it cannot be read, is not UTF-8, or a line of it is too long.
+    """
+    most = -1 if path.suffix.casefold() == ".json" else MAX_LINE
+    content = bytearray()
+    try:
+        with path.open("rb") as file:
+            while line := file.readline(most):
+                if len(line) == most and not line.endswith(b"\n"):
+                    number = content.count(b"\n") + 1
+                    raise ProbeError(f"{name}:{number}: a line of over {most:,} bytes; write one row a line")
+                content += line
+        return content.decode("utf-8-sig")
+    except OSError as error:
+        raise ProbeError(f"{name}: cannot be read: {error.strerror or error}") from None
+    except UnicodeDecodeError as error:
+        number = error.object.count(b"\n", 0, error.start) + 1
+        raise ProbeError(f"{name}:{number}: not UTF-8 text: save the file in the encoding UTF-8") from None
+
+
 def _csv(text: str, name: str) -> Table:
-    before = csv.field_size_limit(_MAX_FIELD)
+    before = csv.field_size_limit(MAX_LINE)  # its own limit would refuse a long answer
     try:
         return _csv_rows(text, name)
     finally:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.resources import files
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,9 +15,11 @@ from pytest_fairness.records import Json
 from pytest_fairness.report import json_report, markdown
 
 if TYPE_CHECKING:
-    from jsonschema import Draft7Validator
+    from jsonschema import ValidationError
 
 SUFFIXES = (".json", ".html", ".md")
+LONGEST_NUMBER = 16
+"""Digits from which on no whole number is a count."""
 
 Trends = Mapping[tuple[str, str], Sequence[Mapping[str, Json]]]
 """Each item's points over the last runs, by probe and item; see `html.report`."""
@@ -71,17 +74,26 @@ def read(path: Path) -> dict[str, Json]:
         FairnessError: there is none, or it is not what a run of this version writes; the message says where.
     """
     try:
-        document = json.loads(path.read_bytes())
+        document = json.loads(path.read_bytes(), parse_int=_whole_number)
     except OSError as error:
         raise FairnessError(f"{path}: cannot be read ({error.strerror}).") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise FairnessError(
             f"{path}: is not JSON ({error}). Give what `pytest --fairness --fairness-report report.json` wrote."
         ) from error
-    for fault in _validator().iter_errors(document):
-        raise FairnessError(f"{path}: is no report of pytest-fairness: {_where(fault.json_path)}{fault.message[:200]}")
+    try:
+        faults = [f"{_where(fault.json_path)}{fault.message[:200]}" for fault in islice(_errors(document), 1)]
+    except RecursionError:
+        faults = ["it is nested too deep"]
+    if faults:
+        raise FairnessError(f"{path}: is no report of pytest-fairness: {faults[0]}")
     found: dict[str, Json] = document
     return found
+
+
+def _whole_number(digits: str) -> float:
+    """Return the number; one beyond all counts as a float, which is infinite rather than an error later on."""
+    return int(digits) if len(digits) < LONGEST_NUMBER else float(digits)
 
 
 def _where(path: str) -> str:
@@ -93,7 +105,7 @@ def schema_text() -> str:
     return (files("pytest_fairness.report") / "report.schema.json").read_text("utf-8")
 
 
-def _validator() -> Draft7Validator:
+def _errors(document: Json) -> Iterator[ValidationError]:
     from jsonschema import Draft7Validator
 
-    return Draft7Validator(json.loads(schema_text()))
+    return Draft7Validator(json.loads(schema_text())).iter_errors(document)

@@ -15,7 +15,7 @@ from pytest_fairness.report.document import age_of_reused
 from pytest_fairness.report.drivers import driven_by
 from pytest_fairness.report.order import Item, outcome, rank, reason, served_changes
 from pytest_fairness.report.text import escaped as shown
-from pytest_fairness.report.text import number, printable
+from pytest_fairness.report.text import number, printable, without_commands
 
 LONGEST = 65_536
 """Characters of a comment on GitHub."""
@@ -30,7 +30,8 @@ NUMBERS = ("value", "baseline", "old", "new")
 
 _FORMATTING = re.compile(r"([\\`*_{}\[\]#|~$!])")
 # A space of no width keeps a forge from seeing a name, a number of an issue or an address.
-_MENTIONS = re.compile(r"(@(?=\w)|#(?=\d)|:(?=//)|\b(?:www|ftp)(?=\.)|\bGH(?=-\d))", re.IGNORECASE)
+# Two colons may begin a command to the runner that shows the text in its log.
+_MENTIONS = re.compile(r"(@(?=\w)|:(?=:)|#(?=\d)|:(?=//)|\b(?:www|ftp)(?=\.)|\bGH(?=-\d))", re.IGNORECASE)
 
 
 def escaped(text: str) -> str:
@@ -127,7 +128,7 @@ def _code(text: str, indent: str) -> str:
     """A fenced block, whose fence is longer than any in the text; one string, as half of it would swallow the rest."""
     longest = max((len(run) for run in re.findall("`+", text)), default=0)
     fence = "`" * max(3, longest + 1)
-    lines = [*(shown(line) for line in text.split("\n"))]
+    lines = [*(without_commands(shown(line)) for line in text.split("\n"))]
     return "\n".join(f"{indent}{line}".rstrip() for line in ("", fence, *lines, fence))
 
 

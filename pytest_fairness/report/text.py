@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import math
+import re
 import unicodedata
 from collections.abc import Sequence
 
+_LEADING = re.compile(r"(?:^|(?<=[\r\v\f\x1c-\x1e\x85\u2028\u2029]))(?:\s|\x1b\[[0-9;]*[A-Za-z])*:(?=:)", re.MULTILINE)
+"""GitHub's command at the start of a line, after blanks and colours."""
+_MARKED = re.compile(r"##\w*(?=\[)")
+"""`##[` of GitHub and Azure Pipelines, `##vso[`, `##teamcity[`."""
 _JOINERS = "\u200c\u200d"  # wanted in Persian and Indic words and in emoji, and harmless
 
 
@@ -14,7 +20,7 @@ ROUNDING = 1e-12
 
 def number(value: float | None) -> str:
     """A number at 3 significant digits, whole numbers whole; `-` where there is none."""
-    if value is None:
+    if value is None or not math.isfinite(value):
         return "-"
     if abs(value) < ROUNDING:
         return "0"
@@ -42,6 +48,11 @@ def printable(text: str) -> str:
 def escaped(text: str) -> str:
     r"""Text with control and direction characters shown (`\x1b`), so that they are not sent to a terminal."""
     return "".join(_shown(character) for character in text)
+
+
+def without_commands(text: str) -> str:
+    """Return the text with a space inside whatever the runner of a CI service would obey: `: :error`, `## [error]`."""
+    return _MARKED.sub(r"\g<0> ", _LEADING.sub(r"\g<0> ", text))
 
 
 def _shown(character: str) -> str:

@@ -240,9 +240,11 @@ class Claims:
         query = "SELECT allowed, strikes, resume_at, reduced_at, touched FROM paces WHERE target = ?"
         rows = self._database.read(query, (target,))
         now = time.time()
-        if not rows or (now - rows[0][4] > PACE_KEPT and rows[0][2] < now):
-            return Pace()
-        return Pace(*rows[0][:4])
+        with self._database.readable():
+            if not rows or (now - rows[0][4] > PACE_KEPT and rows[0][2] < now):
+                return Pace()
+            allowed, strikes, resume_at, reduced_at = rows[0][:4]
+            return Pace(float(allowed), int(strikes), float(resume_at), float(reduced_at))
 
     def set_pace(self, target: str, pace: Pace) -> None:
         """Have everybody ask the target at this pace."""
@@ -277,7 +279,8 @@ class Claims:
     def tallies(self, run: RunId) -> dict[str, Json]:
         """What the owners of a run counted last, by owner."""
         rows = self._database.read("SELECT owner, counts FROM tallies WHERE run = ?", (run.name,))
-        return {owner: json.loads(counts) for owner, counts in rows}
+        with self._database.readable():
+            return {owner: {name: count + 0 for name, count in json.loads(counts).items()} for owner, counts in rows}
 
     def _run(self, run: RunId | None, now: float) -> tuple[int, bool]:
         """How many requests a run has sent, and whether it has been stopped."""

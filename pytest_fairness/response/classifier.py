@@ -28,7 +28,7 @@ DIGITS = 6
 
 _UNNAMED = re.compile(r"label_\d+")
 _READ = ("*.json", "*.txt", "*.model", "*.safetensors", "*.safetensors.index.json")
-_PICKLED = ("pytorch_model*.bin", "pytorch_model.bin.index.json")
+_HUB_ID = re.compile(r"[\w-][\w.-]*(/[\w-][\w.-]*)?", re.ASCII)
 
 
 @cache
@@ -36,7 +36,7 @@ def named(name: str, label: str, folder: Path) -> Classifier:
     """The classifier of this name; there is one object of each.
 
     Args:
-        name: a Hub id, or a folder, which may be relative to `folder`.
+        name: a Hub id, or a folder inside of `folder`.
         label: that it must have.
         folder: where the probe is.
     """
@@ -49,7 +49,8 @@ class Classifier:
     def __init__(self, name: str, label: str, folder: Path) -> None:
         self.name = name
         self._label = label
-        self._given = folder / Path(name).expanduser()
+        self._given = folder / name
+        self._folder = folder
 
     def require(self) -> None:
         """See to it that the model can be loaded; fetched from the Hub if need be.
@@ -87,10 +88,35 @@ class Classifier:
             ModelError: there is none, and none can be fetched.
         """
         if self._given.is_dir():
-            return self._given
-        if self.name.startswith(("/", ".", "~")):
-            raise ModelError(f"there is no folder {self._given} with a model; `model:` takes a folder, or a Hub id")
-        return _fetched(self.name)
+            self._require_inside()
+        elif _HUB_ID.fullmatch(self.name):
+            return self._with_safetensors(_fetched(self.name))
+        else:
+            raise ModelError(
+                f"there is no folder {self.name!r} with a model in the probe's folder; `model:` takes such a folder, "
+                "or a Hub id"
+            )
+        return self._with_safetensors(self._given)
+
+    def _require_inside(self) -> None:
+        """Raise `ModelError` where the model, or a file of it, is outside of the probe's folder: probes are data."""
+        root = self._folder.resolve()
+        if Path(self.name).is_absolute() or ".." in Path(self.name).parts:
+            raise ModelError(
+                f"{self.name}: a folder with a model is named from the probe's folder, and is inside of it"
+            )
+        for path in (self._given, *self._given.iterdir()):
+            if not path.resolve().is_relative_to(root):
+                shown = path.relative_to(self._folder).as_posix()
+                raise ModelError(f"{self.name}: {shown} is a link that leads out of the probe's folder; copy the files")
+
+    def _with_safetensors(self, path: Path) -> Path:
+        if (path / "config.json").exists() and not any(path.glob("*.safetensors")):
+            raise ModelError(
+                f"{self.name} has no weights as safetensors, and nothing else is loaded. With the `save_pretrained` of "
+                "transformers, save a copy in a folder beside the probe, and name that folder."
+            )
+        return path
 
     @cached_property
     def labels(self) -> tuple[str, ...]:
@@ -142,7 +168,7 @@ class Classifier:
     def _config(self) -> Mapping[str, Any]:
         try:
             config = json.loads((self.path / "config.json").read_text("utf-8"))
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, RecursionError) as error:
             raise ModelError(f"{self.name}: its config.json cannot be read: {error}") from error
         if not isinstance(config, Mapping):
             raise ModelError(f"{self.name}: its config.json holds no configuration of a model")
@@ -168,10 +194,11 @@ class Classifier:
                 self.path,
                 local_files_only=True,
                 trust_remote_code=False,
-                use_safetensors=any(self.path.glob("*.safetensors")),
+                use_safetensors=True,
             )
-        except (OSError, ValueError, ImportError) as error:
-            raise ModelError(f"{self.name} cannot be loaded as a text-classification model: {error}") from error
+        except Exception as error:  # whatever is wrong with the files
+            reason = _first_line(error)
+            raise ModelError(f"{self.name} cannot be loaded as a text-classification model: {reason}") from error
         return tokenizer, model.to(device).eval(), device
 
 
@@ -182,14 +209,12 @@ def _fetched(name: str) -> Path:
 
     try:
         path = Path(snapshot_download(name, allow_patterns=list(_READ)))
-        if not any(path.glob("*.safetensors")):
-            path = Path(snapshot_download(name, allow_patterns=[*_READ, *_PICKLED]))
     except (OSError, HfHubHTTPError, HFValidationError) as error:
         raise ModelError(
             f"the model {name} is no folder, not in the Hugging Face cache, and cannot be fetched "
             f"({_first_line(error)}). "
             f"Where there is a network, `hf download {name}` fetches it; `model:` takes the "
-            "folder of a copy."
+            "folder of a copy in the probe's folder."
         ) from error
     return path
 

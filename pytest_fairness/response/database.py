@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from pytest_fairness.errors import StoreError
+from pytest_fairness.target.text import one_line
 
 APPLICATION = 0x66616972
 """Marks a SQLite file as one of ours; spells "fair"."""
+PRIVATE_FOLDER, PRIVATE_FILE = 0o700, 0o600
+"""Permissions of the folder and the files of a store: prompts and answers are nobody else's."""
 PATIENCE = 60.0
 """Seconds to wait for another process to finish writing."""
 
@@ -42,6 +46,7 @@ class Database:
         self._connections: list[sqlite3.Connection] = []
         with self._understandable():
             _make_folder(path.parent)
+            _keep_private(path)
             try:
                 self._prepare(tables, changes)
             except BaseException:
@@ -79,6 +84,18 @@ class Database:
                     connection.execute("ROLLBACK")
                 raise
 
+    @contextmanager
+    def readable(self) -> Iterator[None]:
+        """Raise `StoreError` where what is recorded turns out inside not to be what this package writes."""
+        try:
+            yield
+        except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
+            reason = one_line(f"{type(error).__name__}: {error}", 100)
+            raise StoreError(
+                f"{self._path}: a row cannot be read ({reason}). The file is damaged, or something else wrote to it. "
+                "Move it away, or name another file with the ini fairness_store; what it held is asked again."
+            ) from error
+
     def changed(self) -> bool:
         """Whether another connection wrote anything since this thread asked last; the first time it is so."""
         with self._understandable():
@@ -115,6 +132,12 @@ class Database:
                 )
             if found == self._version:
                 return
+            if holds and found <= 0:
+                raise StoreError(
+                    f"{self._path} has the store version {found}, which no pytest-fairness writes: the file is "
+                    "damaged. Move it away, or name another file with the ini fairness_store; what it held is asked "
+                    "again."
+                )
             missing = [changes[version] for version in range(found + 1, self._version + 1)] if holds else [tables]
             for statement in ";".join(missing).split(";"):
                 connection.execute(statement)
@@ -135,13 +158,31 @@ class Database:
 
 
 def _make_folder(folder: Path) -> None:
-    if folder.is_dir():
-        new = folder.name == ".fairness" and not (folder / ".gitignore").exists()
-    else:
-        folder.mkdir(parents=True, exist_ok=True)
-        new = True
+    """Make the folder of the store, which is for its owner only; a folder of another name is left as it was found."""
+    new = not folder.is_dir()
+    if new:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=PRIVATE_FOLDER, exist_ok=True)
+    if folder.name == ".fairness":
+        _tighten(folder, PRIVATE_FOLDER)
+        new = new or not (folder / ".gitignore").exists()
     if new:
         (folder / ".gitignore").write_text("*\n", "utf-8")
+
+
+def _keep_private(path: Path) -> None:
+    """Make the file before SQLite does, for its owner only; SQLite gives the files beside it the same permissions."""
+    with suppress(OSError):  # SQLite says what is wrong
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT, PRIVATE_FILE))
+    for suffix in ("", "-wal", "-shm"):
+        _tighten(path.with_name(path.name + suffix), PRIVATE_FILE)
+
+
+def _tighten(path: Path, mode: int) -> None:
+    """Take from others what they may do with the path, where its owner is who runs this."""
+    with suppress(OSError):
+        if (found := path.stat().st_mode) & ~mode & 0o777:
+            path.chmod(found & mode)
 
 
 def _write_ahead(connection: sqlite3.Connection) -> None:

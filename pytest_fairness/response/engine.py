@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
 import uuid
 from collections.abc import Collection, Iterable, Sequence
@@ -21,6 +22,9 @@ from pytest_fairness.target.text import one_line
 
 AT_ONCE = 4_000
 """Requests that are planned together: their questions are in memory only until it is known which are recorded."""
+
+DESCRIPTORS = 8
+"""Files that must be free to be opened: the event loop takes 3, a connection to the store 3, the first request one."""
 
 
 class Engine:
@@ -116,6 +120,7 @@ class Engine:
             failed: of these, got none.
             prompt_tokens, completion_tokens: of the answers that this process got, as far as the target says.
             uncounted: of these answers, those that have a price, but of which the target does not say the tokens.
+            asked_again: of these answers, those that no other run takes.
             cost: of these tokens, if the target has a price.
         """
         return self._sender.counts()
@@ -146,12 +151,44 @@ class Engine:
         elif left:
             with self._starting:
                 if self._thread is None:
-                    self._thread = threading.Thread(target=self._run, name="fairness-engine", daemon=True)
-                    self._thread.start()
+                    self._start()
             self._sender.wake()
 
+    def _start(self) -> None:
+        thread = threading.Thread(target=self._run, name="fairness-engine", daemon=True)
+        try:
+            thread.start()
+        except RuntimeError as error:
+            self._ledger.close(self._not_started(error))
+        else:
+            self._thread = thread
+
     def _run(self) -> None:
-        asyncio.run(self._sender.run())
+        """Send until the end; whatever keeps the event loop from starting fails all requests, so that nobody waits."""
+        try:
+            _require_descriptors()
+            runner = asyncio.Runner()
+            runner.get_loop()
+        except Exception as error:  # noqa: BLE001 - told by the ledger to whoever waits
+            self._ledger.close(self._not_started(error))
+            return
+        with runner:
+            runner.run(self._sender.run())
+
+    def _not_started(self, error: Exception) -> FairnessError:
+        reason = one_line(getattr(error, "strerror", None) or error)
+        cure = "Close other programs or raise the limits of this user (`ulimit -n`, `ulimit -u`)"
+        return FairnessError(f"{self._target.name} cannot be asked: {reason}. {cure}, and run again.")
+
+
+def _require_descriptors() -> None:
+    """Raise `OSError` where too few files can be opened: an event loop that finds out itself leaves a traceback."""
+    opened: list[int] = []
+    try:
+        opened.extend(os.open(os.devnull, os.O_RDONLY) for _ in range(DESCRIPTORS))
+    finally:
+        for descriptor in opened:
+            os.close(descriptor)
 
 
 def _not_recorded(request: Request) -> AnswersMissing:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Mapping
+
+from pytest_fairness.target.keys import hiding
 
 SHORTEST = 8
 """Characters that a secret has at least: what is shorter stands in ordinary text too."""
@@ -19,13 +20,11 @@ class Secrets:
     def __init__(self, environment: Mapping[str, str] | None = None) -> None:
         environment = os.environ if environment is None else environment
         found = {value.strip() for name, value in environment.items() if _NAME.search(name)}
-        secret = sorted(filter(_is_secret, found), key=len, reverse=True)
-        forms = dict.fromkeys(form for value in secret for form in (value, json.dumps(value)[1:-1]))
-        self._pattern = re.compile("|".join(map(re.escape, forms))) if forms else None
+        self._hide = hiding(filter(_is_secret, found))
 
     def hidden(self, text: str) -> str:
         """The text with `[key]` in place of every secret."""
-        return text if self._pattern is None else self._pattern.sub("[key]", text)
+        return self._hide(text)
 
 
 def _is_secret(value: str) -> bool:

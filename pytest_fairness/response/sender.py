@@ -19,7 +19,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from pytest_fairness.errors import AnswersMissing, FairnessError, Fault, RequestFailed, StoreError, TargetError
-from pytest_fairness.records import Json, Request, Response
+from pytest_fairness.records import TOO_LONG, Json, Request, Response
 from pytest_fairness.response.claims import Claim, Halt, RunId
 from pytest_fairness.response.costs import with_cost
 from pytest_fairness.response.freshness import Freshness
@@ -116,7 +116,10 @@ class Sender:
 
     def counts(self) -> dict[str, float]:
         """See `Engine.progress`."""
-        return with_cost(self._ledger.counts(), self._settings.price_of(self._target.name))
+        counts = self._ledger.counts()
+        own = self._settings.fresh or not self._target.reusable
+        asked_again = counts["answered"] if own else 0
+        return {**with_cost(counts, self._settings.price_of(self._target.name)), "asked_again": asked_again}
 
     def _tally(self) -> dict[str, Json]:
         return {**self.counts(), FAILURES: self._ledger.failures()}
@@ -246,6 +249,8 @@ class Sender:
                 fault = RequestFailed(f"{name}: {type(error).__name__}: {one_line(self._secrets.hidden(str(error)))}")
         else:
             self._patience.answered()
+            if len(response.text.encode("utf-8", "surrogatepass")) > self._settings.max_answer_bytes:
+                response = replace(response, text="", finish_reason=TOO_LONG)
             said: dict[str, Any] = {
                 name: self._secrets.hidden(value)
                 for name in ("text", "model", "fingerprint")

@@ -9,11 +9,11 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from pytest_fairness.closing import Closing
 from pytest_fairness.records import Json, Request, Response, Sampling
@@ -21,6 +21,8 @@ from pytest_fairness.response import claims
 from pytest_fairness.response.claims import DAY, Claim, Claims, RunId
 from pytest_fairness.response.database import Database
 from pytest_fairness.response.freshness import CONDITION, EVERY, Freshness
+
+T = TypeVar("T")
 
 __all__ = ["Claim", "News", "Recorded", "RunId", "Store", "response_key"]
 
@@ -143,7 +145,8 @@ class Store(Claims, Closing):
     def get(self, keys: Iterable[str], fresh: Freshness) -> dict[str, Response]:
         """The answers to those of the keys that have one which the run accepts: its own, or else the newest."""
         rows = self._database.read(_ANSWERS, (*fresh.parameters, _encode(list(keys)), fresh.run))
-        return {key: _response(response, created) for key, response, created in rows}
+        with self._database.readable():
+            return {key: _response(response, created) for key, response, created in rows}
 
     def oldest_of(self, keys: Iterable[str]) -> float | None:
         """Return when the oldest answer to these keys came, in seconds since the epoch; `None` where there is none.
@@ -186,7 +189,9 @@ class Store(Claims, Closing):
         """All recorded answers with their questions, in the order of recording."""
         query = "SELECT key, target, request, response, created FROM responses ORDER BY sequence"
         for key, target, request, response, created in self._database.read(query):
-            yield Recorded(key, target, _request(request), _response(response, created))
+            with self._database.readable():
+                recorded = Recorded(key, target, _request(request), _response(response, created))
+            yield recorded
 
     # What others do
 
@@ -236,10 +241,11 @@ class Store(Claims, Closing):
 
     # Measurements and sets of answers
 
-    def get_measurement(self, key: str) -> Json:
-        """What `put_measurement` kept under this key, or `None`."""
+    def get_measurement(self, key: str, read: Callable[[Json], T]) -> T | None:
+        """What `read` makes of what `put_measurement` kept under this key, or `None`."""
         rows = self._database.read("SELECT measurement FROM measurements WHERE key = ?", (key,))
-        return json.loads(rows[0][0]) if rows else None
+        with self._database.readable():
+            return read(json.loads(rows[0][0])) if rows else None
 
     def put_measurement(self, key: str, measurement: Json) -> None:
         """Keep a measurement under a key of everything that it was made from; it comes back in the order it has now."""
@@ -259,7 +265,9 @@ class Store(Claims, Closing):
     def get_answer_set(self, digest: str) -> Iterator[Json]:
         """The answers that `put_answer_set` kept, one after the other; none where it kept none."""
         for (text,) in self._database.read("SELECT answers FROM answer_sets WHERE digest = ?", (digest,)):
-            yield from map(json.loads, text.splitlines())
+            with self._database.readable():
+                answers = [json.loads(line) for line in text.splitlines()]
+            yield from answers
 
 
 def _plain_request(request: Request) -> dict[str, Json]:
@@ -276,7 +284,11 @@ def _plain_request(request: Request) -> dict[str, Json]:
 
 def _request(text: str) -> Request:
     data: dict[str, Any] = json.loads(text)
-    return Request(**{**data, "sampling": Sampling(**data["sampling"])})
+    request = Request(**{**data, "sampling": Sampling(**data["sampling"])})
+    _require(request.prompt, str)
+    _require(request.system, str, type(None))
+    _require(request.trial, int)
+    return request
 
 
 def _plain_response(response: Response) -> dict[str, Json]:
@@ -291,4 +303,15 @@ def _plain_response(response: Response) -> dict[str, Json]:
 
 
 def _response(text: str, created: float) -> Response:
-    return Response(**json.loads(text), created=created)
+    response = Response(**json.loads(text), created=created)
+    _require(response.text, str)
+    _require(response.finish_reason, str, type(None))
+    _require(response.prompt_tokens, int, type(None))
+    _require(response.completion_tokens, int, type(None))
+    _require(created, int, float)
+    return response
+
+
+def _require(value: object, *types: type) -> None:
+    if type(value) not in types:
+        raise TypeError(f"{type(value).__name__} where {types[0].__name__} is recorded")

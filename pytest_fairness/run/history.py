@@ -70,8 +70,9 @@ class History:
     def points(self) -> Iterator[Point]:
         """What was measured of every item, the oldest run first."""
         for run in self._runs("ASC"):
-            for item in run["items"]:
-                yield {"started": run["started"], "tool": run["tool"], **item}
+            with self._database.readable():
+                points = [{"started": run["started"], "tool": run["tool"], **item} for item in run["items"]]
+            yield from points
 
     def always_inconclusive(self, targets: Mapping[Key, str], runs: int) -> set[Key]:
         """Return the items that were inconclusive in each of the last runs that could judge them.
@@ -85,9 +86,10 @@ class History:
         open_items = dict.fromkeys(targets, 0) if runs else {}
         found = set(targets) - set(open_items)
         for run in self._runs("DESC") if open_items else ():
-            for item in run["items"]:
-                key, verdict = _key(item), VerdictName(item["verdict"])
-                if key not in open_items or item["target"] != targets[key] or verdict.outcome == "error":
+            with self._database.readable():
+                judged = [(_key(item), VerdictName(item["verdict"]), item["target"]) for item in run["items"]]
+            for key, verdict, target in judged:
+                if key not in open_items or target != targets[key] or verdict.outcome == "error":
                     continue
                 open_items[key] += 1
                 if verdict is not VerdictName.INCONCLUSIVE:
@@ -103,7 +105,9 @@ class History:
         """Yield the kept runs; each is decoded when it is reached."""
         if self._database.read("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'history'"):
             for (text,) in self._database.read(f"SELECT run FROM history ORDER BY sequence {order}"):  # noqa: S608 - two words
-                yield json.loads(text)
+                with self._database.readable():
+                    run: dict[str, Json] = json.loads(text)
+                yield run
 
     def trends(self, targets: Mapping[Key, str]) -> dict[Key, list[Point]]:
         """The last points of these items, of the targets that they are now asked of, as reports take them."""

@@ -228,9 +228,9 @@ class Run(Closing):
             NotMeasurable: too few usable answers.
         """
         key = key_of("measure", part, answers)
-        kept = self.store.get_measurement(key)
+        kept = self.store.get_measurement(key, Measurement.from_json)
         if kept is not None:
-            return Measured(part, target, answers, Measurement.from_json(kept))
+            return Measured(part, target, answers, kept)
         readable = self._scored(part, answers)
         try:
             measurement = part.audit.measure(part.probe, part.item, readable)
@@ -318,7 +318,7 @@ class Run(Closing):
         if not answers:
             return entry, None
         key = key_of("value", whole, answers)
-        own = self.store.get_measurement(key)
+        own = self.store.get_measurement(key, float)
         if own is None:
             try:
                 own = float(whole.audit.value(whole.probe, whole.item, self._scored(whole, answers)))
@@ -361,9 +361,9 @@ class Run(Closing):
         if not then:
             return by_value(paired=False)
         key = key_of("compare", part, measured.answers, then)
-        kept = self.store.get_measurement(key)
+        kept = self.store.get_measurement(key, Comparison.from_json)
         if kept is not None:
-            return Comparison.from_json(kept)
+            return kept
         try:
             comparison = part.audit.compare(
                 part.probe, part.item, self._scored(part, measured.answers), self._scored(part, then)

@@ -35,10 +35,14 @@ def scored(part: ProbeItem, answers: Sequence[Answer], store: Store | None) -> S
     ]
 
 
+def _numbers(kept: Json) -> dict[str, float]:
+    return {str(label): float(number) for label, number in kept.items()}
+
+
 def _scores(model: Classifier, texts: Collection[str], store: Store | None) -> dict[str, Json]:
     """Each text's scores; those that the store has not kept are computed, and kept."""
     keys = {text: sha256(json.dumps(["scores", model.identity, text]).encode()).hexdigest() for text in texts}
-    scores = {text: store.get_measurement(key) if store else None for text, key in keys.items()}
+    scores = {text: store.get_measurement(key, _numbers) if store else None for text, key in keys.items()}
     new = sorted(text for text, kept in scores.items() if kept is None)
     for text, computed in zip(new, model.scores(new), strict=True) if new else ():
         if store:

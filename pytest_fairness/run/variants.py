@@ -141,9 +141,9 @@ def _change(run: Run, own: Measured, other: Measured) -> _Change:
 def _compared(run: Run, now: Measured, then: Measured, first: Sequence[Answer], second: Sequence[Answer]) -> Comparison:
     part = now.part
     key = key_of("variant", part, first, second)
-    kept = run.store.get_measurement(key)
+    kept = run.store.get_measurement(key, Comparison.from_json)
     if kept is not None:
-        return Comparison.from_json(kept)
+        return kept
     try:
         runs = (scored(part, answers, run.store) for answers in (first, second))
         comparison = part.audit.compare(part.probe, part.item, *runs)

@@ -39,3 +39,8 @@ def public_target(target: str) -> str:
         f"{key}={value if REFERENCE.fullmatch(value) else '…'}" if equals else "…" for key, equals, value in pairs
     )
     return f"{name}{address}{host.rpartition('@')[2]}{slash}{path}{mark}{kept if mark else ''}"
+
+
+def public_address(text: str) -> str:
+    """Return a text with every address in it as `public_target` shows it."""
+    return re.sub(r"https?://\S+", lambda found: public_target(found[0]), text)

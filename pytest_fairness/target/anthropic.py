@@ -25,7 +25,7 @@ class AnthropicTarget:
 
     Args:
         model: as Anthropic calls it.
-        settings: the run's; `target_version` and `timeout` matter.
+        settings: the run's; `target_version`, `timeout` and `max_answer_bytes` matter.
 
     Raises:
         TargetError: `ANTHROPIC_BASE_URL` is no address.
@@ -39,6 +39,7 @@ class AnthropicTarget:
         self._model = model
         self._base_url = os.environ.get(URL_NAME, "").strip() or ANTHROPIC_URL
         self._timeout = settings.timeout
+        self._max_bytes = settings.max_answer_bytes
         self._messages: Messages | None = None
         if not is_web_address(self._base_url):
             raise TargetError(f"{self.name}: what {URL_NAME} says is no address; write it like http://localhost:8000.")
@@ -58,7 +59,12 @@ class AnthropicTarget:
         from pytest_fairness.target.messages import Messages
 
         self._messages = Messages(
-            self.name, self._model, base_url=self._base_url, key=self._key(), timeout=self._timeout
+            self.name,
+            self._model,
+            base_url=self._base_url,
+            key=self._key(),
+            timeout=self._timeout,
+            max_bytes=self._max_bytes,
         )
 
     async def ask(self, request: Request) -> Response:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+import httpx2
 import openai
 
 from pytest_fairness.errors import Fault, RequestFailed, TargetError
@@ -14,6 +15,8 @@ from pytest_fairness.records import Json, Request, Response
 from pytest_fairness.target import echo
 from pytest_fairness.target.address import public_url
 from pytest_fairness.target.faults import Faults
+from pytest_fairness.target.http_client import BoundedClient, is_too_long, parsed, too_long
+from pytest_fairness.target.keys import hiding, is_distinct, secrets_of
 from pytest_fairness.target.text import identifier
 
 CUT_OFF = frozenset({"length", "max_tokens", "model_length"})
@@ -31,6 +34,7 @@ class Chat:
         base_url: up to `/v1`.
         key: sent as bearer token and never shown, or `None` for a server that needs none.
         timeout: seconds one try may take.
+        max_bytes: most bytes of an answer's body.
         where: which settings name the endpoint and the key, for messages.
         trust_environment: whether proxies of the environment are used.
     """
@@ -43,12 +47,15 @@ class Chat:
         base_url: str,
         key: str | None,
         timeout: float,
+        max_bytes: int,
         where: str,
         trust_environment: bool = True,
     ) -> None:
-        self._name, self._model, self._key, self._where = name, model, key, where
+        self._name, self._model, self._where = name, model, where
         self._endpoint = public_url(base_url)
-        self._told = Faults(name, self._endpoint, where, self._without_key)
+        secrets = [key or "", *secrets_of(base_url)]
+        self._told = Faults(name, self._endpoint, where, hiding(secrets))
+        self._hidden_in_answers = hiding(filter(is_distinct, secrets))
         self._takes_json_format = True
         self._asked_without_json: set[Request] = set()
         self._no_echo: str | None = None
@@ -58,7 +65,13 @@ class Chat:
             base_url=base_url,
             timeout=timeout,
             max_retries=0,
-            http_client=None if trust_environment else openai.DefaultAsyncHttpxClient(trust_env=False),
+            http_client=BoundedClient(
+                max_bytes=max_bytes,
+                timeout=timeout,
+                limits=openai.DEFAULT_CONNECTION_LIMITS,
+                follow_redirects=True,
+                trust_env=trust_environment,
+            ),
         )
 
     async def ask(
@@ -86,7 +99,7 @@ class Chat:
         in_json = in_json and request not in self._asked_without_json
         with self._faults():
             try:
-                response = self._read(await self._send(body, in_json))
+                response = await self._answer(await self._send(body, in_json), self._read)
             except openai.APIStatusError as error:
                 if error.status_code == 400 and self._wants_new_name(error):
                     raise RequestFailed(str(self._fault(error)), fault=Fault.REWORDED) from error
@@ -122,7 +135,7 @@ class Chat:
                 )
                 raise RequestFailed(self._no_echo) from error
         try:
-            return echo.read(raw.http_response.content, request)
+            return await self._answer(raw.http_response, lambda answer: echo.read(answer.content, request))
         except ValueError as error:
             fault = f"{self._name}: {self._endpoint} did not echo the text: {error}"
             if isinstance(error, echo.NoEcho):
@@ -133,7 +146,10 @@ class Chat:
         """Close the connections."""
         await self._client.close()
 
-    async def _send(self, body: Mapping[str, Any], in_json: bool) -> bytes:
+    async def _answer(self, answer: httpx2.Response, read: Callable[[httpx2.Response], Response]) -> Response:
+        return too_long() if is_too_long(answer) else await parsed(read, answer)
+
+    async def _send(self, body: Mapping[str, Any], in_json: bool) -> httpx2.Response:
         fields = dict(body)
         if in_json:
             fields["response_format"] = {"type": "json_object"}
@@ -143,7 +159,7 @@ class Chat:
         raw = await self._client.chat.completions.with_raw_response.create(
             model=fields.pop("model"), messages=fields.pop("messages"), extra_body=fields
         )
-        return raw.http_response.content
+        return raw.http_response
 
     def _wants_new_name(self, error: openai.APIStatusError) -> bool:
         """Whether the server wants `max_tokens` under its newer name, which it then gets from now on."""
@@ -183,7 +199,8 @@ class Chat:
             case _:
                 return self._told.of_status(status, error.response.headers, _said(error))
 
-    def _read(self, content: bytes) -> Response:
+    def _read(self, answer: httpx2.Response) -> Response:
+        content = answer.content
         try:
             completion = json.loads(content)
             choice = completion["choices"][0]
@@ -205,16 +222,13 @@ class Chat:
         usage = completion.get("usage")
         usage = usage if isinstance(usage, dict) else {}
         return Response(
-            text,
+            self._hidden_in_answers(text),
             finish_reason=reason if isinstance(reason, str) else None,
             prompt_tokens=_count(usage.get("prompt_tokens")),
             completion_tokens=_count(usage.get("completion_tokens")),
             model=identifier(completion.get("model")),
             fingerprint=identifier(completion.get("system_fingerprint")),
         )
-
-    def _without_key(self, text: str) -> str:
-        return text.replace(self._key, "[key]") if self._key else text
 
 
 def _joined(content: Json) -> str | None:

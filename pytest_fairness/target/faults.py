@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 import httpx2
 
-from pytest_fairness.errors import Fault, RequestFailed
+from pytest_fairness.errors import Fault, RequestFailed, TargetError
+from pytest_fairness.target.http_client import RedirectedElsewhere
 from pytest_fairness.target.text import one_line
 
 BUSY = frozenset({429, 503, 529})
@@ -46,9 +47,11 @@ class Faults:
             fault=Fault.UNREACHABLE if isinstance(cause, httpx2.ConnectTimeout) else Fault.SLOW,
         )
 
-    def lost(self, cause: BaseException) -> RequestFailed:
-        """No connection, or one that broke; `cause` as in `late`."""
+    def lost(self, cause: BaseException) -> RequestFailed | TargetError:
+        """No connection, or one that broke, or a redirect to another host; `cause` as in `late`."""
         why = self.quoted(str(cause))
+        if isinstance(cause, RedirectedElsewhere):
+            return TargetError(f"{self.name}: {why}, which is sent nothing. Check {self.where}.")
         if isinstance(cause, httpx2.ConnectError | httpx2.ProxyError):
             return RequestFailed(
                 f"{self.name}: no connection to {self.endpoint} ({why}). Is the server up, and {self.where} right?",

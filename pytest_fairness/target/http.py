@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import hashlib
 import json
-import logging
 import os
 import re
+from functools import partial
 from typing import TYPE_CHECKING
 from urllib.parse import quote, urlsplit, urlunsplit
 
 from pytest_fairness.errors import Fault, RequestFailed, TargetError
-from pytest_fairness.records import Json, Request, Response
+from pytest_fairness.records import AnswerFormat, Json, Request, Response
 from pytest_fairness.settings import RunSettings
 from pytest_fairness.target.address import REFERENCE, is_web_address, public_target, public_url
 from pytest_fairness.target.base import versioned
 from pytest_fairness.target.json_template import JsonTemplate
+from pytest_fairness.target.keys import hiding, is_distinct, secrets_of
 
 if TYPE_CHECKING:
     import httpx2
@@ -23,13 +24,10 @@ if TYPE_CHECKING:
 
     from pytest_fairness.target.faults import Faults
 
-SHORTEST = 8
-"""Characters from which on a value out of the environment is taken out of answers too: what is shorter stands in
-ordinary text. No message shows a value of whatever length."""
 UNREAD = 8
 """Answers in a row, from the first, without anything at the path, after which the path is taken to be wrong."""
+_KINDS = {dict: "an object", list: "a list", bool: "a boolean", int: "a number", float: "a number"}
 PLACEHOLDERS = ("prompt", "system", "temperature", "top_p", "max_tokens", "seed")
-_LOG = logging.getLogger("httpx2")
 _HEADER = re.compile(r"([!#$%&'*+.^_`|~0-9A-Za-z-]+)\s*:\s*(.*)")
 
 
@@ -38,7 +36,8 @@ class HttpTarget:
 
     Args:
         url: its address; the query may hold `${NAME}`.
-        settings: the run's; `http_body`, `http_answer`, `http_headers`, `target_version` and `timeout` matter.
+        settings: the run's; `http_body`, `http_answer`, `http_headers`, `target_version`, `timeout` and
+            `max_answer_bytes` matter.
 
     Raises:
         TargetError: the address, the body, the answer's path or a header cannot be understood.
@@ -61,6 +60,7 @@ class HttpTarget:
         self._url = url
         self._timeout = settings.timeout
         self._limit = settings.concurrency
+        self._max_bytes = settings.max_answer_bytes
         self._body = self._template(settings.http_body)
         self._headers = [self._header(line) for line in settings.http_headers]
         self._path = self._compiled(settings.http_answer)
@@ -84,21 +84,25 @@ class HttpTarget:
         import httpx2
 
         from pytest_fairness.target.faults import Faults
+        from pytest_fairness.target.http_client import BoundedClient
 
         url, headers = self._filled()
         self._url = url
         self._faults = Faults(self.name, self.name, "--fairness-target", self._hidden)
-        # The client logs the address of every request, with all that its query holds.
-        _LOG.addFilter(self._log_nothing_secret)
         sent = httpx2.Headers({"Content-Type": "application/json"})
         sent.update(headers)
-        self._client = httpx2.AsyncClient(
-            headers=sent, timeout=self._timeout, limits=httpx2.Limits(max_connections=max(100, self._limit))
+        self._client = BoundedClient(
+            max_bytes=self._max_bytes,
+            headers=sent,
+            timeout=self._timeout,
+            limits=httpx2.Limits(max_connections=max(100, self._limit)),
         )
 
     async def ask(self, request: Request) -> Response:
         """See `Target`."""
         import httpx2
+
+        from pytest_fairness.target.http_client import is_too_long, parsed, too_long
 
         if self._client is None or self._faults is None:
             raise RuntimeError("a target is opened before it is asked")
@@ -111,13 +115,15 @@ class HttpTarget:
             raise self._faults.lost(error) from error
         if not answer.is_success:
             raise self._refused(answer, self._faults)
-        return Response(self._without_secrets(self._text(answer, self._faults)))
+        if is_too_long(answer):
+            return too_long()
+        text = await parsed(partial(self._text, faults=self._faults, answer_format=request.answer_format), answer)
+        return Response(self._without_secrets(text))
 
     async def close(self) -> None:
         """See `Target`."""
         if self._client is not None:
             await self._client.aclose()
-            _LOG.removeFilter(self._log_nothing_secret)
 
     # What is sent
 
@@ -191,7 +197,7 @@ class HttpTarget:
             case _:
                 return faults.of_status(status, answer.headers, said)
 
-    def _text(self, answer: httpx2.Response, faults: Faults) -> str:
+    def _text(self, answer: httpx2.Response, faults: Faults, answer_format: AnswerFormat) -> str:
         if self._where == "$" and answer.headers.get("content-type", "").startswith("text/plain"):
             return answer.text
         try:
@@ -200,10 +206,15 @@ class HttpTarget:
             raise RequestFailed(
                 f"{self.name} answered no JSON: {faults.quoted(answer.text, 120)!r}", fault=Fault.PASSING
             ) from error
-        found = self._path.findall(content)
+        try:
+            found = self._path.findall(content)
+        except (self._path_error, RecursionError) as error:
+            raise RequestFailed(f"{self.name}: its answer is nested too deep for {self._where}.") from error
         value = found[0] if found and self._path.singular_query() else found
-        if not found or value is None:
+        if not found:
             raise self._nothing(content, faults)
+        if not _is_answer(value, answer_format):
+            raise self._no_text(value, answer_format, faults)
         self._read += 1
         return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
@@ -216,6 +227,19 @@ class HttpTarget:
         message = (
             f"{self.name}: nothing at {self._where} (ini fairness_http_answer); its answer has {faults.quoted(there)}"
         )
+        return self._unreadable(message)
+
+    def _no_text(self, value: Json, answer_format: AnswerFormat, faults: Faults) -> RequestFailed | TargetError:
+        """Return the error for a path that finds something else than what is audited."""
+        wanted = "text" if answer_format == "text" else "text or a list"
+        kind = "null" if value is None else _KINDS[type(value)]
+        shown = "" if value is None else f": {faults.quoted(json.dumps(value, ensure_ascii=False), 120)}"
+        return self._unreadable(
+            f"{self.name}: {self._where} (ini fairness_http_answer) finds {kind} where {wanted} is audited{shown}"
+        )
+
+    def _unreadable(self, message: str) -> RequestFailed | TargetError:
+        """Return the failure of one answer; where none was readable so far, that of the path."""
         self._unread += 1
         if not self._read and self._unread >= UNREAD:
             return TargetError(f"{message}, and so had the {UNREAD - 1} answers before.")
@@ -231,6 +255,7 @@ class HttpTarget:
         except jsonpath.JSONPathError as error:
             reason = str(error).splitlines()[0]
             raise TargetError(f"{self.name}: fairness_http_answer is no JSONPath: {path!r}, {reason}.") from error
+        self._path_error = jsonpath.JSONPathError
         if not isinstance(found, jsonpath.JSONPath):
             raise TargetError(f"{self.name}: fairness_http_answer is several JSONPaths: {path!r}; give one.")
         return found
@@ -239,22 +264,17 @@ class HttpTarget:
 
     def _hidden(self, text: str) -> str:
         """Without any value out of the environment, and without what the address' query holds, but for short words."""
-        query = [pair.partition("=")[2] for pair in urlsplit(self._url).query.split("&")]
-        return _without(text, [*self._secrets.values(), *(value for value in query if len(value) >= SHORTEST)])
-
-    def _log_nothing_secret(self, record: logging.LogRecord) -> bool:
-        record.msg, record.args = self._hidden(record.getMessage()), None
-        return True
+        return hiding([*self._secrets.values(), *filter(is_distinct, secrets_of(self._url))])(text)
 
     def _without_secrets(self, text: str) -> str:
-        return _without(text, [value for value in self._secrets.values() if len(value) >= SHORTEST])
+        return hiding(filter(is_distinct, self._secrets.values()))(text)
 
 
-def _without(text: str, values: list[str]) -> str:
-    forms = {form for value in values if value for form in (value, json.dumps(value)[1:-1], quote(value, safe=""))}
-    for form in sorted(forms, key=len, reverse=True):
-        text = text.replace(form, "[key]")
-    return text
+def _is_answer(value: Json, answer_format: AnswerFormat) -> bool:
+    """Return whether this is what a model wrote: text or texts; an object too, where answers are no running text."""
+    if answer_format == "text" and isinstance(value, list):
+        return all(isinstance(part, str) for part in value)
+    return isinstance(value, str | list) or (isinstance(value, dict) and answer_format != "text")
 
 
 def open_http(rest: str | None, settings: RunSettings, _address: str | None) -> HttpTarget:

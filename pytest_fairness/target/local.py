@@ -49,6 +49,7 @@ class LocalTarget:
         self._model = model
         self._address = address
         self._timeout = settings.timeout
+        self._max_bytes = settings.max_answer_bytes
         self._threads = DaemonThreads("fairness-local")
         self._server: LocalServer | None = None
         self._chat: Chat | None = None
@@ -84,6 +85,7 @@ class LocalTarget:
             base_url=f"{url}/v1",
             key=None,
             timeout=self._timeout,
+            max_bytes=self._max_bytes,
             where="--fairness-target",
             trust_environment=False,
         )

@@ -6,11 +6,14 @@ import json
 from collections.abc import Mapping
 
 import anthropic
+import httpx2
 
 from pytest_fairness.errors import Fault, RequestFailed, TargetError
 from pytest_fairness.records import Json, Request, Response
 from pytest_fairness.target.address import public_url
 from pytest_fairness.target.faults import Faults
+from pytest_fairness.target.http_client import BoundedClient, is_too_long, parsed, too_long
+from pytest_fairness.target.keys import hiding, is_distinct, secrets_of
 from pytest_fairness.target.text import identifier
 
 MAX_TOKENS = 4096
@@ -38,14 +41,28 @@ class Messages:
         base_url: of the API.
         key: sent with every request and never shown.
         timeout: seconds one try may take.
+        max_bytes: most bytes of an answer's body.
     """
 
-    def __init__(self, name: str, model: str, *, base_url: str, key: str, timeout: float) -> None:
-        self._name, self._model, self._key = name, model, key
+    def __init__(self, name: str, model: str, *, base_url: str, key: str, timeout: float, max_bytes: int) -> None:
+        self._name, self._model = name, model
         self._only_defaults = False
         self._endpoint = public_url(base_url)
-        self._told = Faults(name, self._endpoint, "ANTHROPIC_BASE_URL", self._without_key)
-        self._client = anthropic.AsyncAnthropic(api_key=key, base_url=base_url, timeout=timeout, max_retries=0)
+        secrets = [key, *secrets_of(base_url)]
+        self._told = Faults(name, self._endpoint, "ANTHROPIC_BASE_URL", hiding(secrets))
+        self._hidden_in_answers = hiding(filter(is_distinct, secrets))
+        self._client = anthropic.AsyncAnthropic(
+            api_key=key,
+            base_url=base_url,
+            timeout=timeout,
+            max_retries=0,
+            http_client=BoundedClient(
+                max_bytes=max_bytes,
+                timeout=timeout,
+                limits=anthropic.DEFAULT_CONNECTION_LIMITS,
+                follow_redirects=True,
+            ),
+        )
 
     async def ask(self, request: Request) -> Response:
         """Ask, with what sampling sets; the API knows no seed, and always wants a limit.
@@ -81,7 +98,8 @@ class Messages:
             raise self._told.late(error.__cause__) from error
         except anthropic.APIConnectionError as error:
             raise self._told.lost(error.__cause__ or error) from error
-        return self._read(raw.http_response.content)
+        answer = raw.http_response
+        return too_long() if is_too_long(answer) else await parsed(self._read, answer)
 
     async def close(self) -> None:
         """Close the connections."""
@@ -118,7 +136,8 @@ class Messages:
             case _:
                 return self._told.of_status(status, error.response.headers, said)
 
-    def _read(self, content: bytes) -> Response:
+    def _read(self, answer: httpx2.Response) -> Response:
+        content = answer.content
         try:
             message = json.loads(content)
             parts, reason, usage = message["content"], message.get("stop_reason"), message.get("usage")
@@ -132,15 +151,12 @@ class Messages:
             raise RequestFailed(f"{self._name}: {self._endpoint} answered without text (stop_reason {reason!r}).")
         usage = usage if isinstance(usage, dict) else {}
         return Response(
-            text,
+            self._hidden_in_answers(text),
             finish_reason=REASONS.get(reason, reason) if isinstance(reason, str) else None,
             prompt_tokens=_count(usage.get("input_tokens")),
             completion_tokens=_count(usage.get("output_tokens")),
             model=identifier(message.get("model")),
         )
-
-    def _without_key(self, text: str) -> str:
-        return text.replace(self._key, "[key]")
 
 
 def _said(error: anthropic.APIStatusError) -> str:

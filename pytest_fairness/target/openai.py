@@ -23,7 +23,7 @@ class OpenAITarget:
 
     Args:
         model: as the server calls it.
-        settings: the run's; `base_url`, `target_version` and `timeout` matter.
+        settings: the run's; `base_url`, `target_version`, `timeout` and `max_answer_bytes` matter.
     """
 
     reusable = True
@@ -36,6 +36,7 @@ class OpenAITarget:
         self._own_url = settings.base_url
         self._base_url = settings.base_url or OPENAI_URL
         self._timeout = settings.timeout
+        self._max_bytes = settings.max_answer_bytes
         self._chat: Chat | None = None
         if not is_web_address(self._base_url):
             raise TargetError(
@@ -60,6 +61,7 @@ class OpenAITarget:
             base_url=self._base_url,
             key=self._key(),
             timeout=self._timeout,
+            max_bytes=self._max_bytes,
             where=f"--fairness-base-url and {KEY_NAME}" if self._own_url else KEY_NAME,
         )
 

@@ -73,3 +73,30 @@ def test_a_wrong_file_is_one_line(
 def test_a_file_that_cannot_be_written_is_one_line(reports: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["compare", "old.json", "new.json", "-o", "no/where.md"]) == 2
     assert capsys.readouterr().err == "error: no/where.md: cannot be written (No such file or directory).\n"
+
+
+@pytest.mark.parametrize("depth", [900, 990, 100_000])
+@pytest.mark.parametrize("place", ["whole", "details"])
+def test_deep_json_is_one_line(reports: Path, capsys: pytest.CaptureFixture[str], depth: int, place: str) -> None:
+    deep = "[" * depth + "]" * depth
+    if place == "details":
+        text = (reports / "new.json").read_text("utf-8")
+        document = json.loads(text)
+        document["items"][0]["details"] = {"x": "DEEP"}
+        deep = json.dumps(document).replace('"DEEP"', deep)
+    (reports / "new.json").write_text(deep, "utf-8")
+    code = main(["compare", "old.json", "new.json"])
+    captured = capsys.readouterr()
+    assert code == 2 or (place == "details" and depth < 1000)
+    assert "Traceback" not in captured.err
+    assert len(captured.err.splitlines()) == (1 if code else 0)
+
+
+@pytest.mark.parametrize("written", ["1e999", "-1e999", "NaN", "1" + "0" * 400, "1e308"])
+def test_numbers_beyond_all_are_no_traceback(reports: Path, capsys: pytest.CaptureFixture[str], written: str) -> None:
+    for name in ("old.json", "new.json"):
+        document = json.loads((reports / name).read_text("utf-8"))
+        document["items"][0] |= {"value": "HUGE", "standard_error": "HUGE"}
+        (reports / name).write_text(json.dumps(document).replace('"HUGE"', written), "utf-8")
+    assert main(["compare", "old.json", "new.json"]) in (0, 2)
+    assert "Traceback" not in capsys.readouterr().err

@@ -7,7 +7,7 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
-from tests.projects import KIM, LOU, PROBE, Project, shows
+from tests.projects import KIM, LOU, PROBE, Project, ini, says, shows
 
 ITEMS = [f"probes/gifts.yaml::{KIM}", f"probes/gifts.yaml::{LOU}"]
 
@@ -168,13 +168,34 @@ def test_marks_of_a_probe_select_its_items(project: Project) -> None:
     assert len(collected(project, "-m", "fairness and not nightly")) == 2
 
 
-@pytest.mark.parametrize("mark", ["unheard_of", "parametrize", "_private"])
+@pytest.mark.parametrize(
+    "mark",
+    ["unheard_of", "parametrize", "_private", "usefixtures", "filterwarnings", "timeout", "skip", "xfail", "tryfirst"],
+)
+@pytest.mark.filterwarnings("error")
 def test_a_mark_that_cannot_be_is_a_collection_error(project: Project, mark: str) -> None:
     project.probe(text=PROBE + f"marks: [{mark}]\n")
+    project.write("pytest.ini", "[pytest]\nmarkers =\n    nightly: runs at night\n    timeout(seconds): so long\n")
+    project.write("conftest.py", "import pytest\n@pytest.fixture\ndef stop():\n    raise SystemExit\n")
     result = project.run("--fairness", "--strict-markers")
     result.assert_outcomes(errors=1)
     assert shows(result, f"probes/gifts.yaml: `marks:` cannot hold '{mark}': ")
+    if mark not in ("parametrize", "usefixtures", "filterwarnings", "timeout"):
+        assert says(result, "(`markers`) or allows (`fairness_marks`), and these are nightly, timeout")
     result.stdout.no_fnmatch_line("*Traceback*")
+    assert not project.calls()
+
+
+def test_the_ini_may_allow_marks_of_plugins(project: Project) -> None:
+    project.probe(text=PROBE + "marks: [xdist_group, nightly]\n")
+    project.write("pytest.ini", ini(fairness_marks="xdist_group nightly"))
+    project.write(
+        "conftest.py", "def pytest_configure(config):\n    config.addinivalue_line('markers', 'nightly: at night')\n"
+    )
+    project.run("--fairness", "--strict-markers").assert_outcomes(passed=2)
+    project.write("pyproject.toml", '[tool.pytest.ini_options]\nmarkers = ["xdist_group: one worker", "nightly"]\n')
+    (project.path / "pytest.ini").unlink()
+    project.run("--fairness", "--strict-markers").assert_outcomes(passed=2)
 
 
 def test_k_and_m_select_items_and_only_these_are_asked_for(project: Project) -> None:

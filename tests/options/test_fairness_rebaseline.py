@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import json
+import sqlite3
+from contextlib import closing
 
 import pytest
 
@@ -179,3 +181,35 @@ def test_recorded_answers_of_a_file_are_rebaselined_without_a_model(project: Pro
     project.run("--fairness-rebaseline", target="openai:nobody").assert_outcomes(passed=2)
     assert entries(project)[KIM]["target"] == "data.csv"
     project.run("--fairness", target="openai:nobody").assert_outcomes(passed=2)
+
+
+@pytest.mark.parametrize("name", ["standard_error", "value"])
+def test_a_number_beyond_all_in_a_baseline_is_one_message(project: Project, name: str) -> None:
+    project.probe()
+    project.run("--fairness-rebaseline")
+    path = project.path / "baselines" / "gifts.json"
+    content = json.loads(path.read_text("utf-8"))
+    for item in content["items"].values():
+        item[name] = 1e300
+    path.write_text(json.dumps(content), "utf-8")
+    result = project.run("--fairness")
+    result.assert_outcomes(errors=2)
+    assert says(result, "baselines/gifts.json: is not a baseline ($.items[")
+    assert says(result, f"{name}: 1e+300 is greater than the maximum of")
+    assert "Traceback" not in result.stdout.str()
+
+
+@pytest.mark.parametrize("change", ["UPDATE responses SET response = 'x'", "PRAGMA user_version = 0"])
+def test_a_store_that_cannot_be_read_is_one_message(project: Project, change: str) -> None:
+    project.probe()
+    project.write("pytest.ini", ini(fairness_target_version="1"))
+    project.run("--fairness").assert_outcomes(passed=2)
+    with closing(sqlite3.connect(project.path / ".fairness" / "responses.sqlite")) as connection:
+        connection.execute(change)
+        connection.commit()
+    result = project.run("--fairness")
+    assert result.ret == 1
+    said = "a row cannot be read" if "UPDATE" in change else "has the store version 0, which no pytest-fairness writes"
+    assert says(result, said)
+    assert "Traceback" not in result.stdout.str() + result.stderr.str()
+    assert "INTERNALERROR" not in result.stdout.str() + result.stderr.str()

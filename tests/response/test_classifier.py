@@ -18,7 +18,7 @@ pytestmark = pytest.mark.filterwarnings("default")  # what other packages deprec
 
 
 def of(folder: Path, label: str = "negative") -> Classifier:
-    return Classifier(str(folder), label, Path())
+    return Classifier(folder.name, label, folder.parent)
 
 
 @needs_transformers
@@ -78,7 +78,7 @@ def test_labels_are_read_in_lower_case_or_by_number(regard_model: Path, tmp_path
 @needs_transformers
 def test_a_model_that_is_not_there_is_said_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ModelError, match="there is no folder"):
-        of(tmp_path / "none").require()
+        Classifier("./none", "negative", tmp_path).require()
     (tmp_path / "empty").mkdir()
     with pytest.raises(ModelError, match=r"its config\.json cannot be read"):
         of(tmp_path / "empty").require()
@@ -99,8 +99,47 @@ def test_weights_that_do_not_fit_are_an_error_without_a_traceback(regard_model: 
 
     copy = copytree(regard_model, tmp_path / "copy")
     (copy / "model.safetensors").unlink()
+    with pytest.raises(ModelError, match="has no weights as safetensors, and nothing else is loaded"):
+        of(copy).scores(["the xyz is kind"])
+    (copy / "model.safetensors").write_bytes(b"no weights")
     with pytest.raises(ModelError, match="cannot be loaded"):
         of(copy).scores(["the xyz is kind"])
+
+
+@needs_transformers
+def test_pickled_weights_are_not_loaded(regard_model: Path, tmp_path: Path) -> None:
+    from shutil import copytree
+
+    import torch
+
+    copy = copytree(regard_model, tmp_path / "copy")
+    (copy / "model.safetensors").unlink()
+    torch.save({"a": torch.zeros(1)}, copy / "pytorch_model.bin")
+    with pytest.raises(ModelError, match="has no weights as safetensors"):
+        of(copy).require()
+
+
+@needs_transformers
+def test_a_model_is_inside_of_the_probes_folder(regard_model: Path, tmp_path: Path) -> None:
+    from shutil import copytree
+
+    probes = tmp_path / "probes"
+    inside = copytree(regard_model, probes / "models" / "regard")
+    copytree(regard_model, tmp_path / "outside")
+    Classifier("models/regard", "negative", probes).require()
+    for name in (str(tmp_path / "outside"), str(inside), "../outside", "models/../../outside"):
+        with pytest.raises(ModelError, match="named from the probe's folder, and is inside of it"):
+            Classifier(name, "negative", probes).require()
+    (probes / "linked").symlink_to(tmp_path / "outside", target_is_directory=True)
+    with pytest.raises(ModelError, match="linked is a link that leads out of the probe's folder"):
+        Classifier("linked", "negative", probes).require()
+    (inside / "model.safetensors").unlink()
+    (inside / "model.safetensors").symlink_to(tmp_path / "outside" / "model.safetensors")
+    with pytest.raises(ModelError, match=r"models/regard/model.safetensors is a link that leads out"):
+        Classifier("models/regard", "negative", probes).require()
+    for name in ("~/model", "a/b/c", "http://host/model", "owner/../x"):
+        with pytest.raises(ModelError, match="takes such a folder, or a Hub id"):
+            Classifier(name, "negative", probes).require()
 
 
 def test_a_missing_package_names_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import multiprocessing
+import os
 import sqlite3
+import stat
 import subprocess
 import sys
 import time
+from contextlib import closing
 from dataclasses import replace
 from hashlib import sha256
 from math import inf
@@ -17,10 +20,11 @@ from typing import Any
 import pytest
 
 from pytest_fairness.errors import StoreError
-from pytest_fairness.records import Request, Response, Sampling
+from pytest_fairness.records import Measurement, Request, Response, Sampling
 from pytest_fairness.response.claims import Halt
 from pytest_fairness.response.database import APPLICATION
 from pytest_fairness.response.freshness import Freshness
+from pytest_fairness.response.pace import Pace
 from pytest_fairness.response.processes import this_process
 from pytest_fairness.response.store import VERSION, Claim, RunId, Store, response_key
 from tests.asking import FOREVER
@@ -174,13 +178,13 @@ def test_a_failed_transaction_leaves_nothing(path: Path) -> None:
 
 def test_measurements_and_answer_sets(path: Path) -> None:
     with Store(path) as store:
-        assert store.get_measurement("m") is None
+        assert store.get_measurement("m", dict) is None
         store.put_measurement("m", {"value": 1.5, "words": ["é", "\ud800"]})
         rows = [[{"race": "Black"}, 0, "text"]]
         digest = store.put_answer_set(rows)
         assert store.put_answer_set(rows) == digest
     with Store(path) as store:
-        assert store.get_measurement("m") == {"value": 1.5, "words": ["é", "\ud800"]}
+        assert store.get_measurement("m", dict) == {"value": 1.5, "words": ["é", "\ud800"]}
         assert [*store.get_answer_set(digest)] == rows
         assert list(store.get_answer_set("other")) == []
 
@@ -452,3 +456,88 @@ def test_a_run_is_over_when_the_process_of_its_user_is(path: Path) -> None:
             time.sleep(0.02)
     process.stdout.close()
     process.wait()
+
+
+@pytest.mark.parametrize("version", [0, -1, -(2**31)])
+def test_a_version_that_no_store_has(path: Path, version: int) -> None:
+    Store(path).close()
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute(f"PRAGMA user_version = {version}")
+    with pytest.raises(StoreError, match=f"has the store version {version}, which no pytest-fairness writes"):
+        Store(path)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE responses SET response = 'no JSON'",
+        "UPDATE responses SET response = '[1]'",
+        """UPDATE responses SET response = '{"text": 5}'""",
+        """UPDATE responses SET response = '{"text": "a", "more": 1}'""",
+        """UPDATE responses SET response = '{"text": "a", "prompt_tokens": "b"}'""",
+        "UPDATE responses SET response = printf('%.*c', 100000, '[')",
+        "UPDATE responses SET response = x'00'",
+        "UPDATE responses SET created = 'yesterday'",
+    ],
+)
+def test_an_answer_that_cannot_be_read(path: Path, change: str) -> None:
+    request = Request("hello")
+    with Store(path) as store:
+        store.record(response_key("t", request), request, "t", Response("a", created=1.0))
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute(change)
+        connection.commit()
+    with Store(path) as store, pytest.raises(StoreError, match=r"a row cannot be read .*Move it away"):
+        store.get([response_key("t", request)], Freshness())
+    with Store(path) as store, pytest.raises(StoreError, match="a row cannot be read"):
+        list(store.everything())
+
+
+@pytest.mark.parametrize("written", ["'no JSON'", "'[1]'", """'{"value": "much"}'""", "printf('%.*c', 9999, '[')"])
+def test_other_rows_that_cannot_be_read(path: Path, written: str) -> None:
+    run = RunId.new()
+    with Store(path) as store:
+        store.put_measurement("m", {})
+        store.put_tally(run, "a/b", {})
+        digest = store.put_answer_set([1])
+        store.set_pace("t", Pace())
+    with closing(sqlite3.connect(path)) as connection:
+        for table, column in (("measurements", "measurement"), ("tallies", "counts"), ("paces", "allowed")):
+            connection.execute(f"UPDATE {table} SET {column} = {written}")  # noqa: S608
+        connection.execute("UPDATE answer_sets SET answers = '[[['")
+        connection.commit()
+    with Store(path) as store:
+        for reading in (
+            lambda: store.get_measurement("m", Measurement.from_json),
+            lambda: store.tallies(run),
+            lambda: store.pace("t"),
+            lambda: list(store.get_answer_set(digest)),
+        ):
+            with pytest.raises(StoreError, match="a row cannot be read"):
+                reading()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="permissions are POSIX's")
+def test_a_store_is_its_owners_alone(tmp_path: Path) -> None:
+    path = tmp_path / ".fairness" / "responses.sqlite"
+    files = [path, *(path.with_name(f"{path.name}-{end}") for end in ("wal", "shm"))]
+    before = os.umask(0)
+    try:
+        with Store(path) as store:
+            store.put_measurement("m", {})
+            assert [stat.S_IMODE(file.stat().st_mode) for file in files] == [0o600] * 3
+        assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+        path.parent.chmod(0o777)
+        path.chmod(0o666)
+        with Store(path) as store, Store(path):
+            store.put_measurement("m", {})
+            for file in files:
+                file.chmod(0o644)
+            with Store(path):
+                assert [stat.S_IMODE(file.stat().st_mode) for file in files] == [0o600] * 3
+        assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+        (tmp_path / "shared").mkdir(mode=0o777)
+        Store(tmp_path / "shared" / "responses.sqlite").close()
+        assert stat.S_IMODE((tmp_path / "shared").stat().st_mode) == 0o777, "a folder of the user's is as it was"
+    finally:
+        os.umask(before)
