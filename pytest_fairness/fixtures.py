@@ -47,7 +47,7 @@ class Client:
             FairnessError: an answer is missing; those that came are recorded.
         """
         drawn = Sampling(**sampling)
-        requests = [Request(prompt, system, drawn.for_trial(trial), trial) for trial in range(trials)]
+        requests = [Request(prompt, system, drawn, trial).with_own_seed() for trial in range(trials)]
         answered: list[Response] = []
         for response in self._session.asking.ask(self._target, requests):
             if isinstance(response, FairnessError):

@@ -5,6 +5,7 @@ Nothing here knows pytest, a network or a file.
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -27,10 +28,6 @@ class Sampling:
     max_tokens: int | None = None
     seed: int | None = None
 
-    def for_trial(self, trial: int) -> Self:
-        """The sampling of one trial: trial t of a seeded probe is asked with seed + t."""
-        return self if self.seed is None else replace(self, seed=self.seed + trial)
-
     def to_json(self) -> dict[str, float | int]:
         """Only what is set, by its name."""
         return {name: value for name in self.__slots__ if (value := getattr(self, name)) is not None}
@@ -40,7 +37,7 @@ class Sampling:
 class Request:
     """One question, exactly as it is asked: the unit of sending, of paying and of recording.
 
-    Two requests that are equal are asked once. `sampling.seed` is already that of the trial.
+    Two requests that are equal are asked once. `sampling.seed` is the request's own; see `with_own_seed`.
 
     A request with the answer format `likelihood` asks for no text of the model's own, but for how likely it finds
     `continuation`, token by token, where `prompt` is what stands before it (possibly nothing).
@@ -52,6 +49,26 @@ class Request:
     trial: int = 0
     answer_format: AnswerFormat = "text"
     continuation: str | None = None
+
+    def with_own_seed(self) -> Self:
+        """Return the request with a seed derived from the probe's seed and from all that is asked, if there is one.
+
+        Were two prompts sent the same seed, a server would draw both answers with the same random numbers, and every
+        test of a difference between them takes for granted that they are independent.
+        """
+        if self.sampling.seed is None:
+            return self
+        return replace(self, sampling=replace(self.sampling, seed=self._derived_seed(self.sampling.seed)))
+
+    @property
+    def seed(self) -> int:
+        """The seed for a target that always takes one, 0 to 2**31 - 1; reproducible, and another for each request."""
+        return self._derived_seed(0) if self.sampling.seed is None else self.sampling.seed
+
+    def _derived_seed(self, seed: int) -> int:
+        asked = "\0".join([str(seed), str(self.trial), self.system or "", self.prompt, self.continuation or ""])
+        digest = hashlib.sha256(asked.encode("utf-8", "surrogatepass")).digest()
+        return int.from_bytes(digest[:4], "big") >> 1
 
 
 MAX_LINE = 32 * 1024**2

@@ -35,7 +35,7 @@ def test_complete(llm_client):
             arguments = ("--fairness", "--fairness-base-url", server.url)
             project.run(*arguments, target="openai:tiny").assert_outcomes(passed=1)
         assert server.count == 3
-        assert sorted(body["seed"] for body in server.bodies) == [7, 8, 9]
+        assert len({body["seed"] for body in server.bodies}) == 3
         for body in server.bodies:
             assert body["temperature"] == 0.5
             assert [message["content"] for message in body["messages"]] == ["Be kind.", "Hello?"]

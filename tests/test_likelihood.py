@@ -121,7 +121,7 @@ axes: {name: {unmarked: Alex, marked: [Kim]}}
 trials: 10
 sampling: {max_tokens: 4, temperature: 1}
 audits:
-  jsd: {limit: 5, gate: point}
+  jsd: {limit: 1, gate: point}
 """)  # fmt: skip
     target = f"transformers:{tiny}"
     scored.run_apart("--fairness", "--fairness-report", "report.json", "-n", "2", target=target, timeout=180)

@@ -28,7 +28,7 @@ def answer(prompt):
     while answers >= 12 and not Path(__file__).with_name("over.txt").exists():
         time.sleep(0.05)
     answers += 1
-    return "A lamp, a chair and a sturdy table."
+    return f"A lamp, a chair and {answers} tables."
 """
 """Holds back its last answers until `over.txt` is there."""
 REFUSING = """
@@ -37,7 +37,8 @@ from pathlib import Path
 def answer(prompt):
     with Path(__file__).with_name("calls.txt").open("a") as file:
         file.write(prompt + "\\n")
-    return "I'm sorry, but I can't help with that." if "Kim" in prompt else "A lamp, a chair and a sturdy table."
+    calls = Path(__file__).with_name("calls.txt").read_text().count("\\n")
+    return "I'm sorry, but I can't help with that." if "Kim" in prompt else f"A lamp and {calls} tables."
 """
 
 
@@ -87,7 +88,7 @@ def test_a_run_beside_another_gets_none_of_its_answers(project: Project, workers
 @pytest.mark.timeout(120)
 def test_two_runs_that_ask_afresh_share_nothing(project: Project) -> None:
     project.probe()
-    with ChatServer(lambda *_: "A lamp.", delay=0.3) as server:
+    with ChatServer(delay=0.3) as server:
         asked = ("--fairness-target", "openai:tiny", "--fairness-base-url", server.url, "--fairness-concurrency", "8")
         runs = [start(project, *asked, "--fairness-fresh", "-n", workers) for workers in ("0", "2")]
         output = [run.communicate(timeout=100)[0] for run in runs]
@@ -112,7 +113,7 @@ def test_answers_of_runs_that_are_over_are_replaced(project: Project) -> None:
 @pytest.mark.parametrize("arguments", [(), ("--fairness-fresh",)])
 def test_answers_dated_in_the_future_are_asked_again(project: Project, arguments: tuple[str, ...]) -> None:
     project.probe()
-    with ChatServer(lambda *_: "A lamp.") as server:
+    with ChatServer() as server:
         asked = ("--fairness-base-url", server.url)
         project.report(*asked, target="openai:tiny")
         with sqlite3.connect(store_of(project)) as connection:

@@ -43,7 +43,7 @@ MOSTLY = 0.50
 QUOTED = 60
 """Characters of an answer that a message quotes."""
 
-_NUMBERED = re.compile(r"\S*\d\S*")
+_NUMBERED = re.compile(r"\S*(?:\d\S*){3,}")
 
 
 def concerns(
@@ -196,7 +196,7 @@ def _constant_answers(
 ) -> Concern | None:
     """Return the concern that answers do not depend on their prompts.
 
-    Answers that differ only in case, blanks and numbers (a request id, a time) count as the same. All of the item's
+    Answers that differ only in case, blanks and words with three digits (a request id, a time) count as the same. All of the item's
     answers alike withhold any verdict; all of one prompt's or of one group's, or a longer text in answer to different
     prompts, a pass.
     """
@@ -256,7 +256,7 @@ def _distinct_value(answer: Answer, *, decision: bool) -> Hashable:
 
 
 def _without_numbers(text: str) -> str:
-    """Return a text in lower case with every word that holds a digit replaced, as request ids and times vary."""
+    """Return a text in lower case with every word that holds three digits replaced: request ids and times vary."""
     return " ".join(_NUMBERED.sub("#", text).casefold().split())
 
 

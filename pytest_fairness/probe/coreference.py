@@ -178,7 +178,7 @@ class CoreferenceProbe(Probe):
             return []
         system = next(iter(texts(self.system)), None)
         return [
-            Prompt(Request(self.asked(labels).prompt, system, self.sampling.for_trial(draw), draw), labels, draw)
+            Prompt(Request(self.asked(labels).prompt, system, self.sampling, draw).with_own_seed(), labels, draw)
             for labels in self.cells()
             for draw in range(self.draws(trials))
         ]

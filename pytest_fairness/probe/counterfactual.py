@@ -207,7 +207,7 @@ class CounterfactualProbe(Probe):
         # A record that is asked about again is a further draw, beyond all those that a probe can ask for.
         draw = trial + MAX_TRIALS * (labels["form"] == AGAIN)
         system = next(iter(texts(self.system)), None)
-        request = Request(self._text(fields), system, self.sampling.for_trial(draw), draw)
+        request = Request(self._text(fields), system, self.sampling, draw).with_own_seed()
         return Prompt(request, labels, trial, self.choices)
 
     def shape(self, labels: Mapping[str, str]) -> dict[str, str]:

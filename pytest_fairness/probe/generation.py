@@ -99,7 +99,7 @@ class GenerationProbe(Probe):
                 text = template.fill(prompt, cell)
                 labels = cell if len(self.prompts) == 1 else {**cell, "prompt": str(number)}
                 for trial in range(self.draws(trials)):
-                    request = Request(text, system, sampling.for_trial(trial), trial, self.answer.format)
+                    request = Request(text, system, sampling, trial, self.answer.format).with_own_seed()
                     asked.append(Prompt(request, labels, trial))
         return asked
 

@@ -241,7 +241,7 @@ class RecommendationProbe(Probe):
     def _prompt(self, text: str, labels: Mapping[str, str], trial: int) -> Prompt:
         # A list that is asked for again is a further draw, beyond all those that a probe can ask for.
         draw = trial + MAX_TRIALS * int(labels.get("requery", "0"))
-        return Prompt(Request(text, self._system, self.sampling.for_trial(draw), draw, "titles"), labels, trial)
+        return Prompt(Request(text, self._system, self.sampling, draw, "titles").with_own_seed(), labels, trial)
 
     def follow_ups(self, answers: Sequence[Answer]) -> list[Prompt]:
         """Short lists asked again up to `requery` times, and values that were refused in their indirect words."""

@@ -99,7 +99,7 @@ class StereotypeProbe(Probe):
                 text = template.fill(prompt, {} if group is None else {"group": group})
                 labels = self.labels(case, group)
                 for trial in range(trials):
-                    yield Prompt(Request(text, system, sampling.for_trial(trial), trial), labels, trial)
+                    yield Prompt(Request(text, system, sampling, trial).with_own_seed(), labels, trial)
 
     @staticmethod
     def labels(case: Case, group: str | None = None) -> dict[str, str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import time
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum, auto
 from itertools import chain, islice
 from typing import NamedTuple
@@ -280,7 +280,7 @@ class Claims:
         """What the owners of a run counted last, by owner."""
         rows = self._database.read("SELECT owner, counts FROM tallies WHERE run = ?", (run.name,))
         with self._database.readable():
-            return {owner: {name: count + 0 for name, count in json.loads(counts).items()} for owner, counts in rows}
+            return {owner: _counts(json.loads(counts)) for owner, counts in rows}
 
     def _run(self, run: RunId | None, now: float) -> tuple[int, bool]:
         """How many requests a run has sent, and whether it has been stopped."""
@@ -303,6 +303,11 @@ class Claims:
             for (process,) in connection.execute("SELECT DISTINCT process FROM runs").fetchall():
                 if is_gone(process):
                     connection.execute("DELETE FROM runs WHERE process = ?", (process,))
+
+
+def _counts(tally: Mapping[str, Json]) -> dict[str, Json]:
+    """Return a tally whose entries are numbers, or tallies of numbers; others raise `TypeError`."""
+    return {name: _counts(count) if isinstance(count, dict) else count + 0 for name, count in tally.items()}
 
 
 def _plain(message: str) -> str:

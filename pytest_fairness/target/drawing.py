@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -43,7 +42,7 @@ class Drawing:
             temperature = defaults.temperature if sampling.temperature is None else sampling.temperature
             top_p = defaults.top_p if sampling.top_p is None else sampling.top_p
             generator = torch.Generator(device=device)
-            generator.manual_seed(seed_of(request))
+            generator.manual_seed(request.seed)
             self._rows.append((temperature, top_p, defaults.top_k, generator))
 
     def __call__(self, _tokens: Any, scores: Any) -> Any:
@@ -86,14 +85,3 @@ class Ending:
         written = tokens.shape[1] - self._width
         done = [written >= limit or not self._wanted(row) for row, limit in enumerate(self._limits)]
         return self._torch.tensor(done, device=tokens.device)
-
-
-def seed_of(request: Request) -> int:
-    """The seed of a question's randomness: from its seed (the probe's, or else its trial) and its words.
-
-    With the words in it, two groups that are asked with the same seed do not draw with the same noise: their answers
-    are independent, as all tests of a difference between them take for granted.
-    """
-    seed = request.trial if request.sampling.seed is None else request.sampling.seed
-    words = f"{seed}\0{request.system or ''}\0{request.prompt}"
-    return int.from_bytes(hashlib.sha256(words.encode("utf-8", "surrogatepass")).digest()[:7], "big")

@@ -96,7 +96,7 @@ class LocalTarget:
             raise RuntimeError("a target is opened before it is asked")
         more: dict[str, Json] = {}
         if request.sampling.seed is None:
-            more["seed"] = request.trial
+            more["seed"] = request.seed
         if request.answer_format == "json":
             more["grammar"] = json_grammar.grammar(request)
         response = await self._chat.ask(request, more, json_format=request.answer_format != "json")

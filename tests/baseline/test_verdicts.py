@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pytest_fairness.audit.base import Audit, AuditItem, Direction
 from pytest_fairness.baseline.verdicts import Earlier, decide, missing_reason
 from pytest_fairness.probe.settings import AuditSettings
-from pytest_fairness.records import Comparison, Measurement, Verdict
+from pytest_fairness.records import Comparison, Concern, Measurement, Verdict
 from pytest_fairness.stats import normal
 
 ACCEPT = "pytest --fairness-rebaseline probes/x.yaml"
@@ -199,6 +199,34 @@ def test_missing_answers_are_never_fair(n: dict[str, int], missing: dict[str, in
     assert judged(measurement=measurement).name == ("pass" if expected is None else "inconclusive")
     worse = replace(measurement, value=0.5)
     assert judged(measurement=worse).name == "regression", "failures stand"
+
+
+@pytest.mark.parametrize("gate", ["bound", "strict", "point"])
+def test_missing_answers_pass_no_gate(gate: str) -> None:
+    measurement = measured(0.1, n={"a": 26, "b": 26}, missing={"a": 4, "b": 4})
+    assert judged(measurement=measurement, gate=gate).name == "inconclusive"
+    assert judged(measurement=measurement, was=None, limit=0.9, gate=gate).name == "inconclusive"
+
+
+@pytest.mark.parametrize("gate", ["bound", "strict", "point"])
+@pytest.mark.parametrize(
+    ("withholds", "unchanged", "worse"),
+    [
+        ("nothing", "pass", "regression"),
+        ("pass", "inconclusive", "regression"),
+        ("verdict", "inconclusive", "inconclusive"),
+    ],
+)
+def test_a_concern_withholds_a_pass_or_every_verdict(withholds: Any, unchanged: str, worse: str, gate: str) -> None:
+    concern = Concern("constant_answers", "9 of 9 answers are the same", withholds)
+    calm, bad = (measured(value, concerns=(concern,)) for value in (0.2, 0.9))
+    assert judged(measurement=calm, gate=gate).name == unchanged
+    assert judged(measurement=bad, gate=gate).name == worse
+    for measurement in (calm, bad):
+        if withholds != "pass":
+            assert "9 of 9 answers are the same" in judged(measurement=measurement, gate=gate).reason
+    assert "Before you make a baseline" in judged(measurement=calm, was=None).reason or withholds == "nothing"
+    assert judged(measurement=calm, was=None).name == "no-baseline"
 
 
 @given(st.floats(0, 1), st.floats(0, 1), st.floats(0.001, 0.3))

@@ -12,7 +12,7 @@ from pytest_fairness.settings import RunSettings
 from pytest_fairness.target import open_target
 from tests.messages_server import MessagesServer
 from tests.projects import KIM, LOU, PROBE, Project, ini, says, shows
-from tests.servers import ChatServer, Reply
+from tests.servers import ChatServer, Reply, fair_answer
 
 UNLIMITED = PROBE.replace("{limit: 0.5, gate: point}", "{gate: point}")
 TARGETS = [
@@ -35,7 +35,7 @@ def test_the_version_is_part_of_every_targets_identity(tmp_path: Path, spec: str
 
 def test_answers_of_another_version_do_not_count(project: Project) -> None:
     project.probe()
-    with ChatServer(lambda *_: "A lamp.") as server:
+    with ChatServer() as server:
         for version, count in (("1", 30), ("1", 30), ("2", 60), ("1", 60)):
             project.write("pytest.ini", ini(fairness_target_version=version))
             project.report("--fairness-base-url", server.url, target="openai:tiny")
@@ -45,7 +45,7 @@ def test_answers_of_another_version_do_not_count(project: Project) -> None:
 def test_a_model_that_changed_behind_its_name_is_said_everywhere(project: Project) -> None:
     project.probe(text=UNLIMITED)
     reports = ("--fairness-report", "report.json", "--fairness-report", "report.md", "--fairness-report", "report.html")
-    with ChatServer(lambda *_: Reply("A lamp.", model="gpt-x-2026-05")) as server:
+    with ChatServer(lambda *asked: Reply(fair_answer(*asked), model="gpt-x-2026-05")) as server:
         asked = ("--fairness-base-url", server.url)
         project.run("--fairness-rebaseline", *asked, target="openai:gpt-x").assert_outcomes(passed=2)
         assert {tuple(entry["served"]) for entry in project.read("baselines/gifts.json")["items"].values()} == {
@@ -53,7 +53,7 @@ def test_a_model_that_changed_behind_its_name_is_said_everywhere(project: Projec
         }
         result = project.run("--fairness", *asked, *reports, target="openai:gpt-x")
         assert not says(result, "served model changed")
-        server.answer = lambda *_: Reply("A lamp.", model="gpt-x-2026-09", fingerprint="fp_1")
+        server.answer = lambda *asked: Reply(fair_answer(*asked), model="gpt-x-2026-09", fingerprint="fp_1")
         result = project.run("--fairness", "--fairness-fresh", *asked, *reports, target="openai:gpt-x")
     result.assert_outcomes(passed=2)
     changed = "gpt-x-2026-05 → gpt-x-2026-09"
@@ -81,7 +81,7 @@ def test_a_change_is_named_by_models_or_else_by_fingerprints() -> None:
 
 def test_what_anthropic_says_is_kept_too(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     project.probe(text=UNLIMITED)
-    with MessagesServer(lambda *_: Reply("A lamp.", model="claude-x-20260505")) as server:
+    with MessagesServer(lambda *asked: Reply(fair_answer(*asked), model="claude-x-20260505")) as server:
         monkeypatch.setenv("ANTHROPIC_BASE_URL", server.url)
         monkeypatch.setenv("ANTHROPIC_API_KEY", "key")
         project.run("--fairness-rebaseline", target="anthropic:claude-x").assert_outcomes(passed=2)
@@ -90,7 +90,7 @@ def test_what_anthropic_says_is_kept_too(project: Project, monkeypatch: pytest.M
 
 def test_what_a_server_says_of_its_model_is_no_risk(project: Project) -> None:
     project.probe(text=UNLIMITED)
-    with ChatServer(lambda *_: Reply("A lamp.", model="evil\x1b[31m\n" + "long" * 1000)) as server:
+    with ChatServer(lambda *asked: Reply(fair_answer(*asked), model="evil\x1b[31m\n" + "long" * 1000)) as server:
         project.run("--fairness-rebaseline", "--fairness-base-url", server.url, target="openai:tiny")
     (served,) = project.read("baselines/gifts.json")["items"][KIM]["served"]
     assert served.startswith("evil [31m long")

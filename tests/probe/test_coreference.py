@@ -49,7 +49,7 @@ def test_system_sampling_and_trials_go_along() -> None:
     asked = prompts(pronouns.read(text))
     assert len(asked) == 12
     assert {prompt.request.system for prompt in asked} == {"Be brief."}
-    assert [prompt.request.sampling.seed for prompt in asked[:3]] == [7, 8, 9]
+    assert len({prompt.request.sampling.seed for prompt in asked}) == 12
     assert len(prompts(pronouns.read(text), 1)) == 4
 
 

@@ -42,9 +42,16 @@ def test_several_prompts_are_labelled_by_number_and_asked_one_after_the_other() 
     assert {prompt.request.system for prompt in asked} == {"Be brief."}
 
 
-def test_a_seed_grows_with_the_trial_and_none_is_made_up() -> None:
+def test_every_request_has_a_seed_of_its_own_and_none_is_made_up() -> None:
     seeded = prompts(read(SMALL + "trials: 3\nsampling: {seed: 7}\n"))
-    assert [prompt.request.sampling.seed for prompt in seeded] == [7, 8, 9] * 2
+    seeds = [prompt.request.sampling.seed for prompt in seeded]
+    assert len(set(seeds)) == 6
+    assert all(seed is not None and 0 <= seed < 2**31 for seed in seeds)
+    assert seeds == [
+        prompt.request.sampling.seed for prompt in prompts(read(SMALL + "trials: 3\nsampling: {seed: 7}\n"))
+    ]
+    others = prompts(read(SMALL + "trials: 3\nsampling: {seed: 8}\n"))
+    assert not {prompt.request.sampling.seed for prompt in others} & {*seeds}
     assert {prompt.request.sampling.seed for prompt in prompts(read(SMALL))} == {None}
 
 

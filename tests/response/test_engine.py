@@ -105,7 +105,7 @@ def test_recorded_answers_are_reused_until_they_are_too_old(tmp_path: Path) -> N
             first = engine.answers(asked[:4])
             assert engine.progress() == {
                 "planned": 4, "settled": 4, "in_flight": 0, "reused": 0, "sent": 4, "retried": 0, "answered": 4,
-                "failed": 0, "prompt_tokens": 8, "completion_tokens": 16, "uncounted": 0,
+                "failed": 0, "prompt_tokens": 8, "completion_tokens": 16, "uncounted": 0, "asked_again": 0,
             }  # fmt: skip
         with engine_for(settings) as engine:
             assert engine.answers(asked)[:4] == first

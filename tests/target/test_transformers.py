@@ -225,7 +225,8 @@ def test_groups_that_share_a_seed_do_not_share_their_noise(llama: Path) -> None:
     from pytest_fairness.target.drawing import Defaults, Drawing
 
     same = Sampling(temperature=1.0, seed=5)
-    drawing = Drawing([Request("Kim", sampling=same), Request("Lou", sampling=same)], Defaults(), torch, "cpu")
+    asked = [Request(name, sampling=same).with_own_seed() for name in ("Kim", "Lou")]
+    drawing = Drawing(asked, Defaults(), torch, "cpu")
     one, other = drawing(None, torch.zeros(2, 500))
     assert abs(float(torch.corrcoef(torch.stack([one, other]))[0, 1])) < 0.2
 
