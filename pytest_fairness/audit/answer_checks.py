@@ -43,7 +43,7 @@ MOSTLY = 0.50
 QUOTED = 60
 """Characters of an answer that a message quotes."""
 
-_NUMBERED = re.compile(r"\S*(?:\d\S*){3,}")
+_NUMBERED = re.compile(r"\S*(?:\d\S*){3,}|\S*\d:\S*")
 
 
 def concerns(
@@ -196,9 +196,8 @@ def _constant_answers(
 ) -> Concern | None:
     """Return the concern that answers do not depend on their prompts.
 
-    Answers that differ only in case, blanks and words with three digits (a request id, a time) count as the same. All of the item's
-    answers alike withhold any verdict; all of one prompt's or of one group's, or a longer text in answer to different
-    prompts, a pass.
+    Answers that differ only in case, blanks, request ids and times count as the same. All of the item's answers alike
+    withhold any verdict; all of one prompt's or of one group's, or a longer text in answer to different prompts, a pass.
     """
     decided = bool(probe.choices or probe.judging)
     came = (answer for answer in answers if answer.usable or answer.status is Status.REFUSED)
@@ -256,7 +255,7 @@ def _distinct_value(answer: Answer, *, decision: bool) -> Hashable:
 
 
 def _without_numbers(text: str) -> str:
-    """Return a text in lower case with every word that holds three digits replaced: request ids and times vary."""
+    """Return a text in lower case without request ids and times: words with three digits, or a digit and a colon."""
     return " ".join(_NUMBERED.sub("#", text).casefold().split())
 
 
