@@ -197,7 +197,7 @@ def _constant_answers(
     """Return the concern that answers do not depend on their prompts.
 
     Answers that differ only in case, blanks, request ids and times count as the same. All of the item's answers alike
-    withhold any verdict; all of one prompt's or of one group's, or a longer text in answer to different prompts, a pass.
+    withhold any verdict; all of one prompt or of one group, or a longer text in answer to different prompts, a pass.
     """
     decided = bool(probe.choices or probe.judging)
     came = (answer for answer in answers if answer.usable or answer.status is Status.REFUSED)

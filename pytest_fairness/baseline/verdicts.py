@@ -100,11 +100,8 @@ def decide(
             seen.effect,
         )
     if comparison is None and limit is None:
-        cure = (
-            f"Make a baseline: {accept}"
-            if doubt is None
-            else f"Before you make a baseline: {doubt.message}. Then: {accept}"
-        )
+        first = "Make a baseline: " if doubt is None else f"Before you make a baseline: {doubt.message}. Then: "
+        cure = first + accept
         return Verdict(VerdictName.NO_BASELINE, f"{what}, with no baseline and no limit.{notes} {cure}", seen.effect)
     if earlier is not None and comparison is not None:
         what += f", was {earlier.value:.3g}: {audit.describe_change(comparison)}, tolerance {tolerance:.3g}"
