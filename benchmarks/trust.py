@@ -42,6 +42,7 @@ ENOUGH = {
     "robustness": ("misspelt", "50 entities"),
     "coreference": ("pronouns", "15 items × 60"),
     "accuracy_gap": ("pairs", "1584 pairs"),
+    "flip_direction": ("preferences", "3000 records"),
     "flip_rate": ("records", "3000 records"),
     "demographic_parity": ("records", "3000 records"),
     "equalized_odds": ("records", "6000 records"),

@@ -27,6 +27,7 @@ flip:
 answer: ANSWER
 truth: {column: income, positive: ">50K"}
 audits:
+  flip_direction: {tolerance: 0.05}
   flip_rate: {tolerance: 0.05}
   demographic_parity: {tolerance: 0.2}
   equalized_odds: {tolerance: 0.2}
@@ -35,7 +36,7 @@ audits:
 RULE = '{choices: ["yes", "no"], positive: "yes"}'
 JUDGE = "{judge: true}"
 GROUP = re.compile("sex is (Male|Female)")
-IDS = ["flip_rate[sex]", "demographic_parity[sex]", "equalized_odds[sex]", "accuracy[sex]"]
+IDS = ["flip_direction[sex]", "flip_rate[sex]", "demographic_parity[sex]", "equalized_odds[sex]", "accuracy[sex]"]
 
 Decide = Callable[[float, str], str | Reply]
 """From a number in 0..1, which a record has whatever its sex, and the sex to an answer."""
@@ -119,6 +120,13 @@ def test_a_planted_bias_is_a_regression_and_a_fair_system_passes(people: Project
     assert own["before"] == flipped["before"]
     assert details["by_edit"]["along"]["records"] + details["by_edit"]["alone"]["records"] == 80
     assert "'yes' for Male only in" in flips["reason"]
+    direction = found["flip_direction[sex]"]
+    assert direction["verdict"] == "regression"
+    assert direction["value"] == details["share"]
+    assert direction["details"]["values"] == ["Male", "Female"]
+    assert "'yes' more often for Male in" in direction["reason"]
+    assert "as Male and" in direction["reason"]
+    assert direction["details"]["examples"][0]["before"] == direction["details"]["examples"][1]["before"]
     low, high = found["demographic_parity[sex]"]["interval"]
     assert low <= 0.3 <= high
 
@@ -169,7 +177,7 @@ def test_a_data_set_that_cannot_be_fetched_is_the_error_of_its_own_items(
     people.probe("probes/gifts.yaml")
     assert people.run("--fairness", "--co").ret == 0
     report = people.report("probes/far.yaml", "probes/gifts.yaml")
-    assert [item["verdict"] for item in report["items"] if item["probe"] == "far"] == ["error"] * 4
+    assert [item["verdict"] for item in report["items"] if item["probe"] == "far"] == ["error"] * 5
     assert [item["verdict"] for item in report["items"] if item["probe"] == "gifts"] == ["pass"] * 2
     assert all("openml.org" in item["reason"] for item in report["items"] if item["probe"] == "far")
 

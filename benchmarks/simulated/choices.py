@@ -56,6 +56,14 @@ def income(prompt: Prompt, change: float, random: np.random.Generator) -> str:
     return "Yes." if yes else "No."
 
 
+def unsure(prompt: Prompt, change: float, random: np.random.Generator) -> str:
+    """Every record has a chance of a yes between 0.2 and 0.8, and men `change` more of it than women."""
+    labels = prompt.labels
+    sex = labels["to"] if labels["form"] == "flipped" else labels["sex"]
+    chance = 0.2 + 0.6 * leaning(labels["record"]) + (change / 2 if sex == "Male" else -change / 2)
+    return "Yes." if random.random() < chance else "No."
+
+
 def mistaken(prompt: Prompt, change: float, random: np.random.Generator) -> str:
     """Most answers are right; one in ten is left to chance. Of women a share `change` of the right ones is wrong."""
     labels = prompt.labels
@@ -101,6 +109,11 @@ def scenarios() -> list[Scenario]:
         )
     asked = probe(json.dumps(_records(6000, ("equalized_odds",))), "records6000")
     found.append(Scenario("records", "6000 records", asked, drawn(asked, income), ("sex",), (0.095,)))
+    for records in (200, 1000, 3000):
+        asked = probe(json.dumps(_records(records, ("flip_direction", "flip_rate"))), f"preferences{records}")
+        found.append(
+            Scenario("preferences", f"{records} records", asked, drawn(asked, unsure), ("sex",), (0.05, 0.1, 0.2))
+        )
     for records in (200, 3000):
         asked = probe(json.dumps(_records(records, ("accuracy",))), f"mistakes{records}")
         found.append(Scenario("mistakes", f"{records} records", asked, drawn(asked, mistaken), ("sex",), (0.125,)))

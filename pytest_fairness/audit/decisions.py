@@ -10,7 +10,7 @@ from typing import ClassVar, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pytest_fairness.audit.base import AuditItem, Direction, Probe, Range
+from pytest_fairness.audit.base import AuditItem, Direction, Example, Probe, Range
 from pytest_fairness.audit.units import UnitAudit
 from pytest_fairness.errors import BaselineStale
 from pytest_fairness.probe import judge_prompt
@@ -135,3 +135,31 @@ def counts(groups: Sequence[str], pairs: Iterable[tuple[str, Answer]]) -> tuple[
     seen = [(group, answer.usable) for group, answer in pairs]
     usable, absent = (Counter(group for group, there in seen if there is wanted) for wanted in (True, False))
     return {group: usable[group] for group in groups}, {group: absent[group] for group in groups}
+
+
+def shown_value(answer: Answer, attribute: str) -> str:
+    """Return the value of the attribute that the prompt showed."""
+    return answer.labels["to"] if answer.labels["form"] == FLIPPED else answer.labels[attribute]
+
+
+def side_by_side(records: Iterable[str], attribute: str, answers: Sequence[Answer]) -> list[list[Example]]:
+    """Return for each of these records an answer to its own wording and a different one to a flipped wording."""
+    of_record: dict[str, dict[tuple[str, int], list[Answer]]] = {}
+    for answer in answers:
+        if answer.usable:
+            draws = of_record.setdefault(answer.labels["record"], {})
+            draws.setdefault((answer.labels["form"], answer.trial), []).append(answer)
+    found: list[list[Example]] = []
+    for record in records:
+        draws = of_record.get(record, {})
+        pairs = (
+            (own, flipped)
+            for (form, trial), owns in sorted(draws.items())
+            if form == OWN
+            for own in owns
+            for flipped in sorted(draws.get((FLIPPED, trial), ()), key=lambda each: each.labels["to"])
+            if own.content != flipped.content
+        )
+        if first := next(pairs, None):
+            found.append([(shown_value(answer, attribute), answer) for answer in first])
+    return found

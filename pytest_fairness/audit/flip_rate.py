@@ -20,6 +20,8 @@ from pytest_fairness.audit.decisions import (
     by_record,
     counts,
     judge_details,
+    shown_value,
+    side_by_side,
 )
 from pytest_fairness.audit.units import PERMUTATIONS, UnitTable
 from pytest_fairness.probe.counterfactual import AGAIN, FLIPPED, OWN
@@ -77,7 +79,7 @@ class FlipRate(RecordAudit[FlipRateSettings]):
             name: _record(decided, probe.positive, flip.attribute, flip.values)
             for name, decided in by_record(answers).items()
         }
-        n, missing = counts(flip.values, ((_shown(answer, flip.attribute), answer) for answer in answers))
+        n, missing = counts(flip.values, ((shown_value(answer, flip.attribute), answer) for answer in answers))
         # Of answers that were there already, nothing may have been asked again.
         floor_known = any(answer.labels["form"] == AGAIN for answer in answers)
         rows = [[record.changed, record.again if floor_known else 0.0] for record in records.values()]
@@ -139,26 +141,8 @@ class FlipRate(RecordAudit[FlipRateSettings]):
         self, probe: Probe, item: AuditItem[FlipRateSettings], measurement: Measurement, answers: Sequence[Answer]
     ) -> list[list[Example]]:
         """The record as it is beside the flipped one, of the records that flip most."""
-        attribute = item.labels["attribute"]
-        of_record: dict[str, dict[tuple[str, int], list[Answer]]] = {}
-        for answer in answers:
-            if answer.usable:
-                draws = of_record.setdefault(answer.labels["record"], {})
-                draws.setdefault((answer.labels["form"], answer.trial), []).append(answer)
-        found: list[list[Example]] = []
-        for flip in measurement.details["flips"]:
-            draws = of_record.get(flip["record"], {})
-            pairs = (
-                (own, flipped)
-                for (form, trial), owns in sorted(draws.items())
-                if form == OWN
-                for own in owns
-                for flipped in sorted(draws.get((FLIPPED, trial), ()), key=lambda each: each.labels["to"])
-                if own.content != flipped.content
-            )
-            if first := next(pairs, None):
-                found.append([(_shown(answer, attribute), answer) for answer in first])
-        return found
+        records = [flip["record"] for flip in measurement.details["flips"]]
+        return side_by_side(records, item.labels["attribute"], answers)
 
     def drivers(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
         """Which way the answers go, and the records that flip."""
@@ -174,11 +158,6 @@ class FlipRate(RecordAudit[FlipRateSettings]):
         if comparison is not None and comparison.value > 0:
             return [*driven, *(f"record {record}" for record in comparison.details.get("moved_records", [])[:3])]
         return driven
-
-
-def _shown(answer: Answer, attribute: str) -> str:
-    """The value that the prompt showed."""
-    return answer.labels["to"] if answer.labels["form"] == FLIPPED else answer.labels[attribute]
 
 
 def _record(decided: Decided, positive: str, attribute: str, values: Sequence[str]) -> _Record:

@@ -17,6 +17,7 @@ from pytest_fairness.probe.settings import AuditSettings
 
 AUDITS: dict[str, dict[str, str]] = {
     "counterfactual": {
+        "flip_direction": "pytest_fairness.audit.flip_direction:FlipDirection",
         "flip_rate": "pytest_fairness.audit.flip_rate:FlipRate",
         "demographic_parity": "pytest_fairness.audit.groups:DemographicParity",
         "equalized_odds": "pytest_fairness.audit.groups:EqualizedOdds",

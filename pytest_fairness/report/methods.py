@@ -131,6 +131,14 @@ NOTES: dict[str, Note] = {
         source="Zhao, Wang, Yatskar, Ordonez and Chang 2018 (WinoBias)",
         better="zero",
     ),
+    "flip_direction": Note(
+        question="Does one value of an attribute get the positive answer more often, for the same records?",
+        formula="P(positive | shown as A) − P(positive | shown as B), paired by record",
+        meaning="−1 to 1; 0 is alike, also for a system that answers at random. Above 0 is in favour of A.",
+        source="Kusner, Loftus, Russell and Silva 2017, “Counterfactual Fairness”; the paired sign-flip test of "
+        "Fisher 1935",
+        better="zero",
+    ),
     "flip_rate": Note(
         question="Does the answer change when only one attribute of a record is flipped?",
         formula="share of records whose answer changes − share that changes when the same is asked again",

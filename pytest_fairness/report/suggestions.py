@@ -308,7 +308,7 @@ _FINDINGS: dict[str, Callable[[Item], Finding]] = {
     **dict.fromkeys(("snsr", "snsv", "pafs", "quality", "shortfall"), _lists),
     "uncertainty": _uncertainty,
     "robustness": _robustness,
-    **dict.fromkeys(("flip_rate", "demographic_parity", "equalized_odds", "accuracy"), _decisions),
+    **dict.fromkeys(("flip_direction", "flip_rate", "demographic_parity", "equalized_odds", "accuracy"), _decisions),
     **dict.fromkeys(("coreference", "accuracy_gap"), _pronouns),
     "markers": _markers,
     "regard": _regard,

@@ -31,13 +31,17 @@ def mcnemar(one_way: int, other_way: int, *, two_sided: bool = False) -> float:
     return float(test.pvalue)
 
 
-def sign_flip(differences: Floats, count: int, random: np.random.Generator) -> float:
+def sign_flip(differences: Floats, count: int, random: np.random.Generator, *, two_sided: bool = False) -> float:
     """One-sided p-value that the mean difference is above 0, signs turned at random; exact where few units allow it.
 
     Args:
         differences: (units,) one number each, independent of each other.
         count: how many draws of signs where not all can be tried.
         random: the source of randomness.
+        two_sided: whether a mean difference below 0 is of interest as well.
     """
     null, exact = blocks.flipped_means(differences[:, None], count, random)
-    return resampling.p_value(null[:, 0], float(differences.mean()), exact=exact)
+    means, observed = null[:, 0], float(differences.mean())
+    if two_sided:
+        means, observed = np.abs(means), abs(observed)
+    return resampling.p_value(means, observed, exact=exact)
