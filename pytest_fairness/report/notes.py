@@ -83,7 +83,7 @@ def on_inconclusive_runs(results: Sequence[ItemResult], runs: int, *, fails: boo
     return [
         Note(
             "inconclusive-runs",
-            f"{result.probe} {result.id} was inconclusive in {since}, so that nothing would be found out by it: "
+            f"{result.probe} {result.id} was inconclusive in {since}, so it would not find a worsening: "
             f"{_what_it_needs(result)}",
             fails,
         )
