@@ -35,7 +35,7 @@ class Ending:
         """Handle SIGTERM, unless somebody else does."""
         if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
             # A handler that does nothing, and not SIG_IGN, which processes that a test starts would inherit.
-            signal.signal(signal.SIGTERM, _wait_for_the_controller if self._is_worker else _interrupt)
+            signal.signal(signal.SIGTERM, _ignore if self._is_worker else _interrupt)
             self._handled = True
 
     @pytest.hookimpl(tryfirst=True)
@@ -84,8 +84,10 @@ def _has_line(entry: Any) -> bool:
 
 
 def _interrupt(*_: Any) -> None:
+    # A second signal, as of a parent process that passes its own on, must not interrupt the end of the run.
+    signal.signal(signal.SIGTERM, _ignore)
     raise KeyboardInterrupt("ended by SIGTERM")
 
 
-def _wait_for_the_controller(*_: Any) -> None:
-    """Go on until the controller ends the worker, so that what is in flight is still recorded."""
+def _ignore(*_: Any) -> None:
+    """Do nothing: a worker goes on until the controller ends it, so that what is in flight is still recorded."""

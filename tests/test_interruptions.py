@@ -131,7 +131,9 @@ def test_sigterm_ends_a_run_as_ctrl_c_does(project: Project, workers: tuple[str,
         output = ""
         while "PASSED" not in output and (line := process.stdout.readline()):
             output += line
-        process.send_signal(signal.SIGTERM)
+        for _ in range(3):  # parents that pass on what they got themselves send it again
+            process.send_signal(signal.SIGTERM)
+            time.sleep(0.1)
         rest, _ = process.communicate(timeout=60)
         output += rest
         assert process.returncode == pytest.ExitCode.INTERRUPTED, output
