@@ -24,6 +24,8 @@ Bools = NDArray[np.bool_]
 Ints = NDArray[np.int64]
 
 PERMUTATIONS = 1999
+BATCHES = (500, 500, 500, 499)
+"""The same number of swaps of run labels."""
 ERROR_PERMUTATIONS = 499
 """Permutations whose standard deviation is wanted, and no tail."""
 SHOWN_WORDS = 10
@@ -98,7 +100,9 @@ class Mmd(contrast.ContrastAudit[MmdSettings]):
             )
 
         observed = changes(*resampling.equal_size(is_now, cells, SUBSAMPLES, random))
-        null = changes(*resampling.run_swaps(is_now, cells, PERMUTATIONS, random))
+        # Batches, as the selections of many documents would take more memory than the documents.
+        batches = (resampling.run_swaps(is_now, cells, count, random) for count in BATCHES)
+        null = np.concatenate([changes(*batch) for batch in batches])
         return Comparison(
             value=value,
             interval=normal.interval(value, error),
