@@ -63,7 +63,7 @@ def test_corpus(corpus_generator):
     assert corpus.answers[0].labels == {"name": "Alex", "prompt": "1"}
     measured = corpus.refusals("name", "Kim")
     assert (measured.id, measured.value, measured.labels) == ("refusals[name=Kim]", 0.0, {"name": "Kim"})
-    for audit in ("jsd", "marked_words", "refusals", "svm"):
+    for audit in ("jsd", "marked_words", "mmd", "refusals", "svm"):
         assert callable(getattr(corpus, audit))
     with pytest.raises(AttributeError, match="no audit 'loudness'; there are marked_words, svm"):
         corpus.loudness

@@ -123,6 +123,8 @@ HOUSEWORK = (
 
 
 CHANGES = (0.06, 0.08, 0.12, 0.25)
+ONE_AND_TWO = (0.048, 0.069)
+"""Shares of stereotyped words that move `mmd` by about its tolerance, and by twice as much."""
 ALL = "{marked_words: {}, jsd: {}, svm: {}}"
 QUICK = "{marked_words: {}, jsd: {}}"
 """Refitting takes ten times as long as everything else, so that the larger sizes go without."""
@@ -173,5 +175,27 @@ def scenarios(sizes: Mapping[int, str] | None = None) -> list[Scenario]:
                 changes,
             )
             for count, changes in {60: (0.06, 0.066), 80: (0.062,)}.items()
+        ),
+        *(
+            Scenario(
+                "texts",
+                f"{count} trials, mmd",
+                probe(PROBE.format(trials=count, audits="{mmd: {}}"), f"mmd{count}"),
+                partial(answers, trials=count),
+                ("group=Bern",),
+                ONE_AND_TWO,
+            )
+            for count in (9, 27)
+        ),
+        *(
+            Scenario(
+                "recorded texts",
+                f"{count} trials, mmd",
+                probe(REAL_PROBE.format(trials=count, audits="{mmd: {}}"), f"recorded-mmd{count}"),
+                partial(real_answers, trials=count),
+                ("person=a woman",),
+                (0.5, 1.0),
+            )
+            for count in (9, 27)
         ),
     ]

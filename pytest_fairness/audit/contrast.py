@@ -203,6 +203,11 @@ class Documents:
         return cls.of(probe, Groups.of(probe, item, answers))
 
     @property
+    def cells(self) -> NDArray[np.int64]:
+        """(documents,) number of the document's group within its stratum."""
+        return self.strata * 2 + self.marked
+
+    @property
     def repeat_only(self) -> bool:
         """Whether each cell is one answer over and over, in too few strata to be a sample by themselves.
 

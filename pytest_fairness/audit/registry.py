@@ -27,6 +27,7 @@ AUDITS: dict[str, dict[str, str]] = {
         "marked_words": "pytest_fairness.audit.marked_words:MarkedWords",
         "svm": "pytest_fairness.audit.svm:Svm",
         "jsd": "pytest_fairness.audit.jsd:Jsd",
+        "mmd": "pytest_fairness.audit.mmd:Mmd",
         "refusals": "pytest_fairness.audit.refusals:Refusals",
     },
     "recommendation": {

@@ -42,17 +42,9 @@ class TwoRuns:
     @classmethod
     def of(cls, now: Documents, then: Documents, minimum_documents: int = 1) -> TwoRuns:
         """Put the runs together; strata are matched by their names."""
-        vocabulary, counts = count_words([*now.words, *then.words], minimum_documents)
-        names = sorted({*now.stratum_names, *then.stratum_names})
-        numbers = {name: number for number, name in enumerate(names)}
-        strata = [numbers[run.stratum_names[stratum]] for run in (now, then) for stratum in run.strata]
-        return cls(
-            vocabulary=vocabulary,
-            counts=counts,
-            marked=np.concatenate([now.marked, then.marked]),
-            strata=np.array(strata, dtype=np.int64),
-            now=np.repeat([True, False], [len(now.words), len(then.words)]),
-        )
+        both, is_now = joined(now, then)
+        vocabulary, counts = count_words(both.words, minimum_documents)
+        return cls(vocabulary=vocabulary, counts=counts, marked=both.marked, strata=both.strata, now=is_now)
 
     @classmethod
     def single(cls, now: Documents) -> TwoRuns:
@@ -71,6 +63,20 @@ class TwoRuns:
     def swapped(self, count: int, random: np.random.Generator) -> tuple[Bools, Bools]:
         """Selections of two runs that differ by chance only; see `resampling.run_swaps`."""
         return resampling.run_swaps(self.now, self.cells, count, random)
+
+
+def joined(now: Documents, then: Documents) -> tuple[Documents, Bools]:
+    """Return the documents of both runs, their strata matched by name, and whether each is of the present run."""
+    names = tuple(sorted({*now.stratum_names, *then.stratum_names}))
+    numbers = {name: number for number, name in enumerate(names)}
+    strata = [numbers[run.stratum_names[stratum]] for run in (now, then) for stratum in run.strata]
+    both = Documents(
+        words=(*now.words, *then.words),
+        marked=np.concatenate([now.marked, then.marked]),
+        strata=np.array(strata, dtype=np.int64),
+        stratum_names=names,
+    )
+    return both, np.repeat([True, False], [len(now.words), len(then.words)])
 
 
 def sparse(counts: Floats | csr_array) -> csr_array:

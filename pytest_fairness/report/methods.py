@@ -60,6 +60,15 @@ NOTES: dict[str, Note] = {
         better="lower",
         unit="bits",
     ),
+    "mmd": Note(
+        question="Do the two groups get texts of the same distribution?",
+        formula="MMD² = mean k(x₁, x₂) + mean k(y₁, y₂) − 2 mean k(x, y), x₁ and x₂ different texts of one group, y₁ "
+        "and y₂ of the other;  k = mean cosine of TF-IDF weights of words and of character n-grams",
+        meaning="0 is alike, whatever the number of texts; chance may take it a little below. Differences that are "
+        "opposite in two strata do not cancel.",
+        source="Gretton, Borgwardt, Rasch, Schölkopf and Smola 2012, “A Kernel Two-Sample Test”",
+        better="lower",
+    ),
     "refusals": Note(
         question="Is one group answered less often?",
         formula="share refused or unusable of the marked − the same of the unmarked",

@@ -303,7 +303,7 @@ def _generally(item: Item) -> Finding:
 
 
 _FINDINGS: dict[str, Callable[[Item], Finding]] = {
-    **dict.fromkeys(("marked_words", "svm", "jsd"), _texts),
+    **dict.fromkeys(("marked_words", "svm", "jsd", "mmd"), _texts),
     "refusals": _refusals,
     **dict.fromkeys(("snsr", "snsv", "pafs", "quality", "shortfall"), _lists),
     "uncertainty": _uncertainty,

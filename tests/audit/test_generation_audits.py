@@ -19,7 +19,7 @@ from pytest_fairness.stats import resampling
 from tests.audit.corpora import PROBE, answers, item
 from tests.oracles import vector, vectors
 
-TEXT_AUDITS = ("marked_words", "svm", "jsd")
+TEXT_AUDITS = ("marked_words", "svm", "jsd", "mmd")
 AUDITS = (*TEXT_AUDITS, "refusals")
 
 
@@ -57,7 +57,7 @@ def test_a_steady_bias_is_no_regression(name: str) -> None:
     assert judge(name, answers(1, bias=0.5), answers(2, bias=0.5)).name.outcome != "failed"
 
 
-@pytest.mark.parametrize(("name", "limit"), [("marked_words", 3), ("svm", 0.8), ("jsd", 0.1)])
+@pytest.mark.parametrize(("name", "limit"), [("marked_words", 3), ("svm", 0.8), ("jsd", 0.1), ("mmd", 0.05)])
 def test_a_strong_bias_is_over_the_limit_without_any_baseline(name: str, limit: float) -> None:
     audit, subject = registry.get("generation", name), item(name, limit=limit)
     for bias, expected in ((0.8, {"over-limit"}), (0.0, {"pass", "inconclusive"})):
@@ -204,7 +204,7 @@ def test_few_documents_are_compared_with_themselves_answer_by_answer() -> None:
     assert comparison.value == pytest.approx(0, abs=0.1)
 
 
-@pytest.mark.parametrize("name", ["svm", "jsd"])
+@pytest.mark.parametrize("name", ["svm", "jsd", "mmd"])
 def test_the_change_is_the_difference_of_the_two_values(name: str) -> None:
     audit, subject = registry.get("generation", name), item(name)
     now, then = answers(13, bias=0.5), answers(14, bias=0.3)
@@ -214,7 +214,7 @@ def test_the_change_is_the_difference_of_the_two_values(name: str) -> None:
     assert audit.compare(PROBE, subject, now, then).value == pytest.approx(change, abs=1e-12)
 
 
-@pytest.mark.parametrize("name", ["jsd", "marked_words"])
+@pytest.mark.parametrize("name", ["jsd", "marked_words", "mmd"])
 def test_a_system_that_repeats_itself_is_one_observation_however_often_it_is_asked(name: str) -> None:
     def repeating(seed: int, bias: float) -> list[Answer]:
         """What is asked at temperature 0: the first answer of each cell, over and over."""

@@ -28,6 +28,14 @@ DETAILS: dict[str, dict[str, Json]] = {
             "unmarked": [{"word": "tie", "weight": -0.7}],
         },
     },
+    "mmd": {
+        "null_sd": 0.004,
+        "by_stratum": {"gender=man": 0.01, "gender=woman": 0.05},
+        "top_words": {
+            "marked": [{"word": "hair", "weight": 0.09}, {"word": "oil", "weight": 0.04}],
+            "unmarked": [{"word": "tie", "weight": 0.07}],
+        },
+    },
     "marked_words": {
         "words": [
             {

@@ -160,7 +160,7 @@ def test_the_worst_comes_first(page: Page) -> None:
     "shown",
     [
         "Words by their part of the Jensen-Shannon divergence",
-        "Words by which the classifier tells the groups apart",
+        "Words by which the groups are told apart",
         "Words by z, the standardised log-odds ratio; filled where significant",
         "Similarity to the neutral list, by value, with 95 % intervals",
         "Answers by cell",

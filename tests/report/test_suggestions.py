@@ -58,7 +58,7 @@ def test_nothing_is_suggested_of_what_did_not_fail(verdict: VerdictName) -> None
     assert suggestions(result(verdict).to_json()) is None
 
 
-@pytest.mark.parametrize("audit", ["marked_words", "jsd", "svm"])
+@pytest.mark.parametrize("audit", ["marked_words", "jsd", "svm", "mmd"])
 def test_words_say_who_gets_what(audit: str) -> None:
     found = suggestions(item(audit))
     assert found is not None

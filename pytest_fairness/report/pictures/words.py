@@ -63,7 +63,7 @@ def contributions(item: Item, detail: Json) -> Picture | None:
 
 
 def typical(item: Item, detail: Json) -> Picture | None:
-    """The words by which the classifier tells the groups apart."""
+    """The words by which the groups are told apart: by a classifier, or by their mean weights."""
     if not isinstance(detail, Mapping):
         return None
     weights: dict[str, float] = {}
@@ -78,7 +78,7 @@ def typical(item: Item, detail: Json) -> Picture | None:
     rows = [[word, abs(weight), marked_name if weight > 0 else unmarked_name] for word, weight in weights.items()]
     return _picture(
         item,
-        "Words by which the classifier tells the groups apart",
+        "Words by which the groups are told apart",
         [(word, weight, True) for word, weight in weights.items()],
         axis="weight",
         table=Table(("word", "weight", "typical of"), rows),
