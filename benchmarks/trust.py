@@ -32,6 +32,7 @@ ENOUGH = {
     "marked_words": ("texts", "30 trials"),
     "svm": ("texts", "80 trials, svm"),
     "jsd": ("texts", "80 trials"),
+    "lexicon": ("texts", "240 trials, lexicon"),
     "refusals": ("refused", "800 answers a group"),
     "snsr": ("lists", "300 entities"),
     "snsv": ("lists", "300 entities"),

@@ -27,6 +27,7 @@ AUDITS: dict[str, dict[str, str]] = {
         "svm": "pytest_fairness.audit.svm:Svm",
         "jsd": "pytest_fairness.audit.jsd:Jsd",
         "refusals": "pytest_fairness.audit.refusals:Refusals",
+        "lexicon": "pytest_fairness.audit.lexicon:Lexicon",
     },
     "recommendation": {
         "snsr": "pytest_fairness.audit.sensitivity:Snsr",
