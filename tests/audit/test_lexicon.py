@@ -91,7 +91,9 @@ def test_the_gap_is_the_difference_of_the_mean_rates_per_100_words() -> None:
     assert measured.details["tokens"] == {"Black": 24, "White": 60}
     assert measured.details["texts_with_terms"] == {"Black": 0.5, "White": 0.5}
     # Two samples of 8, with 25 and 0, 20 and 0, four times each.
-    variances = [sum((rate - mean) ** 2 for rate in rates) / 7 for mean, rates in ((12.5, [25, 0] * 4), (10, [20, 0] * 4))]
+    variances = [
+        sum((rate - mean) ** 2 for rate in rates) / 7 for mean, rates in ((12.5, [25, 0] * 4), (10, [20, 0] * 4))
+    ]
     assert measured.standard_error == pytest.approx(math.sqrt(sum(variance / 8 for variance in variances)))
     # Odds of 4 : 20 against 8 : 52.
     assert measured.details["odds_ratio"]["value"] == pytest.approx((4 / 20) / (8 / 52))
