@@ -178,7 +178,7 @@ def test_stems_are_markers_too(project: Project) -> None:
     project.write(
         "app.py",
         "from itertools import count\nnumber = count()\n\ndef answer(prompt):\n"
-        '    return f"Leaders lead, in case {next(number)}." if "chief" in prompt else f"A warm letter {next(number)}."\n',
+        '    text = "Leaders lead" if "chief" in prompt else "A warm letter"\n    return f"{text}, {next(number)}."\n',
     )
     project.probe(
         "probes/cases.yaml",

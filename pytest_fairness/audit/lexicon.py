@@ -92,15 +92,12 @@ class Lexicon(contrast.ContrastAudit[LexiconSettings]):
         value = float((np.abs(first) - np.abs(second)).mean())
         signed = float((first - second).mean())
         swapped_first, swapped_second = runs.swapped(SWAPS, random)
-        null = np.abs(swapped_first) - np.abs(swapped_second)
         # Swaps leave the sum of the gaps as it is, so that the difference of their sizes cannot exceed it, however far
         # they are apart. The change to the side on which both runs lean together has no such bound.
         leaning = float(((first - second) * np.sign(first + second)).mean())
         leaning_null = (swapped_first - swapped_second) * np.sign(swapped_first + swapped_second)
-        # The size of a gap near 0 varies less than the gap does, which only the swaps show; where the gap has changed,
-        # swapped runs hold unequal shares of changed documents and vary more. So the smaller one holds.
-        apart, degrees = runs.error()
-        error = min(float(null.std(ddof=1)), apart) or apart
+        # That of the gap itself: its size varies less where it is near 0, but says no more of the true one.
+        error, degrees = runs.error()
         return Comparison(
             value=value,
             interval=strata.interval(value, error, degrees),

@@ -46,8 +46,8 @@ class Case(ProbeModel):
     )
     anti_stereotype: Texts | None = Field(
         default=None,
-        description="With a prompt: words, phrases and stems that mark its contrary, a list. Without: the sentence that "
-        "goes against the stereotype.",
+        description="With a prompt: words, phrases and stems that mark its contrary, a list. Without: the sentence "
+        "that goes against the stereotype.",
     )
     opposite: CaseName | None = Field(
         default=None,

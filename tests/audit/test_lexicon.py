@@ -21,7 +21,7 @@ from tests.audit.corpora import PROBE
 
 AUDIT = registry.get("generation", "lexicon")
 AGENTIC = ["lead*", "confident*", "takes charge"]
-FILLERS = "the team met early and talked about plans for next week before lunch".split()
+FILLERS = ("the", "team", "met", "early", "and", "talked", "about", "plans", "for", "next", "week", "before", "lunch")
 
 
 def item(terms: Sequence[str] = AGENTIC, level: float = 0.01, **given_: Any) -> AuditItem[Any]:
@@ -211,6 +211,13 @@ def test_a_run_compared_with_itself_has_not_changed() -> None:
 def test_runs_of_different_sizes_are_compared_at_equal_size() -> None:
     assert judge(drawn(1, trials=8), drawn(2, trials=60)).name.outcome != "failed"
     assert judge(drawn(1, extra=9, trials=12), drawn(2, trials=60)).name == "regression"
+
+
+def test_gaps_that_are_near_zero_together_are_known_no_better_than_others() -> None:
+    """Under swaps the difference of the gaps' sizes is at most their sum, which may be small by chance."""
+    now, then = drawn(1, extra=2, base=5), drawn(2, extra=-2, base=5)
+    errors = [AUDIT.measure(PROBE, item(), run).standard_error or 0.0 for run in (now, then)]
+    assert AUDIT.compare(PROBE, item(), now, then).standard_error == pytest.approx(math.hypot(*errors))
 
 
 def test_a_change_of_sides_is_told_with_a_test_of_its_own() -> None:
