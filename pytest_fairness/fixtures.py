@@ -128,12 +128,15 @@ class Corpus:
         """One audit of one marked value against its axis' unmarked one.
 
         Raises:
-            FairnessError: there is no such axis or value.
+            FairnessError: there is no such axis or value, or several items compare it.
             NotMeasurable: too few usable answers.
         """
         audit = registry.get(KIND, name)
         items = audit.items(self._probe, registry.settings_model(KIND, name)(**settings))
-        item = next((item for item in items if dict(item.labels) == {axis: value}), None)
+        found = [item for item in items if item.labels.get(axis) == value]
+        if len(found) > 1:
+            raise FairnessError(f"corpus.{name}: {len(found)} items compare {value!r}; name one lexicon a call")
+        item = next(iter(found), None)
         if item is None:
             raise FairnessError(
                 f"corpus.{name}: no {axis} {value!r} to compare; there are {', '.join(i.id for i in items)}"
@@ -183,7 +186,7 @@ class Check:
 
 def _probe(written: Mapping[str, Any]) -> Probe:
     """The arguments of a corpus as a probe, checked like a file."""
-    audits: dict[str, dict[str, Any]] = {name: {} for name in registry.AUDITS[KIND]}
+    audits: dict[str, dict[str, Any]] = {"jsd": {}}  # a probe has at least one; a corpus names its audits later
     content = json.dumps({"kind": KIND, "name": "corpus", **written, "audits": audits}, ensure_ascii=False)
     try:
         return probes.parse(content.encode(), Path("corpus"), registry.settings_models())

@@ -122,12 +122,28 @@ HOUSEWORK = (
 )
 
 
+LISTED = (0.0055, 0.011, 0.022)
+"""Shares of stereotyped words: about one, two and four tolerances of `lexicon`."""
 CHANGES = (0.06, 0.08, 0.12, 0.25)
 ONE_AND_TWO = (0.048, 0.069)
 """Shares of stereotyped words that move `mmd` by about its tolerance, and by twice as much."""
 ALL = "{marked_words: {}, jsd: {}, svm: {}}"
 QUICK = "{marked_words: {}, jsd: {}}"
 """Refitting takes ten times as long as everything else, so that the larger sizes go without."""
+
+
+def lexicon(trials: int) -> Scenario:
+    """Texts whose words of a list are counted: the stereotyped words, and some that all groups use."""
+    terms = ", ".join([*vocabulary()[100:120], *vocabulary()[WORDS:]])
+    audits = f"{{lexicon: {{lexicons: {{listed: [{terms}]}}}}}}"
+    return Scenario(
+        "texts",
+        f"{trials} trials, lexicon",
+        probe(PROBE.format(trials=trials, audits=audits), f"lexicon{trials}"),
+        partial(answers, trials=trials),
+        ("group=Bern,lexicon=listed",),
+        LISTED,
+    )
 
 
 def scenarios(sizes: Mapping[int, str] | None = None) -> list[Scenario]:
@@ -198,4 +214,5 @@ def scenarios(sizes: Mapping[int, str] | None = None) -> list[Scenario]:
             )
             for count in (9, 27)
         ),
+        *(lexicon(count) for count in (15, 60, 240)),
     ]

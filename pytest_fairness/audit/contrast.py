@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -36,7 +36,7 @@ class ContrastAudit(Audit[SettingsT]):
 
     def uses(self, probe: Probe, item: AuditItem[SettingsT], labels: Mapping[str, str]) -> bool:
         """Answers of the marked and of the unmarked group."""
-        ((axis, value),) = item.labels.items()
+        axis, value = compared(probe, item)
         return labels[axis] in (value, probe.axes[axis].unmarked)
 
     def concerns(
@@ -63,13 +63,17 @@ class ContrastAudit(Audit[SettingsT]):
         """How much each word that was found speaks for the marked group; negative for the unmarked one."""
         return {}
 
+    def tells(self, probe: Probe, item: AuditItem[SettingsT], measurement: Measurement) -> Callable[[str], float]:
+        """Return how much a text speaks for the marked group, as a function; negative for the unmarked one."""
+        weights, anonymize = self.word_weights(measurement), anonymizer(probe)
+        return lambda text: sum(weights.get(word, 0.0) for word in {*anonymize.words(text)})
+
     def examples(
         self, probe: Probe, item: AuditItem[SettingsT], measurement: Measurement, answers: Sequence[Answer]
     ) -> list[list[Example]]:
         """Both groups' answers of one prompt and trial; those first that were refused or hold what drove the value."""
         groups = Groups.of(probe, item, answers)
-        weights = self.word_weights(measurement)
-        anonymize = anonymizer(probe)
+        tells = self.tells(probe, item, measurement)
         cells: dict[tuple[str, int], dict[bool, Answer]] = {}
         for answer, marked, stratum in zip(groups.answers, groups.marked, groups.strata, strict=True):
             cells.setdefault((stratum, answer.trial), {})[marked] = answer
@@ -77,15 +81,16 @@ class ContrastAudit(Audit[SettingsT]):
         for cell, sides in sorted(cells.items()):
             if len(sides) == 2:
                 differ = sides[True].usable != sides[False].usable
-                told = [
-                    sum(weights.get(word, 0.0) for word in {*anonymize.words(_text(sides[side]))})
-                    if sides[side].usable
-                    else 0.0
-                    for side in (True, False)
-                ]
+                told = [tells(text_of(sides[side])) if sides[side].usable else 0.0 for side in (True, False)]
                 found.append((not differ, told[1] - told[0], cell, sides))
         pairs = [sides for *_, sides in sorted(found, key=lambda part: part[:3])]
         return [[(groups.marked_name, pair[True]), (groups.unmarked_name, pair[False])] for pair in pairs]
+
+
+def compared(probe: Probe, item: AuditItem[Any]) -> tuple[str, str]:
+    """Return the axis that an item is about, and the marked value that it compares; its other labels name no axis."""
+    ((axis, value),) = ((name, value) for name, value in item.labels.items() if name in probe.axes)
+    return axis, value
 
 
 @dataclass(frozen=True)
@@ -108,7 +113,7 @@ class Groups:
     @classmethod
     def of(cls, probe: Probe, item: AuditItem[Any], answers: Sequence[Answer]) -> Groups:
         """Sort the answers of an item into its two groups."""
-        ((axis, value),) = item.labels.items()
+        axis, value = compared(probe, item)
         ordered = sorted(answers, key=lambda answer: (sorted(answer.labels.items()), answer.trial, answer.text or ""))
         return cls(
             answers=tuple(ordered),
@@ -172,18 +177,11 @@ class Documents:
         Raises:
             NotMeasurable: a group has fewer than `MINIMUM_DOCUMENTS` such answers, or none holds a word.
         """
-        require(groups)
+        kept = comparable(groups)
         anonymize = anonymizer(probe)
-        one_sided = groups.one_sided()
-        kept = [
-            index
-            for index, (answer, stratum) in enumerate(zip(groups.answers, groups.strata, strict=True))
-            if answer.usable and stratum not in one_sided
-        ]
-        _require_both_sides(groups, kept, one_sided)
         names = tuple(sorted({groups.strata[index] for index in kept}))
         numbers = {name: number for number, name in enumerate(names)}
-        documents = tuple(tuple(anonymize.words(_text(groups.answers[index]))) for index in kept)
+        documents = tuple(tuple(anonymize.words(text_of(groups.answers[index]))) for index in kept)
         marked = np.array([groups.marked[index] for index in kept], dtype=np.bool_)
         for side, name in ((marked, groups.marked_name), (~marked, groups.unmarked_name)):
             if not any(document for document, own in zip(documents, side, strict=True) if own):
@@ -214,11 +212,7 @@ class Documents:
         A system that is asked at temperature 0 answers like this. One changed word then shows in every trial, which is
         no more evidence than a single trial.
         """
-        cells: dict[tuple[int, bool], set[tuple[str, ...]]] = {}
-        for words, stratum, marked in zip(self.words, self.strata, self.marked, strict=True):
-            cells.setdefault((int(stratum), bool(marked)), set()).add(words)
-        once_each = all(len(different) == 1 for different in cells.values())
-        return once_each and len(self.words) > len(cells) and len(self.stratum_names) < MINIMUM_DOCUMENTS
+        return repeat_only(self.words, self.strata, self.marked)
 
     def counts(self, minimum_documents: int = 1) -> tuple[list[str], NDArray[np.float64]]:
         """The vocabulary, sorted, and the (documents, words) counts of it.
@@ -229,7 +223,17 @@ class Documents:
         return count_words(self.words, minimum_documents)
 
 
-def _text(answer: Answer) -> str:
+def repeat_only(documents: Sequence[Hashable], strata: NDArray[np.int64], marked: NDArray[np.bool_]) -> bool:
+    """Whether each cell is one document over and over, in too few strata; see `Documents.repeat_only`."""
+    cells: dict[tuple[int, bool], set[Hashable]] = {}
+    for document, stratum, side in zip(documents, strata, marked, strict=True):
+        cells.setdefault((int(stratum), bool(side)), set()).add(document)
+    once_each = all(len(different) == 1 for different in cells.values())
+    return once_each and len(documents) > len(cells) and len({stratum for stratum, _ in cells}) < MINIMUM_DOCUMENTS
+
+
+def text_of(answer: Answer) -> str:
+    """Return the text of a usable answer."""
     # An item a line: words of two items are no neighbours, and identity terms do not span them.
     return "\n".join(answer.content) if isinstance(answer.content, list) else str(answer.content)
 
@@ -250,6 +254,23 @@ def require(groups: Groups) -> None:
     raise NotMeasurable(
         f"only {have} usable answers, {MINIMUM_DOCUMENTS} a group are needed; {cure}.", unusable=bool(reasons)
     )
+
+
+def comparable(groups: Groups) -> list[int]:
+    """Return the places of the usable answers in strata that hold both groups.
+
+    Raises:
+        NotMeasurable: a group has fewer than `MINIMUM_DOCUMENTS` such answers.
+    """
+    require(groups)
+    one_sided = groups.one_sided()
+    kept = [
+        index
+        for index, (answer, stratum) in enumerate(zip(groups.answers, groups.strata, strict=True))
+        if answer.usable and stratum not in one_sided
+    ]
+    _require_both_sides(groups, kept, one_sided)
+    return kept
 
 
 def _require_both_sides(groups: Groups, kept: Sequence[int], one_sided: Mapping[str, int]) -> None:

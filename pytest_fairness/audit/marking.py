@@ -1,14 +1,15 @@
-"""Which markers a text holds: whole words and phrases, whatever their case, in any script. Pure."""
+"""Which terms a text holds: whole words, phrases and stems, whatever their case, in any script. Pure."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 
 from pytest_fairness.audit.text import normalise
+from pytest_fairness.probe.terms import STEM
 
 _SEPARATOR = re.compile(r"[\s-]+")
 _SPACELESS = ("CJK", "HIRAGANA", "KATAKANA", "THAI", "LAO", "KHMER", "MYANMAR")
@@ -32,41 +33,63 @@ class Found:
         return len(self.stereotype) / self.count if self.count >= max(1, least) else None
 
 
+class Terms:
+    """Finds terms in texts, each as a whole word or phrase, whatever its case.
+
+    Args:
+        terms: words, phrases and stems. A `*` at the end of a word stands for all words which begin so; else terms are
+            text, whatever characters they hold. A blank also stands for a line end or a hyphen.
+    """
+
+    def __init__(self, terms: Sequence[str]) -> None:
+        forms = {_form(term): term for term in terms}
+        # Longest first: a phrase takes its words along, and "no woman" is no "woman". Then a word before its stem.
+        ordered = sorted(forms, key=lambda form: (-len(form.replace(STEM, "")), form.count(STEM), form))
+        self._terms = [forms[form] for form in ordered]
+        self._pattern = re.compile("|".join(f"({_pattern(form)})" for form in ordered)) if forms else None
+
+    def found(self, text: str) -> Iterator[str]:
+        """Yield the term of each occurrence in a text; of terms that overlap, the first and then the longest."""
+        for match in self._pattern.finditer(normalise(text)) if self._pattern is not None else ():
+            yield self._terms[(match.lastindex or 1) - 1]
+
+
 class Markers:
     """Finds the markers of a case.
 
     Args:
-        stereotype, anti_stereotype: words and phrases. They are text, whatever characters they hold; a blank also
-            stands for a line end or a hyphen.
+        stereotype, anti_stereotype: words, phrases and stems; see `Terms`.
     """
 
     def __init__(self, stereotype: Sequence[str], anti_stereotype: Sequence[str]) -> None:
         self._lists = (tuple(stereotype), tuple(anti_stereotype))
-        self._forms = {_form(marker): marker for markers in self._lists for marker in markers}
-        # Longest first: a phrase takes its words along, and "no woman" is no "woman".
-        forms = sorted(self._forms, key=lambda form: (-len(form), form))
-        self._pattern = re.compile("|".join(map(_pattern, forms))) if forms else None
+        self._terms = Terms([*stereotype, *anti_stereotype])
 
     def found(self, text: str) -> Found:
         """The markers in a text."""
-        matches = () if self._pattern is None else self._pattern.finditer(normalise(text))
-        there = {self._forms[_form(match[0])] for match in matches}
+        there = {*self._terms.found(text)}
         first, second = (tuple(marker for marker in markers if marker in there) for markers in self._lists)
         return Found(first, second)
 
 
-def _form(marker: str) -> str:
-    return " ".join(part for part in _SEPARATOR.split(normalise(marker)) if part)
+def _form(term: str) -> str:
+    return " ".join(part for part in _SEPARATOR.split(normalise(term)) if part)
 
 
 def _pattern(form: str) -> str:
-    """A marker as a whole word: "he" is in "he's" and "(he)", and not in "the", "he-man" or "hé"."""
-    body = r"[\s-]+".join(re.escape(part) for part in form.split(" "))
+    """A term as a whole word: "he" is in "he's" and "(he)", and not in "the", "he-man" or "hé"."""
     inside = rf"[\w{_marks()}]"
+    body = r"[\s-]+".join(_word(part, inside) for part in form.split(" "))
     before = "" if _spaceless(form[0]) else rf"(?<!{inside})(?<!\w-)"
     # An apostrophe ends the word only with one of the endings that words take: "don" is not in "don't".
     after = "" if _spaceless(form[-1]) else rf"(?!{inside})(?!-\w)(?!'(?!{_ENDINGS}(?!\w))\w)"
     return before + body + after
+
+
+def _word(part: str, inside: str) -> str:
+    """One word of a term; of a stem also what words that begin so go on with."""
+    stem = part.removesuffix(STEM)
+    return re.escape(part) if stem in (part, "") else rf"{re.escape(stem)}(?:{inside}|['-](?=\w))*+"
 
 
 @cache

@@ -29,6 +29,7 @@ AUDITS: dict[str, dict[str, str]] = {
         "jsd": "pytest_fairness.audit.jsd:Jsd",
         "mmd": "pytest_fairness.audit.mmd:Mmd",
         "refusals": "pytest_fairness.audit.refusals:Refusals",
+        "lexicon": "pytest_fairness.audit.lexicon:Lexicon",
     },
     "recommendation": {
         "snsr": "pytest_fairness.audit.sensitivity:Snsr",

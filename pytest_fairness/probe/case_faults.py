@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import re
-import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from pytest_fairness.probe import template
+from pytest_fairness.probe import template, terms
 from pytest_fairness.probe.faults import Location, nearest, quoted, suggestion
 from pytest_fairness.records import Json
 
@@ -48,12 +46,6 @@ def find(cases: Sequence[Json], *, recorded: bool = False) -> Iterator[CaseFault
 def is_open(case: Mapping[str, Json], *, recorded: bool = False) -> bool:
     """Whether a case asks for a text, rather than for the likelihood of sentences."""
     return "prompt" in case or isinstance(case.get("stereotype"), list) or (recorded and "stereotype" not in case)
-
-
-def folded(text: str) -> str:
-    """Text as markers are compared: compatibility forms, letter case, apostrophes and blanks do not matter."""
-    plain = unicodedata.normalize("NFKC", text).casefold().replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")
-    return " ".join(part for part in re.split(r"[\s-]+", plain) if part)
 
 
 def _names(rows: list[tuple[int, Mapping[str, Json]]]) -> Iterator[CaseFault]:
@@ -109,9 +101,9 @@ def _prompt(index: int, case: Mapping[str, Json]) -> Iterator[CaseFault]:
     seen: set[str] = set()
     for place, group in enumerate(groups if isinstance(groups, list) else ()):
         if isinstance(group, str):
-            if folded(group) in seen:
+            if terms.folded(group) in seen:
                 yield CaseFault(index, ("groups", place), f"{quoted(group)} is there already: each group is there once")
-            seen.add(folded(group))
+            seen.add(terms.folded(group))
     if not isinstance(prompt, str):
         return
     names = ["group"] if "groups" in case else []
@@ -136,9 +128,9 @@ def _markers(index: int, case: Mapping[str, Json]) -> Iterator[CaseFault]:
         for place, marker in enumerate(written if isinstance(written, list) else ()):
             if not isinstance(marker, str) or not marker.strip():
                 continue
-            form = folded(marker)
-            if not any(character.isalnum() for character in form):
-                yield CaseFault(index, (key, place), f"{quoted(marker)} holds no letter or digit: a marker is a word")
+            form = terms.folded(marker)
+            if (wrong := terms.fault(marker, "marker")) is not None:
+                yield CaseFault(index, (key, place), wrong)
             elif seen.get(form) == key:
                 yield CaseFault(index, (key, place), f"{quoted(marker)} is there already: each marker counts once")
             elif form in seen:

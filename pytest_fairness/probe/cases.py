@@ -41,13 +41,13 @@ class Case(ProbeModel):
     )
     stereotype: Texts | None = Field(
         default=None,
-        description="With a prompt: words and phrases that mark the stereotype, a list. Without: the stereotyped "
-        "sentence.",
+        description="With a prompt: words, phrases and stems (lead*) that mark the stereotype, a list. Without: the "
+        "stereotyped sentence.",
     )
     anti_stereotype: Texts | None = Field(
         default=None,
-        description="With a prompt: words and phrases that mark its contrary, a list. Without: the sentence that goes "
-        "against the stereotype.",
+        description="With a prompt: words, phrases and stems that mark its contrary, a list. Without: the sentence "
+        "that goes against the stereotype.",
     )
     opposite: CaseName | None = Field(
         default=None,

@@ -129,6 +129,10 @@ class GenerationProbe(Probe):
         axes = data.get("axes")
         if not isinstance(axes, Mapping):
             return
+        audits = data.get("audits")
+        if "lexicon" in axes and isinstance(audits, Mapping) and "lexicon" in audits:
+            message = "an axis cannot be called 'lexicon' beside the audit lexicon, whose items name their lexicon so"
+            yield Fault(("axes", "lexicon"), message, at_key=True)
         yield from _value_faults(axes)
         yield from _prompt_faults(data, list(axes), recorded=recorded)
         yield from _column_faults(data, list(axes))

@@ -76,7 +76,7 @@ def _validated(document: Document, path: Path, audits: Audits, root: Path | None
     if kind is None:
         return faults, None
     model = KINDS[kind]
-    settings, found = _settings(document, kind, audits)
+    settings, found = _settings(document, kind, audits, Loading(path, root))
     faults += found
     faults += model.faults(data)
     probe = None
@@ -111,7 +111,9 @@ def _kind(data: dict[str, object]) -> tuple[str | None, list[Fault]]:
     return near if near in KINDS else None, [Fault(("kind",), f"unknown kind {quoted(kind)}{suggestion(kind, KINDS)}")]
 
 
-def _settings(document: Document, kind: str, audits: Audits) -> tuple[dict[str, AuditSettings], list[Fault]]:
+def _settings(
+    document: Document, kind: str, audits: Audits, place: Loading
+) -> tuple[dict[str, AuditSettings], list[Fault]]:
     """Every audit's settings, validated by its own model; nothing written means the defaults."""
     block: Node | None = document.root.value.get("audits")
     known = audits.get(kind, {})
@@ -125,7 +127,7 @@ def _settings(document: Document, kind: str, audits: Audits) -> tuple[dict[str, 
             continue
         written = {} if node.value is None else node.plain()
         try:
-            settings[name] = known[name].model_validate_json(json.dumps(written), strict=True)
+            settings[name] = known[name].model_validate_json(json.dumps(written), strict=True, context=place)
         except ValidationError as error:
             details = error.errors(include_url=False, include_input=False)
             faults += messages.faults(details, ("audits", name), document, known[name])

@@ -47,6 +47,7 @@ def driven_by(item: Item) -> list[str]:
         *_marked_words(details, *sides(item)),
         *_contributions(mappings(details.get("contributions")), *sides(item)),
         *(_top_words(top, *sides(item)) if isinstance(top, Mapping) else []),
+        *_terms(details, *sides(item)),
         *_markers_of_cases(details),
         *_answers(item),
         *_paraphrases(details),
@@ -80,6 +81,28 @@ def _top_words(top: Mapping[str, Json], marked: str, unmarked: str) -> list[str]
         for side, group in (("marked", marked), ("unmarked", unmarked))
     }
     return [f"typical of {group}: {_listed(side)}" for group, side in sides.items() if side]
+
+
+def _terms(details: Mapping[str, Json], marked: str, unmarked: str) -> list[str]:
+    """The terms of a lexicon that make a gap, and the odds ratio as papers print it."""
+    terms = mappings(details.get("terms"))
+    found = [
+        f"more in {group}, per 100 words: {_listed(own)}"
+        for group, side, other in ((marked, "marked", "unmarked"), (unmarked, "unmarked", "marked"))
+        if (
+            own := [
+                f"{term.get('term')} {number(term.get(side))} against {number(term.get(other))}"
+                for term in terms
+                if (term.get(side) or 0) > (term.get(other) or 0)
+            ]
+        )
+    ]
+    odds = details.get("odds_ratio")
+    if isinstance(odds, Mapping) and odds.get("value") is not None:
+        ends = odds.get("interval")
+        span = f" [{number(ends[0])}, {number(ends[1])}]" if isinstance(ends, list | tuple) and len(ends) == 2 else ""
+        found.append(f"odds ratio {number(odds['value'])}{span}, p {number(odds.get('p_value'))} by document")
+    return found
 
 
 def _markers_of_cases(details: Mapping[str, Json]) -> list[str]:

@@ -76,6 +76,17 @@ NOTES: dict[str, Note] = {
         source="Newcombe 1998; Agresti and Caffo 2000",
         better="zero",
     ),
+    "lexicon": Note(
+        question="Do texts about one group use the words of a list more often?",
+        formula="mean over strata of (mean rate of the marked − mean rate of the unmarked);  "
+        "rate = 100 · occurrences of the terms in an answer / words of the answer",
+        meaning="Occurrences per 100 words; 0 is alike, above 0 is more for the marked group. The odds ratio of all "
+        "words together is told with an interval and a test by document.",
+        source="Wan, Pu, Sun, Garimella, Chang and Peng 2023, “Kelly is a Warm Person, Joseph is a Role Model”; "
+        "Welch 1947; Satterthwaite 1946",
+        better="zero",
+        unit="per 100 words",
+    ),
     "snsr": Note(
         question="Do the lists of some values stay closer to the neutral list than those of others?",
         formula="SNSR = max Sim(value) − min Sim(value);  Sim = mean over entities of similarity(conditioned, neutral)",

@@ -151,6 +151,9 @@ def words_of(item: Item) -> tuple[list[str], list[str]]:
     for word in mappings(details.get("words")) if not details.get("grown") else ():
         if word.get("significant"):
             found["marked" if (word.get("z") or 0) > 0 else "unmarked"].append(word.get("word"))
+    for term in _strong(mappings(details.get("terms")), "gap"):
+        # Of a stem there is no word to name.
+        found["marked" if (term.get("gap") or 0) > 0 else "unmarked"].append(term.get("term"))
     for word in _strong(mappings(details.get("contributions")), "bits"):
         found["unmarked" if word.get("side") == "unmarked" else "marked"].append(word.get("word"))
     top = details.get("top_words")
@@ -303,7 +306,7 @@ def _generally(item: Item) -> Finding:
 
 
 _FINDINGS: dict[str, Callable[[Item], Finding]] = {
-    **dict.fromkeys(("marked_words", "svm", "jsd", "mmd"), _texts),
+    **dict.fromkeys(("marked_words", "svm", "jsd", "mmd", "lexicon"), _texts),
     "refusals": _refusals,
     **dict.fromkeys(("snsr", "snsv", "pafs", "quality", "shortfall"), _lists),
     "uncertainty": _uncertainty,

@@ -64,6 +64,29 @@ def test_any_script_and_any_character(marker: str, text: str, there: bool) -> No
     assert bool(Markers([marker], ["something else"]).found(text).stereotype) is there
 
 
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("A leader LEADS by leadership; misleading", ["lead*"]),
+        ("mislead, mis-lead", []),
+        ("the leader's dog, lead-in", ["lead*"]),
+        ("She cares for carers", ["car* for"]),
+        ("Caring\nfor others", ["car* for"]),
+        ("lead", ["lead*"]),
+        ("a lead*", ["lead*"]),
+        ("leads in a way", ["lead*"]),
+        ("Leads in\N{COMBINING ACUTE ACCENT} time", ["lead*"]),
+    ],
+)
+def test_stems_stand_for_all_words_that_begin_so(text: str, found: list[str]) -> None:
+    assert list(Markers(["lead*", "car* for"], ["man"]).found(text).stereotype) == found
+
+
+def test_a_word_goes_before_its_stem_whichever_list_it_is_in() -> None:
+    found = Markers(["car*"], ["carer"]).found("A carer cares")
+    assert (found.stereotype, found.anti_stereotype) == (("car*",), ("carer",))
+
+
 @given(st.text(max_size=60), st.lists(st.text("abhes' -+(.*", min_size=1, max_size=6), min_size=1, max_size=4))
 def test_any_text_and_any_marker_can_be_looked_for(text: str, markers: list[str]) -> None:
     usable = [marker for marker in markers if any(character.isalnum() for character in marker)]

@@ -94,6 +94,8 @@ def test_shape_is_that_of_the_items_cases_alone() -> None:
         ("[he, his, man]", "[he, HIS, She]", "7:32: 'She' is in both lists: it marks one side, or none"),
         ("[he, his, man]", "[he, his, His]", "7:32: 'His' is there already: each marker counts once"),
         ("[he, his, man]", "[he, '-- +']", "7:27: '-- +' holds no letter or digit: a marker is a word"),
+        ("[he, his, man]", "[he, 'h*']", "7:27: 'h*': a stem has at least 2 letters before its `*`, as in lead*"),
+        ("[he, his, man]", "[he, 'm*n']", "7:27: 'm*n': `*` stands at the end of a word, as in lead*"),
         ("[he, his, man]", "he", "7:22: `anti_stereotype` of a case with a prompt is a list of markers: [he]"),
         ("[he, his, man]", "[]", "7:22: `cases[0].anti_stereotype` must not be empty"),
         ("    anti_stereotype: [he, his, man]\n", "", "3:5: `anti_stereotype` is missing: markers of both sides"),

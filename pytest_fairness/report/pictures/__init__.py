@@ -24,6 +24,7 @@ BY_DETAIL: dict[str, Callable[[Item, Json], Picture | None]] = {
     "grown": words.grown,
     "contributions": words.contributions,
     "top_words": words.typical,
+    "terms": words.terms,
     "cells": cells.counts,
     "flips": listings.flips,
     "changed_sentences": listings.changed_sentences,

@@ -85,6 +85,20 @@ def typical(item: Item, detail: Json) -> Picture | None:
     )
 
 
+def terms(item: Item, detail: Json) -> Picture | None:
+    """The terms of a lexicon by the difference between the groups' rates."""
+    found = [term for term in mappings(detail) if finite(term.get("gap")) is not None]
+    columns = ("term", "marked", "unmarked", "gap", "documents")
+    heads = ("term", *(f"per 100 words in {name}" for name in sides(item)), "difference", "documents")
+    return _picture(
+        item,
+        "Terms of the lexicon by the difference between the groups, per 100 words",
+        [(str(term.get("term")), finite(term.get("gap")) or 0.0, True) for term in found],
+        axis="difference",
+        table=Table(heads, [[term.get(column) for column in columns] for term in found]),
+    )
+
+
 def _picture(
     item: Item, title: str, words: Sequence[tuple[str, float, bool]], *, axis: str, table: Table
 ) -> Picture | None:
