@@ -32,7 +32,6 @@ ENOUGH = {
     "marked_words": ("texts", "30 trials"),
     "svm": ("texts", "80 trials, svm"),
     "jsd": ("texts", "80 trials"),
-    "mmd": ("texts", "27 trials, mmd"),
     "lexicon": ("texts", "240 trials, lexicon"),
     "refusals": ("refused", "800 answers a group"),
     "snsr": ("lists", "300 entities"),
