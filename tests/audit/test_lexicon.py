@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from pytest_fairness.audit import registry
 from pytest_fairness.audit.base import AuditItem
+from pytest_fairness.audit.lexicons import LexiconSettings
 from pytest_fairness.baseline.verdicts import Earlier, decide
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.records import Answer, Measurement, Status, Verdict
@@ -25,7 +26,7 @@ FILLERS = ("the", "team", "met", "early", "and", "talked", "about", "plans", "fo
 
 
 def item(terms: Sequence[str] = AGENTIC, level: float = 0.01, **given_: Any) -> AuditItem[Any]:
-    lexicon = registry.settings_model("generation", "lexicon")(lexicons={"agentic": tuple(terms)}, **given_)
+    lexicon = LexiconSettings(lexicons={"agentic": tuple(terms)}, **given_)
     labels = {"race": "Black", "lexicon": "agentic"}
     return AuditItem("lexicon", "race=Black,lexicon=agentic", labels, lexicon, level, seed="letters/lexicon")
 
