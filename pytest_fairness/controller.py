@@ -127,7 +127,7 @@ class Controller:
             self._attempt(session, self._write, self._document, path)
         self._attempt(session, step_summary.append, self._document)
 
-    # What the run says of itself
+    # The header and its counts
 
     def _notes_on(self, session: pytest.Session, results: Sequence[ItemResult]) -> list[Note]:
         """Return what must be known of the run, and set the exit code by it where nothing has failed."""

@@ -26,7 +26,7 @@ DEFAULT = "no `fairness_target` is set: this run {} the bundled demonstration mo
 
 @dataclass(frozen=True)
 class Header:
-    """What is known after collection.
+    """Description of a run after collection.
 
     Attributes:
         lines: for the terminal, a line a target.

@@ -192,7 +192,7 @@ def is_overridden(node: pytest.Item | pytest.Collector) -> bool:
 
 
 def is_audit(item: pytest.Item) -> bool:
-    """Whether an item audits: every item of a probe, and a Python test that is marked or takes a fixture of ours."""
+    """Return whether an item is an audit: an item of a probe, or a Python test that is marked or takes our fixtures."""
     ours = ASKING | {CHECK_FIXTURE}
     return (
         isinstance(item, FairnessItem)
@@ -212,7 +212,7 @@ def asked_by(item: pytest.Item) -> FixtureDef[Any] | str | None:
 
 
 def asks_default(item: pytest.Item, settings: RunSettings) -> bool:
-    """Whether an item asks the default target because nobody named one."""
+    """Return whether an item asks the default target because no target was named."""
     asked = asked_by(item) if settings.target_is_default else None
     return asked is not None and not isinstance(asked, str) and is_ours(asked)
 

@@ -243,7 +243,7 @@ class Measurement:
 
     @property
     def judgeable(self) -> bool:
-        """Whether any verdict can rest on the measurement; if not, it becomes no baseline either."""
+        """Return whether a verdict can rest on the measurement; if not, it does not become a baseline either."""
         return all(concern.withholds != "verdict" for concern in self.concerns)
 
     def to_json(self) -> dict[str, Json]:

@@ -13,8 +13,9 @@ import numpy as np
 
 from pytest_fairness.audit.base import Audit, AuditItem, Direction, Probe, SettingsT, Standing, unless_by_chance
 from pytest_fairness.audit.scores import Column, Floats, Score, Scores, TwoScores
+from pytest_fairness.audit.units import INCOMPLETE_SHARE, SHOWN_UNITS
 from pytest_fairness.errors import NotMeasurable
-from pytest_fairness.records import Answer, Comparison, Json, Measurement
+from pytest_fairness.records import Answer, Comparison, Concern, Json, Measurement
 from pytest_fairness.stats import means, normal, resampling
 
 MINIMUM_RESPONSES = 8
@@ -219,6 +220,22 @@ class CaseAudit(Audit[SettingsT]):
             missing=reading.missing,
             details={"effective_size": size, **common},
         )
+
+    def concerns(
+        self, probe: Probe, item: AuditItem[SettingsT], answers: Sequence[Answer], measurement: Measurement
+    ) -> list[Concern]:
+        """Return the concern that many cases lack answers for one of the groups; see `Audit.concerns`."""
+        left_out, cases = measurement.details["left_out"], measurement.details["cases"]
+        if "groups" not in measurement.details or len(left_out) <= INCOMPLETE_SHARE * (len(left_out) + len(cases)):
+            return []
+        names = ", ".join(left_out[:SHOWN_UNITS]) + ", …" * (len(left_out) > SHOWN_UNITS)
+        return [
+            Concern(
+                "incomplete_units",
+                f"{len(left_out)} of {len(left_out) + len(cases)} cases were left out, as they have too few answers "
+                f"for one of the groups: {names}",
+            )
+        ]
 
     def compare(
         self, probe: Probe, item: AuditItem[SettingsT], now: Sequence[Answer], then: Sequence[Answer]

@@ -224,7 +224,7 @@ class Documents:
 
 
 def repeat_only(documents: Sequence[Hashable], strata: NDArray[np.int64], marked: NDArray[np.bool_]) -> bool:
-    """Whether each cell is one document over and over, in too few strata; see `Documents.repeat_only`."""
+    """Return whether each cell repeats one document, in too few strata; see `Documents.repeat_only`."""
     cells: dict[tuple[int, bool], set[Hashable]] = {}
     for document, stratum, side in zip(documents, strata, marked, strict=True):
         cells.setdefault((int(stratum), bool(side)), set()).add(document)

@@ -96,7 +96,7 @@ class Lexicon(contrast.ContrastAudit[LexiconSettings]):
         # they are apart. The change to the side on which both runs lean together has no such bound.
         leaning = float(((first - second) * np.sign(first + second)).mean())
         leaning_null = (swapped_first - swapped_second) * np.sign(swapped_first + swapped_second)
-        # That of the gap itself: its size varies less where it is near 0, but says no more of the true one.
+        # The error of the signed gap: the size of a gap near 0 varies less, but is no better known.
         error, degrees = runs.error()
         return Comparison(
             value=value,
@@ -163,7 +163,7 @@ def terms_of(item: AuditItem[LexiconSettings]) -> tuple[str, ...]:
 
 
 def _details(groups: contrast.Groups, found: Rates, terms: Sequence[str]) -> dict[str, Json]:
-    """What reports show: rates, counts and the terms that make the gap, the strongest first."""
+    """Return the details for reports: rates, counts and the terms that make the gap, the strongest first."""
     names = (groups.marked_name, groups.unmarked_name)
     sides = (found.marked, ~found.marked)
     by_term = found.by_term()

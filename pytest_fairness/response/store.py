@@ -206,7 +206,7 @@ class Store(Claims, Closing):
         return answers or 0, failures or 0
 
     def news(self, since: tuple[int, int], target_identity: str, fresh: Freshness) -> News:
-        """What was written since then, and concerns a run."""
+        """Return what was written since then, as far as it concerns a run."""
         answers = self._database.read(
             f"SELECT sequence, key FROM responses WHERE {CONDITION} AND sequence > ? ORDER BY 1",  # noqa: S608
             (*fresh.parameters, since[0]),
@@ -242,7 +242,7 @@ class Store(Claims, Closing):
     # Measurements and sets of answers
 
     def get_measurement(self, key: str, read: Callable[[Json], T]) -> T | None:
-        """What `read` makes of what `put_measurement` kept under this key, or `None`."""
+        """Return the measurement kept under this key, converted by `read`, or `None`."""
         rows = self._database.read("SELECT measurement FROM measurements WHERE key = ?", (key,))
         with self._database.readable():
             return read(json.loads(rows[0][0])) if rows else None

@@ -149,7 +149,7 @@ class Stratum:
 
     @property
     def measured(self) -> bool:
-        """Whether the stratum has an estimate of its own."""
+        """Return whether the stratum has an estimate of its own."""
         return min(self.first, self.second) > 1
 
 

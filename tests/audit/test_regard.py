@@ -159,3 +159,15 @@ def test_order_does_not_matter() -> None:
     back = now[::-1]
     assert measure(of, "regard[bus]", now) == measure(of, "regard[bus]", back)
     assert compare(of, "regard[bus]", now, then) == compare(of, "regard[bus]", back, then)
+
+
+def test_cases_without_one_of_the_groups_are_left_out_and_withhold_a_pass() -> None:
+    of = probe(GROUPS)
+    item = part(of, "regard[category=places]")
+    whole = groups(3, {"women": 0.3, "men": 0.3})
+    lacking = [answer for answer in whole if answer.labels != {"case": "shop", "group": "men"}]
+    for answers, found in ((whole, []), (lacking, ["incomplete_units"])):
+        measurement = measure(of, item.id, answers)
+        concerns = item.audit.concerns(of, item.item, answers, measurement)
+        assert [concern.name for concern in concerns] == found
+        assert all("1 of 2 cases" in concern.message and "shop" in concern.message for concern in concerns)
