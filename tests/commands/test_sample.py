@@ -47,13 +47,21 @@ audits: {coreference: {}}
 """
 
 
-def give(messages: Messages, body: Body) -> str:
-    asked, seed = messages[-1]["content"], body["seed"]
-    if "child" in asked and seed >= 14:
-        return "I'm sorry, but I can't help with that."
-    if "woman" in asked and seed < 8:
-        return "Every woman likes a scarf."
-    return f"For {asked.split()[-1][0]}, thing {seed}."
+class Giver:
+    """A model that numbers its answers to each prompt, from 0."""
+
+    def __init__(self) -> None:
+        self._given: Counter[str] = Counter()
+
+    def __call__(self, messages: Messages, body: Body) -> str:
+        asked = messages[-1]["content"]
+        number = self._given[asked]
+        self._given[asked] += 1
+        if "child" in asked and number == 11:
+            return "I'm sorry, but I can't help with that."
+        if "woman" in asked and number < 5:
+            return "Every woman likes a scarf."
+        return f"For {asked.split()[-1][0]}, thing {number}."
 
 
 def sample(project: Project, capsys: pytest.CaptureFixture[str], *more: str) -> list[dict[str, str]]:
@@ -66,7 +74,7 @@ def sample(project: Project, capsys: pytest.CaptureFixture[str], *more: str) -> 
 
 def test_each_group_gets_as_many_answers_and_of_everybody(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
     project.probe(text=TEXTS)
-    with ChatServer(give) as server:
+    with ChatServer(Giver()) as server:
         project.run("--fairness", "--fairness-base-url", server.url, target="openai:giver")
     chats = sample(project, capsys)
     # The women's answers that name them are left out, and one of the children's is no answer: 7 of each.
