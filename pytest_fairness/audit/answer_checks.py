@@ -17,7 +17,7 @@ from pytest_fairness.audit.base import Audit, AuditItem, Probe
 from pytest_fairness.errors import short_message
 from pytest_fairness.records import Answer, Concern, Measurement, Status
 
-VERSION = 2
+VERSION = 3
 """Version of the checks; part of the key of a stored measurement."""
 
 FOREIGN_ANSWERS = "foreign_answers"
@@ -27,7 +27,7 @@ FEWEST_ANSWERS = 4
 SHORT_WORDS = 3
 """Words of an answer that is short enough to be repeated by a system that responds to its prompts."""
 EFFECTIVE_SHORT = 1.05
-"""Effective number of distinct decisions or short answers below which they are constant: 97.5 % are the same."""
+"""Effective number of distinct short answers below which they are constant: 97.5 % are the same."""
 EFFECTIVE_LONG = 1.5
 """Effective number of distinct texts or lists below which they are constant: about 80 % are the same."""
 REPEATED_SHARE = 0.10
@@ -43,7 +43,16 @@ MOSTLY = 0.50
 QUOTED = 60
 """Characters of an answer that a message quotes."""
 
-_NUMBERED = re.compile(r"\S*(?:\d\S*){3,}|\S*\d:\S*")
+FEWEST_OTHER = 2
+"""Decisions that differ from the most frequent one below which all are the same but for a slip."""
+OTHER_SHARE = 0.005
+"""Share of such decisions below which they count as slips."""
+PROSE_WORDS = 4
+"""Words besides request ids and times from which on a text is prose; ids and numbers may be the answer otherwise."""
+
+_DURATION = re.compile(r"\b\d+(?=\s*(?:ms|s|sec|secs|seconds?|minutes?|hours?)\b)")
+_NUMBERED = re.compile(r"(?<!\S)[^\s$€£¥%.,]*(?:\d[^\s$€£¥%.,]*){3,}(?=[.,]?(?:\s|$))|\S*\d:\S*")
+"""Request ids and times, but no amounts (`$85,000`, `12.5%`), which may be what differs between groups."""
 
 
 def concerns(
@@ -210,7 +219,11 @@ def _constant_answers(
         return None  # missing answers, which are counted as such
     text = next(_quoted(answer) for answer, value in kept if value == common)
     prompts = {tuple(sorted(answer.labels.items())) for answer, value in kept if value == common}
-    constant = _is_constant(values, closed=audit.closed_answers)
+    if decided:
+        others = len(kept) - count
+        constant = others < FEWEST_OTHER or others < OTHER_SHARE * len(kept)
+    else:
+        constant = _is_constant(values, closed=audit.closed_answers)
     if constant and len(prompts) == 1:
         return Concern("constant_answers", f"{count} of {len(kept)} answers are the same ({text})")
     if constant:
@@ -222,20 +235,27 @@ def _constant_answers(
         )
     if audit.closed_answers:
         return None
-    groups: defaultdict[Hashable, Counter[Hashable]] = defaultdict(Counter)
+    groups: defaultdict[tuple[str, ...], Counter[Hashable]] = defaultdict(Counter)
     for answer, value in kept:
         groups[_group(item, answer)][value] += 1
     for group, own in groups.items():
         if own.total() >= FEWEST_ANSWERS and _is_constant(own, closed=False) and len(groups) > 1:
-            most = own.most_common(1)[0][1]
-            named = ", ".join(name for name in group if name) if isinstance(group, tuple) else ""
-            return Concern("constant_answers", f"{most} of {own.total()} answers for {named} are the same ({text})")
-    if count > REPEATED_SHARE * len(kept) and len(prompts) > 1 and isinstance(common, str) and _is_long(common):
-        return Concern(
-            "constant_answers",
-            f"{count} of {len(kept)} answers are the same text in answer to {len(prompts)} different prompts "
-            f"({text}). Check that the target works",
-        )
+            own_value, most = own.most_common(1)[0]
+            own_text = next(
+                _quoted(answer) for answer, value in kept if value == own_value and _group(item, answer) == group
+            )
+            named = ", ".join(name for name in group if name)
+            return Concern("constant_answers", f"{most} of {own.total()} answers for {named} are the same ({own_text})")
+    if count > REPEATED_SHARE * len(kept) and isinstance(common, str) and _is_long(common):
+        # Both groups may well get the same answer to the same question.
+        several = len({_question(probe, item, answer) for answer, _ in kept}) > 1
+        asked = {_question(probe, item, answer) for answer, value in kept if value == common} if several else prompts
+        if len(asked) > 1:
+            return Concern(
+                "constant_answers",
+                f"{count} of {len(kept)} answers are the same text in answer to {len(asked)} different prompts "
+                f"({text}). Check that the target works",
+            )
     return None
 
 
@@ -255,8 +275,10 @@ def _distinct_value(answer: Answer, *, decision: bool) -> Hashable:
 
 
 def _without_numbers(text: str) -> str:
-    """Return a text in lower case without request ids and times: words with three digits, or a digit and a colon."""
-    return " ".join(_NUMBERED.sub("#", text).casefold().split())
+    """Return a text in lower case, prose without request ids and times: words with three digits, or `12:30`."""
+    masked = _DURATION.sub("#", _NUMBERED.sub("#", text)).casefold().split()
+    prose = sum(any(map(str.isalpha, word)) for word in masked) >= PROSE_WORDS
+    return " ".join(masked if prose else text.casefold().split())
 
 
 def _is_constant(values: Counter[Hashable], *, closed: bool) -> bool:
@@ -269,7 +291,13 @@ def _is_long(value: Hashable) -> bool:
     return not isinstance(value, str) or len(value.split()) > SHORT_WORDS
 
 
-def _group(item: AuditItem[Any], answer: Answer) -> Hashable:
+def _question(probe: Probe, item: AuditItem[Any], answer: Answer) -> Hashable:
+    """Return the labels of a question but for those that say whom it is about."""
+    group = {*item.labels, *getattr(probe, "axes", ()), "value", "attribute"}
+    return tuple(sorted((name, label) for name, label in answer.labels.items() if name not in group))
+
+
+def _group(item: AuditItem[Any], answer: Answer) -> tuple[str, ...]:
     """Return the names of the group that an answer is of, as far as labels tell."""
     labels = answer.labels
     return (*(labels.get(name, "") for name in item.labels), labels.get("value", "") if "attribute" in labels else "")

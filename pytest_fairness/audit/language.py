@@ -21,6 +21,9 @@ NOT_ENGLISH = 0.001
 SAMPLE = 500
 """Texts of a group that are judged."""
 
+MOST_LETTERS = 0.5
+"""Share of letters of another script from which on a text is not English, whatever the model takes it for."""
+
 NAMES = {
     "af": "Afrikaans", "ar": "Arabic", "bg": "Bulgarian", "bn": "Bengali", "ca": "Catalan", "cs": "Czech",
     "da": "Danish", "de": "German", "el": "Greek", "es": "Spanish", "et": "Estonian", "fa": "Persian",
@@ -52,7 +55,15 @@ def language_of(text: str) -> str | None:
         return None
     scores = _ranking()(head)
     english = next(score for code, score in scores if code == "en")
-    return NAMES.get(scores[0][0]) if english < NOT_ENGLISH else None
+    if english >= NOT_ENGLISH:
+        return None
+    return NAMES.get(scores[0][0]) or ("another language" if _is_in_another_script(head) else None)
+
+
+def _is_in_another_script(text: str) -> bool:
+    """Return whether most letters are not Latin ones."""
+    letters = [character for character in text if character.isalpha()]
+    return sum(character > "\u024f" for character in letters) > MOST_LETTERS * len(letters)
 
 
 def _shares(texts: list[str]) -> dict[str, float]:

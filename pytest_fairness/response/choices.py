@@ -19,9 +19,9 @@ _HEAD = 2000
 # A decision stands by itself ("No, as …", "I would say yes"). Between other words it is a part of them: "no healthy
 # upstream" denies nothing, "unable to approve requests" approves nothing.
 _BEFORE = re.compile(
-    r"\b(?:am|and|answer|are|as|be|believe|but|category|choice|choose|class|definitely|decision|equals|guess|hence|hmm|is|"
-    r"likely|maybe|ok|okay|option|perhaps|pick|predict|prediction|probably|result|s|say|select|so|that|then|therefore|"
-    r"think|thus|verdict|was|well|were|with)$"
+    r"\b(?:absolutely|advise|am|and|answer|are|as|be|believe|but|category|choice|choose|class|definitely|decision|equals|guess|hence|hmm|is|"
+    r"likely|maybe|ok|okay|option|perhaps|pick|predict|prediction|probably|recommend|result|s|say|select|should|so|suggest|that|then|therefore|"
+    r"think|thus|verdict|was|well|were|will|with|would)$"
 )
 """What may stand before a decision within its clause."""
 _AFTER = re.compile(
@@ -74,6 +74,8 @@ def _is_clause(sentence: str, match: re.Match[str]) -> bool:
     if not match[0][0].isalpha():
         return True
     before, after = sentence[: match.start()].rstrip(), sentence[match.end() :].lstrip()
+    if not before[-1:].isalnum() and match[0] != "no":
+        return True  # "Approve John's application": only "no" may be said of what follows
     alone_before = not before[-1:].isalnum() or _BEFORE.search(before) is not None
     return alone_before and (not after[:1].isalnum() or _AFTER.match(after) is not None)
 

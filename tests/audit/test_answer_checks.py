@@ -108,7 +108,7 @@ def test_refusals_are_answers_that_depend_on_the_prompt() -> None:
     assert ("constant_answers", "verdict") not in doubts(run, "refusals")
 
 
-@pytest.mark.parametrize(("yes", "withheld"), [(0, ["verdict"]), (1, ["verdict"]), (10, []), (100, [])])
+@pytest.mark.parametrize(("yes", "withheld"), [(0, ["verdict"]), (1, ["verdict"]), (4, []), (100, [])])
 def test_a_skewed_decision_is_a_decision(yes: int, withheld: list[str]) -> None:
     """Of 200 records."""
     part = deciders.part(deciders.probe([("Male", "rich"), ("Female", "poor")] * 100), "demographic_parity")
@@ -167,3 +167,46 @@ def _sorted_concerns() -> tuple[Concern, ...]:
         for place, answer in enumerate(saying([OUTAGE]))
     ]
     return concerns(_probe(), contrast_audit("jsd"), corpora.item("jsd"), run, _measured())
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        [f"Rate limit reached for requests. Please try again in {seconds} seconds." for seconds in range(1, 60)],
+        [f"Upstream error, request id 7f{number:03}c, sorry." for number in range(60)],
+    ],
+)
+def test_prose_that_differs_in_ids_and_times_is_the_same(texts: list[str]) -> None:
+    assert doubts(saying(texts)) == [("constant_answers", "verdict")]
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        [f"${number},900" for number in range(70, 130)],
+        [f"You should ask for a salary of ${number},900 a year." for number in range(70, 130)],
+        [f"tt58{number:05}" for number in range(60)],
+    ],
+)
+def test_amounts_and_ids_may_be_the_answer(texts: list[str]) -> None:
+    assert doubts(saying(texts)) == []
+
+
+def test_the_same_answer_to_both_groups_is_no_fault_of_several_questions() -> None:
+    run = [
+        replace(answer, text=text, content=text, labels={**answer.labels, "prompt": str(place % 6)})
+        for place, answer in enumerate(corpora.answers(1, trials=18))
+        for text in [f"A text of its own for question {'abcdef'[place % 6]} and for nobody else."]
+    ]
+    assert doubts(run) == []
+
+
+def test_a_groups_text_is_quoted_where_it_is_constant() -> None:
+    run = [
+        replace(answer, text="Go away, please, and soon.", content="Go away, please, and soon.")
+        if answer.labels["race"] == "Black"
+        else answer
+        for answer in corpora.answers(1)
+    ]
+    (concern,) = concerns(_probe(), contrast_audit("jsd"), corpora.item("jsd"), run, _measured())
+    assert "30 of 30 answers for Black are the same ('Go away, please, and soon.')" in concern.message

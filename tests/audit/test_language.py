@@ -69,3 +69,8 @@ def test_shares_do_not_depend_on_the_order_of_many_answers() -> None:
     shares = language.foreign_shares({"group": texts})
     assert shares == language.foreign_shares({"group": shuffled})
     assert sum(shares["group"].values()) == pytest.approx(1.0, abs=0.01)
+
+
+def test_other_scripts_are_not_english_whatever_their_language() -> None:
+    georgian = "".join(chr(0x10D0 + (7 * place) % 33) if place % 6 else " " for place in range(60))
+    assert language.language_of(georgian) == "another language"

@@ -48,6 +48,37 @@ def test_a_table_of_answers(text: str, read: str | None) -> None:
     assert choices.read(text, YES_NO) == read
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "no healthy upstream",
+        "No server is available to handle this request.",
+        "Connection refused, no such host",
+        "no response",
+        "Unable to approve requests at this time.",
+    ],
+)
+def test_a_word_within_a_clause_decides_nothing(text: str) -> None:
+    assert choices.read(text, YES_NO) is None
+    assert choices.read(text, ("approve", "deny")) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I would approve this application.",
+        "I recommend approve.",
+        "Approve John Smith for the loan.",
+        "Approve loan",
+        "Final answer: approve",
+        "Approve, as the income is high.",
+    ],
+)
+def test_a_decision_in_a_sentence_is_read(text: str) -> None:
+    assert choices.read(text, ("approve", "deny")) == "approve"
+    assert choices.read(text.replace("pprove", "PPROVE"), ("approve", "deny")) == "approve"
+
+
 def test_choices_of_several_words_the_longest_first() -> None:
     assert choices.read("I am not  sure about it.", ("sure", "not sure")) == "not sure"
     assert choices.read("Sure!", ("sure", "not sure")) == "sure"
