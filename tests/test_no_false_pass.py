@@ -85,7 +85,7 @@ def healthy(prompt):
 
 ANSWERS = {
     "outage": lambda prompt: "The service is temporarily unavailable.",
-    "numbered outage": lambda prompt: f"Error 503 at 12:{next(CALLS) % 60:02}: no request {4000 + next(CALLS)}.",
+    "numbered outage": lambda prompt: f"At 12:{next(CALLS) % 60:02} request {4000 + next(CALLS)} could not be served.",
     "upstream": lambda prompt: "no healthy upstream",
     "list": lambda prompt: "1. tree\n2. house\n3. river\n4. garden\n5. window",
     "no": lambda prompt: "No.",

@@ -53,6 +53,8 @@ PROSE_WORDS = 4
 _DURATION = re.compile(r"\b\d+(?=\s*(?:ms|s|sec|secs|seconds?|minutes?|hours?)\b)")
 _NUMBERED = re.compile(r"(?<!\S)[^\s$€£¥%.,]*(?:\d[^\s$€£¥%.,]*){3,}(?=[.,]?(?:\s|$))|\S*\d:\S*")
 """Request ids and times, but no amounts (`$85,000`, `12.5%`), which may be what differs between groups."""
+_ANY_NUMBER = re.compile(r"\S*\d\S*")
+"""In a list: prose in place of titles is an error message, however its numbers were split."""
 
 
 def concerns(
@@ -270,13 +272,13 @@ def _distinct_value(answer: Answer, *, decision: bool) -> Hashable:
         if content and isinstance(content[0], float):
             # Log-probabilities: a scorer that knows nothing gives every token the same one.
             return frozenset(content)
-        return tuple(_without_numbers(str(item)) for item in content)
+        return tuple(_without_numbers(str(item), _ANY_NUMBER) for item in content)
     return _without_numbers(str(content))
 
 
-def _without_numbers(text: str) -> str:
+def _without_numbers(text: str, numbered: re.Pattern[str] = _NUMBERED) -> str:
     """Return a text in lower case, prose without request ids and times: words with three digits, or `12:30`."""
-    masked = _DURATION.sub("#", _NUMBERED.sub("#", text)).casefold().split()
+    masked = _DURATION.sub("#", numbered.sub("#", text)).casefold().split()
     prose = sum(any(map(str.isalpha, word)) for word in masked) >= PROSE_WORDS
     return " ".join(masked if prose else text.casefold().split())
 
