@@ -26,7 +26,7 @@ GOALS = {100: (1.0, 800.0), 1000: (5.0, 800.0), 10000: (30.0, 800.0)}
 
 @dataclass(frozen=True)
 class Cost:
-    """What one item took.
+    """Time and memory of one item.
 
     Attributes:
         seconds: of processor time, without imports.

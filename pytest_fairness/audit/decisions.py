@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pytest_fairness.audit.base import AuditItem, Direction, Example, Probe, Range
-from pytest_fairness.audit.units import UnitAudit
+from pytest_fairness.audit.units import UnitAudit, UnitTable
 from pytest_fairness.errors import BaselineStale
 from pytest_fairness.probe import judge_prompt
 from pytest_fairness.probe.counterfactual import FLIPPED, OWN
@@ -25,6 +25,7 @@ Draws = dict[int, Answer]
 
 
 SHOWN_DISPUTES = 10
+SHOWN_MOVED = 20
 SHOWN_TEXT = 200
 
 SettingsT = TypeVar("SettingsT", bound=AuditSettings)
@@ -106,6 +107,24 @@ class RecordAudit(UnitAudit[SettingsT]):
         draws = min(max((answer.trial for answer in run), default=0) for run in (now, then))
         first, second = ([answer for answer in run if answer.trial <= draws] for run in (now, then))
         return first, second
+
+
+def moved_records(table: UnitTable, units: Sequence[str], now: Floats, then: Floats, change: Floats) -> dict[str, Json]:
+    """Return the shares of both runs by column, and the records whose answers became worse, the worst first.
+
+    Args:
+        table: of this run, for the names of the columns.
+        units: names of the records that are complete in both runs.
+        now, then: (records, columns) shares in either run.
+        change: (records,) by how much each became worse.
+    """
+    more = change.tolist()
+    order = sorted((row for row, size in enumerate(more) if size > 0), key=lambda row: (-more[row], units[row]))
+    shares = [
+        {"value": name, "now": float(now[:, column].mean()), "then": float(then[:, column].mean())}
+        for column, name in enumerate(table.columns)
+    ]
+    return {"moved": shares, "moved_records": [units[row] for row in order[:SHOWN_MOVED]]}
 
 
 def judge_details(probe: Probe, answers: Sequence[Answer]) -> dict[str, Json]:

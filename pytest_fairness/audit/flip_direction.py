@@ -11,7 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pytest_fairness.audit.base import AuditItem, Direction, Example, Probe, Range, Standing, unless_by_chance
-from pytest_fairness.audit.decisions import RecordAudit, by_record, counts, judge_details, shown_value, side_by_side
+from pytest_fairness.audit.decisions import (
+    RecordAudit,
+    by_record,
+    counts,
+    judge_details,
+    moved_records,
+    shown_value,
+    side_by_side,
+)
 from pytest_fairness.audit.units import FAR, PERMUTATIONS, UnitTable
 from pytest_fairness.probe.counterfactual import FLIPPED, OWN
 from pytest_fairness.probe.settings import AuditSettings
@@ -21,7 +29,6 @@ from pytest_fairness.stats import blocks, normal, paired, proportions, resamplin
 Floats = NDArray[np.float64]
 
 SHOWN_RECORDS = 20
-SHOWN_MOVED = 20
 
 
 class FlipDirectionSettings(AuditSettings):
@@ -131,13 +138,8 @@ class FlipDirection(RecordAudit[FlipDirectionSettings]):
         """Return the shares in both runs, and the records that moved in the direction of this run's difference."""
         first, second = _furthest(now.mean(axis=0))
         sign = 1.0 if now[:, first].mean() >= now[:, second].mean() else -1.0
-        more = (sign * ((now[:, first] - now[:, second]) - (then[:, first] - then[:, second]))).tolist()
-        order = sorted((row for row, size in enumerate(more) if size > 0), key=lambda row: (-more[row], units[row]))
-        shares = [
-            {"value": name, "now": float(now[:, column].mean()), "then": float(then[:, column].mean())}
-            for column, name in enumerate(table.columns)
-        ]
-        return {"moved": shares, "moved_records": [units[row] for row in order[:SHOWN_MOVED]]}
+        change = (now[:, first] - now[:, second]) - (then[:, first] - then[:, second])
+        return moved_records(table, units, now, then, sign * change)
 
     def describe(self, measurement: Measurement) -> str:
         """Return the value and the two shares that it is the difference of."""

@@ -20,6 +20,7 @@ from pytest_fairness.audit.decisions import (
     by_record,
     counts,
     judge_details,
+    moved_records,
     shown_value,
     side_by_side,
 )
@@ -32,7 +33,6 @@ from pytest_fairness.stats import blocks, normal, paired, proportions
 Floats = NDArray[np.float64]
 
 SHOWN_FLIPS = 200
-SHOWN_MOVED = 20
 
 
 class FlipRateSettings(AuditSettings):
@@ -121,13 +121,7 @@ class FlipRate(RecordAudit[FlipRateSettings]):
 
     def moved(self, table: UnitTable, units: Sequence[str], now: Floats, then: Floats) -> dict[str, Json]:
         """The shares in both runs, and the records that flip now and did not."""
-        more = (now[:, 0] - then[:, 0]).tolist()
-        order = sorted((row for row, size in enumerate(more) if size > 0), key=lambda row: (-more[row], units[row]))
-        shares = [
-            {"value": name, "now": float(now[:, column].mean()), "then": float(then[:, column].mean())}
-            for column, name in enumerate(table.columns)
-        ]
-        return {"moved": shares, "moved_records": [units[row] for row in order[:SHOWN_MOVED]]}
+        return moved_records(table, units, now, then, now[:, 0] - then[:, 0])
 
     def describe(self, measurement: Measurement) -> str:
         """The value, both shares, and whether there is anything to be read in them."""
