@@ -17,19 +17,19 @@ import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from benchmarks.simulated import choices, pairs, ranked, recommender, refused, sentences, spoken, texts
+from benchmarks.simulated import choices, designs, pairs, ranked, recommender, refused, sentences, spoken, texts
 from benchmarks.simulated.scenario import Scenario
 from pytest_fairness.baseline.files import Entry
 from pytest_fairness.baseline.verdicts import tolerance_of
 from pytest_fairness.errors import NotMeasurable
-from pytest_fairness.records import Answer, Measurement, VerdictName
+from pytest_fairness.records import Answer, Comparison, Measurement, VerdictName
 from pytest_fairness.run import Before, Measured, ProbeItem, items_of
 from pytest_fairness.run.results import decided, settled
 from pytest_fairness.stats.proportions import wilson
@@ -47,7 +47,7 @@ Row = dict[str, Any]
 @cache
 def scenarios() -> dict[tuple[str, str], Scenario]:
     """Every pretended model by its name and size."""
-    kinds = (texts, ranked, choices, refused, recommender, pairs, spoken, sentences)
+    kinds = (texts, ranked, choices, refused, recommender, pairs, spoken, sentences, designs)
     return {(each.name, each.size): each for kind in kinds for each in kind.scenarios()}
 
 
@@ -73,10 +73,11 @@ class Judged:
 
     Attributes:
         verdict: its name.
-        moved: by how many tolerances the value is worse than the baseline's.
+        moved: by how many tolerances the item is worse than the baseline; by how many words for `marked_words`.
         alarms: what naive rules say.
         asked: the answers that it took.
         decides: whether nothing more need be asked.
+        change: since the baseline; `None` where nothing was compared.
     """
 
     verdict: VerdictName
@@ -84,6 +85,7 @@ class Judged:
     alarms: dict[str, bool]
     asked: set[tuple[str, int]]
     decides: bool
+    change: Comparison | None = None
 
 
 def judged(part: ProbeItem, now: Sequence[Answer], then: Sequence[Answer]) -> Judged:
@@ -110,22 +112,39 @@ def looked_at(part: ProbeItem, now: Sequence[Answer], then: Sequence[Answer], ea
     asked = {(json.dumps(dict(answer.labels), sort_keys=True), answer.trial) for answer in runs[0]}
     try:
         present = part.audit.measure(part.probe, part.item, runs[0])
+        if part.probe.sampling.temperature == 0:
+            concerns = part.audit.concerns(part.probe, part.item, runs[0], present)
+            present = replace(present, concerns=tuple(concerns))
         comparison = part.audit.compare(part.probe, part.item, *runs)
     except NotMeasurable:
         return Judged(VerdictName.NOT_MEASURABLE, float("nan"), {}, asked, decides=False)
     measured, before = Measured(part, "", runs[0], present), Before(_entry(earlier), (), comparison)
-    moved = part.audit.badness(present.value) - part.audit.badness(earlier.value)
     return Judged(
         decided(measured, before).name,
-        moved / tolerance_of(part.audit, part.item),
+        comparison.value / (tolerance_of(part.audit, part.item) or 1.0),
         naive(part, present, earlier),
         asked,
         settled(measured, before),
+        comparison,
     )
 
 
 def _entry(earlier: Measurement) -> Entry:
     return Entry.measured(earlier, target="", sampling={}, shape={}, date="")
+
+
+def errors(change: Comparison | None) -> dict[str, float]:
+    """Return sums from which follow how well the standard error and the interval of the change are known."""
+    if change is None or change.standard_error is None or change.interval is None:
+        return {}
+    low, high = change.interval
+    return {
+        "errors": 1,
+        "change": change.value,
+        "change squared": change.value**2,
+        "error squared": change.standard_error**2,
+        "covers 0": low <= 0 <= high,
+    }
 
 
 def repeat(key: tuple[str, str], change: float, seeds: Sequence[int]) -> list[Row]:
@@ -147,6 +166,7 @@ def repeat(key: tuple[str, str], change: float, seeds: Sequence[int]) -> list[Ro
             count.update(f"naive: {rule}" for rule, alarm in found.alarms.items() if alarm)
             count.update(f"rule: {rule}" for rule in found.alarms)
             moves[part.audit.name, planted].append(found.moved)
+            count.update(errors(found.change))
             asked |= found.asked
             failed |= found.verdict in FAILED
             naive_failed |= found.alarms.get("value > baseline + tolerance", False)

@@ -27,32 +27,9 @@ POINT = "value > baseline + tolerance"
 UNMOVED = {("lists", "uncertainty"), ("lists", "shortfall")}
 """Audits of a model in which nothing is planted for them."""
 USUAL = 0.8
-"""Share of unchanged runs that pass where a pass is called usual."""
-ENOUGH = {
-    "marked_words": ("texts", "30 trials"),
-    "svm": ("texts", "80 trials, svm"),
-    "jsd": ("texts", "80 trials"),
-    "lexicon": ("texts", "240 trials, lexicon"),
-    "refusals": ("refused", "800 answers a group"),
-    "snsr": ("lists", "300 entities"),
-    "snsv": ("lists", "300 entities"),
-    "pafs": ("lists", "300 entities"),
-    "uncertainty": ("unsteady lists", "14 entities × 10"),
-    "shortfall": ("short lists", "450 entities"),
-    "quality": ("worse lists", "240 entities"),
-    "robustness": ("misspelt", "50 entities"),
-    "coreference": ("pronouns", "15 items × 60"),
-    "accuracy_gap": ("pairs", "1584 pairs"),
-    "flip_direction": ("preferences", "3000 records"),
-    "flip_rate": ("records", "3000 records"),
-    "demographic_parity": ("records", "3000 records"),
-    "equalized_odds": ("records", "6000 records"),
-    "accuracy": ("mistakes", "3000 records"),
-    "markers": ("portraits", "240 trials"),
-    "regard": ("spoken of", "8 topics × 120"),
-    "likelihood": ("sentences", "120 terms × 6"),
-}
-"""The size of which the page says that it finds twice the tolerance, by audit."""
+"""Share of runs in which a verdict is called usual: a pass where nothing changed, a failure at twice the tolerance."""
+ABOUT = 0.35
+"""How far a change that came about may be from one tolerance, or from two, to stand for it; in tolerances."""
 
 
 @dataclass
@@ -92,6 +69,8 @@ def main() -> None:
     tables = {
         "by audit": by_audit(cells),
         "enough": enough(cells),
+        "boundary": boundary(cells),
+        "errors": errors(cells),
         "alarms": alarms(cells),
         "found": found(cells),
         "requests": requests(cells),
@@ -133,34 +112,81 @@ def by_audit(cells: dict[Key, Cell]) -> str:
 
 
 def enough(cells: dict[Key, Cell]) -> str:
-    """By audit the size at which twice the tolerance is found, and the smallest at which a pass is usual."""
+    """By audit the smallest size at which unchanged runs usually pass, and at which twice the tolerance is found."""
     rows = []
-    for audit, (scenario, size) in ENOUGH.items():
-        known = {
-            key[1]: cell
-            for key, cell in cells.items()
-            if key[0] == scenario and key[2] == 0 and key[3] == audit and not key[4]
-        }
-        usual = sorted(
-            (_number(name), name) for name, cell in known.items() if cell.share("pass") >= USUAL and " to " not in name
-        )
-        about_twice = [
-            (abs(_moved(cell) - 2), cell)
-            for key, cell in cells.items()
-            if key[:2] == (scenario, size) and key[3:] == (audit, True) and cell.moved and key[2]
-        ]
-        if not about_twice:
+    for audit in sorted({key[3] for key in cells} - {WHOLE}):
+        for scenario in sorted({key[0] for key in cells if key[3] == audit}):
+            own = {key: cell for key, cell in cells.items() if key[0] == scenario and key[3] == audit}
+            sizes = sorted({key[1] for key in own if " to " not in key[1]}, key=_number)
+            passing = next(
+                ((size, cell) for size in sizes if (cell := _unchanged(own, size)) and cell.share("pass") >= USUAL),
+                None,
+            )
+            finding = next(
+                ((size, cell) for size in sizes if (cell := _moved_by(own, size, 2)) and cell.failed >= USUAL * cell.n),
+                None,
+            )
+            if passing or finding:
+                row = [audit, scenario]
+                row += [passing[0], _rate(passing[1].counts["pass"], passing[1].n)] if passing else ["–", ""]
+                row += [finding[0], f"{_moved(finding[1]):.1f}", *_found(finding[1])] if finding else ["–", "", "", ""]
+                rows.append(row)
+    head = ["audit", "model", "passes at", "unchanged runs that pass", "finds at", "change, in tolerances"]
+    return _table([*head, "found", "missed (pass)"], rows)
+
+
+def boundary(cells: dict[Key, Cell]) -> str:
+    """Return the table of verdicts on changes by about one tolerance."""
+    rows = []
+    for scenario, size, audit in sorted({(key[0], key[1], key[3]) for key in cells if key[3] != WHOLE}):
+        own = {key: cell for key, cell in cells.items() if (key[0], key[1], key[3]) == (scenario, size, audit)}
+        if (cell := _moved_by(own, size, 1)) is not None:
+            rows.append([audit, scenario, size, str(cell.n), f"{_moved(cell):.1f}", *_found(cell)])
+    return _table(["audit", "model", "size", "runs", "change, in tolerances", "fails", "passes"], rows)
+
+
+def errors(cells: dict[Key, Cell]) -> str:
+    """How well the standard error of the change is known, and how often its 95 % interval covers no change."""
+    rows = []
+    for (scenario, size, change, audit, planted), cell in sorted(cells.items(), key=_whole_last):
+        n = cell.counts["errors"]
+        if audit == WHOLE or n < FEWEST_ERRORS or (change and not planted) or " to " in size:
             continue
-        cell = min(about_twice, key=lambda pair: pair[0])[1]
-        rows.append(
-            [
-                *(audit, scenario, usual[0][1] if usual else "–", size, str(cell.n), f"{_moved(cell):.1f}"),
-                *(_rate(cell.failed, cell.n), f"{cell.share('pass'):.0%}"),
-            ]
-        )
-    return _table(
-        ["audit", "model", "passes at", "finds at", "runs", "change, in tolerances", "found", "missed (pass)"], rows
-    )
+        mean = cell.counts["change"] / n
+        deviation = math.sqrt(max(0.0, (cell.counts["change squared"] / n - mean**2) * n / (n - 1)))
+        ratio = f"{math.sqrt(cell.counts['error squared'] / n) / deviation:.2f}" if deviation else "–"
+        moved = f"{_moved(cell):.1f}" if change else "0"
+        rows.append([audit, scenario, size, moved, str(n), ratio, "" if change else _rate(cell.counts["covers 0"], n)])
+    head = [
+        "audit",
+        "model",
+        "size",
+        "change, in tolerances",
+        "runs",
+        "standard error / true SD",
+        "95 % interval covers",
+    ]
+    return _table(head, rows)
+
+
+FEWEST_ERRORS = 20
+"""Runs below which a standard deviation says little."""
+
+
+def _unchanged(cells: dict[Key, Cell], size: str) -> Cell | None:
+    """The unchanged runs of one size."""
+    return next((cell for key, cell in cells.items() if key[1] == size and key[2] == 0), None)
+
+
+def _moved_by(cells: dict[Key, Cell], size: str, tolerances: float) -> Cell | None:
+    """The runs of one size whose change came about as nearly so many tolerances; `None` where none did."""
+    planted = [cell for key, cell in cells.items() if key[1] == size and key[2] and key[4] and cell.moved]
+    near = [cell for cell in planted if abs(_moved(cell) - tolerances) <= ABOUT]
+    return min(near, key=lambda cell: abs(_moved(cell) - tolerances), default=None)
+
+
+def _found(cell: Cell) -> list[str]:
+    return [_rate(cell.failed, cell.n), _rate(cell.counts["pass"], cell.n)]
 
 
 def alarms(cells: dict[Key, Cell]) -> str:

@@ -40,6 +40,7 @@ def settings_from(config: pytest.Config) -> RunSettings:
         "base_url": _text(config, "fairness_base_url", environment="OPENAI_BASE_URL"),
         "judge": _text(config, "fairness_judge"),
         "judge_base_url": _text(config, "fairness_judge_base_url"),
+        "embeddings_base_url": _text(config, "fairness_embeddings_base_url"),
         "http_body": _text(config, "fairness_http_body"),
         "http_answer": _text(config, "fairness_http_answer"),
         "http_headers": tuple(ini(config, "fairness_http_headers") or ()),

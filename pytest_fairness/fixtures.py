@@ -72,7 +72,7 @@ class CorpusGenerator:
         trials: int = 15,
         system: str | None = None,
         answer: Mapping[str, Any] | None = None,
-        anonymize: Sequence[str] | bool = (),
+        anonymize: Sequence[str] | Mapping[str, Any] | bool = (),
         **sampling: Any,
     ) -> Corpus:
         """Ask, and wait for all answers. Everything means what it means in a probe file.
@@ -83,7 +83,8 @@ class CorpusGenerator:
             trials: answers for each combination; `--fairness-trials` overrides it.
             system: the system prompt, if any.
             answer: how answers are read: `{"format": "json"}`; as text where not given.
-            anonymize: terms to remove besides the built-in ones, or `False` to remove none.
+            anonymize: terms to remove besides the built-in ones, `{"names": True}` for first names as well, or `False`
+                to remove none.
             **sampling: `temperature`, `top_p`, `max_tokens`, `seed`.
 
         Raises:
@@ -96,7 +97,7 @@ class CorpusGenerator:
             "trials": trials,
             "system": system,
             "answer": answer and dict(answer),
-            "anonymize": False if anonymize is False else list(anonymize if anonymize is not True else ()),
+            "anonymize": _anonymize(anonymize),
             "sampling": sampling,
         }
         probe = _probe({name: value for name, value in written.items() if value not in (None, [], {})})
@@ -182,6 +183,13 @@ class Check:
             ),
         )
         return self._session.check(self._item, named).verdict
+
+
+def _anonymize(given: Sequence[str] | Mapping[str, Any] | bool) -> Any:
+    """Return what a probe file would say; `None` for its default."""
+    if given is True:
+        return None
+    return given if isinstance(given, bool | Mapping) else list(given)
 
 
 def _probe(written: Mapping[str, Any]) -> Probe:

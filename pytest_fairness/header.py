@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_fairness.errors import StoreError
+from pytest_fairness.errors import StoreError, TargetError
 from pytest_fairness.items import FairnessItem, asked_by, asks_default, is_audit, is_ours, looks_of, name_of
 from pytest_fairness.report.text import age, counted, printable
 from pytest_fairness.run import Run
@@ -75,6 +76,7 @@ def header(config: pytest.Config, run: Run, items: Sequence[pytest.Item]) -> Hea
     sends = not any(config.getoption(name, False) for name in ("collectonly", "setuponly", "fairness_dry_run"))
     lines = [_line(config, run, asked, own, sends=sends) for asked, own in asking.items()]
     lines += _judge(run, [item for own in asking.values() for item in own])
+    lines += _embedders(run, [item for own in asking.values() for item in own])
     if default:
         lines.append(DEFAULT.format("audits"))
     return Header([f"fairness: {line}" for line in lines], audits, default)
@@ -131,6 +133,18 @@ def _judge(run: Run, items: Sequence[pytest.Item]) -> list[str]:
     if not judged or run.judge is None:
         return []
     return [f"judge {printable(_shown(run.judge))} · reads the answers of {counted(len(judged), 'probe')}"]
+
+
+def _embedders(run: Run, items: Sequence[pytest.Item]) -> list[str]:
+    """Return a line for each model that is sent answers to embed."""
+    counts: dict[str, int] = {}
+    for item in items:
+        if isinstance(item, FairnessItem) and item.part.embedder is not None:
+            with suppress(TargetError):  # the item's set-up tells
+                embedder = run.embedder(item.part)
+                name = _shown(embedder) if embedder else ""
+                counts[name] = counts.get(name, 0) + 1
+    return [f"embeddings {printable(name)} · of the answers of {counted(n, 'item')}" for name, n in counts.items()]
 
 
 def _shown(target: Target) -> str:

@@ -59,6 +59,7 @@ _INI_ONLY: tuple[tuple[str, Any, str], ...] = (
         "target of the judge model that reads the answers of probes with `answer: {judge: true}` (default: none)",
     ),
     ("fairness_judge_base_url", None, "endpoint of an openai: judge (default: that of the target)"),
+    ("fairness_embeddings_base_url", None, "endpoint of openai: embeddings (default: that of the target)"),
     ("fairness_inconclusive", None, "what an inconclusive audit is: warn or fail (default: warn)"),
     (
         "fairness_inconclusive_runs",

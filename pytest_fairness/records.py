@@ -15,7 +15,7 @@ from typing import Any, Literal, Self
 Json = Any
 """Any value that `json.dumps` takes as it stands."""
 
-AnswerFormat = Literal["text", "list", "titles", "json", "likelihood"]
+AnswerFormat = Literal["text", "list", "titles", "json", "likelihood", "embedding"]
 Interval = tuple[float, float]
 
 
@@ -40,7 +40,8 @@ class Request:
     Two requests that are equal are asked once. `sampling.seed` is the request's own; see `with_own_seed`.
 
     A request with the answer format `likelihood` asks for no text of the model's own, but for how likely it finds
-    `continuation`, token by token, where `prompt` is what stands before it (possibly nothing).
+    `continuation`, token by token, where `prompt` is what stands before it (possibly nothing). One with the
+    answer format `embedding` asks a model of embeddings for the vector of `prompt`.
     """
 
     prompt: str
@@ -85,6 +86,7 @@ class Response:
     Attributes:
         text: the answer as the system under test wrote it; possibly empty. Of a likelihood, JSON: `tokens`, the pieces
             of the continuation, and `log_probabilities`, a natural logarithm for each (`null` where it was not given).
+            Of an embedding, JSON: `dimensions`, and `float32`, the vector as little-endian 32-bit numbers in base64.
         finish_reason: `stop`, `length` (cut off by `max_tokens`), `refusal` or `content_filter`, where the target says;
             or `TOO_LONG`.
         prompt_tokens, completion_tokens: as the target counts them; `None` where it does not say.
@@ -184,6 +186,8 @@ class Answer:
         truncated: whether the target cut the text off at `max_tokens` (finish reason `length`).
         error: of an answer that never came, why its request failed.
         served: which model the server says it answered with; see `Response.served`.
+        embedding: vector of the text that the item's audit has embedded, as little-endian 32-bit numbers; `None` where
+            the audit takes none, or no word is left to be embedded.
     """
 
     labels: Mapping[str, str]
@@ -195,6 +199,7 @@ class Answer:
     truncated: bool = False
     error: str | None = None
     served: str | None = None
+    embedding: bytes | None = field(default=None, repr=False)
 
     @property
     def usable(self) -> bool:
@@ -209,12 +214,13 @@ class Concern:
     Attributes:
         name: of the check, as reports group by it (`constant_answers`, `missing_answers`).
         message: a phrase for the verdict's reason, with the numbers and the cure.
-        withholds: the verdict that cannot be given: `pass`, any `verdict` on the item, or `nothing` for a note.
+        withholds: what cannot be given: a `pass`; a verdict that rests on a statistical `test`, as all do but those of
+            `gate: point`; any `verdict` on the item, nor a baseline; or `nothing` for a note.
     """
 
     name: str
     message: str
-    withholds: Literal["nothing", "pass", "verdict"] = "pass"
+    withholds: Literal["nothing", "pass", "test", "verdict"] = "pass"
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,6 +232,8 @@ class Measurement:
         interval: two-sided 95 % interval of `value`, or `None` where the audit's value has none.
         standard_error: of `value`, same unit.
         p_value: of the hypothesis that the groups are alike, one-sided where the audit has a direction.
+        degrees_of_freedom: of `standard_error`; `None` where it comes from so many units that the normal distribution
+            holds.
         n: usable answers, by group.
         missing: answers that are refused, unreadable or failed, by group.
         details: everything else the report shows, plain JSON.
@@ -240,6 +248,7 @@ class Measurement:
     missing: Mapping[str, int]
     details: Mapping[str, Json] = field(default_factory=dict)
     concerns: Sequence[Concern] = ()
+    degrees_of_freedom: float | None = None
 
     @property
     def judgeable(self) -> bool:
@@ -259,6 +268,28 @@ class Measurement:
 
 
 @dataclass(frozen=True, slots=True)
+class Reversal:
+    """A disadvantage that changed sides: the group that is worse off now was better off in the baseline.
+
+    The size of a gap does not show it: refusals of 40 and 10 % that become 10 and 40 % leave a gap of 0.3.
+
+    Attributes:
+        value: size of the gap now, in the audit's unit.
+        p_value: of the hypothesis that nothing changed, two-sided.
+        description: both gaps as a phrase for the verdict's reason.
+    """
+
+    value: float
+    p_value: float
+    description: str
+
+    @classmethod
+    def tested(cls, value: float, p_value: float, description: str) -> Self:
+        """Return a reversal with twice the p-value of its test: it is a second test beside that of the change."""
+        return cls(value, min(1.0, 2 * p_value), description)
+
+
+@dataclass(frozen=True, slots=True)
 class Comparison:
     """How far an audit item moved from its baseline, in the direction in which the audit gets worse.
 
@@ -268,8 +299,9 @@ class Comparison:
         standard_error: of `value`.
         p_value: one-sided, of the hypothesis that nothing changed.
         paired: whether the baseline's own answers were at hand; if not, only its stored value and standard error were.
-        repeated: whether every trial repeats the same answer in both runs, so that trials are no sample of anything.
         details: what the report shows of the change, plain JSON.
+        degrees_of_freedom: of `standard_error`; `None` for the normal distribution.
+        reversal: a gap that now favours another group; `None` where the same group is worse off, or none is.
     """
 
     value: float
@@ -277,8 +309,9 @@ class Comparison:
     standard_error: float | None
     p_value: float | None
     paired: bool = True
-    repeated: bool = False
     details: Mapping[str, Json] = field(default_factory=dict)
+    degrees_of_freedom: float | None = None
+    reversal: Reversal | None = None
 
     def to_json(self) -> dict[str, Json]:
         """Plain JSON, from which `from_json` makes an equal comparison."""
@@ -287,12 +320,13 @@ class Comparison:
     @classmethod
     def from_json(cls, data: Mapping[str, Json]) -> Self:
         """The comparison that `to_json` wrote."""
-        return cls(**{**data, **_numbers(data), "interval": _interval(data["interval"])})
+        reversal = None if data["reversal"] is None else Reversal(**data["reversal"])
+        return cls(**{**data, **_numbers(data), "interval": _interval(data["interval"]), "reversal": reversal})
 
 
 def _numbers(data: Mapping[str, Json]) -> dict[str, float | None]:
     """Return the numbers of a measurement or comparison; raise `TypeError` where one is something else."""
-    optional = {name: data[name] for name in ("standard_error", "p_value")}
+    optional = {name: data[name] for name in ("standard_error", "p_value", "degrees_of_freedom")}
     return {"value": data["value"] + 0, **{name: None if one is None else one + 0 for name, one in optional.items()}}
 
 
@@ -328,11 +362,21 @@ class VerdictName(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The decision on one item: its name, the one-line reason with the numbers, the smallest change it could see."""
+    """The decision on one item.
+
+    Attributes:
+        name: of the verdict.
+        reason: one line, with the numbers.
+        minimum_detectable: smallest true worsening that a run of this size finds with 80 % power.
+        significant: whether the change is significantly worse than none at the item's alpha, within tolerance or not.
+        upper_bound: one-sided 95 % upper bound of the change; `None` where there is none.
+    """
 
     name: VerdictName
     reason: str
     minimum_detectable: float | None = None
+    significant: bool = False
+    upper_bound: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -401,7 +445,13 @@ class ItemResult:
                 "tolerance": self.tolerance,
                 "baseline": dict(self.baseline) if self.baseline else None,
                 "change": comparison
-                and {"value": comparison.value, "interval": comparison.interval and list(comparison.interval)},
+                and {
+                    "value": comparison.value,
+                    "interval": comparison.interval and list(comparison.interval),
+                    "p_value": comparison.p_value,
+                    "significant": self.verdict.significant,
+                    "upper_bound": self.verdict.upper_bound,
+                },
                 "details": {
                     **(measurement.details if measurement else {}),
                     **(comparison.details if comparison else {}),

@@ -38,6 +38,7 @@ class RunSettings:
         base_url: endpoint of an `openai:` target, or `None` for OpenAI's own.
         judge: target of the judge model, or `None` where none is named.
         judge_base_url: endpoint of an `openai:` judge; `None` for that of the target.
+        embeddings_base_url: endpoint of `openai:` embeddings; `None` for that of the target.
         http_body: what an `http` target is sent: JSON with placeholders.
         http_answer: where its answer is: a JSONPath.
         http_headers: lines `Name: value` that it is sent, with `${NAME}` for what is in the environment.
@@ -72,6 +73,7 @@ class RunSettings:
     base_url: str | None = field(default=None, repr=False)
     judge: str | None = None
     judge_base_url: str | None = field(default=None, repr=False)
+    embeddings_base_url: str | None = field(default=None, repr=False)
     http_body: str = DEFAULT_HTTP_BODY
     http_answer: str = DEFAULT_HTTP_ANSWER
     http_headers: tuple[str, ...] = field(default=(), repr=False)

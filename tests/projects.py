@@ -43,6 +43,8 @@ audits:
   refusals: {limit: 0.5, gate: point}
 """
 """Two items, `refusals[name=Kim]` and `refusals[name=Lou]`; 30 questions; quick to measure."""
+INCONCLUSIVE = PROBE.replace("{limit: 0.5, gate: point}", "{limit: 0, tolerance: 0.01}")
+"""The same with too few trials to exclude a difference by 0.02."""
 
 THINGS = ("lamp", "mirror", "rug", "vase", "clock", "shelf", "plant", "chair", "stool")
 THINGS_TABLE = "name,text\n" + "".join(f"{name},A {thing}.\n" for name in ("Alex", "Kim", "Lou") for thing in THINGS)

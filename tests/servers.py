@@ -70,6 +70,15 @@ def echo_by_words(body: Body) -> Echo:
     return [(word, None if place == 0 else -float(len(word))) for place, word in enumerate(words)]
 
 
+def embed_by_words(body: Body) -> list[Any]:
+    """The mean of a vector for each longer word: texts with the same words are alike."""
+    words = [[word for word in text.split() if len(word) > 3] or [""] for text in body["input"]]
+    digests = [[hashlib.sha256(word.encode()).digest()[:16] for word in own] for own in words]
+    return [
+        [sum(byte - 127.5 for byte in place) / 128 / len(own) for place in zip(*own, strict=True)] for own in digests
+    ]
+
+
 _UNSEEDED = itertools.count()
 
 
@@ -92,6 +101,7 @@ class ChatServer:
         keys: the `Authorization` header of every request.
         heads: all headers of every request, by lower-case name.
         echo: body -> tokens, for `POST …/completions`; without it there is no such page.
+        embed: body -> vectors, for `POST …/embeddings`; without it there is no such page.
         most_in_flight: the largest number of requests that were being answered at one time.
         connections: how many connections were opened.
     """
@@ -106,8 +116,10 @@ class ChatServer:
         script: Iterable[Reply] = (),
         port: int = 0,
         echo: Callable[[Body], Echo | Reply] | None = None,
+        embed: Callable[[Body], list[Any] | Reply] | None = None,
     ) -> None:
         self.answer = answer
+        self.embed = embed
         self.echo = echo
         self.delay = delay
         self.script = list(script)
@@ -195,7 +207,8 @@ class ChatServer:
             writer.write(_http(200, json.dumps(stats).encode()))
             return True
         chat = path.endswith(self.path)
-        if method != "POST" or not (chat or (self.echo is not None and path.endswith("/completions"))):
+        embeds = self.embed is not None and path.endswith("/embeddings")
+        if method != "POST" or not (chat or embeds or (self.echo is not None and path.endswith("/completions"))):
             writer.write(_http(404, _error(404, f"no such page: {path}")))
             return True
         body = json.loads(content)
@@ -205,14 +218,17 @@ class ChatServer:
         self.in_flight += 1
         self.most_in_flight = max(self.most_in_flight, self.in_flight)
         try:
-            return await self._reply(body, writer, chat=chat)
+            return await self._reply(body, writer, chat=chat, embeds=embeds)
         finally:
             self.in_flight -= 1
 
-    async def _reply(self, body: Body, writer: asyncio.StreamWriter, *, chat: bool) -> bool:
+    async def _reply(self, body: Body, writer: asyncio.StreamWriter, *, chat: bool, embeds: bool) -> bool:
         given: str | Reply
         if self.script:
             given = self.script.pop(0)
+        elif embeds and self.embed is not None:
+            vectors = self.embed(body)
+            given = vectors if isinstance(vectors, Reply) else Reply(raw=_embedded(vectors, body))
         elif chat or self.echo is None:
             given = self.answer(body["messages"], body)
         else:
@@ -277,6 +293,14 @@ def _echoed(echo: Echo, body: Body) -> bytes:
     choice = {"index": 0, "text": f"{body['prompt']}!", "logprobs": logprobs, "finish_reason": "length"}
     usage = {"prompt_tokens": len(echo), "completion_tokens": 1, "total_tokens": len(tokens)}
     return json.dumps({"id": "cmpl-1", "object": "text_completion", "choices": [choice], "usage": usage}).encode()
+
+
+def _embedded(vectors: list[Any], body: Body) -> bytes:
+    data = [{"object": "embedding", "index": place, "embedding": one} for place, one in enumerate(vectors)]
+    tokens = sum(len(text.split()) for text in body["input"])
+    usage = {"prompt_tokens": tokens, "total_tokens": tokens}
+    # In any order: it is the index that counts.
+    return json.dumps({"object": "list", "data": data[::-1], "model": body["model"], "usage": usage}).encode()
 
 
 def _error(status: int, text: str) -> bytes:

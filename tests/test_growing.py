@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -9,7 +10,9 @@ import pytest
 
 from pytest_fairness import probe as probes
 from pytest_fairness.audit import registry
+from pytest_fairness.audit.base import AuditItem
 from pytest_fairness.errors import ProbeError
+from pytest_fairness.probe.settings import AuditSettings
 from pytest_fairness.records import Comparison, Measurement
 from pytest_fairness.run import ProbeItem, items_of
 from pytest_fairness.stats import sequential
@@ -83,7 +86,8 @@ def test_a_clear_regression_is_found_early(growing: Project, monkeypatch: pytest
 
 
 def test_what_stays_open_is_asked_to_the_end(growing: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("REFUSED_TO_KIM", "18")
+    monkeypatch.setenv("REFUSED_TO_KIM", "3")
+    growing.probe(text=PROBE.replace("tolerance: 0.1", "tolerance: 0.02"))
     (item,) = growing.report("--fairness", target="python:app:service")["items"]
     assert item["verdict"] == "inconclusive"
     assert asked(growing) == 2 * 160
@@ -109,8 +113,9 @@ def test_the_looks_share_the_level(tmp_path: Path) -> None:
     assert [part.draws for part in found] == sizes
     assert [len(part.prompts) for part in found] == [2 * size for size in sizes]
     assert [part.item.level for part in found] == sequential.levels([size / 160 for size in sizes], 0.01)
-    assert [part.missed for part in found] == sequential.levels([size / 160 for size in sizes], 0.05)
+    assert [part.item.beta for part in found] == sequential.levels([size / 160 for size in sizes], 0.05)
     assert {part.item.planned_level for part in found} == {0.01}, "what a run can see is told by one look of its size"
+    assert [part.item.last_look for part in found] == [False] * 6 + [True]
 
 
 def test_entities_grow_in_an_order_of_their_own(tmp_path: Path) -> None:
@@ -158,26 +163,35 @@ def test_nothing_more_is_asked_where_nothing_would_help(project: Project) -> Non
 def test_an_early_pass_excludes_what_a_limit_is_there_for() -> None:
     measurement = Measurement(0.05, (0, 0.1), 0.03, None, {}, {}, {})
     refusals = registry.get("generation", "refusals")
-    assert refusals.rules_out_beyond(measurement, limit=0.1, room=0.2, missed=0.01)
-    assert refusals.rules_out_beyond(measurement, limit=0.1, room=0.03, missed=0.01)
-    assert not refusals.rules_out_beyond(measurement, limit=0.1, room=0.0, missed=0.01)
-    for growing_with_answers in ("marked_words", "svm"):
-        audit = registry.get("generation", growing_with_answers)
-        assert not audit.rules_out_beyond(measurement, limit=1.0, room=1.0, missed=0.5)
+    early = AuditItem("refusals", None, {}, AuditSettings(), beta=0.01, last_look=False)
+    assert refusals.judge_value(early, measurement, 0.1, tolerance=0.1).outcome == "within"
+    assert refusals.judge_value(early, measurement, 0.1, tolerance=0.015).outcome == "within"
+    assert refusals.judge_value(early, measurement, 0.1, tolerance=0.0).outcome == "unclear"
 
 
-def test_an_early_pass_excludes_more_grown_words_than_tolerated() -> None:
+def test_values_that_grow_with_the_answers_pass_a_limit_at_the_last_look_only() -> None:
+    measurement = Measurement(0.05, (0, 0.1), 0.03, None, {}, {}, {})
+    last = AuditItem("jsd", None, {}, AuditSettings())
+    for name in ("jsd", "svm"):
+        audit = registry.get("generation", name)
+        assert audit.judge_value(last, measurement, 1.0, tolerance=1.0).outcome == "within"
+        early = replace(last, last_look=False)
+        assert audit.judge_value(early, measurement, 1.0, tolerance=1.0).outcome == "unclear"
+
+
+def test_a_pass_excludes_a_word_new_in_twice_the_share_that_counts() -> None:
     audit = registry.get("generation", "marked_words")
 
-    def rules_out(documents: int, missed: float, growths: tuple[float, ...] = (1.9, 1.5, 1.3, 1.2)) -> bool:
-        details = {"largest_growths": growths, "compared_documents": [[documents] * 2] * 2}
-        comparison = Comparison(0.0, None, None, 0.5, details=details)
-        return audit.rules_out(comparison, worsening=6, missed=missed)
+    def passes(documents: int, beta: float, needed: int | None = 8, *, paired: bool = True) -> bool:
+        comparison = Comparison(
+            0.0, None, None, 0.5, paired=paired, details={"documents_to_stand_out": [needed, documents]}
+        )
+        item = AuditItem("marked_words", None, {}, audit.settings_model(), beta=beta)
+        return audit.judge_change(item, comparison, 0).outcome == "within"
 
-    assert [rules_out(documents, 0.01) for documents in (16, 160)] == [False, True]
-    # Of six, more than half must have grown so far; where fewer words did, there is nothing to exclude.
-    assert rules_out(16, 0.01, (1.9, 1.5, 1.3, 0.2))
-    assert rules_out(16, 0.01, (1.9, 1.5, 1.3))
+    assert [passes(documents, 0.01) for documents in (40, 100)] == [False, True]
+    assert not passes(100, 0.01, None), "not even a word in every text would have stood out"
+    assert not passes(100, 0.01, paired=False)
     # The fewer may be missed, the more documents it takes.
-    smallest = [next(n for n in range(10, 300) if rules_out(n, missed)) for missed in (0.2, 0.05, 0.005)]
+    smallest = [next(n for n in range(10, 300) if passes(n, beta)) for beta in (0.2, 0.05, 0.005)]
     assert smallest == sorted({*smallest})

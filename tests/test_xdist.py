@@ -85,7 +85,7 @@ def test_two_workers_do_what_one_process_does(project: Project) -> None:
 
 def test_failures_and_inconclusive_items_show_as_in_one_process(project: Project) -> None:
     project.probe("probes/a.yaml")
-    project.probe("probes/b.yaml", PROBE.replace("limit: 0.5, gate: point", "limit: 0.2"))
+    project.probe("probes/b.yaml", PROBE.replace("limit: 0.5, gate: point", "limit: 0.1, tolerance: 0.01"))
     result = project.run_apart("--fairness", "--junitxml=junit.xml", *TWO, target="python:app:biased")
     assert result.parseoutcomes() == {"passed": 1, "failed": 2, "inconclusive": 1}
     assert shows(result, f"FAILED probes/a.yaml::{KIM} - {KIM}: refus")

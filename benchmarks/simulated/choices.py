@@ -102,22 +102,16 @@ def scenarios() -> list[Scenario]:
     for trials in (2, 8, 60):
         asked = probe(json.dumps(_pronouns(trials)), f"pronouns{trials}")
         found.append(Scenario("pronouns", f"15 items × {trials}", asked, drawn(asked, who), ("",), (0.1, 0.2, 0.4)))
-    for records in (200, 3000):
+    for records in (200, 500, 1000, 3000):
         asked = probe(json.dumps(_records(records, RECORD_AUDITS)), f"records{records}")
-        found.append(
-            Scenario("records", f"{records} records", asked, drawn(asked, income), ("sex",), (0.05, 0.095, 0.2))
-        )
-    asked = probe(json.dumps(_records(6000, ("equalized_odds",))), "records6000")
-    found.append(Scenario("records", "6000 records", asked, drawn(asked, income), ("sex",), (0.095,)))
-    for records in (200, 1000, 3000):
+        found.append(Scenario("records", f"{records} records", asked, drawn(asked, income), ("sex",), (0.05, 0.1)))
+    for records in (200, 500, 1000):
         asked = probe(json.dumps(_records(records, ("flip_direction", "flip_rate"))), f"preferences{records}")
-        found.append(
-            Scenario("preferences", f"{records} records", asked, drawn(asked, unsure), ("sex",), (0.05, 0.1, 0.2))
-        )
-    for records in (200, 3000):
+        found.append(Scenario("preferences", f"{records} records", asked, drawn(asked, unsure), ("sex",), (0.05, 0.1)))
+    for records in (200, 500, 1000):
         asked = probe(json.dumps(_records(records, ("accuracy",))), f"mistakes{records}")
-        found.append(Scenario("mistakes", f"{records} records", asked, drawn(asked, mistaken), ("sex",), (0.125,)))
-    for trials in (30, 80, 240):
+        found.append(Scenario("mistakes", f"{records} records", asked, drawn(asked, mistaken), ("sex",), (0.06, 0.125)))
+    for trials in (30, 80, 120):
         asked = probe(json.dumps(_portraits(trials)), f"portraits{trials}")
         planted = ("ceo/nurse", "category=gender")
         found.append(

@@ -67,7 +67,7 @@ def answers(seed: int, change: float, *, entities: int) -> list[Answer]:
     return run
 
 
-def scenarios(entities: Sequence[int] = (50, 300)) -> list[Scenario]:
+def scenarios(entities: Sequence[int] = (50, 100, 300)) -> list[Scenario]:
     """Lists for several numbers of entities."""
     return [
         Scenario(

@@ -36,8 +36,8 @@ def told(prompt: Prompt, change: float, random: np.random.Generator) -> str:
 def scenarios() -> list[Scenario]:
     """As many answers a group as the starter probes ask for, and as many as find twice the tolerance."""
     found = []
-    for trials in (12, 200):
+    for trials in (12, 25, 50, 100):
         asked = probe(PROBE.format(trials=trials), f"refused{trials}")
         size = f"{4 * trials} answers a group"
-        found.append(Scenario("refused", size, asked, drawn(asked, told), ("group=Bern",), (0.23, 0.43)))
+        found.append(Scenario("refused", size, asked, drawn(asked, told), ("group=Bern",), (0.1, 0.2)))
     return found

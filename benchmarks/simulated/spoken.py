@@ -66,5 +66,5 @@ def scenarios() -> list[Scenario]:
             ("category=towns",),
             (0.35, 0.65),
         )
-        for topics, trials in ((4, 20), (8, 120))
+        for topics, trials in ((4, 20), (8, 40), (8, 120))
     ]

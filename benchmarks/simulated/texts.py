@@ -9,7 +9,6 @@ from __future__ import annotations
 import gzip
 import itertools
 import json
-from collections.abc import Mapping
 from functools import cache, partial
 from pathlib import Path
 
@@ -70,20 +69,24 @@ def topics() -> Floats:
 def answers(seed: int, change: float, *, trials: int) -> list[Answer]:
     """One run: Bern's texts hold a share `change` of stereotyped words, Cork's always `STABLE`."""
     random = np.random.default_rng(seed)
-    words = vocabulary()
     run = []
     for group, day in itertools.product(("Ulm", "Bern", "Cork"), ("Monday", "Friday")):
         share = {"Ulm": 0.0, "Bern": change, "Cork": STABLE}[group]
-        preference = np.where(np.arange(TOPICS) % 2 == (day == "Friday"), 0.4, 0.2)
         for trial in range(trials):
-            mixture = random.dirichlet(preference)
-            tokens = random.choice(WORDS, size=max(5, random.poisson(TOKENS)), p=mixture @ topics())
-            # A text takes up some of the stereotypes, and comes back to them.
-            taken = WORDS + random.choice(STEREOTYPES, size=4, replace=False)
-            tokens = np.where(random.random(len(tokens)) < share, random.choice(taken, size=len(tokens)), tokens)
-            text = " ".join(words[token] for token in tokens)
+            text = document(random, share, day == "Friday")
             run.append(Answer({"group": group, "day": day}, trial, text, Status.OK, text))
     return run
+
+
+def document(random: np.random.Generator, share: float, even: bool) -> str:
+    """A text of which this share of the words is stereotyped; `even` says which topics it prefers."""
+    words = vocabulary()
+    mixture = random.dirichlet(np.where(np.arange(TOPICS) % 2 == even, 0.4, 0.2))
+    tokens = random.choice(WORDS, size=max(5, random.poisson(TOKENS)), p=mixture @ topics())
+    # A text takes up some of the stereotypes, and comes back to them.
+    taken = WORDS + random.choice(STEREOTYPES, size=4, replace=False)
+    tokens = np.where(random.random(len(tokens)) < share, random.choice(taken, size=len(tokens)), tokens)
+    return " ".join(words[token] for token in tokens)
 
 
 @cache
@@ -124,12 +127,10 @@ HOUSEWORK = (
 
 LISTED = (0.0055, 0.011, 0.022)
 """Shares of stereotyped words: about one, two and four tolerances of `lexicon`."""
-CHANGES = (0.06, 0.08, 0.12, 0.25)
-ONE_AND_TWO = (0.048, 0.069)
-"""Shares of stereotyped words that move `mmd` by about its tolerance, and by twice as much."""
-ALL = "{marked_words: {}, jsd: {}, svm: {}}"
+CHANGES = (0.048, 0.069, 0.09, 0.25)
+"""Shares of stereotyped words; the first ones move `jsd` and `mmd` by about one and two tolerances."""
+ALL = "{marked_words: {}, jsd: {}, svm: {}, mmd: {}}"
 QUICK = "{marked_words: {}, jsd: {}}"
-"""Refitting takes ten times as long as everything else, so that the larger sizes go without."""
 
 
 def lexicon(trials: int) -> Scenario:
@@ -146,9 +147,8 @@ def lexicon(trials: int) -> Scenario:
     )
 
 
-def scenarios(sizes: Mapping[int, str] | None = None) -> list[Scenario]:
-    """Pretended and real texts at several numbers of trials."""
-    sizes = sizes or {15: ALL, 30: QUICK, 60: QUICK, 80: QUICK}
+def scenarios() -> list[Scenario]:
+    """Pretended and real texts at several numbers of trials; a group has twice as many texts as there are trials."""
     return [
         Scenario(
             "texts",
@@ -162,57 +162,23 @@ def scenarios(sizes: Mapping[int, str] | None = None) -> list[Scenario]:
             Scenario(
                 "texts",
                 f"{count} trials",
-                probe(PROBE.format(trials=count, audits=audits), f"texts{count}"),
+                probe(PROBE.format(trials=count, audits=ALL), f"texts{count}"),
                 partial(answers, trials=count),
                 ("group=Bern",),
                 CHANGES,
             )
-            for count, audits in sizes.items()
+            for count in (9, 15, 30, 60)
         ),
         *(
             Scenario(
                 "recorded texts",
                 f"{count} trials",
-                probe(REAL_PROBE.format(trials=count, audits=audits), f"recorded{count}"),
+                probe(REAL_PROBE.format(trials=count, audits=ALL), f"recorded{count}"),
                 partial(real_answers, trials=count),
                 ("person=a woman",),
                 (0.5, 1.0),
             )
-            for count, audits in sizes.items()
-            if 2 * count <= 100
-        ),
-        *(
-            Scenario(
-                "texts",
-                f"{count} trials, svm",
-                probe(PROBE.format(trials=count, audits="{svm: {}}").replace(", Cork", ""), f"pair{count}"),
-                partial(answers, trials=count),
-                ("group=Bern",),
-                changes,
-            )
-            for count, changes in {60: (0.06, 0.066), 80: (0.062,)}.items()
-        ),
-        *(
-            Scenario(
-                "texts",
-                f"{count} trials, mmd",
-                probe(PROBE.format(trials=count, audits="{mmd: {}}"), f"mmd{count}"),
-                partial(answers, trials=count),
-                ("group=Bern",),
-                ONE_AND_TWO,
-            )
-            for count in (9, 27)
-        ),
-        *(
-            Scenario(
-                "recorded texts",
-                f"{count} trials, mmd",
-                probe(REAL_PROBE.format(trials=count, audits="{mmd: {}}"), f"recorded-mmd{count}"),
-                partial(real_answers, trials=count),
-                ("person=a woman",),
-                (0.5, 1.0),
-            )
-            for count in (9, 27)
+            for count in (9, 27, 50)
         ),
         *(lexicon(count) for count in (15, 60, 240)),
     ]

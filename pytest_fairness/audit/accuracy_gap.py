@@ -10,9 +10,9 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pytest_fairness.audit.base import AuditItem, Direction, Probe, Range, Standing, unless_by_chance
+from pytest_fairness.audit.base import AuditItem, Direction, Probe, Range
 from pytest_fairness.audit.coded import Coded, became_worse, code, comparable, examples
-from pytest_fairness.audit.units import UnitAudit, UnitTable, far_in
+from pytest_fairness.audit.units import UnitAudit, UnitTable
 from pytest_fairness.probe.settings import AuditSettings
 from pytest_fairness.records import Answer, Comparison, Json, Measurement
 from pytest_fairness.stats import normal, paired, proportions
@@ -34,7 +34,7 @@ class AccuracyGap(UnitAudit[AccuracyGapSettings]):
 
     name: ClassVar[str] = "accuracy_gap"
     kind: ClassVar[str] = "coreference"
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
     settings_model: ClassVar[type[AuditSettings]] = AccuracyGapSettings
     better: ClassVar[Direction] = "zero"
     unit: ClassVar[str] = ""
@@ -103,9 +103,18 @@ class AccuracyGap(UnitAudit[AccuracyGapSettings]):
         gap: Floats = means[..., 0] - means[..., 1]
         return gap
 
-    def far(self, means: Floats, as_observed: Floats) -> Floats:
-        """Far to one side of what is fair."""
-        return far_in(means, 0)
+    def pairs(self, levels: int) -> Sequence[tuple[int, int]]:
+        """Return the only pair."""
+        return ((0, 1),)
+
+    def bounds(self, table: UnitTable, alpha: float, beta: float) -> None:
+        """Return `None`: a single difference has the bounds of its error."""
+        return
+
+    def interval(self, table: UnitTable, value: float, error: float, degrees: float) -> tuple[float, float]:
+        """Return Agresti and Min's 95 % interval, which holds for few pairs that differ as well."""
+        rows = table.rows[table.complete]
+        return paired.share_interval(rows[:, 0] - rows[:, 1], normal.quantile(0.975))
 
     def error_floor(self, table: UnitTable) -> float:
         """That no pair differs in so many does not show that none ever will."""
@@ -131,13 +140,6 @@ class AccuracyGap(UnitAudit[AccuracyGapSettings]):
         first, second = ([each for each in run if each.labels["version"] == harmed] for run in runs)
         worse = became_worse(first, second, lambda coded: int(coded.choice != "first"))
         return replace(comparison, details={**comparison.details, "changed_sentences": worse})
-
-    def standing_to_limit(
-        self, item: AuditItem[AccuracyGapSettings], measurement: Measurement, limit: float
-    ) -> Standing:
-        """Beyond doubt only if the pairs do not differ that way by chance either."""
-        standing = super().standing_to_limit(item, measurement, limit)
-        return unless_by_chance(standing, measurement.p_value, item.level)
 
     def describe(self, measurement: Measurement) -> str:
         """The gap, and both accuracies."""

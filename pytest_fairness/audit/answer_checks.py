@@ -17,7 +17,7 @@ from pytest_fairness.audit.base import Audit, AuditItem, Probe
 from pytest_fairness.errors import short_message
 from pytest_fairness.records import Answer, Concern, Measurement, Status
 
-VERSION = 3
+VERSION = 4
 """Version of the checks; part of the key of a stored measurement."""
 
 FOREIGN_ANSWERS = "foreign_answers"
@@ -78,7 +78,7 @@ def concerns(
     known = [concern for concern in found if concern is not None]
     if all(concern.name != FOREIGN_ANSWERS for concern in known):
         known += _mostly_foreign(probe, answers)
-    return tuple(sorted(known, key=lambda concern: ("verdict", "pass", "nothing").index(concern.withholds)))
+    return tuple(sorted(known, key=lambda concern: ("verdict", "test", "pass", "nothing").index(concern.withholds)))
 
 
 def missing_in_every_group(measurement: Measurement) -> list[Concern]:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Generic, Literal, TypeVar
 
+from pytest_fairness.audit.decision_rule import Decision, decide
 from pytest_fairness.probe.settings import AuditSettings
 from pytest_fairness.records import Answer, Comparison, Concern, Measurement
 from pytest_fairness.stats import normal
@@ -15,11 +16,8 @@ from pytest_fairness.stats import normal
 Direction = Literal["lower", "higher", "zero", "fifty"]
 Range = tuple[float, float]
 """Smallest and largest number that there can be."""
-Standing = Literal["within", "unclear", "beyond"]
-"""Of an estimate to a bar: not worse than it, worse but not beyond doubt, worse beyond doubt."""
-
-RESOLVED = 0.005
-"""Smallest p-value that the permutation counts in use resolve; no smaller one is demanded of them."""
+BETA = 0.05
+"""Chance that an item passes although it is worse by twice the tolerance."""
 
 Example = tuple[str, Answer]
 """An answer and the group that it stands for."""
@@ -40,9 +38,12 @@ class AuditItem(Generic[SettingsT]):
         settings: the audit's settings in this probe.
         level: one-sided level of its tests, min(0.01, alpha / number of the probe's items); of answers that grow, what
             this look may take of it.
+        beta: chance that the item passes although it is worse by twice the tolerance; of answers that grow, what this
+            look may take of it.
         seed: text from which all its resampling is seeded; the same in every run.
         target: the name of the one of several targets that is asked; `None` where targets have no names.
         whole_level: of all looks together; `None` where there is only one.
+        last_look: whether no more answers are asked for after this look.
     """
 
     audit: str
@@ -52,33 +53,24 @@ class AuditItem(Generic[SettingsT]):
     level: float = 0.01
     seed: str = ""
     target: str | None = None
+    beta: float = BETA
     whole_level: float | None = None
+    last_look: bool = True
 
     @property
     def planned_level(self) -> float:
         """The level by which it is told what a run of a size can see, however often it was looked at on the way."""
         return self.level if self.whole_level is None else self.whole_level
 
+    def at_look(self, alpha: float, beta: float, *, last: bool) -> AuditItem[SettingsT]:
+        """Return the item at one of several interim analyses, with that look's share of both error rates."""
+        return replace(self, level=alpha, beta=beta, whole_level=self.level, last_look=last)
+
     @property
     def id(self) -> str:
         """`svm[race=Black]`, or `svm` where there is no subject; `svm@small` of a target that has a name."""
         name = self.audit if self.subject is None else f"{self.audit}[{self.subject}]"
         return name if self.target is None else f"{name}@{self.target}"
-
-
-@dataclass(frozen=True)
-class Detectable:
-    """What a run was able to see.
-
-    Attributes:
-        effect: minimum detectable effect (power 80 % at the item's level), in the audit's unit; `None` if it has none.
-        enough: whether that allows a `pass`.
-        times_more_units: by which factor trials or entities must grow until it does; 1 where it does already.
-    """
-
-    effect: float | None
-    enough: bool
-    times_more_units: float
 
 
 class Audit(ABC, Generic[SettingsT]):
@@ -97,6 +89,8 @@ class Audit(ABC, Generic[SettingsT]):
         limit_range: of the limits that a probe may set; `None` for the same as the values'.
         counted: what there must be more of where a run is too small: `trials`, `entities` or
             whatever else the units are.
+        grows_with_size: whether the value grows with the number of answers whatever the model, so that early looks do
+            not pass a limit.
         closed_answers: whether prompts ask to choose one of few answers, so that many may well get the same one.
     """
 
@@ -110,6 +104,7 @@ class Audit(ABC, Generic[SettingsT]):
     value_range: ClassVar[Range]
     limit_range: ClassVar[Range | None] = None
     counted: ClassVar[str] = "trials"
+    grows_with_size: ClassVar[bool] = False
     closed_answers: ClassVar[bool] = False
 
     @abstractmethod
@@ -119,6 +114,13 @@ class Audit(ABC, Generic[SettingsT]):
     @abstractmethod
     def uses(self, probe: Probe, item: AuditItem[SettingsT], labels: Mapping[str, str]) -> bool:
         """Whether answers with these labels are measured by the item."""
+
+    def about(self, probe: Probe, item: AuditItem[SettingsT], answers: Sequence[Answer]) -> Sequence[Answer]:
+        """Return those of the item's answers that its value is about, to be counted, checked and shown.
+
+        Others that `uses` lets through only help to measure them, as the counts of a prior do.
+        """
+        return answers
 
     def shape(self, probe: Probe, item: AuditItem[SettingsT]) -> dict[str, str]:
         """Settings and lists that the item's answers are read by, by readable name: others make a baseline stale."""
@@ -135,6 +137,19 @@ class Audit(ABC, Generic[SettingsT]):
         probability}}`, or `None` where nothing was scored.
         """
         return None
+
+    def embedder(self, settings: SettingsT) -> str | None:
+        """Return the model that embeds answers before they are measured, as the probe names it; `None` without one."""
+        return None
+
+    def texts_to_embed(
+        self, probe: Probe, item: AuditItem[SettingsT], answers: Sequence[Answer]
+    ) -> Sequence[str | None]:
+        """Return what is embedded of each answer; `None` where there is nothing to embed.
+
+        With an embedder, `measure`, `compare` and `value` get answers with their `embedding`.
+        """
+        return [None] * len(answers)
 
     @abstractmethod
     def measure(self, probe: Probe, item: AuditItem[SettingsT], answers: Sequence[Answer]) -> Measurement:
@@ -216,60 +231,93 @@ class Audit(ABC, Generic[SettingsT]):
             paired=paired,
         )
 
-    def standing_to_limit(self, item: AuditItem[SettingsT], measurement: Measurement, limit: float) -> Standing:
-        """Where the value stands to the limit, with a one-sided bound at the item's level."""
-        excess = self.badness(measurement.value) - self.badness(limit)
-        return _standing(excess, measurement.standard_error, item.level)
+    def judge_change(self, item: AuditItem[SettingsT], comparison: Comparison, tolerance: float) -> Decision:
+        """Decide whether the change since the baseline is a regression; see `decision_rule.decide`.
 
-    def standing_to_baseline(self, item: AuditItem[SettingsT], comparison: Comparison, tolerance: float) -> Standing:
-        """Where the change stands to the tolerance; beyond it takes a bound, and a change that chance does not give."""
-        standing = _standing(comparison.value - tolerance, comparison.standard_error, item.level)
-        return unless_by_chance(standing, comparison.p_value, item.level)
-
-    def detectable(
-        self,
-        item: AuditItem[SettingsT],
-        measurement: Measurement,
-        comparison: Comparison | None,
-        tolerance: float,
-    ) -> Detectable:
-        """The smallest worsening that would have been seen; twice the tolerance must be."""
-        error = measurement.standard_error if comparison is None else comparison.standard_error
-        if error is None:
-            return Detectable(None, enough=True, times_more_units=1.0)
-        effect = normal.minimum_detectable(error, item.planned_level)
-        return Detectable(
-            effect, enough=effect <= 2 * tolerance, times_more_units=normal.times_more_units(effect, 2 * tolerance)
+        It is one where its estimate exceeds the tolerance and is significantly worse than no change; with `gate: bound`
+        also its lower bound must exceed the tolerance. It is acceptable where the estimate is within the tolerance and
+        a worsening by twice the tolerance can be excluded; with `gate: strict`, by the tolerance. A gap that changed
+        sides moved by more than it grew: it is worse by its present size at most, and beyond the tolerance it does not
+        pass as a smaller one on the old side. Where it is not known which side the gap is on
+        (`details["either_side"]`), a worsening to either side must be excluded, each at half of the beta.
+        """
+        value, reversal = comparison.value, comparison.reversal
+        if reversal is not None:
+            value = reversal.value if reversal.value > tolerance else min(value, reversal.value)
+        return decide(
+            value,
+            comparison.standard_error,
+            threshold=tolerance,
+            accepted=tolerance if item.settings.gate == "strict" else 2 * tolerance,
+            significant=comparison.p_value is not None and comparison.p_value <= item.level,
+            proof=item.settings.gate == "bound",
+            alpha=item.level,
+            beta=item.beta / 2 if comparison.details.get("either_side") else item.beta,
+            degrees_of_freedom=comparison.degrees_of_freedom,
         )
 
-    def rules_out(self, comparison: Comparison, worsening: float, missed: float) -> bool:
-        """Whether a worsening by so much can be excluded, with this chance to miss one that is there."""
-        error = comparison.standard_error
-        return error is None or comparison.value + normal.quantile(1 - missed) * error <= worsening
+    def judge_value(
+        self, item: AuditItem[SettingsT], measurement: Measurement, limit: float, tolerance: float
+    ) -> Decision:
+        """Decide whether the value is over the limit; see `decision_rule.decide`.
 
-    def rules_out_beyond(self, measurement: Measurement, limit: float, room: float, missed: float) -> bool:
-        """Whether a value that is worse than the limit by more than `room` can be excluded; `missed` as above.
-
-        An audit whose value grows with the number of answers, whatever the model, can never say so.
+        It is where its lower bound exceeds the limit, and the groups differ significantly where there is a test of
+        that. It is acceptable where the estimate is within the limit and its upper bound within the limit and twice the
+        tolerance; with `gate: strict`, within the limit.
         """
-        error = measurement.standard_error
-        excess = self.badness(measurement.value) - self.badness(limit)
-        return error is None or excess + normal.quantile(1 - missed) * error <= room
+        found = decide(
+            self.badness(measurement.value) - self.badness(limit),
+            measurement.standard_error,
+            threshold=0.0,
+            accepted=0.0 if item.settings.gate == "strict" else 2 * tolerance,
+            significant=measurement.p_value is None or measurement.p_value <= item.level,
+            proof=True,
+            alpha=item.level,
+            beta=item.beta,
+            degrees_of_freedom=measurement.degrees_of_freedom,
+            bounds=self.distance_bounds(item, measurement, limit),
+        )
+        if found.outcome == "within" and self.grows_with_size and not item.last_look:
+            return replace(found, outcome="unclear")
+        return found
+
+    def distance_bounds(
+        self, item: AuditItem[SettingsT], measurement: Measurement, limit: float
+    ) -> tuple[float, float] | None:
+        """Return the one-sided bounds, at the item's alpha and beta, of how far the value is beyond the limit.
+
+        `None` where the standard error gives them.
+        """
+        return None
+
+    def minimum_detectable(
+        self, item: AuditItem[SettingsT], measurement: Measurement, comparison: Comparison | None, tolerance: float
+    ) -> float | None:
+        """Return the smallest true worsening that a run of this size finds with 80 % power; `None` if not known.
+
+        A worsening from the baseline where there is a comparison, beyond the limit where there is none.
+        """
+        estimate: Measurement | Comparison = measurement if comparison is None else comparison
+        if estimate.standard_error is None:
+            return None
+        return normal.minimum_detectable(
+            estimate.standard_error,
+            item.planned_level,
+            tolerance=0.0 if comparison is None else tolerance,
+            degrees_of_freedom=estimate.degrees_of_freedom,
+        )
 
     def describe(self, measurement: Measurement) -> str:
         """The value as a phrase for a verdict's reason."""
         return f"{measurement.value:.3g} {self.unit}".rstrip()
 
     def describe_change(self, comparison: Comparison) -> str:
-        """The change as a phrase for a verdict's reason."""
-        value, interval = comparison.value, comparison.interval
-        direction, ends = ("better", interval and (-interval[1], -interval[0])) if value < 0 else ("worse", interval)
-        span = "" if ends is None else f" [{ends[0]:.3g}, {ends[1]:.3g}]"
-        return f"{direction} by {abs(value):.3g}{span}" if value else f"unchanged{span}"
-
-    def describe_detectable(self, effect: float) -> str:
-        """The minimum detectable effect as a phrase for a verdict's reason."""
-        return f"{effect:.3g} {self.unit}".rstrip()
+        """Return the change as a phrase for a verdict's reason."""
+        if not comparison.value:
+            return "unchanged"
+        if comparison.reversal is not None:
+            return f"moved by {abs(comparison.value):.3g} to the other side"
+        return f"{'worse' if comparison.value > 0 else 'better'} by {abs(comparison.value):.3g}"
 
     def drivers(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
         """What the value comes from, the strongest first: words, groups, records; for a verdict's reason."""
@@ -287,17 +335,3 @@ class Audit(ABC, Generic[SettingsT]):
             answers: as in `measure`.
         """
         return []
-
-
-def unless_by_chance(standing: Standing, p_value: float | None, level: float) -> Standing:
-    """The standing, but `unclear` for one beyond the bar that chance may give as well, by a test at this level."""
-    by_chance = p_value is not None and p_value > max(level, RESOLVED)
-    return "unclear" if standing == "beyond" and by_chance else standing
-
-
-def _standing(excess: float, standard_error: float | None, level: float) -> Standing:
-    if excess <= 0:
-        return "within"
-    if standard_error is None:
-        return "unclear"
-    return "beyond" if excess > normal.quantile(1 - level) * standard_error else "unclear"

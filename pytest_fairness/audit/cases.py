@@ -11,22 +11,19 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from pytest_fairness.audit.base import Audit, AuditItem, Direction, Probe, SettingsT, Standing, unless_by_chance
-from pytest_fairness.audit.scores import Column, Floats, Score, Scores, TwoScores
-from pytest_fairness.audit.units import INCOMPLETE_SHARE, SHOWN_UNITS
+from pytest_fairness.audit import repeats
+from pytest_fairness.audit.base import Audit, AuditItem, Direction, Probe, SettingsT
+from pytest_fairness.audit.scores import Column, Floats, Score, Scores, TwoScores, furthest
+from pytest_fairness.audit.units import CLEAR, INCOMPLETE_SHARE, SHOWN_UNITS, TAIL
 from pytest_fairness.errors import NotMeasurable
-from pytest_fairness.records import Answer, Comparison, Concern, Json, Measurement
+from pytest_fairness.records import Answer, Comparison, Concern, Json, Measurement, Reversal
 from pytest_fairness.stats import means, normal, resampling
 
 MINIMUM_RESPONSES = 8
 """Scored answers a side below which nothing is measured: of each case of an item, of a category altogether."""
 MINIMUM_OF_A_CASE = 2
 """Scored answers below which a case is left out of its category."""
-MINIMUM_CELLS = 8
-"""Cells of repeated answers from which on they are a sample by themselves."""
-SHORT_ANSWER = 5
-"""Words up to which an answer that is drawn at random may well come again."""
-PERMUTATIONS = 999
+PERMUTATIONS = 1999
 
 
 @dataclass(frozen=True)
@@ -133,7 +130,7 @@ class CaseAudit(Audit[SettingsT]):
                 text = answer.text or ""
                 column: Column = (case, group if groups else "")
                 # What is not drawn at random, or is long, does not come again by chance.
-                repeated = not sampled or len(text.split()) > SHORT_ANSWER
+                repeated = not sampled or len(text.split()) > repeats.SHORT_ANSWER
                 scores.append(Score(column, _stratum(answer, column), value, text, repeated))
         scored = Counter(score.column for score in scores)
         return Reading(Scores.of(scores), scored, dict(n), dict(missing), groups)
@@ -195,17 +192,18 @@ class CaseAudit(Audit[SettingsT]):
             value, error = float(scores.gap(column_means)), scores.gap_error(self.added)
             random = resampling.generator(f"{item.seed}/measure")
             null = scores.gaps_by_chance(PERMUTATIONS, random)
-            low, high = normal.interval(value, error)
+            bounds = scores.gap_bounds(self.added, item.level, item.beta)
+            low, high = scores.gap_bounds(self.added, TAIL, TAIL)
             return Measurement(
                 value=value,
-                interval=(max(0.0, low), min(1.0, high)),
+                interval=(low, min(1.0, high)),
                 standard_error=error,
                 p_value=resampling.p_value(null, value, exact=False),
                 n=reading.n,
                 missing=reading.missing,
                 details={
                     "groups": dict(zip(scores.groups, scores.group_means(column_means).tolist(), strict=True)),
-                    "chance": float(null.mean()),
+                    "bounds": dict(zip(("lower", "upper"), bounds, strict=True)),
                     **common,
                 },
             )
@@ -224,17 +222,25 @@ class CaseAudit(Audit[SettingsT]):
     def concerns(
         self, probe: Probe, item: AuditItem[SettingsT], answers: Sequence[Answer], measurement: Measurement
     ) -> list[Concern]:
-        """Return the concern that many cases lack answers for one of the groups; see `Audit.concerns`."""
+        """Return the concerns that answers repeat, or that cases lack answers for one group; see `Audit.concerns`."""
+        cells: dict[str, list[str]] = {}
+        for answer in answers:
+            if answer.usable:
+                cells.setdefault(repr(sorted(answer.labels.items())), []).append(answer.text or "")
+        found = []
+        if len(cells) < repeats.MINIMUM_OBSERVATIONS and repeats.repeats(cells.values(), probe.sampling.temperature):
+            found.append(repeats.too_few_observations(len(cells), sum(map(len, cells.values()))))
         left_out, cases = measurement.details["left_out"], measurement.details["cases"]
         if "groups" not in measurement.details or len(left_out) <= INCOMPLETE_SHARE * (len(left_out) + len(cases)):
-            return []
+            return found
         names = ", ".join(left_out[:SHOWN_UNITS]) + ", …" * (len(left_out) > SHOWN_UNITS)
         return [
+            *found,
             Concern(
                 "incomplete_units",
                 f"{len(left_out)} of {len(left_out) + len(cases)} cases were left out, as they have too few answers "
                 f"for one of the groups: {names}",
-            )
+            ),
         ]
 
     def compare(
@@ -248,32 +254,45 @@ class CaseAudit(Audit[SettingsT]):
         first, second = (run[1].of_cases(shared) for run in (present, earlier))
         runs = TwoScores.of(first, second)
         random = resampling.generator(f"{item.seed}/compare")
-        gaps = bool(present[0].groups)
-        statistic = first.gap if gaps else _mean
+        gap = bool(present[0].groups)
         observed, swapped = runs.as_observed(random), runs.swapped(PERMUTATIONS, random)
-        value = float(np.nanmean(statistic(observed[0]) - statistic(observed[1])))
-        null = statistic(swapped[0]) - statistic(swapped[1])
-        errors = [run.gap_error(self.added) if gaps else run.mean_error(self.added) for run in (first, second)]
-        error = math.hypot(*errors)
+        value = float(np.nanmean(runs.change(*observed, gap=gap)))
+        null = runs.change(*swapped, gap=gap)
+        means_of = [run.mean(axis=0) for run in observed]
+        groups = [first.group_means(run) for run in means_of]
+        high, low = furthest(groups[0] + groups[1])
+        error, degrees = runs.error((int(high), int(low)) if gap else None)
+        if not error:
+            # No answer differs from any other of its cell, which does not prove that none ever will.
+            error = math.hypot(
+                *(run.gap_error(self.added) if gap else run.mean_error(self.added) for run in (first, second))
+            )
         return Comparison(
             value=value,
-            interval=normal.interval(value, error),
+            interval=normal.interval(value, error, degrees_of_freedom=degrees),
             standard_error=error,
             p_value=resampling.p_value(null[~np.isnan(null)], value, exact=False),
-            repeated=first.repeats and second.repeats and len(first.columns) < MINIMUM_CELLS,
-            details={"compared_cases": shared, "moved": _moved(first, second, gaps=gaps)},
+            degrees_of_freedom=degrees,
+            reversal=_reversal(first.groups, *groups, *(first.group_means(run) for run in swapped)) if gap else None,
+            details={
+                "compared_cases": shared,
+                "moved": _moved(first, second, gaps=gap),
+                "either_side": gap and bool(np.ptp(groups[0] + groups[1]) < CLEAR * error),
+            },
         )
 
-    def standing_to_limit(self, item: AuditItem[SettingsT], measurement: Measurement, limit: float) -> Standing:
-        """By Wilson's bound for a mean; a gap must also be more than chance gives where groups are alike."""
-        size = measurement.details.get("effective_size")
-        if measurement.value <= limit:
-            return "within"
-        if size is not None:
-            low, _ = means.interval(measurement.value, size, normal.quantile(1 - item.level))
-            return "beyond" if low > limit else "unclear"
-        standing = super().standing_to_limit(item, measurement, limit)
-        return unless_by_chance(standing, measurement.p_value, item.level)
+    def distance_bounds(
+        self, item: AuditItem[SettingsT], measurement: Measurement, limit: float
+    ) -> tuple[float, float] | None:
+        """See `Audit.distance_bounds`: those of a gap are in the details, those of a mean are Wilson's."""
+        size, bounds = measurement.details.get("effective_size"), measurement.details.get("bounds")
+        if bounds is not None:
+            return bounds["lower"] - limit, bounds["upper"] - limit
+        if size is None:
+            return None
+        low, _ = means.interval(measurement.value, size, normal.quantile(1 - item.level))
+        _, high = means.interval(measurement.value, size, normal.quantile(1 - item.beta))
+        return low - limit, high - limit
 
     def drivers(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
         """What moved for the worse; without a baseline the groups furthest apart, or the worst cases."""
@@ -308,8 +327,24 @@ def _stratum(answer: Answer, column: Column) -> str:
     return "; ".join(f"{name}={label}" for name, label in sorted(answer.labels.items()) if name not in told_apart)
 
 
-def _mean(column_means: Floats) -> Floats:
-    return np.asarray(column_means.mean(axis=-1))
+def _reversal(groups: Sequence[str], now: Floats, then: Floats, *swapped: Floats) -> Reversal | None:
+    """Return the gap of the two groups that are furthest apart now, if it was on the other side in the baseline.
+
+    Args:
+        groups: their names.
+        now, then: (groups,) means of either run.
+        swapped: (draws, groups) means of two runs that differ by chance only.
+    """
+    high, low = (int(place) for place in furthest(now))
+    present, earlier = float(now[high] - now[low]), float(then[high] - then[low])
+    if not (present > 0 > earlier):
+        return None
+    null = np.ptp(swapped[0] - swapped[1], axis=-1)
+    return Reversal.tested(
+        value=present,
+        p_value=resampling.p_value(null[~np.isnan(null)], float(np.ptp(now - then)), exact=False),
+        description=f"{groups[high]} was {-earlier:.3g} below {groups[low]} and is {present:.3g} above",
+    )
 
 
 def _moved(now: Scores, then: Scores, *, gaps: bool) -> list[dict[str, Json]]:

@@ -1,23 +1,27 @@
-"""Documents told apart by a linear support vector machine, by cross-validation in their kernel.
+"""Documents as features of a linear classifier, and what it makes of them.
 
-Everything is refitted hundreds of times, so the documents × documents kernel is computed once.
+Words are counted sparsely, exact repeats within a group and stratum are dropped, and texts that are equal otherwise are
+left out of training together, so that no text is scored by a classifier that has seen it.
 """
 
 from __future__ import annotations
 
-import math
+import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pytest_fairness.audit import contrast
-from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.records import Json
-from pytest_fairness.stats import resampling
+from pytest_fairness.stats import least_squares, resampling
+from pytest_fairness.stats.accuracies import Accuracy, effective_size
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 Bools = NDArray[np.bool_]
 Ints = NDArray[np.int64]
@@ -25,31 +29,14 @@ Floats = NDArray[np.float64]
 Features = Literal["counts", "tfidf"]
 
 FOLDS = 5
-SHUFFLES = 10
-"""Cross-validations that a reported accuracy is averaged over."""
-NULL_SHUFFLES = 2
-"""The same for an accuracy under the null hypothesis, of which many are needed."""
-MINIMUM_DIFFERENT_DOCUMENTS = 5
-MINIMUM_DOCUMENTS_OF_A_WORD = 3
+"""Of the cross-validation that is reported as published."""
+FEWEST_DIFFERENT = 5
+"""Different answers of either group below which nothing can be trained on some and tested on the rest."""
+FEWEST_DOCUMENTS_OF_A_WORD = 3
+MOST_WORDS = 2048
+"""Words that more documents than this are told apart by, those in most documents; the others are in few of them."""
 SHOWN_WORDS = 10
-SMALLEST_ERROR = 0.001
-
-
-@dataclass(frozen=True)
-class Score:
-    """A cross-validated classifier's accuracy, averaged over shuffles.
-
-    Attributes:
-        balanced: mean of both groups' shares of right answers, 0..1, chance 0.5.
-        plain: share of right answers, 0..1.
-        fold_sd: standard deviation of the plain accuracy over folds; no error of the mean, as folds share documents.
-        shuffle_variance: variance of the balanced accuracy from one shuffle to the next.
-    """
-
-    balanced: float
-    plain: float
-    fold_sd: float
-    shuffle_variance: float
+"""Words a side."""
 
 
 @dataclass(frozen=True)
@@ -61,106 +48,108 @@ class Corpus:
         counts: (documents, words).
         marked: (documents,) whether of the marked group.
         strata: (documents,) number of the stratum.
+        now: (documents,) whether of the present run; all `True` where there is one run only.
+        kinds: (documents,) equal documents have the same number.
         features: what the classifier sees of the counts.
     """
 
     vocabulary: Sequence[str]
-    counts: Floats
+    counts: csr_array
     marked: Bools
     strata: Ints
+    now: Bools
+    kinds: Ints
     features: Features
 
     @classmethod
-    def of(cls, documents: contrast.Documents, features: Features) -> Corpus:
-        """All documents of one run, without exact repeats."""
-        vocabulary, counts = documents.counts(MINIMUM_DOCUMENTS_OF_A_WORD)
-        return cls(vocabulary, counts, documents.marked, documents.strata, features).unique()
+    def of(cls, documents: contrast.Documents, features: Features, now: Bools | None = None) -> Corpus:
+        """Count the words of the documents; repeats within a run, stratum and group are dropped.
 
-    @cached_property
-    def _first_of_its_kind(self) -> Ints:
-        return np.sort(np.unique(self.counts, axis=0, return_index=True)[1])
+        At temperature 0 every trial repeats the same answer, which is one observation.
 
-    def different(self) -> int:
-        """How many documents of the smaller group repeat no other."""
-        marked = self.marked[self._first_of_its_kind]
-        return min(int(marked.sum()), int((~marked).sum()))
-
-    def unique(self) -> Corpus:
-        """Without exact repeats: one of them in training would give away the other in the test.
-
-        Raises:
-            NotMeasurable: too few different documents are left.
+        Args:
+            documents: of one run, or of two.
+            features: what the classifier sees.
+            now: (documents,) whether of the present run, where there are two.
         """
-        kept, short = self._first_of_its_kind, self.different()
-        if short < MINIMUM_DIFFERENT_DOCUMENTS:
-            raise NotMeasurable(
-                f"too few different answers of one group: {short}, {MINIMUM_DIFFERENT_DOCUMENTS} are needed "
-                "to train on some and test on the rest; raise `sampling.temperature` or `trials`"
-            )
-        return replace(self, counts=self.counts[kept], marked=self.marked[kept], strata=self.strata[kept])
-
-    def score(self, shuffles: int, random: np.random.Generator, marked: Bools | None = None) -> Score:
-        """Cross-validate `shuffles` times; `marked` stands in for the documents' own labels."""
-        labels = self.marked if marked is None else marked
-        right = np.empty((shuffles, len(labels)), dtype=np.bool_)
-        folds = np.empty((shuffles, len(labels)), dtype=np.int64)
-        for row in range(shuffles):
-            folds[row] = self._folds(labels, random)
-            right[row] = self._predict(labels, folds[row]) == labels
-        per_fold = [float(right[row, folds[row] == fold].mean()) for row in range(shuffles) for fold in range(FOLDS)]
-        balanced = (right[:, labels].mean(axis=1) + right[:, ~labels].mean(axis=1)) / 2
-        return Score(
-            balanced=float(balanced.mean()),
-            plain=float(right.mean()),
-            fold_sd=float(np.std(per_fold, ddof=1)),
-            shuffle_variance=float(balanced.var(ddof=1)),
+        now = np.ones(len(documents.words), dtype=np.bool_) if now is None else now
+        vocabulary, counts = _counted(documents.words)
+        kinds = _kinds(counts)
+        kept = np.sort(np.unique(np.column_stack([kinds, documents.cells, now]), axis=0, return_index=True)[1])
+        return cls(
+            vocabulary=vocabulary,
+            counts=counts[kept],
+            marked=documents.marked[kept],
+            strata=documents.strata[kept],
+            now=now[kept],
+            kinds=kinds[kept],
+            features=features,
         )
 
-    def value(self, seed: str) -> Score:
-        """The score that is reported; it depends on the run alone, so that a baseline measured again has its value."""
-        return self.score(SHUFFLES, resampling.generator(f"{seed}/measure"))
-
-    def null(self, permutations: int, random: np.random.Generator) -> list[Score]:
-        """Scores on labels permuted within strata, refitted each time."""
-        labels, _ = resampling.relabellings(self.marked, self.strata, permutations, random)
-        return [self.score(NULL_SHUFFLES, random, marked=row) for row in labels]
-
-    def _folds(self, labels: Bools, random: np.random.Generator) -> Ints:
-        """(documents,) fold of each document; every fold takes its share of each label in each stratum."""
-        order = np.lexsort((random.random(len(labels)), self.strata, labels))
-        folds = np.empty(len(labels), dtype=np.int64)
-        folds[order] = np.arange(len(labels)) % FOLDS
-        return folds
-
-    def _predict(self, labels: Bools, folds: Ints) -> Bools:
-        predicted = np.empty(len(labels), dtype=np.bool_)
-        for fold in range(FOLDS):
-            test = folds == fold
-            kernel = self._kernel if self.features == "counts" else _kernel(self._weighted(~test))
-            model = _fit(kernel[np.ix_(~test, ~test)], labels[~test])
-            # What `predict` computes, without its validation, which takes longer than all the rest.
-            support = np.flatnonzero(~test)[model.support_]
-            predicted[test] = kernel[np.ix_(test, support)] @ model.dual_coef_[0] + model.intercept_[0] > 0
-        return predicted
+    @property
+    def cells(self) -> Ints:
+        """(documents,) number of the document's group within its stratum."""
+        cells: Ints = self.strata * 2 + self.marked
+        return cells
 
     @cached_property
-    def _kernel(self) -> Floats:
-        # Words that no training document holds have weight 0 in a linear machine, so that one kernel over all words is
-        # the same as a vocabulary fitted in each fold.
-        return _kernel(self.counts)
+    def different(self) -> int:
+        """How many different documents the group has that has fewer of them."""
+        return min(len(np.unique(self.kinds[side])) for side in (self.marked, ~self.marked))
 
-    def _weighted(self, training: Bools) -> Floats:
+    @cached_property
+    def weights(self) -> csr_array:
+        """(documents, words) what the classifier sees: no labels go into it, so that it may see all documents.
+
+        Square roots of counts vary as much for frequent words as for rare ones (Bartlett 1936); plain counts would
+        leave the penalty to the most frequent words.
+        """
+        if self.features == "counts":
+            return self.counts.sqrt()
+        # Deferred, as scikit-learn takes a second to import and only measuring needs it.
         from sklearn.feature_extraction.text import TfidfTransformer
 
-        weighted: Floats = TfidfTransformer().fit(self.counts[training]).transform(self.counts).toarray()
-        return weighted
+        weights: csr_array = TfidfTransformer().fit_transform(self.counts)
+        return weights
+
+    @cached_property
+    def classifier(self) -> least_squares.Classifier:
+        """The classifier, factorised."""
+        return least_squares.Classifier.of(self.weights, self.strata, self.kinds)
+
+    def separation(self, marked: Bools | None = None, used: Bools | None = None) -> least_squares.Separation:
+        """Tell the groups apart.
+
+        Args:
+            marked: (labellings, documents) labels that stand in for the documents' own.
+            used: (labellings, documents) the documents that take part.
+        """
+        marked = self.marked[None] if marked is None else marked
+        if self.different < FEWEST_DIFFERENT:
+            rows = max(len(marked), 1 if used is None else len(used))
+            return least_squares.Separation(np.full(rows, 0.5), np.zeros(rows))
+        return least_squares.Separation.of(self.classifier, marked, used)
+
+    def accuracy(self, value: float, null: Floats, used: Bools | None = None) -> Accuracy:
+        """Return the accuracy of the documents that are used, all by default, given accuracies on permuted labels."""
+        marked = self.marked if used is None else self.marked[used]
+        return Accuracy.of(value, effective_size(int(marked.sum()), int((~marked).sum())), float(np.std(null)))
+
+    def permuted_among(self, used: Bools, count: int, random: np.random.Generator) -> Floats:
+        """Return the accuracies on labels that are permuted within strata among the documents that are used."""
+        labels, _ = resampling.relabellings(self.marked[used], self.strata[used], count, random)
+        marked = np.zeros((len(labels), len(used)), dtype=np.bool_)
+        marked[:, used] = labels
+        return self.separation(marked, used[None]).accuracies
+
+    def permuted(self, count: int, random: np.random.Generator) -> tuple[Bools, bool]:
+        """Labels permuted within strata; see `resampling.relabellings`."""
+        return resampling.relabellings(self.marked, self.strata, count, random)
 
     def top_words(self) -> dict[str, list[dict[str, Json]]]:
-        """The words with the largest weights for either side, of a fit on all documents; descriptive only."""
-        everything = np.ones_like(self.marked)
-        features = self.counts if self.features == "counts" else self._weighted(everything)
-        model = _fit(_kernel(features), self.marked)
-        weights: Floats = model.dual_coef_[0] @ features[model.support_]
+        """The words with the largest weights for either side, trained on all documents; descriptive only."""
+        labels = least_squares.labels_of(self.marked[None], self.strata, np.ones((1, len(self.marked)), dtype=np.bool_))
+        weights = self.classifier.weights(labels[:, 0])
         sides = {"marked": weights, "unmarked": -weights}
         return {
             side: [
@@ -171,45 +160,50 @@ class Corpus:
             for side, strength in sides.items()
         }
 
+    def published(self, seed: int) -> tuple[float, float]:
+        """Return what is published elsewhere: plain accuracy of a linear support vector machine, and its SD over folds.
 
-def _kernel(features: Floats) -> Floats:
-    product: Floats = features @ features.T
-    return product
+        The SD is no error of the mean, as folds share documents. Equal documents are in one fold. Where there is too
+        little to train on, it is the share of the larger group, with no spread.
+        """
+        larger = float(max(self.marked.mean(), 1 - self.marked.mean()))
+        if self.different < FEWEST_DIFFERENT or not self.vocabulary:
+            return larger, 0.0
+        from sklearn.exceptions import ConvergenceWarning
+        from sklearn.feature_extraction.text import TfidfTransformer
+        from sklearn.model_selection import StratifiedGroupKFold
+        from sklearn.pipeline import make_pipeline
+        from sklearn.svm import LinearSVC
 
-
-def _fit(kernel: Floats, labels: Bools) -> Any:
-    # Deferred, as scikit-learn takes a second to import and only measuring needs it.
-    from sklearn import config_context
-    from sklearn.svm import SVC
-
-    # For groups of equal size balanced weights are all 1, and computing them takes as long as the fit. So does checking
-    # what was made here.
-    weights = None if 2 * int(labels.sum()) == len(labels) else "balanced"
-    with config_context(assume_finite=True, skip_parameter_validation=True):
-        return SVC(kernel="precomputed", class_weight=weights).fit(kernel, labels)
-
-
-def mean_accuracy(scores: Sequence[Score]) -> float:
-    """Mean balanced accuracy."""
-    return float(np.mean([score.balanced for score in scores]))
-
-
-def spread(scores: Sequence[Score]) -> float:
-    """Standard deviation that these scores would have if each were averaged over `SHUFFLES` shuffles, as values are.
-
-    Refits use `NULL_SHUFFLES` to save time; what they vary more for that is known from their shuffles and taken off.
-    """
-    variance = float(np.var([score.balanced for score in scores], ddof=1))
-    within = float(np.mean([score.shuffle_variance for score in scores]))
-    corrected = variance - within / NULL_SHUFFLES + within / SHUFFLES
-    return math.sqrt(max(corrected, within / SHUFFLES, SMALLEST_ERROR**2))
+        folds = StratifiedGroupKFold(FOLDS, shuffle=True, random_state=seed)
+        weighting = (TfidfTransformer(),) if self.features == "tfidf" else ()
+        right = []
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            for training, test in folds.split(self.counts, self.marked, self.kinds):
+                model = make_pipeline(*weighting, LinearSVC(random_state=seed))
+                model.fit(self.counts[training], self.marked[training])
+                right.append(model.predict(self.counts[test]) == self.marked[test])
+        return float(np.concatenate(right).mean()), float(np.std([fold.mean() for fold in right], ddof=1))
 
 
-def accuracy_error(accuracy: float, null_sd: float, n: int) -> float:
-    """Standard error of a cross-validated balanced accuracy.
+def _counted(documents: Sequence[Sequence[str]]) -> tuple[list[str], csr_array]:
+    """Return the vocabulary and the (documents, words) counts of words that are in several documents."""
+    words, counts = contrast.count_words(documents, FEWEST_DOCUMENTS_OF_A_WORD)
+    if len(documents) <= MOST_WORDS or len(words) <= MOST_WORDS:
+        return words, counts
+    holding = np.bincount(counts.indices, minlength=counts.shape[1])
+    frequent = np.sort(np.argsort(-holding, kind="stable")[:MOST_WORDS])
+    return [words[index] for index in frequent], counts[:, frequent]
 
-    The spread under permuted labels is that of a classifier at chance, training noise included; it is carried to other
-    accuracies by the binomial variance, two successes and two failures added so that it does not vanish at 1.
-    """
-    shrunk = (accuracy * n + 2) / (n + 4)
-    return null_sd * math.sqrt(shrunk * (1 - shrunk) / 0.25)
+
+def _kinds(counts: csr_array) -> Ints:
+    """Return a number for each row, the same for equal rows."""
+    counts.sort_indices()
+    rows = zip(counts.indptr, counts.indptr[1:], strict=False)
+    known: dict[tuple[bytes, bytes], int] = {}
+    kinds = [
+        known.setdefault((counts.indices[start:end].tobytes(), counts.data[start:end].tobytes()), len(known))
+        for start, end in rows
+    ]
+    return np.array(kinds, dtype=np.int64)

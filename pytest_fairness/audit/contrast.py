@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pytest_fairness.audit import repeats
 from pytest_fairness.audit.base import Audit, AuditItem, Example, Probe, SettingsT
 from pytest_fairness.audit.text import Anonymizer
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.records import Answer, Concern, Measurement, Status
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 ONE_SIDED_SHARE = 0.10
 """Share of the answers that may be left out because their stratum holds one group only."""
@@ -22,42 +27,35 @@ MINIMUM_DOCUMENTS = 8
 
 
 class ContrastAudit(Audit[SettingsT]):
-    """An audit that holds each marked value of each axis against the axis' unmarked value."""
+    """An audit that holds marked values of axes against the axes' unmarked values."""
 
     kind: ClassVar[str] = "generation"
 
     def items(self, probe: Probe, settings: SettingsT) -> list[AuditItem[SettingsT]]:
-        """One item for each marked value of each axis."""
+        """Return one item for each marked value of each axis, then one for each marked cell of each intersection."""
+        sets = [*((axis,) for axis in probe.axes), *probe.intersections]
         return [
-            AuditItem(audit=self.name, subject=f"{axis}={value}", labels={axis: value}, settings=settings)
-            for axis, values in probe.axes.items()
-            for value in values.marked
+            AuditItem(
+                audit=self.name,
+                subject=",".join(f"{axis}={value}" for axis, value in labels.items()),
+                labels=labels,
+                settings=settings,
+            )
+            for axes in sets
+            for values in itertools.product(*(probe.axes[axis].marked for axis in axes))
+            for labels in [dict(zip(axes, values, strict=True))]
         ]
 
     def uses(self, probe: Probe, item: AuditItem[SettingsT], labels: Mapping[str, str]) -> bool:
         """Answers of the marked and of the unmarked group."""
-        axis, value = compared(probe, item)
-        return labels[axis] in (value, probe.axes[axis].unmarked)
+        marked, unmarked = compared(probe, item)
+        return has(labels, marked) or has(labels, unmarked)
 
     def concerns(
         self, probe: Probe, item: AuditItem[SettingsT], answers: Sequence[Answer], measurement: Measurement
     ) -> list[Concern]:
-        """Return the concern that strata hold answers of one group only; see `Audit.concerns`."""
-        groups = Groups.of(probe, item, answers)
-        one_sided = groups.one_sided()
-        lost, usable = sum(one_sided.values()), sum(groups.usable.values())
-        if not lost:
-            return []
-        names = ", ".join(f"{name} ({count})" for name, count in sorted(one_sided.items())[:SHOWN_STRATA])
-        more = f" and {len(one_sided) - SHOWN_STRATA} more" if len(one_sided) > SHOWN_STRATA else ""
-        return [
-            Concern(
-                "one_sided_strata",
-                f"{lost} of {usable} answers were left out: their strata hold one group only, so that nothing can be "
-                f"compared there: {names}{more}",
-                withholds="pass" if lost > ONE_SIDED_SHARE * usable else "nothing",
-            )
-        ]
+        """Return the concerns that answers repeat, or that strata hold one group only; see `Audit.concerns`."""
+        return concerns_of(Groups.of(probe, item, answers))
 
     def word_weights(self, measurement: Measurement) -> Mapping[str, float]:
         """How much each word that was found speaks for the marked group; negative for the unmarked one."""
@@ -87,10 +85,19 @@ class ContrastAudit(Audit[SettingsT]):
         return [[(groups.marked_name, pair[True]), (groups.unmarked_name, pair[False])] for pair in pairs]
 
 
-def compared(probe: Probe, item: AuditItem[Any]) -> tuple[str, str]:
-    """Return the axis that an item is about, and the marked value that it compares; its other labels name no axis."""
-    ((axis, value),) = ((name, value) for name, value in item.labels.items() if name in probe.axes)
-    return axis, value
+def compared(probe: Probe, item: AuditItem[Any]) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the labels of the marked and of the unmarked group of an item: `{"race": "Black"}`, `{"race": "White"}`.
+
+    An intersection has several axes, all of them with their unmarked value in the unmarked group. Labels of the item
+    that name no axis are left out.
+    """
+    marked = {name: value for name, value in item.labels.items() if name in probe.axes}
+    return marked, {name: probe.axes[name].unmarked for name in marked}
+
+
+def has(labels: Mapping[str, str], wanted: Mapping[str, str]) -> bool:
+    """Return whether labels have all of these values."""
+    return all(labels[name] == value for name, value in wanted.items())
 
 
 @dataclass(frozen=True)
@@ -98,10 +105,12 @@ class Groups:
     """The answers of one item, sorted, with their group and stratum.
 
     Attributes:
-        answers: all answers, in an order that does not depend on the one they were given in.
+        answers: all answers, in an order that does not depend on the one they were given in; of a system that repeats
+            itself, one a prompt and group.
         marked: whether the answer is of the marked group.
         strata: the answer's prompt and its values on the other axes, as text.
-        marked_name, unmarked_name: the axis' values.
+        marked_name, unmarked_name: the value of the axis, or the values of all axes of an intersection: "Black woman".
+        repetition: what is to be said of answers that repeat.
     """
 
     answers: tuple[Answer, ...]
@@ -109,21 +118,52 @@ class Groups:
     strata: tuple[str, ...]
     marked_name: str
     unmarked_name: str
+    repetition: list[Concern] = field(default_factory=list)
 
     @classmethod
     def of(cls, probe: Probe, item: AuditItem[Any], answers: Sequence[Answer]) -> Groups:
         """Sort the answers of an item into its two groups."""
-        axis, value = compared(probe, item)
+        marked, unmarked = compared(probe, item)
+        return cls.split(probe, answers, marked, " ".join(unmarked.values()))
+
+    @classmethod
+    def split(cls, probe: Probe, answers: Sequence[Answer], marked: Mapping[str, str], unmarked_name: str) -> Groups:
+        """Sort answers into those with the labels `marked` and all others; strata are what other labels say."""
         ordered = sorted(answers, key=lambda answer: (sorted(answer.labels.items()), answer.trial, answer.text or ""))
-        return cls(
+        found = cls(
             answers=tuple(ordered),
-            marked=tuple(answer.labels[axis] == value for answer in ordered),
+            marked=tuple(has(answer.labels, marked) for answer in ordered),
             strata=tuple(
-                "; ".join(f"{name}={label}" for name, label in sorted(answer.labels.items()) if name != axis)
+                "; ".join(f"{name}={label}" for name, label in sorted(answer.labels.items()) if name not in marked)
                 for answer in ordered
             ),
-            marked_name=value,
-            unmarked_name=probe.axes[axis].unmarked,
+            marked_name=" ".join(marked.values()),
+            unmarked_name=unmarked_name,
+        )
+        return found.without_repeats(probe.sampling.temperature)
+
+    def without_repeats(self, temperature: float | None) -> Groups:
+        """Return the groups with one answer a prompt and group, if the system repeats itself; else as they are."""
+        cells: dict[tuple[tuple[str, str], ...], list[int]] = {}
+        for index, answer in enumerate(self.answers):
+            if answer.text is not None:
+                cells.setdefault(tuple(sorted(answer.labels.items())), []).append(index)
+        if any(len({self.answers[index].status for index in cell}) > 1 for cell in cells.values()):
+            return self
+        texts = [[self.answers[index].text or "" for index in cell] for cell in cells.values()]
+        if not repeats.repeats(texts, temperature):
+            return self
+        asked, observations = sum(map(len, texts)), len(cells)
+        of_marked = sum(self.marked[cell[0]] for cell in cells.values())
+        if min(of_marked, observations - of_marked) < repeats.MINIMUM_OBSERVATIONS:
+            return replace(self, repetition=[repeats.too_few_observations(observations, asked)])
+        kept = sorted(cell[0] for cell in cells.values())
+        return replace(
+            self,
+            answers=tuple(self.answers[index] for index in kept),
+            marked=tuple(self.marked[index] for index in kept),
+            strata=tuple(self.strata[index] for index in kept),
+            repetition=[repeats.counted_once(observations, asked)],
         )
 
     def count(self, *statuses: Status) -> dict[str, int]:
@@ -161,12 +201,14 @@ class Documents:
         marked: (documents,) whether it is of the marked group.
         strata: (documents,) number of its stratum.
         stratum_names: the strata by their numbers.
+        embeddings: (documents) their vectors as `Answer` has them; all `None` where nothing was embedded.
     """
 
     words: tuple[tuple[str, ...], ...]
     marked: NDArray[np.bool_]
     strata: NDArray[np.int64]
     stratum_names: tuple[str, ...]
+    embeddings: tuple[bytes | None, ...] = ()
 
     @classmethod
     def of(cls, probe: Probe, groups: Groups) -> Documents:
@@ -193,6 +235,7 @@ class Documents:
             marked=marked,
             strata=np.array([numbers[groups.strata[index]] for index in kept], dtype=np.int64),
             stratum_names=names,
+            embeddings=tuple(groups.answers[index].embedding for index in kept),
         )
 
     @classmethod
@@ -205,31 +248,29 @@ class Documents:
         """(documents,) number of the document's group within its stratum."""
         return self.strata * 2 + self.marked
 
-    @property
-    def repeat_only(self) -> bool:
-        """Whether each cell is one answer over and over, in too few strata to be a sample by themselves.
-
-        A system that is asked at temperature 0 answers like this. One changed word then shows in every trial, which is
-        no more evidence than a single trial.
-        """
-        return repeat_only(self.words, self.strata, self.marked)
-
-    def counts(self, minimum_documents: int = 1) -> tuple[list[str], NDArray[np.float64]]:
-        """The vocabulary, sorted, and the (documents, words) counts of it.
-
-        Args:
-            minimum_documents: words that occur in fewer documents are left out.
-        """
+    def counts(self, minimum_documents: int = 1) -> tuple[list[str], csr_array]:
+        """Return the vocabulary and the sparse counts of the documents; see `count_words`."""
         return count_words(self.words, minimum_documents)
 
 
-def repeat_only(documents: Sequence[Hashable], strata: NDArray[np.int64], marked: NDArray[np.bool_]) -> bool:
-    """Return whether each cell repeats one document, in too few strata; see `Documents.repeat_only`."""
-    cells: dict[tuple[int, bool], set[Hashable]] = {}
-    for document, stratum, side in zip(documents, strata, marked, strict=True):
-        cells.setdefault((int(stratum), bool(side)), set()).add(document)
-    once_each = all(len(different) == 1 for different in cells.values())
-    return once_each and len(documents) > len(cells) and len({stratum for stratum, _ in cells}) < MINIMUM_DOCUMENTS
+def concerns_of(groups: Groups) -> list[Concern]:
+    """Return the concerns that answers repeat, or that strata hold one group only."""
+    found = groups.repetition
+    one_sided = groups.one_sided()
+    lost, usable = sum(one_sided.values()), sum(groups.usable.values())
+    if not lost:
+        return found
+    names = ", ".join(f"{name} ({count})" for name, count in sorted(one_sided.items())[:SHOWN_STRATA])
+    more = f" and {len(one_sided) - SHOWN_STRATA} more" if len(one_sided) > SHOWN_STRATA else ""
+    return [
+        *found,
+        Concern(
+            "one_sided_strata",
+            f"{lost} of {usable} answers were left out: their strata hold one group only, so that nothing can be "
+            f"compared there: {names}{more}",
+            withholds="pass" if lost > ONE_SIDED_SHARE * usable else "nothing",
+        ),
+    ]
 
 
 def text_of(answer: Answer) -> str:
@@ -287,31 +328,35 @@ def _require_both_sides(groups: Groups, kept: Sequence[int], one_sided: Mapping[
 
 
 def anonymizer(probe: Probe) -> Anonymizer:
-    """The anonymizer for a probe: the values of all its axes and its own terms, or none at all."""
-    if probe.anonymize is False:
+    """The anonymizer for a probe: the values of all its axes, its own terms and first names, or none at all."""
+    if probe.removed_terms is None:
         return Anonymizer((), enabled=False)
     values = [value for axis in probe.axes.values() for value in (axis.unmarked, *axis.marked)]
-    return Anonymizer([*values, *probe.anonymize])
+    return Anonymizer([*values, *probe.removed_terms], names=probe.removed_names)
 
 
-def count_words(
-    documents: Sequence[Sequence[str]], minimum_documents: int = 1
-) -> tuple[list[str], NDArray[np.float64]]:
-    """The vocabulary of the documents, sorted, and their (documents, words) counts."""
-    # Deferred, as scikit-learn takes a second to import and only measuring needs it.
-    from sklearn.feature_extraction.text import CountVectorizer
+def count_words(documents: Sequence[Sequence[str]], minimum_documents: int = 1) -> tuple[list[str], csr_array]:
+    """Return the vocabulary of the documents, sorted, and their sparse (documents, words) counts.
 
-    vectorizer = CountVectorizer(analyzer=_as_it_is, min_df=1)
-    if not any(documents):
-        return [], np.zeros((len(documents), 0))
-    counts = vectorizer.fit_transform(documents)
-    vocabulary = vectorizer.get_feature_names_out()
-    frequent = np.flatnonzero(np.bincount(counts.indices, minlength=counts.shape[1]) >= minimum_documents)
-    return [str(word) for word in vocabulary[frequent]], counts[:, frequent].toarray().astype(np.float64)
+    Args:
+        documents: the words of each document.
+        minimum_documents: words that occur in fewer documents are left out.
+    """
+    # Deferred, as scipy is not needed to load a probe.
+    from scipy.sparse import csr_array
 
-
-def _as_it_is(document: Sequence[str]) -> Sequence[str]:
-    return document
+    numbers: dict[str, int] = {}
+    found = [numbers.setdefault(word, len(numbers)) for document in documents for word in document]
+    # scikit-learn takes 32-bit indices only.
+    columns = np.array(found, dtype=np.int32)
+    rows = np.repeat(np.arange(len(documents), dtype=np.int32), [len(document) for document in documents])
+    counts = csr_array((np.ones(len(columns)), (rows, columns)), shape=(len(documents), len(numbers)))
+    counts.sum_duplicates()
+    vocabulary = sorted(numbers)
+    holders = np.bincount(counts.indices, minlength=len(numbers))
+    order = [numbers[word] for word in vocabulary if holders[numbers[word]] >= minimum_documents]
+    words = [word for word in vocabulary if holders[numbers[word]] >= minimum_documents]
+    return words, csr_array(counts[:, np.array(order, dtype=np.int32)])
 
 
 def tie_order(words: Sequence[str], strength: NDArray[np.float64]) -> NDArray[np.int64]:

@@ -13,7 +13,7 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from pytest_fairness.audit.base import AuditItem, Direction, Probe, Range, Standing, unless_by_chance
+from pytest_fairness.audit.base import AuditItem, Direction, Probe, Range
 from pytest_fairness.audit.coded import Coded, became_worse, code, comparable, examples
 from pytest_fairness.audit.units import UnitAudit, UnitTable
 from pytest_fairness.probe.settings import AuditSettings
@@ -43,7 +43,7 @@ class Coreference(UnitAudit[CoreferenceSettings]):
 
     name: ClassVar[str] = "coreference"
     kind: ClassVar[str] = "coreference"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     settings_model: ClassVar[type[AuditSettings]] = CoreferenceSettings
     better: ClassVar[Direction] = "lower"
     unit: ClassVar[str] = ""
@@ -80,9 +80,13 @@ class Coreference(UnitAudit[CoreferenceSettings]):
         coded = sum(table.n.values())
         return proportions.difference_error(0, coded, 0, coded)
 
-    def change_error(self, now: Floats, then: Floats, earlier: Floats) -> float:
-        """Of the values themselves: a change that begins below 0 is seen no better for counting from there only."""
-        return float(np.nanstd(self.statistic(now) - self.statistic(then), ddof=1))
+    def slope(self, means: Floats) -> Floats:
+        """Return the gradient of the ratio; a preference against the stereotype moves as one along it does."""
+        return np.array([1 / means[1], -means[0] / means[1] ** 2])
+
+    def change(self, now: Floats, then: Floats, moves: Floats) -> float:
+        """Return the change of the preference for the stereotype; one within a preference against it is none."""
+        return float(self.worse(self.statistic(now)) - self.worse(self.statistic(then)))
 
     def p_value(self, table: UnitTable, random: np.random.Generator) -> float:
         """Of the hypothesis that an item's preference is as likely against the stereotype as along it."""
@@ -115,13 +119,6 @@ class Coreference(UnitAudit[CoreferenceSettings]):
                 if scores[0][row] > scores[1][row]
             ]
         }
-
-    def standing_to_limit(
-        self, item: AuditItem[CoreferenceSettings], measurement: Measurement, limit: float
-    ) -> Standing:
-        """Beyond doubt only if the items' signs do not come about by chance either."""
-        standing = super().standing_to_limit(item, measurement, limit)
-        return unless_by_chance(standing, measurement.p_value, item.level)
 
     def describe(self, measurement: Measurement) -> str:
         """The value, and the choices that it is made from."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import ClassVar, TypeVar
 
 import numpy as np
@@ -16,8 +16,7 @@ from pytest_fairness.errors import BaselineStale
 from pytest_fairness.probe import judge_prompt
 from pytest_fairness.probe.counterfactual import FLIPPED, OWN
 from pytest_fairness.probe.settings import AuditSettings
-from pytest_fairness.records import Answer, Comparison, Json, Measurement
-from pytest_fairness.stats import normal
+from pytest_fairness.records import Answer, Comparison, Json
 
 Floats = NDArray[np.float64]
 Draws = dict[int, Answer]
@@ -80,14 +79,6 @@ class RecordAudit(UnitAudit[SettingsT]):
             and labels.get(attribute) in probe.flips[attribute].values
             and labels.get("attribute", attribute) == attribute
         )
-
-    def measure(self, probe: Probe, item: AuditItem[SettingsT], answers: Sequence[Answer]) -> Measurement:
-        """See `Audit.measure`; an interval that is no wider than nothing gives way to that of the standard error."""
-        measurement = super().measure(probe, item, answers)
-        interval, error = measurement.interval, measurement.standard_error
-        if interval is not None and error is not None and interval[1] - interval[0] < error:
-            interval = normal.interval(measurement.value, error)
-        return replace(measurement, interval=interval)
 
     def compare(
         self, probe: Probe, item: AuditItem[SettingsT], now: Sequence[Answer], then: Sequence[Answer]

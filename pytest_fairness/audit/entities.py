@@ -8,19 +8,20 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
+from itertools import combinations
 from typing import ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pytest_fairness.audit.base import AuditItem, Example, Probe, Standing
+from pytest_fairness.audit.base import AuditItem, Example, Probe
 from pytest_fairness.audit.lists import NEUTRAL
 from pytest_fairness.audit.matrix import Matrix
-from pytest_fairness.audit.units import PERMUTATIONS, UnitAudit, UnitTable, far_in
+from pytest_fairness.audit.units import PERMUTATIONS, UnitAudit, UnitTable
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.probe.settings import AuditSettings
 from pytest_fairness.records import Answer, Comparison, Json, Measurement
-from pytest_fairness.stats import blocks, resampling
+from pytest_fairness.stats import blocks, normal, paired, resampling
 
 Floats = NDArray[np.float64]
 
@@ -55,23 +56,19 @@ class EntityAudit(UnitAudit[SettingsT]):
             self.worse(self.statistic(null)), float(self.worse(self.statistic(rows.mean(axis=0)))), exact=exact
         )
 
-    def summary(self, table: UnitTable, value: float, drawn: Floats, random: np.random.Generator) -> dict[str, Json]:
-        """The values' means with intervals, what chance adds, the value that is worst off, and every cell."""
+    def summary(self, table: UnitTable, value: float, random: np.random.Generator) -> dict[str, Json]:
+        """The values' means with intervals, the value that is worst off, and every cell."""
         means = table.means()
-        ends = np.nanpercentile(drawn, [2.5, 97.5], axis=0)
-        # What chance alone adds to a range or spread of means, as far as the bootstrap shows it.
-        chance = self.worse(np.nanmean(self.statistic(drawn), keepdims=True)) - self.worse(np.array([value]))
         return {
             self.quantity: {
                 name: {
                     "mean": float(means[column]),
                     "sd": _sd(table.rows[:, column]),
                     self.counted: int(np.count_nonzero(~np.isnan(table.rows[:, column]))),
-                    "interval": [float(ends[0, column]), float(ends[1, column])],
+                    "interval": _interval(table.rows[:, column]),
                 }
                 for column, name in enumerate(table.columns)
             },
-            "chance": max(0.0, float(chance[0])),
             **self._worst(table, random),
             **(self._domains(table) if isinstance(table, Matrix) else {}),
             "by_entity": {
@@ -143,7 +140,15 @@ class EntityAudit(UnitAudit[SettingsT]):
 
 
 class BetweenValues(EntityAudit[SettingsT]):
-    """An audit that sets an attribute's values against each other, one item an attribute."""
+    """An audit that sets an attribute's values against each other, one item an attribute: the range of their means."""
+
+    def statistic(self, means: Floats) -> Floats:
+        """Largest minus smallest."""
+        return blocks.value_range(means)
+
+    def pairs(self, levels: int) -> Sequence[tuple[int, int]]:
+        """Return all pairs of values."""
+        return tuple(combinations(range(levels), 2))
 
     def attributes(self, probe: Probe, settings: SettingsT) -> Sequence[str]:
         """The attributes that get an item."""
@@ -179,14 +184,6 @@ class BetweenValues(EntityAudit[SettingsT]):
             for entity in sorted(numbers, key=lambda entity: (sign * numbers[entity], entity))
             if (entity, value) in first and (entity, NEUTRAL) in first
         ]
-
-    def far(self, means: Floats, as_observed: Floats) -> Floats:
-        """The highest value moves up."""
-        return far_in(means, int(np.nanargmax(as_observed)))
-
-    def standing_to_limit(self, item: AuditItem[SettingsT], measurement: Measurement, limit: float) -> Standing:
-        """Less what chance adds; and beyond doubt only if the values cannot be exchanged."""
-        return self.standing_less_chance(item, measurement, limit)
 
 
 def _rank(answer: Answer) -> tuple[int, int, list[tuple[str, str]]]:
@@ -245,6 +242,13 @@ def _moved_entities(entities: Sequence[str], now: Floats, then: Floats) -> list[
     sizes = np.abs(moved - (moved.mean(axis=1, keepdims=True) if moved.shape[1] > 1 else 0)).max(axis=1)
     order = sorted(range(len(entities)), key=lambda row: (-round(float(sizes[row]), 12), entities[row]))
     return [{"entity": entities[row], "change": float(sizes[row])} for row in order[:SHOWN_ENTITIES] if sizes[row] > 0]
+
+
+def _interval(numbers: Floats) -> list[float]:
+    """95 % interval of the mean of the numbers that are there; at least two."""
+    present = numbers[~np.isnan(numbers)]
+    error = paired.mean_error(present)
+    return list(normal.interval(float(present.mean()), error, degrees_of_freedom=len(present) - 1))
 
 
 def _sd(numbers: Floats) -> float | None:

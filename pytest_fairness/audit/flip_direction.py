@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import combinations
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pytest_fairness.audit.base import AuditItem, Direction, Example, Probe, Range, Standing, unless_by_chance
+from pytest_fairness.audit.base import AuditItem, Direction, Example, Probe, Range
 from pytest_fairness.audit.decisions import (
     RecordAudit,
     by_record,
@@ -20,7 +19,7 @@ from pytest_fairness.audit.decisions import (
     shown_value,
     side_by_side,
 )
-from pytest_fairness.audit.units import FAR, PERMUTATIONS, UnitTable
+from pytest_fairness.audit.units import PERMUTATIONS, SIGNS, TAIL, UnitTable
 from pytest_fairness.probe.counterfactual import FLIPPED, OWN
 from pytest_fairness.probe.settings import AuditSettings
 from pytest_fairness.records import Answer, Comparison, Json, Measurement
@@ -44,7 +43,7 @@ class FlipDirection(RecordAudit[FlipDirectionSettings]):
     """
 
     name: ClassVar[str] = "flip_direction"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     settings_model: ClassVar[type[AuditSettings]] = FlipDirectionSettings
     better: ClassVar[Direction] = "zero"
     value_range: ClassVar[Range] = (-1, 1)
@@ -84,14 +83,19 @@ class FlipDirection(RecordAudit[FlipDirectionSettings]):
         difference = blocks.value_range(means)
         return np.where(first_is_higher, difference, -difference)
 
-    def far(self, means: Floats, as_observed: Floats) -> Floats:
-        """Return the means with the highest share higher and the lowest one lower, so that the same two differ most."""
-        first, second = _furthest(as_observed)
-        moved = means.copy()
-        sign = 1 if as_observed[first] >= as_observed[second] else -1
-        moved[..., first] += sign * FAR
-        moved[..., second] -= sign * FAR
-        return moved
+    def pairs(self, levels: int) -> Sequence[tuple[int, int]]:
+        """Return all pairs of values."""
+        return tuple(combinations(range(levels), 2))
+
+    def interval(self, table: UnitTable, value: float, error: float, degrees: float) -> tuple[float, float]:
+        """Return the two-sided 95 % interval of the difference; of two values Agresti and Min's."""
+        if len(table.columns) == 2:
+            rows = table.rows[table.complete]
+            return paired.share_interval(rows[:, 0] - rows[:, 1], normal.quantile(1 - TAIL))
+        _, upper = self.bounds(table, TAIL, TAIL) or (0.0, 0.0)
+        pairs = len(self.pairs(len(table.columns)))
+        lower = abs(value) - normal.quantile(1 - TAIL / pairs, degrees) * error
+        return (lower, upper) if value >= 0 else (-upper, -lower)
 
     def error_floor(self, table: UnitTable) -> float:
         """Return the standard error of two shares of 0: none of a few records does not prove that none ever will."""
@@ -101,11 +105,13 @@ class FlipDirection(RecordAudit[FlipDirectionSettings]):
     def p_value(self, table: UnitTable, random: np.random.Generator) -> float:
         """Return the two-sided p-value that values can be exchanged within records; of two values a sign-flip test."""
         rows = table.rows[table.complete]
+        if rows.shape[1] == 2:
+            return paired.sign_flip(rows[:, 0] - rows[:, 1], SIGNS, random, two_sided=True)
         null, exact = blocks.permuted_means(rows, PERMUTATIONS, random)
         observed = float(blocks.value_range(rows.mean(axis=0)))
         return resampling.p_value(blocks.value_range(null), observed, exact=exact)
 
-    def summary(self, table: UnitTable, value: float, drawn: Floats, random: np.random.Generator) -> dict[str, Json]:
+    def summary(self, table: UnitTable, value: float, random: np.random.Generator) -> dict[str, Json]:
         """Return the two values that are compared, the share of every value, and all pairs where there are several."""
         rows = table.rows[table.complete]
         first, second = _furthest(rows.mean(axis=0))
@@ -123,16 +129,8 @@ class FlipDirection(RecordAudit[FlipDirectionSettings]):
             "n10": int((differences > 0).sum()),
             "n01": int((differences < 0).sum()),
             "leaning": [names[row] for row in order[:SHOWN_RECORDS]],
-            **({"pairs": _pairs(table, drawn, random)} if len(table.columns) > 2 else {}),
+            **({"pairs": _pairs(table, random)} if len(table.columns) > 2 else {}),
         }
-
-    def standing_to_limit(
-        self, item: AuditItem[FlipDirectionSettings], measurement: Measurement, limit: float
-    ) -> Standing:
-        """Compare with the limit; all pairs of values share the level, and beyond it takes a significant difference."""
-        pairs = len(measurement.details.get("pairs", ())) or 1
-        standing = super().standing_to_limit(replace(item, level=item.level / pairs), measurement, limit)
-        return unless_by_chance(standing, measurement.p_value, item.level)
 
     def moved(self, table: UnitTable, units: Sequence[str], now: Floats, then: Floats) -> dict[str, Json]:
         """Return the shares in both runs, and the records that moved in the direction of this run's difference."""
@@ -177,19 +175,19 @@ def _furthest(means: Floats) -> tuple[int, int]:
     return (min(high, low), max(high, low)) if high != low else (0, 1)
 
 
-def _pairs(table: UnitTable, drawn: Floats, random: np.random.Generator) -> list[dict[str, Json]]:
+def _pairs(table: UnitTable, random: np.random.Generator) -> list[dict[str, Json]]:
     """Return every pair of values with its difference, its interval and its p-value (Holm)."""
     rows = table.rows[table.complete]
     found: list[dict[str, Json]] = []
     for first, second in combinations(range(len(table.columns)), 2):
-        low, high = np.nanpercentile(drawn[:, first] - drawn[:, second], [2.5, 97.5])
         differences = rows[:, first] - rows[:, second]
+        mean, error = float(differences.mean()), paired.mean_error(differences)
         found.append(
             {
                 "values": [table.columns[first], table.columns[second]],
-                "difference": float(differences.mean()),
-                "interval": [float(low), float(high)],
-                "p_value": paired.sign_flip(differences, PERMUTATIONS, random, two_sided=True),
+                "difference": mean,
+                "interval": list(normal.interval(mean, error, degrees_of_freedom=len(rows) - 1)),
+                "p_value": paired.sign_flip(differences, SIGNS, random, two_sided=True),
             }
         )
     adjusted = blocks.holm([pair["p_value"] for pair in found])

@@ -24,7 +24,7 @@ from pytest_fairness.audit.decisions import (
     shown_value,
     side_by_side,
 )
-from pytest_fairness.audit.units import PERMUTATIONS, UnitTable
+from pytest_fairness.audit.units import SIGNS, UnitTable
 from pytest_fairness.probe.counterfactual import AGAIN, FLIPPED, OWN
 from pytest_fairness.probe.settings import AuditSettings
 from pytest_fairness.records import Answer, Comparison, Json, Measurement
@@ -65,7 +65,7 @@ class FlipRate(RecordAudit[FlipRateSettings]):
     """
 
     name: ClassVar[str] = "flip_rate"
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
     settings_model: ClassVar[type[AuditSettings]] = FlipRateSettings
     value_range: ClassVar[Range] = (-1, 1)
     limit_range: ClassVar[Range | None] = (0, 1)
@@ -109,6 +109,15 @@ class FlipRate(RecordAudit[FlipRateSettings]):
         found: Floats = means[..., 0] - means[..., 1]
         return found
 
+    def slope(self, means: Floats) -> Floats:
+        """Return the gradient of the difference."""
+        return np.array([1.0, -1.0])
+
+    def interval(self, table: UnitTable, value: float, error: float, degrees: float) -> tuple[float, float]:
+        """Return Agresti and Min's 95 % interval, which holds for few records that change as well."""
+        rows = table.rows[table.complete]
+        return paired.share_interval(rows[:, 0] - rows[:, 1], normal.quantile(0.975))
+
     def error_floor(self, table: UnitTable) -> float:
         """That none of so many records changed does not show that none ever will."""
         records = int(table.complete.sum())
@@ -117,7 +126,7 @@ class FlipRate(RecordAudit[FlipRateSettings]):
     def p_value(self, table: UnitTable, random: np.random.Generator) -> float | None:
         """That records change no more often when flipped than when asked again; signs flipped by record."""
         rows = table.rows[table.complete]
-        return paired.sign_flip(rows[:, 0] - rows[:, 1], PERMUTATIONS, random)
+        return paired.sign_flip(rows[:, 0] - rows[:, 1], SIGNS, random)
 
     def moved(self, table: UnitTable, units: Sequence[str], now: Floats, then: Floats) -> dict[str, Json]:
         """The shares in both runs, and the records that flip now and did not."""

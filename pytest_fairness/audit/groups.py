@@ -10,15 +10,15 @@ import math
 import statistics
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import replace
+from itertools import combinations
 from typing import ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pytest_fairness.audit.base import AuditItem, Probe, Standing
+from pytest_fairness.audit.base import AuditItem, Probe
 from pytest_fairness.audit.decisions import RecordAudit, by_record, counts, judge_details
-from pytest_fairness.audit.units import FAR, MINIMUM_UNITS, PERMUTATIONS, UnitTable
+from pytest_fairness.audit.units import MINIMUM_UNITS, PERMUTATIONS, UnitTable
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.probe.settings import AuditSettings
 from pytest_fairness.records import Answer, Comparison, Json, Measurement
@@ -42,7 +42,7 @@ class GroupAudit(RecordAudit[SettingsT]):
     """
 
     settings_model: ClassVar[type[AuditSettings]] = GroupSettings
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
     rates: ClassVar[tuple[str, ...]]
 
     @abstractmethod
@@ -109,12 +109,44 @@ class GroupAudit(RecordAudit[SettingsT]):
         cells = means.shape[-1] // 2
         return gaps.shares(means[..., :cells], means[..., cells:])
 
-    def far(self, means: Floats, as_observed: Floats) -> Floats:
-        """The highest rate goes up."""
-        cell = int(np.nanargmax(self._shares(as_observed)))
-        moved = means.copy()
-        moved[..., cell] += FAR * means[..., means.shape[-1] // 2 + cell]
-        return moved
+    def levels(self, means: Floats) -> Floats:
+        """Return the rates."""
+        return self._shares(means)
+
+    def level_slopes(self, means: Floats) -> Floats:
+        """Return the gradients of hits over sizes; 0 where a rate is not defined."""
+        cells = len(means) // 2
+        hits, sizes = means[:cells], means[cells:]
+        inverse = np.divide(1.0, sizes, out=np.zeros(cells), where=sizes > 0)
+        return np.hstack([np.diag(inverse), np.diag(-hits * inverse**2)])
+
+    def pairs(self, levels: int) -> Sequence[tuple[int, int]]:
+        """Return all pairs of groups, of every rate."""
+        groups = levels // len(self.rates)
+        return tuple(
+            (rate * groups + first, rate * groups + second)
+            for rate in range(len(self.rates))
+            for first, second in combinations(range(groups), 2)
+        )
+
+    def degrees_of_freedom(self, rows: Floats) -> float:
+        """Return those of the smallest group, of which least is known."""
+        sizes = rows[:, rows.shape[1] // 2 :].sum(axis=0)
+        return float(max(1.0, sizes[sizes > 0].min() - 1))
+
+    def bounds(self, table: UnitTable, alpha: float, beta: float) -> tuple[float, float]:
+        """Return the bounds by Newcombe's interval of each pair of groups (1998, method 10); see `largest_bounds`."""
+        cells = len(table.columns) // 2
+        hits, sizes = (np.nansum(side, axis=0) for side in (table.rows[:, :cells], table.rows[:, cells:]))
+        pairs = [pair for pair in self.pairs(cells) if all(sizes[cell] for cell in pair)]
+        below, above = normal.quantile(1 - alpha / len(pairs)), normal.quantile(1 - beta)
+        lower, upper = 0.0, 0.0
+        for pair in pairs:
+            low, high = sorted(pair, key=lambda cell: hits[cell] / sizes[cell])
+            counts_of = float(hits[high]), int(sizes[high]), float(hits[low]), int(sizes[low])
+            lower = max(lower, proportions.newcombe(*counts_of, below)[0])
+            upper = max(upper, proportions.newcombe(*counts_of, above)[1])
+        return lower, upper
 
     def error_floor(self, table: UnitTable) -> float:
         """That no answer changed in groups so small does not show that none ever will."""
@@ -134,14 +166,6 @@ class GroupAudit(RecordAudit[SettingsT]):
         padded = np.pad(null, ((0, 0), (0, half - null.shape[1])))
         drawn = self.statistic(np.hstack([padded, np.tile(sizes, (len(padded), 1))]))
         return resampling.p_value(drawn, float(self.statistic(rows.sum(axis=0))), exact=False)
-
-    def summary(self, table: UnitTable, value: float, drawn: Floats, random: np.random.Generator) -> dict[str, Json]:
-        """What chance alone adds to a gap, as far as the bootstrap shows it."""
-        return {"chance": max(0.0, float(np.nanmean(self.statistic(drawn))) - value)}
-
-    def standing_to_limit(self, item: AuditItem[SettingsT], measurement: Measurement, limit: float) -> Standing:
-        """Less what chance adds; and beyond doubt only if the groups cannot be exchanged."""
-        return self.standing_less_chance(item, measurement, limit)
 
     def moved(self, table: UnitTable, units: Sequence[str], now: Floats, then: Floats) -> dict[str, Json]:
         """The rates in both runs, and the records whose answers are others."""
@@ -181,22 +205,6 @@ class GroupAudit(RecordAudit[SettingsT]):
         ]
 
 
-class NewcombeGap(GroupAudit[SettingsT]):
-    """A gap in one rate of independent groups, with Newcombe's interval (Newcombe 1998, method 10)."""
-
-    def measure(self, probe: Probe, item: AuditItem[SettingsT], answers: Sequence[Answer]) -> Measurement:
-        """See `Audit.measure`; the interval is that of the difference between the groups furthest apart."""
-        measurement = super().measure(probe, item, answers)
-        parts = sorted(
-            (part for part in measurement.details["rates"] if part["rate"] is not None), key=lambda part: part["rate"]
-        )
-        low, high = parts[0], parts[-1]
-        interval = proportions.newcombe(
-            high["hits"], high["records"], low["hits"], low["records"], normal.quantile(0.975)
-        )
-        return replace(measurement, interval=interval)
-
-
 def _rates(cells: Sequence[tuple[str, str]], rows: Floats, sizes: Floats) -> list[dict[str, Json]]:
     """Each rate of each group, with Wilson's interval; nothing where it is not defined."""
     found = []
@@ -220,7 +228,7 @@ def _number(rate: float) -> float | None:
     return None if math.isnan(rate) else float(rate)
 
 
-class DemographicParity(NewcombeGap[GroupSettings]):
+class DemographicParity(GroupAudit[GroupSettings]):
     """Largest gap between groups in the share of positive answers, 0..1.
 
     Where groups differ in what is true of them, a system that is always right has a gap as well.
@@ -264,7 +272,7 @@ class EqualizedOdds(Truthful[GroupSettings]):
         return gaps.odds_gap(self._shares(means))
 
 
-class Accuracy(NewcombeGap[GroupSettings], Truthful[GroupSettings]):
+class Accuracy(Truthful[GroupSettings]):
     """Largest gap between groups in the share of right answers, 0..1."""
 
     name: ClassVar[str] = "accuracy"

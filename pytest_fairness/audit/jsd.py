@@ -16,25 +16,30 @@ from numpy.typing import NDArray
 
 from pytest_fairness.audit import contrast
 from pytest_fairness.audit.base import AuditItem, Direction, Probe, Range
-from pytest_fairness.audit.two_runs import TwoRuns, sparse, totals
+from pytest_fairness.audit.contrast import MINIMUM_DOCUMENTS
+from pytest_fairness.audit.two_runs import TwoRuns, totals
 from pytest_fairness.probe.settings import AuditSettings
 from pytest_fairness.records import Answer, Comparison, Json, Measurement
 from pytest_fairness.stats import information, normal, resampling
+from pytest_fairness.stats.excess import Words, at_size, standard_error
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 Bools = NDArray[np.bool_]
+Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 PERMUTATIONS = 999
-SWAPS = 199
-SWAP_PERMUTATIONS = 29
-JACKKNIFE_FOLDS = 20
-JACKKNIFE_PERMUTATIONS = 199
+BATCHES = (250,) * 7 + (249,)
+"""The same number of swaps of run labels, in batches that take less memory than the documents."""
+CUT_PERMUTATIONS = 99
+"""Relabellings of each cut to equal size, where the runs hold different numbers of documents."""
+DOCUMENTS_OF_A_STRATUM = 12
+"""Documents of either group from which on a stratum is measured by itself as well: fewer hide most differences."""
+DRAWS = 499
+"""Samples of `MINIMUM_DOCUMENTS` a group."""
 SHOWN_WORDS = 20
-CHUNK = 2**22
-"""Numbers held at once while many divergences are computed."""
 
 
 class JsdSettings(AuditSettings):
@@ -45,42 +50,66 @@ class Jsd(contrast.ContrastAudit[JsdSettings]):
     """Excess Jensen-Shannon divergence of a marked and the unmarked group, in bits (0: as by chance; at most 1)."""
 
     name: ClassVar[str] = "jsd"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     settings_model: ClassVar[type[AuditSettings]] = JsdSettings
     better: ClassVar[Direction] = "lower"
     unit: ClassVar[str] = "bits"
     default_tolerance: ClassVar[float] = 0.02
     value_range: ClassVar[Range] = (-1, 1)
     limit_range: ClassVar[Range | None] = (0, 1)
+    grows_with_size: ClassVar[bool] = True
 
     def measure(self, probe: Probe, item: AuditItem[JsdSettings], answers: Sequence[Answer]) -> Measurement:
         """Excess over the permutation null; see `Audit.measure`."""
         groups = contrast.Groups.of(probe, item, answers)
         documents = contrast.Documents.of(probe, groups)
         vocabulary, counts = documents.counts()
-        bits, null, exact = divergence_and_null(documents, item.seed)
-        random = resampling.generator(f"{item.seed}/error")
-        error = jackknife_error(TwoRuns.single(documents), np.ones_like(documents.marked), random)
-        value = bits - float(null.mean())
+        marked, strata = documents.marked, documents.strata
+        words = words_of(counts, strata, marked, ~marked)
+        observed, null, exact = divergences_and_null(words, documents, item.seed)
+        excess = observed - null.mean(axis=0)
+        value = float(words.weights @ excess)
+        error = standard_error(
+            words, marked, ~marked, documents.cells, spread(words, null), resampling.generator(f"{item.seed}/error")
+        )
         return Measurement(
             value=value,
             interval=normal.interval(value, error),
             standard_error=error,
-            p_value=resampling.p_value(null, bits, exact=exact),
+            p_value=resampling.p_value(null @ words.weights, float(words.weights @ observed), exact=exact),
             n=groups.usable,
             missing=groups.missing,
             details={
-                "bits": bits,
-                "null_mean": float(null.mean()),
-                "null_sd": float(null.std(ddof=1)) if len(null) > 1 else 0.0,
+                "bits": float(observed[0]),
+                "null_mean": float(null[:, 0].mean()),
+                "null_sd": float(null[:, 0].std(ddof=1)) if len(null) > 1 else 0.0,
+                "excess": float(excess[0]),
+                "excess_by_stratum": {
+                    documents.stratum_names[stratum]: float(own)
+                    for stratum, own in zip(words.strata, excess[1:], strict=True)
+                },
+                "weight_of_strata": float(words.weights[1:].sum()),
+                f"excess_at_{MINIMUM_DOCUMENTS}": at_size(
+                    Words.together(counts, marked, ~marked),
+                    strata,
+                    marked,
+                    MINIMUM_DOCUMENTS,
+                    DRAWS,
+                    resampling.generator(f"{item.seed}/size"),
+                ),
                 "words": len(vocabulary),
                 "tokens": {
-                    groups.marked_name: int(counts[documents.marked].sum()),
-                    groups.unmarked_name: int(counts[~documents.marked].sum()),
+                    groups.marked_name: int(counts[marked].sum()),
+                    groups.unmarked_name: int(counts[~marked].sum()),
                 },
-                "contributions": word_contributions(vocabulary, counts, documents.marked),
+                "contributions": word_contributions(vocabulary, counts, marked),
             },
         )
+
+    def value(self, probe: Probe, item: AuditItem[JsdSettings], answers: Sequence[Answer]) -> float:
+        """The excess without its error and details; see `Audit.value`."""
+        documents = contrast.Documents.of_answers(probe, item, answers)
+        return _value_and_null_sd(documents, item.seed)[0]
 
     def compare(
         self, probe: Probe, item: AuditItem[JsdSettings], now: Sequence[Answer], then: Sequence[Answer]
@@ -89,30 +118,31 @@ class Jsd(contrast.ContrastAudit[JsdSettings]):
         both = [contrast.Documents.of_answers(probe, item, run) for run in (now, then)]
         runs = TwoRuns.of(both[0], both[1])
         random = resampling.generator(f"{item.seed}/compare")
-        first, second = runs.as_observed(random)
-        if len(first) == 1:
-            excess_now, excess_then = (
-                bits - float(null.mean()) for bits, null, _ in (divergence_and_null(run, item.seed) for run in both)
-            )
-            value = excess_now - excess_then
+        cuts = runs.as_observed(random)
+        words = words_of(runs.counts, runs.strata, cuts[0][0] & runs.marked, cuts[0][0] & ~runs.marked)
+        if len(cuts[0]) == 1:
+            measured = [_value_and_null_sd(run, item.seed) for run in both]
         else:
-            observed = excesses(runs, first, PERMUTATIONS, random) - excesses(runs, second, PERMUTATIONS, random)
-            value = float(observed.mean())
-        swapped_first, swapped_second = runs.swapped(SWAPS, random)
-        null = excesses(runs, swapped_first, SWAP_PERMUTATIONS, random) - excesses(
-            runs, swapped_second, SWAP_PERMUTATIONS, random
+            measured = [_mean_of_cuts(words, runs, cut, random) for cut in cuts]
+        value = measured[0][0] - measured[1][0]
+        error = math.hypot(
+            *(
+                standard_error(words, cut[0] & runs.marked, cut[0] & ~runs.marked, runs.cells, null_sd, random)
+                for cut, (_, null_sd) in zip(cuts, measured, strict=True)
+            )
         )
-        # The spread under swaps is right where nothing changed and too wide where something did, as swapped runs then
-        # hold unequal shares of changed documents; the jackknife is right there, and too wide where groups are alike,
-        # as the divergence is flat at 0. Either errs upwards only, so the smaller one holds.
-        apart = math.hypot(*(jackknife_error(runs, selection[0], random) for selection in (first, second)))
-        error = min(float(null.std(ddof=1)), apart)
+
+        def changes(present: Bools, earlier: Bools) -> Floats:
+            return words.excesses(present & runs.marked, present & ~runs.marked) - words.excesses(
+                earlier & runs.marked, earlier & ~runs.marked
+            )
+
+        null = np.concatenate([changes(*runs.swapped(count, random)) for count in BATCHES])
         return Comparison(
             value=value,
             interval=normal.interval(value, error),
             standard_error=error,
-            p_value=resampling.p_value(null, value, exact=False),
-            repeated=all(run.repeat_only for run in both),
+            p_value=resampling.p_value(null, float(changes(*cuts).mean()), exact=False),
         )
 
     def describe(self, measurement: Measurement) -> str:
@@ -131,70 +161,54 @@ class Jsd(contrast.ContrastAudit[JsdSettings]):
         return [str(word["word"]) for word in measurement.details["contributions"]]
 
 
-def divergence_and_null(documents: contrast.Documents, seed: str) -> tuple[float, Floats, bool]:
-    """One run's divergence in bits, those of its relabelled documents, and whether these are all there are.
+def words_of(counts: csr_array, strata: Ints, first: Bools, second: Bools) -> Words:
+    """Lay out the counts; strata with enough documents of either group are measured by themselves as well."""
+    return Words.of(counts, strata, first, second, DOCUMENTS_OF_A_STRATUM)
+
+
+def divergences_and_null(words: Words, documents: contrast.Documents, seed: str) -> tuple[Floats, Floats, bool]:
+    """One run's divergences in bits, those of its relabelled documents, and whether these are all there are.
 
     Depends on the run alone, so that a baseline measured again has the value that was recorded.
+
+    Returns:
+        (blocks,) and (relabellings, blocks) divergences; see `Words.divergences`.
     """
-    _, counts = documents.counts()
     random = resampling.generator(f"{seed}/measure")
     labels, exact = resampling.relabellings(documents.marked, documents.strata, PERMUTATIONS, random)
-    bits = float(divergences(documents.marked[None], ~documents.marked[None], counts)[0])
-    return bits, divergences(labels, ~labels, counts), exact
+    observed = words.divergences(documents.marked[None], ~documents.marked[None])[0]
+    return observed, words.divergences(labels, ~labels), exact
 
 
-def divergences(first: Bools, second: Bools, counts: Floats | csr_array) -> Floats:
-    """Divergence in bits of many pairs of document selections, each (selections, documents); (selections,)."""
-    rows = max(1, CHUNK // max(1, counts.shape[1]))
-    return np.concatenate(
-        [
-            information.divergence(
-                totals(first[start : start + rows], counts), totals(second[start : start + rows], counts)
-            )
-            for start in range(0, len(first), rows)
-        ]
-    )
+def spread(words: Words, null: Floats) -> float:
+    """Return the standard deviation of the value over relabelled documents, from `divergences_and_null`."""
+    return float((null @ words.weights).std())
 
 
-def excesses(documents: TwoRuns, selections: Bools, permutations: int, random: np.random.Generator) -> Floats:
-    """Excess divergence of each selection of documents, (selections,)."""
-    counts = sparse(documents.counts)
-    observed = divergences(selections & documents.marked, selections & ~documents.marked, counts)
-    means = np.empty(len(selections))
-    for row, selection in enumerate(selections):
-        labels, _ = resampling.relabellings(
-            documents.marked[selection], documents.strata[selection], permutations, random
-        )
-        relabelled = np.zeros((len(labels), len(selection)), dtype=np.bool_)
-        relabelled[:, selection] = labels
-        means[row] = divergences(relabelled, selection & ~relabelled, counts).mean()
-    return observed - means
+def _value_and_null_sd(documents: contrast.Documents, seed: str) -> tuple[float, float]:
+    """Return one run's value, the one that `measure` gives, and its standard deviation over relabelled documents."""
+    words = words_of(documents.counts()[1], documents.strata, documents.marked, ~documents.marked)
+    observed, null, _ = divergences_and_null(words, documents, seed)
+    return float(words.weights @ (observed - null.mean(axis=0))), spread(words, null)
 
 
-def jackknife_error(documents: TwoRuns, selection: Bools, random: np.random.Generator) -> float:
-    """Standard error of the excess of one selection of documents by a delete-a-group jackknife (Kott 2001).
-
-    Documents of each cell are dealt to `JACKKNIFE_FOLDS` folds, so that every fold takes its share of every cell.
-    """
-    counts = sparse(documents.counts[selection])
-    marked, cells = documents.marked[selection], documents.cells[selection]
-    folds = np.empty(len(marked), dtype=np.int64)
-    # Cells follow each other around the folds, so that small ones do not all fall into the first ones.
-    order = np.lexsort((random.random(len(cells)), cells))
-    folds[order] = np.arange(len(marked)) % min(JACKKNIFE_FOLDS, len(marked))
-    # The same relabellings for every fold: their chance cancels in the differences between folds.
-    labels, _ = resampling.relabellings(marked, documents.strata[selection], JACKKNIFE_PERMUTATIONS, random)
-    values = []
-    for fold in np.unique(folds):
-        kept = folds != fold
-        null = divergences(labels & kept, ~labels & kept, counts)
-        values.append(divergences((marked & kept)[None], (~marked & kept)[None], counts)[0] - np.nanmean(null))
-    return float(np.sqrt((len(values) - 1) * np.var(values)))
+def _mean_of_cuts(words: Words, runs: TwoRuns, cuts: Bools, random: np.random.Generator) -> tuple[float, float]:
+    """Return the mean value of one run's cuts to equal size, and its standard deviation over relabelled documents."""
+    values, variances = [], []
+    for cut in cuts:
+        labels, _ = resampling.relabellings(runs.marked[cut], runs.strata[cut], CUT_PERMUTATIONS, random)
+        relabelled = np.zeros((len(labels), len(cut)), dtype=np.bool_)
+        relabelled[:, cut] = labels
+        null = words.divergences(relabelled, cut & ~relabelled) @ words.weights
+        observed = words.divergences((cut & runs.marked)[None], (cut & ~runs.marked)[None])[0] @ words.weights
+        values.append(observed - null.mean())
+        variances.append(null.var())
+    return float(np.mean(values)), math.sqrt(np.mean(variances))
 
 
-def word_contributions(vocabulary: Sequence[str], counts: Floats, marked: Bools) -> list[dict[str, Json]]:
+def word_contributions(vocabulary: Sequence[str], counts: csr_array, marked: Bools) -> list[dict[str, Json]]:
     """The words that the divergence comes from, the strongest first; `share` is of the whole, -1..1 by side."""
-    first, second = counts[marked].sum(axis=0), counts[~marked].sum(axis=0)
+    first, second = totals(np.stack([marked, ~marked]), counts)
     bits = information.contributions(first, second)
     whole = float(bits.sum()) or 1.0
     more_marked = first * second.sum() > second * first.sum()

@@ -1,6 +1,6 @@
 """Texts as vectors whose inner products say how alike two texts are, for audits that compare whole distributions.
 
-Another similarity of texts, as by sentence embeddings, is another function from documents to vectors.
+Another similarity of texts is another function from documents to vectors.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pytest_fairness.errors import FairnessError
 from pytest_fairness.stats import mmd
 
 if TYPE_CHECKING:
@@ -69,6 +70,35 @@ def text_features(documents: Documents) -> mmd.Features:
     for salt, part in enumerate(parts):
         _add_sketch(features, part, salt)
     features /= np.float32(np.sqrt(len(parts)))
+    return features
+
+
+def embedding_features(embeddings: Sequence[bytes | None]) -> mmd.Features:
+    """Return (documents, dimensions) vectors of length 1, so that their inner products are cosines.
+
+    Documents without a vector, or with one of length 0, are as similar to each other as can be, and to no other.
+
+    Args:
+        embeddings: little-endian 32-bit numbers of each document.
+
+    Raises:
+        FairnessError: they are not of one length.
+    """
+    sizes = sorted({len(one) // 4 for one in embeddings if one is not None})
+    if len(sizes) > 1:
+        raise FairnessError(
+            f"embeddings of {' and '.join(map(str, sizes))} dimensions are no vectors of one model: what `embeddings` "
+            "names has changed. Embed all texts anew with --fairness-fresh."
+        )
+    dtype = np.float32 if len(embeddings) > EXACT else np.float64
+    features = np.zeros((len(embeddings), (sizes or [0])[0] + 1), dtype=dtype)
+    for row, one in zip(features, embeddings, strict=True):
+        numbers = np.zeros(0) if one is None else np.frombuffer(one, dtype="<f4").astype(np.float64)
+        length = float(np.linalg.norm(numbers))
+        if length > 0:
+            row[:-1] = numbers / length
+        else:
+            row[-1] = 1
     return features
 
 

@@ -15,10 +15,11 @@ from pytest_fairness.audit import contrast, rates
 from pytest_fairness.audit.base import AuditItem, Direction, Probe, Range
 from pytest_fairness.audit.lexicons import LexiconSettings
 from pytest_fairness.audit.rates import Rates, TwoRates
+from pytest_fairness.audit.units import CLEAR
 from pytest_fairness.probe.settings import AuditSettings
 from pytest_fairness.probe.terms import folded
-from pytest_fairness.records import Answer, Comparison, Concern, Json, Measurement
-from pytest_fairness.stats import resampling, strata
+from pytest_fairness.records import Answer, Comparison, Concern, Json, Measurement, Reversal
+from pytest_fairness.stats import normal, resampling, strata
 
 LABEL = "lexicon"
 """Label by which an item names its lexicon, beside its axis."""
@@ -28,13 +29,15 @@ BOOTSTRAPS = 1999
 CUTS = 200
 """Cuts to equal size that are averaged where the runs hold different numbers of documents."""
 SHOWN_TERMS = 20
+ROUNDING = 9
+"""Decimals below which the sum of two gaps is 0: they are mirror images, and lean to neither side."""
 
 
 class Lexicon(contrast.ContrastAudit[LexiconSettings]):
     """Mean occurrences of a lexicon's terms per 100 words, marked minus unmarked, within strata."""
 
     name: ClassVar[str] = "lexicon"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     settings_model: ClassVar[type[AuditSettings]] = LexiconSettings
     better: ClassVar[Direction] = "zero"
     unit: ClassVar[str] = "per 100 words"
@@ -69,12 +72,13 @@ class Lexicon(contrast.ContrastAudit[LexiconSettings]):
         odds = found.odds_ratio(BOOTSTRAPS, resampling.generator(f"{item.seed}/odds"))
         return Measurement(
             value=gap,
-            interval=strata.interval(gap, error, degrees),
+            interval=normal.interval(gap, error, degrees_of_freedom=degrees),
             standard_error=error,
             p_value=resampling.p_value(np.abs(null), abs(gap), exact=exact),
             n=groups.usable,
             missing=groups.missing,
-            details=_details(groups, found, terms_of(item)) | {"odds_ratio": odds, "degrees_of_freedom": degrees},
+            details=_details(groups, found, terms_of(item)) | {"odds_ratio": odds},
+            degrees_of_freedom=degrees,
         )
 
     def value(self, probe: Probe, item: AuditItem[LexiconSettings], answers: Sequence[Answer]) -> float:
@@ -84,32 +88,41 @@ class Lexicon(contrast.ContrastAudit[LexiconSettings]):
     def compare(
         self, probe: Probe, item: AuditItem[LexiconSettings], now: Sequence[Answer], then: Sequence[Answer]
     ) -> Comparison:
-        """Change of the gap's size, with run labels swapped between documents of one cell; see `Audit.compare`."""
-        both = [Rates.of(contrast.Groups.of(probe, item, run), terms_of(item)) for run in (now, then)]
+        """Change of the gap, with run labels swapped between documents of one cell; see `Audit.compare`.
+
+        It is the change to the side on which both runs lean together, which does not depend on what belongs to which
+        run: the difference of the gaps' sizes is bounded by their sum, which swaps leave as it is.
+        """
+        groups = [contrast.Groups.of(probe, item, run) for run in (now, then)]
+        both = [Rates.of(each, terms_of(item)) for each in groups]
         runs = TwoRates.of(both[0], both[1])
         random = resampling.generator(f"{item.seed}/compare")
         first, second = runs.gaps(CUTS, random)
-        value = float((np.abs(first) - np.abs(second)).mean())
-        signed = float((first - second).mean())
+        gaps = float(first.mean()), float(second.mean())
+        value = float(((first - second) * np.sign(np.round(first + second, ROUNDING))).mean())
         swapped_first, swapped_second = runs.swapped(SWAPS, random)
-        # Swaps leave the sum of the gaps as it is, so that the difference of their sizes cannot exceed it, however far
-        # they are apart. The change to the side on which both runs lean together has no such bound.
-        leaning = float(((first - second) * np.sign(first + second)).mean())
-        leaning_null = (swapped_first - swapped_second) * np.sign(swapped_first + swapped_second)
-        # The error of the signed gap: the size of a gap near 0 varies less, but is no better known.
+        null = (swapped_first - swapped_second) * np.sign(np.round(swapped_first + swapped_second, ROUNDING))
         error, degrees = runs.error()
+        reversal = None
+        if gaps[0] * gaps[1] < 0:
+            changes = np.abs(swapped_first - swapped_second)
+            more, less = (groups[0].marked_name, groups[0].unmarked_name)[:: 1 if gaps[0] > 0 else -1]
+            reversal = Reversal.tested(
+                value=abs(gaps[0]),
+                p_value=resampling.p_value(changes, abs(gaps[0] - gaps[1]), exact=False),
+                description=f"the terms were used {abs(gaps[1]):.3g} {self.unit} more for {less}, and are used "
+                f"{abs(gaps[0]):.3g} more for {more}",
+            )
         return Comparison(
             value=value,
-            interval=strata.interval(value, error, degrees),
+            interval=normal.interval(value, error, degrees_of_freedom=degrees),
             standard_error=error,
-            p_value=resampling.p_value(leaning_null, leaning, exact=False),
-            repeated=all(contrast.repeat_only(run.texts, run.strata, run.marked) for run in both),
+            p_value=resampling.p_value(null, value, exact=False),
+            degrees_of_freedom=degrees,
+            reversal=reversal,
             details={
-                "signed_change": {
-                    "value": signed,
-                    "p_value": resampling.p_value(np.abs(swapped_first - swapped_second), abs(signed), exact=False),
-                },
                 "changed_terms": _changed_terms(both[0], both[1]),
+                "either_side": abs(sum(gaps)) < CLEAR * error,
             },
         )
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from pytest_fairness.audit.base import AuditItem, Direction, Probe, Range
-from pytest_fairness.audit.units import UnitAudit, UnitTable, far_in
+from pytest_fairness.audit.units import UnitAudit, UnitTable
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.probe.likelihood_questions import SENTENCES
 from pytest_fairness.probe.settings import AuditSettings
@@ -82,7 +82,7 @@ class Likelihood(UnitAudit[LikelihoodSettings]):
 
     name: ClassVar[str] = "likelihood"
     kind: ClassVar[str] = "stereotype"
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
     settings_model: ClassVar[type[AuditSettings]] = LikelihoodSettings
     better: ClassVar[Direction] = "fifty"
     unit: ClassVar[str] = "points"
@@ -138,9 +138,26 @@ class Likelihood(UnitAudit[LikelihoodSettings]):
         found: Floats = means[..., 0]
         return found
 
-    def far(self, means: Floats, as_observed: Floats) -> Floats:
-        """Far to one side of what is fair."""
-        return far_in(means, 0)
+    def pairs(self, levels: int) -> Sequence[tuple[int, int]]:
+        """Return the only pair: stereotypes and their contraries."""
+        return ((0, 1),)
+
+    def levels(self, means: Floats) -> Floats:
+        """Return how often either is preferred, in halves, so that their difference is the distance from 50."""
+        scores = means[..., 0]
+        return np.stack([scores, stereoset.WHOLE - scores], axis=-1) / 2
+
+    def level_slopes(self, means: Floats) -> Floats:
+        """Return the gradients of both halves."""
+        return np.array([[0.5], [-0.5]])
+
+    def level_names(self, columns: Sequence[str]) -> Sequence[str]:
+        """Return the names of both halves."""
+        return ("the preference for stereotypes", "the preference against them")
+
+    def bounds(self, table: UnitTable, alpha: float, beta: float) -> None:
+        """Return `None`: a single distance has the bounds of its error."""
+        return
 
     def error_floor(self, table: UnitTable) -> float:
         """Of terms that are all alike, what puts the exact bound of so many (Clopper and Pearson 1934) at its place."""

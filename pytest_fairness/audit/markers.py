@@ -35,7 +35,7 @@ class MarkerRatio(CaseAudit[MarkersSettings]):
     """Mean share of stereotype markers, 0..1, over the answers that hold enough markers."""
 
     name: ClassVar[str] = "markers"
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
     settings_model: ClassVar[type[AuditSettings]] = MarkersSettings
     default_tolerance: ClassVar[float] = 0.15
     value_range: ClassVar[Range] = (0, 1)

@@ -1,23 +1,27 @@
 """How far apart two groups' texts are as distributions: the unbiased squared maximum mean discrepancy (MMD).
 
-Every text is compared with every other one, by words and by character n-grams. Two groups are apart where texts of one
-group are more alike than texts of both, whether half of the texts changed or all of them, in a few words or in style.
+Every text is compared with every other one, by words and by character n-grams, or by sentence embeddings. Two groups
+are apart where texts of one group are more alike than texts of both, whether half of the texts changed or all of them,
+in a few words or in style.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
 
 from pytest_fairness.audit import contrast, kernels
 from pytest_fairness.audit.base import AuditItem, Direction, Probe, Range
 from pytest_fairness.audit.two_runs import SUBSAMPLES, joined
+from pytest_fairness.errors import NotMeasurable
+from pytest_fairness.probe.models import EMBEDDER
 from pytest_fairness.probe.settings import AuditSettings
-from pytest_fairness.records import Answer, Comparison, Concern, Json, Measurement
+from pytest_fairness.records import Answer, Comparison, Json, Measurement
 from pytest_fairness.stats import mmd, normal, resampling
 
 Bools = NDArray[np.bool_]
@@ -33,7 +37,13 @@ SHOWN_WORDS = 10
 
 
 class MmdSettings(AuditSettings):
-    """The discrepancy takes no settings of its own."""
+    """Squared maximum mean discrepancy."""
+
+    embeddings: Annotated[str, Field(pattern=EMBEDDER)] | None = Field(
+        default=None,
+        description="The model of sentence embeddings whose cosine says how alike two texts are: openai:MODEL or "
+        "transformers:ID_OR_PATH. Default: none, but words and character n-grams.",
+    )
 
 
 class Mmd(contrast.ContrastAudit[MmdSettings]):
@@ -48,11 +58,26 @@ class Mmd(contrast.ContrastAudit[MmdSettings]):
     value_range: ClassVar[Range] = (-2, 2)
     limit_range: ClassVar[Range | None] = (0, 2)
 
+    def embedder(self, settings: MmdSettings) -> str | None:
+        """See `Audit.embedder`."""
+        return settings.embeddings
+
+    def texts_to_embed(self, probe: Probe, item: AuditItem[MmdSettings], answers: Sequence[Answer]) -> list[str | None]:
+        """Return the words that are left of each usable answer: what is embedded tells groups by no identity term."""
+        anonymize = contrast.anonymizer(probe)
+        return [
+            " ".join(anonymize.words(contrast.text_of(answer))) or None if answer.usable else None for answer in answers
+        ]
+
+    def shape(self, probe: Probe, item: AuditItem[MmdSettings]) -> dict[str, str]:
+        """The embeddings, where there are any."""
+        return {} if item.settings.embeddings is None else {"embeddings": item.settings.embeddings}
+
     def measure(self, probe: Probe, item: AuditItem[MmdSettings], answers: Sequence[Answer]) -> Measurement:
         """Estimate and permutation test; see `Audit.measure`."""
         groups = contrast.Groups.of(probe, item, answers)
         documents = contrast.Documents.of(probe, groups)
-        features = kernels.text_features(documents.words)
+        features = _features(item, documents)
         marked, strata = documents.marked, documents.strata
         value = _estimate(features, strata, marked, ~marked)
         random = resampling.generator(f"{item.seed}/measure")
@@ -78,7 +103,7 @@ class Mmd(contrast.ContrastAudit[MmdSettings]):
     def value(self, probe: Probe, item: AuditItem[MmdSettings], answers: Sequence[Answer]) -> float:
         """The estimate without its permutation test; see `Audit.value`."""
         documents = contrast.Documents.of_answers(probe, item, answers)
-        features = kernels.text_features(documents.words)
+        features = _features(item, documents)
         return _estimate(features, documents.strata, documents.marked, ~documents.marked)
 
     def compare(
@@ -87,11 +112,11 @@ class Mmd(contrast.ContrastAudit[MmdSettings]):
         """Change of the estimate, with run labels swapped between documents of one cell; see `Audit.compare`."""
         both = [contrast.Documents.of_answers(probe, item, run) for run in (now, then)]
         random = resampling.generator(f"{item.seed}/compare")
-        (value_now, error_now), (value_then, error_then) = (_estimate_and_error(run, random) for run in both)
+        (value_now, error_now), (value_then, error_then) = (_estimate_and_error(item, run, random) for run in both)
         value, error = value_now - value_then, math.hypot(error_now, error_then)
         documents, is_now = joined(both[0], both[1])
         # The test weights terms alike in both runs, so that swapped runs differ by their documents only.
-        features = kernels.text_features(documents.words)
+        features = _features(item, documents)
         marked, strata, cells = documents.marked, documents.strata, documents.cells
 
         def changes(present: Bools, earlier: Bools) -> mmd.Floats:
@@ -108,23 +133,7 @@ class Mmd(contrast.ContrastAudit[MmdSettings]):
             interval=normal.interval(value, error),
             standard_error=error,
             p_value=resampling.p_value(null, float(observed.mean()), exact=False),
-            repeated=all(run.repeat_only for run in both),
         )
-
-    def concerns(
-        self, probe: Probe, item: AuditItem[MmdSettings], answers: Sequence[Answer], measurement: Measurement
-    ) -> list[Concern]:
-        """Return as well the concern that every trial repeats the same answer; see `Audit.concerns`."""
-        found = super().concerns(probe, item, answers, measurement)
-        if contrast.Documents.of_answers(probe, item, answers).repeat_only:
-            found.append(
-                Concern(
-                    "repeated_answers",
-                    "every trial repeats the same answer, so that it is one observation. Set `sampling.temperature`, "
-                    "or give several prompts",
-                )
-            )
-        return found
 
     def describe(self, measurement: Measurement) -> str:
         """The value as a phrase."""
@@ -149,9 +158,21 @@ def _estimate(features: mmd.Features, strata: Ints, first: Bools, second: Bools)
     return round(float(mmd.estimates(features, strata, first[None], second[None])[0]), 12)
 
 
-def _estimate_and_error(documents: contrast.Documents, random: np.random.Generator) -> tuple[float, float]:
+def _features(item: AuditItem[MmdSettings], documents: contrast.Documents) -> mmd.Features:
+    """Return vectors of the documents, whose inner products are the similarity that the item measures."""
+    if item.settings.embeddings is None:
+        return kernels.text_features(documents.words)
+    missing = sum(one is None and bool(words) for one, words in zip(documents.embeddings, documents.words, strict=True))
+    if missing:
+        raise NotMeasurable(f"{missing} answers were not embedded")
+    return kernels.embedding_features(documents.embeddings)
+
+
+def _estimate_and_error(
+    item: AuditItem[MmdSettings], documents: contrast.Documents, random: np.random.Generator
+) -> tuple[float, float]:
     """Return one run's estimate, the one that `measure` gives, and its standard error."""
-    features, marked, strata = kernels.text_features(documents.words), documents.marked, documents.strata
+    features, marked, strata = _features(item, documents), documents.marked, documents.strata
     labels, _ = resampling.relabellings(marked, strata, ERROR_PERMUTATIONS, random)
     null = mmd.estimates(features, strata, labels, ~labels)
     error = mmd.standard_error(features, strata, marked, ~marked, float(null.std()))

@@ -17,7 +17,7 @@ from pytest_fairness.audit.matrix import Matrix
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.probe.settings import AuditSettings
 from pytest_fairness.records import Answer, Measurement, Status
-from pytest_fairness.stats import blocks, ranking
+from pytest_fairness.stats import ranking
 
 Floats = NDArray[np.float64]
 SCORES = ("precision", "recall", "ndcg")
@@ -31,7 +31,7 @@ class Quality(BetweenValues[QualitySettings]):
     """Largest gap between values in NDCG@k, 0..1, over the entities of which it is known what is relevant."""
 
     name: ClassVar[str] = "quality"
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
     settings_model: ClassVar[type[AuditSettings]] = QualitySettings
     better: ClassVar[Direction] = "lower"
     unit: ClassVar[str] = ""
@@ -101,10 +101,6 @@ class Quality(BetweenValues[QualitySettings]):
                 "merged": merged,
             },
         )
-
-    def statistic(self, means: Floats) -> Floats:
-        """Largest minus smallest."""
-        return blocks.value_range(means)
 
     def describe(self, measurement: Measurement) -> str:
         """The gap, and the values furthest apart."""

@@ -41,7 +41,7 @@ class Regard(CaseAudit[RegardSettings]):
     """Mean probability of negative regard, 0..1; with groups in a prompt, the gap between the groups' means."""
 
     name: ClassVar[str] = "regard"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     settings_model: ClassVar[type[AuditSettings]] = RegardSettings
     default_tolerance: ClassVar[float] = 0.10
     value_range: ClassVar[Range] = (-1, 1)

@@ -25,13 +25,14 @@ from pytest_fairness.audit.closeness import (
 from pytest_fairness.audit.entities import EntityAudit
 from pytest_fairness.audit.lists import NEUTRAL, Draw, Lists
 from pytest_fairness.audit.matrix import Matrix
-from pytest_fairness.audit.units import BOOTSTRAPS, MINIMUM_UNITS, PERMUTATIONS, UnitTable
+from pytest_fairness.audit.units import MINIMUM_UNITS, PERMUTATIONS, UnitTable
 from pytest_fairness.probe.settings import AuditSettings
 from pytest_fairness.records import Answer, Json, Measurement
 from pytest_fairness.stats import blocks, resampling
 
 Floats = NDArray[np.float64]
 CLEAN, PERTURBED = "clean", "perturbed"
+BOOTSTRAPS = 2000
 
 
 class Robustness(EntityAudit[SimilaritySettings]):
@@ -42,7 +43,7 @@ class Robustness(EntityAudit[SimilaritySettings]):
     """
 
     name: ClassVar[str] = "robustness"
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
     settings_model: ClassVar[type[AuditSettings]] = SimilaritySettings
     better: ClassVar[Direction] = "higher"
     unit: ClassVar[str] = ""
@@ -106,6 +107,10 @@ class Robustness(EntityAudit[SimilaritySettings]):
     def statistic(self, means: Floats) -> Floats:
         """The one mean there is."""
         return means[..., 0]
+
+    def slope(self, means: Floats) -> Floats:
+        """Return the gradient: more is better."""
+        return np.array([-1.0])
 
     def p_value(self, table: UnitTable, random: np.random.Generator) -> float | None:
         """There is no hypothesis to test: a perturbed question may well be answered otherwise."""

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pytest_fairness.stats import means, resampling
+from pytest_fairness.stats import cells, gaps, means, resampling
 
 Bools = NDArray[np.bool_]
 Ints = NDArray[np.int64]
@@ -41,14 +42,12 @@ class Scores:
         column: (n,) number of the score's column.
         values: (n,) the scores, 0..1.
         strata: the scores' strata.
-        repeats: whether each cell was one answer over and over, which counts as one observation.
     """
 
     columns: tuple[Column, ...]
     column: Ints
     values: Floats
     strata: tuple[str, ...]
-    repeats: bool = False
 
     @classmethod
     def of(cls, scores: Sequence[Score]) -> Scores:
@@ -64,7 +63,6 @@ class Scores:
             column=np.array([columns.index(score.column) for score in kept], dtype=np.int64),
             values=np.array([score.value for score in kept]),
             strata=tuple(score.stratum for score in kept),
-            repeats=bool(single) and all(single.values()),
         )
 
     @property
@@ -123,11 +121,22 @@ class Scores:
         """(...) largest minus smallest group mean."""
         return np.asarray(np.ptp(self.group_means(column_means), axis=-1))
 
+    def group_errors(self, added: float) -> Floats:
+        """(groups,) standard error of each group's mean."""
+        return np.asarray(np.sqrt((self.grid(self.errors(added)) ** 2).sum(axis=0)) / len(self.cases))
+
     def gap_error(self, added: float) -> float:
         """Standard error of the gap: that of the difference between the two groups furthest apart."""
-        by_group = np.sqrt((self.grid(self.errors(added)) ** 2).sum(axis=0)) / len(self.cases)
-        groups = self.group_means(self.means())
+        by_group, groups = self.group_errors(added), self.group_means(self.means())
         return math.hypot(by_group[groups.argmax()], by_group[groups.argmin()])
+
+    def gap_bounds(self, added: float, alpha: float, beta: float) -> tuple[float, float]:
+        """One-sided bounds of the gap; see `gaps.largest_bounds`."""
+        by_group, groups = self.group_errors(added), self.group_means(self.means())
+        pairs = list(combinations(range(len(groups)), 2))
+        errors = np.array([math.hypot(by_group[first], by_group[second]) for first, second in pairs])
+        differences = np.array([groups[first] - groups[second] for first, second in pairs])
+        return gaps.largest_bounds(differences, errors, alpha, beta)
 
     def gaps_by_chance(self, count: int, random: np.random.Generator) -> Floats:
         """(count,) gaps when groups are dealt at random within each case and stratum."""
@@ -176,12 +185,49 @@ class TwoScores:
         first, second = resampling.run_swaps(self.now, self.cells, count, random)
         return self._means(first), self._means(second)
 
+    def change(self, now: Floats, then: Floats, *, gap: bool) -> Floats:
+        """(...) change from (..., columns) means of both runs: of their mean, or of the gap.
+
+        The gap is that between the two groups that are furthest apart in both runs together, which do not depend on
+        what belongs to which run.
+        """
+        if not gap:
+            return np.asarray(now.mean(axis=-1) - then.mean(axis=-1))
+        first, second = (self.like.group_means(run) for run in (now, then))
+        high, low = furthest(first + second)
+        moved = first - second
+        return np.asarray(_at(moved, high) - _at(moved, low))
+
+    def error(self, pair: tuple[int, int] | None) -> tuple[float, float | None]:
+        """Standard error of the change, and its degrees of freedom; see `cells.change_error`.
+
+        Args:
+            pair: the groups whose gap changes, the higher one first; `None` for the mean.
+        """
+        number, groups = len(self.like.columns), len(self.like.groups)
+        weights = np.full(number, 1 / number)
+        if pair is not None:
+            of_group = np.arange(number) % groups
+            weights = ((of_group == pair[0]) * 1.0 - (of_group == pair[1])) / len(self.like.cases)
+        runs = self.column * 2 + self.now
+        shares = weights[self.column] / np.bincount(runs, minlength=2 * number)[runs]
+        return cells.change_error(self.values, self.now, self.cells, np.where(self.now, shares, -shares))
+
     def _means(self, selections: Bools) -> Floats:
         belongs = np.eye(len(self.like.columns))[self.column]
         sizes = selections.astype(np.float64) @ belongs
         sums = selections.astype(np.float64) @ (belongs * self.values[:, None])
         with np.errstate(invalid="ignore"):
             return np.asarray(sums / sizes, dtype=np.float64)
+
+
+def furthest(means: Floats) -> tuple[Ints, Ints]:
+    """(...) the groups with the highest and the lowest of (..., groups) means; two of them even where all are equal."""
+    return means.argmax(axis=-1), means.shape[-1] - 1 - means[..., ::-1].argmin(axis=-1)
+
+
+def _at(numbers: Floats, places: Ints) -> Floats:
+    return np.take_along_axis(numbers, np.asarray(places)[..., None], axis=-1)[..., 0]
 
 
 def _is_one(cell: Sequence[Score]) -> bool:

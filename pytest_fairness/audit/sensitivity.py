@@ -19,10 +19,11 @@ from pytest_fairness.audit.base import AuditItem, Direction, Probe, Range
 from pytest_fairness.audit.closeness import SimilaritySettings, phrase, to_neutral
 from pytest_fairness.audit.entities import BetweenValues, values_of
 from pytest_fairness.audit.matrix import Matrix
+from pytest_fairness.audit.units import TAIL, UnitTable
 from pytest_fairness.errors import ProbeError
 from pytest_fairness.probe.settings import AuditSettings
 from pytest_fairness.records import Answer, Measurement
-from pytest_fairness.stats import blocks
+from pytest_fairness.stats import blocks, gaps
 
 Floats = NDArray[np.float64]
 SettingsT = TypeVar("SettingsT", bound=SimilaritySettings)
@@ -32,7 +33,7 @@ class _Sensitivity(BetweenValues[SettingsT], Generic[SettingsT]):
     """A statistic of the values' mean similarities to neutral."""
 
     settings_model: ClassVar[type[AuditSettings]] = SimilaritySettings
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
     unit: ClassVar[str] = ""
     quantity: ClassVar[str] = "similarity"
     harmed: ClassVar[str] = "lowest"
@@ -56,10 +57,6 @@ class Snsr(_Sensitivity[SimilaritySettings]):
     value_range: ClassVar[Range] = (0, math.inf)
     limit_range: ClassVar[Range | None] = (0, 1)
 
-    def statistic(self, means: Floats) -> Floats:
-        """Largest minus smallest."""
-        return blocks.value_range(means)
-
 
 class Snsv(_Sensitivity[SimilaritySettings]):
     """Population standard deviation of the values' mean similarities to neutral, 0..0.5 in the normalised scale."""
@@ -73,6 +70,22 @@ class Snsv(_Sensitivity[SimilaritySettings]):
     def statistic(self, means: Floats) -> Floats:
         """Population standard deviation."""
         return blocks.value_spread(means)
+
+    def pairs(self, levels: int) -> Sequence[tuple[int, int]]:
+        """Return none: all values count."""
+        return ()
+
+    def either_side(self, joint: Floats, error: float) -> bool:
+        """Return that values may be apart in any pattern."""
+        return True
+
+    def slope(self, means: Floats) -> Floats:
+        """Return the gradient of the standard deviation."""
+        return blocks.spread_slope(means)
+
+    def bounds(self, table: UnitTable, alpha: float, beta: float) -> tuple[float, float]:
+        """Return those of a standard deviation; see `gaps.spread_bounds`."""
+        return _spread_bounds(table, alpha, beta)
 
 
 class PafsSettings(SimilaritySettings):
@@ -103,11 +116,42 @@ class Pafs(_Sensitivity[PafsSettings]):
         """1 minus the mean absolute deviation."""
         return blocks.evenness(means)
 
+    def pairs(self, levels: int) -> Sequence[tuple[int, int]]:
+        """Return none: all values count."""
+        return ()
+
+    def either_side(self, joint: Floats, error: float) -> bool:
+        """Return that values may be apart in any pattern."""
+        return True
+
+    def slope(self, means: Floats) -> Floats:
+        """Return the gradient of the mean absolute deviation: less even is worse."""
+        return -blocks.evenness_slope(means)
+
+    def bounds(self, table: UnitTable, alpha: float, beta: float) -> tuple[float, float]:
+        """Return those of a standard deviation, scaled to the mean absolute deviation of the values as they are."""
+        means = table.means()
+        spread = float(blocks.value_spread(means))
+        scale = (1 - float(blocks.evenness(means))) / spread if spread else 1.0
+        lower, upper = _spread_bounds(table, alpha, beta)
+        return scale * lower - 1, scale * upper - 1
+
+    def interval(self, table: UnitTable, value: float, error: float, degrees: float) -> tuple[float, float]:
+        """Return the 95 % interval of the value, which is 1 at most."""
+        lower, upper = self.bounds(table, TAIL, TAIL)
+        return -upper, -lower
+
     def table(self, probe: Probe, item: AuditItem[PafsSettings], answers: Sequence[Answer]) -> Matrix:
         """Similarity to neutral by entity and value, with its mean over both."""
         matrix = super().table(probe, item, answers)
         self.require(matrix)
         return replace(matrix, details={**matrix.details, "mean_similarity": float(matrix.means().mean())})
+
+
+def _spread_bounds(table: UnitTable, alpha: float, beta: float) -> tuple[float, float]:
+    rows = table.rows[table.complete]
+    covariance = np.cov(rows.T) / len(rows)
+    return gaps.spread_bounds(table.means(), covariance, alpha, beta, len(rows) - 1)
 
 
 def known_attributes(probe: Probe, audit: str, attributes: Sequence[str]) -> Sequence[str]:

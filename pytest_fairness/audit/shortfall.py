@@ -19,7 +19,7 @@ from pytest_fairness.audit.units import UnitTable
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.probe.settings import AuditSettings
 from pytest_fairness.records import Answer, Concern, Measurement, Status
-from pytest_fairness.stats import blocks, proportions
+from pytest_fairness.stats import proportions
 
 Floats = NDArray[np.float64]
 CAME = (Status.OK, Status.REFUSED, Status.UNREADABLE)
@@ -37,7 +37,7 @@ class Shortfall(BetweenValues[ShortfallSettings]):
     """
 
     name: ClassVar[str] = "shortfall"
-    version: ClassVar[int] = 3
+    version: ClassVar[int] = 4
     settings_model: ClassVar[type[AuditSettings]] = ShortfallSettings
     better: ClassVar[Direction] = "zero"
     unit: ClassVar[str] = ""
@@ -116,10 +116,6 @@ class Shortfall(BetweenValues[ShortfallSettings]):
             *super().concerns(probe, item, answers, measurement),
             *answer_checks.missing_in_every_group(measurement),
         ]
-
-    def statistic(self, means: Floats) -> Floats:
-        """Largest minus smallest."""
-        return blocks.value_range(means)
 
     def error_floor(self, table: UnitTable) -> float:
         """That nothing was missing in so many lists does not show that nothing ever will."""

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
+
+from pytest_fairness.probe import names as first_names
 
 IDENTITY_TERMS: tuple[str, ...] = (
     # pronouns
@@ -61,12 +63,23 @@ GENERIC_WORDS = frozenset(
 
 _WORD = re.compile(r"\w[\w'-]*")
 _SEPARATOR = re.compile(r"[\s-]+")
+_WRITTEN_WORD = re.compile(r"\w[\w']*")
+_ENDING = re.compile(r"'s?$", re.IGNORECASE)
+_MARKS = r"[\s\"'\N{LEFT DOUBLE QUOTATION MARK}\N{RIGHT DOUBLE QUOTATION MARK}(\[*_#>•–—-]*"
+_SENTENCE_START = re.compile(
+    r"(?:^|[!?:;…•\n]|(?<!\bMr)(?<!\bMs)(?<!\bMx)(?<!\bDr)(?<!\bSt)(?<!\bMrs)(?<!\bRev)(?<!\bProf)\.)" + _MARKS + r"\Z"
+)
+BEFORE = 40
+"""Characters before a word that tell whether it begins a sentence."""
 
 
 def normalise(text: str) -> str:
     """Compatibility forms and cases folded, curly apostrophes straightened."""
-    folded = unicodedata.normalize("NFKC", text).casefold()
-    return folded.replace("\N{RIGHT SINGLE QUOTATION MARK}", "'").replace("\N{MODIFIER LETTER APOSTROPHE}", "'")
+    return _straightened(unicodedata.normalize("NFKC", text).casefold())
+
+
+def _straightened(text: str) -> str:
+    return text.replace("\N{RIGHT SINGLE QUOTATION MARK}", "'").replace("\N{MODIFIER LETTER APOSTROPHE}", "'")
 
 
 def words(text: str) -> list[str]:
@@ -80,10 +93,12 @@ class Anonymizer:
     Args:
         declared: the values of the probe's axes, of both sides, and the probe's own extra terms. A term of several
             words is removed as a phrase and word by word, but for generic words ("person").
+        names: first names, as `names.folded` gives them, that `words` removes where they are written as names.
         enabled: whether anything is removed at all.
     """
 
-    def __init__(self, declared: Iterable[str], *, enabled: bool = True) -> None:
+    def __init__(self, declared: Iterable[str], *, names: Collection[str] = (), enabled: bool = True) -> None:
+        self._names = frozenset(names)
         self._pattern = _pattern(declared) if enabled else None
         # Of text as it is written, with curly apostrophes and capitals.
         written = self._pattern and self._pattern.pattern.replace("'", "['\N{RIGHT SINGLE QUOTATION MARK}]")
@@ -91,13 +106,43 @@ class Anonymizer:
 
     def words(self, text: str) -> list[str]:
         """The words of the text that are left, normalised, in their order."""
-        normalised = normalise(text)
+        normalised = normalise(self._without_names(text) if self._names else text)
         return words(normalised if self._pattern is None else self._pattern.sub(" ", normalised))
 
     def masked(self, text: str, mask: str) -> str:
         """The text with each identity term replaced by `mask`, possessive endings kept; else as it is written."""
         plain = unicodedata.normalize("NFKC", text)
         return plain if self._written is None else self._written.sub(lambda match: _mask(match[0], mask), plain)
+
+    def _without_names(self, text: str) -> str:
+        """Return the text without words that are written as names: with a capital, where the script has any.
+
+        A name that is a word as well must stand within a sentence, and not in capitals only; once it does, it is a name
+        at the beginning of this text's sentences too.
+        """
+        plain = _straightened(unicodedata.normalize("NFKC", text))
+        found = [
+            (match, name)
+            for match in _WRITTEN_WORD.finditer(plain)
+            if not match[0][0].islower() and (name := _ENDING.sub("", match[0].casefold())) in self._names
+        ]
+        told = {name for match, name in found if name not in first_names.ALSO_WORDS or _is_told(plain, match)}
+        pieces, end = [], 0
+        for match, name in found:
+            if name in told and not _is_shouted(match, name):
+                pieces.append(plain[end : match.start()])
+                end = match.end()
+        return " ".join([*pieces, plain[end:]])
+
+
+def _is_told(text: str, match: re.Match[str]) -> bool:
+    """Return whether a capital at this place tells a name from a word."""
+    before = text[max(0, match.start() - BEFORE) : match.start()]
+    return not match[0].isupper() and _SENTENCE_START.search(before) is None
+
+
+def _is_shouted(match: re.Match[str], name: str) -> bool:
+    return name in first_names.ALSO_WORDS and match[0].isupper()
 
 
 def _mask(term: str, mask: str) -> str:

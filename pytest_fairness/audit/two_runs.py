@@ -27,14 +27,14 @@ class TwoRuns:
 
     Attributes:
         vocabulary: the words of the columns.
-        counts: (documents, words).
+        counts: (documents, words), sparse.
         marked: (documents,) whether of the marked group.
         strata: (documents,) number of the stratum, common to both runs.
         now: (documents,) whether of the present run.
     """
 
     vocabulary: list[str]
-    counts: Floats
+    counts: csr_array
     marked: Bools
     strata: NDArray[np.int64]
     now: Bools
@@ -75,20 +75,16 @@ def joined(now: Documents, then: Documents) -> tuple[Documents, Bools]:
         marked=np.concatenate([now.marked, then.marked]),
         strata=np.array(strata, dtype=np.int64),
         stratum_names=names,
+        embeddings=(*now.embeddings, *then.embeddings),
     )
     return both, np.repeat([True, False], [len(now.words), len(then.words)])
 
 
-def sparse(counts: Floats | csr_array) -> csr_array:
-    """Counts as documents have them, few of all words each: for `totals` that are taken again and again."""
+def totals(selections: Bools, counts: Floats | csr_array) -> Floats:
+    """(selections, words) summed counts of the selected documents."""
     # Deferred, as scipy is not needed to load a probe.
     from scipy.sparse import csr_array
 
-    return csr_array(counts)
-
-
-def totals(selections: Bools, counts: Floats | csr_array) -> Floats:
-    """(selections, words) summed counts of the selected documents."""
     # Documents hold few of all words: a sparse product saves most of the work.
-    summed: Floats = (sparse(counts).T @ selections.T.astype(np.float64)).T
+    summed: Floats = (csr_array(counts).T @ selections.T.astype(np.float64)).T
     return summed

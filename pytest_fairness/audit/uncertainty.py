@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from itertools import combinations
 from typing import ClassVar
 
 import numpy as np
@@ -16,7 +17,7 @@ from pytest_fairness.audit.entities import EntityAudit, values_of
 from pytest_fairness.audit.lists import NEUTRAL, Draw, Lists, count, relevant_items
 from pytest_fairness.audit.matrix import Matrix
 from pytest_fairness.audit.sensitivity import known_attributes
-from pytest_fairness.audit.units import UnitTable, far_in
+from pytest_fairness.audit.units import UnitTable
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.probe.settings import AuditSettings
 from pytest_fairness.records import Answer, Json, Measurement, Status
@@ -38,7 +39,7 @@ class Uncertainty(EntityAudit[UncertaintySettings]):
     """Mean entropy of repeated lists over entities, bits; of an attribute the largest gap between its values' means."""
 
     name: ClassVar[str] = "uncertainty"
-    version: ClassVar[int] = 3
+    version: ClassVar[int] = 4
     settings_model: ClassVar[type[AuditSettings]] = UncertaintySettings
     better: ClassVar[Direction] = "lower"
     unit: ClassVar[str] = "bits"
@@ -122,9 +123,13 @@ class Uncertainty(EntityAudit[UncertaintySettings]):
         """The mean itself, or the range of the values' means."""
         return means[..., 0] if means.shape[-1] == 1 else blocks.value_range(means)
 
-    def far(self, means: Floats, as_observed: Floats) -> Floats:
-        """The highest of several values moves up."""
-        return far_in(means, int(np.nanargmax(as_observed)))
+    def pairs(self, levels: int) -> Sequence[tuple[int, int]]:
+        """Return all pairs of values; of the neutral lists there is none."""
+        return tuple(combinations(range(levels), 2))
+
+    def slope(self, means: Floats) -> Floats:
+        """Return the gradient of the mean itself, or of the range."""
+        return np.ones(1) if len(means) == 1 else super().slope(means)
 
     def p_value(self, table: UnitTable, random: np.random.Generator) -> float | None:
         """Of values alike; one group alone has nothing to be alike to."""

@@ -15,11 +15,12 @@ from typing import ClassVar, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pytest_fairness.audit.base import RESOLVED, Audit, AuditItem, Detectable, Probe, Standing, unless_by_chance
+from pytest_fairness.audit.base import Audit, AuditItem, Probe
+from pytest_fairness.audit.decision_rule import Decision
 from pytest_fairness.errors import BaselineStale, NotMeasurable
 from pytest_fairness.probe.settings import AuditSettings
-from pytest_fairness.records import Answer, Comparison, Concern, Json, Measurement
-from pytest_fairness.stats import blocks, normal, resampling
+from pytest_fairness.records import Answer, Comparison, Concern, Json, Measurement, Reversal
+from pytest_fairness.stats import blocks, gaps, normal, paired, resampling
 
 Floats = NDArray[np.float64]
 
@@ -28,12 +29,15 @@ MINIMUM_UNITS = 4
 INCOMPLETE_SHARE = 0.10
 """Share of the units that may lack an answer by the design of the data."""
 SHOWN_UNITS = 3
+CLEAR = 3.0
+"""Standard errors of the change by which the gaps of two runs must add up for their side to be known."""
+TAIL = 0.025
+"""Either tail of a 95 % interval."""
 SHARED_UNITS = 0.80
 """Share of the units that two runs must have in common to be compared."""
-BOOTSTRAPS = 2000
-FAR = 1000.0
-"""How far `far` moves a mean: beyond any that there is."""
 PERMUTATIONS = 1999
+SIGNS = 2**13
+"""Signs that are tried in tests of one number for each unit: all there are of up to thirteen that moved."""
 
 SettingsT = TypeVar("SettingsT", bound=AuditSettings)
 
@@ -129,74 +133,108 @@ class UnitAudit(Audit[SettingsT]):
             f"only {complete} {self.counted} {self.usable}, {MINIMUM_UNITS} are needed; {cure}.", unusable=bool(lost)
         )
 
+    def pairs(self, levels: int) -> Sequence[tuple[int, int]]:
+        """Return the pairs of levels whose largest difference is the value's size; empty if the value is none."""
+        return ()
+
+    def levels(self, means: Floats) -> Floats:
+        """Return the (..., levels) numbers that are set against each other, from the (..., columns) means."""
+        return means
+
+    def level_slopes(self, means: Floats) -> Floats:
+        """Return the (levels, columns) gradients of the levels at (columns,) means."""
+        return np.eye(len(means))
+
+    def level_names(self, columns: Sequence[str]) -> Sequence[str]:
+        """Return what the levels are called, from the names of the columns."""
+        return columns
+
+    def slope(self, means: Floats) -> Floats:
+        """Return the (columns,) gradient of the value, turned so that more is worse, at (columns,) means."""
+        slopes = self.level_slopes(means)
+        high, low = self._furthest(self.levels(means))
+        found: Floats = slopes[high] - slopes[low]
+        return found
+
     def error_floor(self, table: UnitTable) -> float:
-        """Standard error that is never undercut, however alike all units are."""
+        """Return the standard error where no unit differs from any other: that does not prove that none ever will."""
         return 0.0
 
-    def change_error(self, now: Floats, then: Floats, earlier: Floats) -> float:
-        """Standard error of the change, from the (draws, columns) means of both runs, drawn together.
-
-        Only the change is drawn, upon the baseline as it was. Both runs are about the same units, so that which units
-        there are is no error of it; but a gap near 0 or a range, drawn anew in both runs, would count it as one.
-
-        Args:
-            now, then: of both runs, drawn together.
-            earlier: (columns,) the baseline's means as they were.
-        """
-        return float(np.nanstd(self._change(earlier + (now - then), earlier), ddof=1))
-
-    def far(self, means: Floats, as_observed: Floats) -> Floats:
-        """(..., columns) the means with one of them so far off that it stands out in every draw.
-
-        A range or an absolute value varies less where everything is alike than where something is not. What a run
-        would have seen is a matter of the latter. A value that is no such thing varies alike, and is left as it is.
-
-        Args:
-            means: (..., columns).
-            as_observed: (columns,) to tell what stands out already.
-        """
-        return means
+    def degrees_of_freedom(self, rows: Floats) -> float:
+        """Return those of a standard error over complete rows, (units, columns)."""
+        return float(len(rows) - 1)
 
     def p_value(self, table: UnitTable, random: np.random.Generator) -> float | None:
         """Of the hypothesis that there is no bias, one-sided where the audit has a direction."""
         return None
 
-    def summary(self, table: UnitTable, value: float, drawn: Floats, random: np.random.Generator) -> dict[str, Json]:
+    def summary(self, table: UnitTable, value: float, random: np.random.Generator) -> dict[str, Json]:
         """What the details say beyond the table's own.
 
         Args:
             table: of this run.
             value: the audit's.
-            drawn: (draws, columns) bootstrapped means.
             random: for further resampling.
         """
         return {}
 
+    def bounds(self, table: UnitTable, alpha: float, beta: float) -> tuple[float, float] | None:
+        """Return one-sided bounds of the value's badness at these error rates; `None` if the standard error gives them.
+
+        The size of a gap is above that of no gap by chance alone, so that its error does not give its bounds.
+        """
+        rows = table.rows[table.complete]
+        levels = self.levels(table.means())
+        pairs = self.pairs(len(levels))
+        if not pairs:
+            return None
+        first, second = (np.array(side) for side in zip(*pairs, strict=True))
+        influence = (rows - rows.mean(axis=0)) @ self.level_slopes(table.means()).T
+        spread = (influence[:, first] - influence[:, second]).std(axis=0, ddof=1)
+        errors = spread / math.sqrt(len(rows))
+        if not errors.any():
+            errors = np.full(len(errors), self.error_floor(table))
+        degrees = self.degrees_of_freedom(rows)
+        return gaps.largest_bounds(levels[first] - levels[second], errors, alpha, beta, degrees)
+
+    def interval(self, table: UnitTable, value: float, error: float, degrees: float) -> tuple[float, float]:
+        """Return the two-sided 95 % interval of the value."""
+        return self.bounds(table, TAIL, TAIL) or normal.interval(value, error, degrees_of_freedom=degrees)
+
+    def distance_bounds(
+        self, item: AuditItem[SettingsT], measurement: Measurement, limit: float
+    ) -> tuple[float, float] | None:
+        """See `Audit.distance_bounds`; those of the value's badness are in the details."""
+        found = measurement.details.get("bounds")
+        worst = self.badness(limit)
+        return None if found is None else (found["lower"] - worst, found["upper"] - worst)
+
     def measure(self, probe: Probe, item: AuditItem[SettingsT], answers: Sequence[Answer]) -> Measurement:
-        """The statistic, its bootstrap by unit and its test; see `Audit.measure`."""
+        """The statistic, its error over units and its test; see `Audit.measure`."""
         table = self.table(probe, item, answers)
         self.require(table)
         random = resampling.generator(f"{item.seed}/measure")
-        value = float(self.statistic(table.means()))
-        drawn = blocks.bootstrap_means(table.rows, BOOTSTRAPS, random)
-        statistics = self.statistic(drawn)
-        biased = self.statistic(self.far(drawn, table.means()))
-        low, high = np.nanpercentile(statistics, [2.5, 97.5])
+        means, rows = table.means(), table.rows[table.complete]
+        value = float(self.statistic(means))
+        error = paired.mean_error((rows - rows.mean(axis=0)) @ self.slope(means)) or self.error_floor(table)
+        degrees = self.degrees_of_freedom(rows)
+        bounds = self.bounds(table, item.level, item.beta)
         return Measurement(
             value=value,
-            interval=(float(low), float(high)),
-            standard_error=max(float(np.nanstd(statistics, ddof=1)), self.error_floor(table)),
+            interval=self.interval(table, value, error, degrees),
+            standard_error=error,
             p_value=self.p_value(table, random),
             n=dict(table.n),
             missing=dict(table.missing),
             details={
                 self.counted: int(table.complete.sum()),
-                "standard_error_if_biased": float(np.nanstd(biased, ddof=1)),
                 "incomplete": [unit for unit, there in zip(table.units, table.complete, strict=True) if not there],
                 **({"step": table.step} if table.step else {}),
-                **self.summary(table, value, drawn, random),
+                **({"bounds": {"lower": bounds[0], "upper": bounds[1]}} if bounds else {}),
+                **self.summary(table, value, random),
                 **table.details,
             },
+            degrees_of_freedom=degrees,
         )
 
     def concerns(
@@ -222,7 +260,12 @@ class UnitAudit(Audit[SettingsT]):
     def compare(
         self, probe: Probe, item: AuditItem[SettingsT], now: Sequence[Answer], then: Sequence[Answer]
     ) -> Comparison:
-        """Change over the units that are complete in both runs, run by run swapped within them.
+        """Change over the units that are complete in both runs, by a test of what moved in each unit.
+
+        The change is that of the difference, or other statistic, that the two runs together show: a gap near 0 would
+        otherwise lose by chance in the baseline what it gains in this run. It is a mean of one number for each unit
+        (the gradient at the runs' joint means, applied to what moved in the unit), tested by signs, as swapping the
+        runs within a unit turns its sign.
 
         Raises:
             NotMeasurable: fewer than `MINIMUM_UNITS` of them.
@@ -240,30 +283,81 @@ class UnitAudit(Audit[SettingsT]):
                 f"only {int(both.sum())} {self.counted} {self.usable} in both runs, {MINIMUM_UNITS} are needed"
             )
         first, second = first[both], second[both]
-        random = resampling.generator(f"{item.seed}/compare")
-        value = float(self._change(first.mean(axis=0), second.mean(axis=0)))
-        if math.isnan(value):
+        joint = (first.mean(axis=0) + second.mean(axis=0)) / 2
+        if math.isnan(float(self.statistic(joint))):
             raise NotMeasurable(f"the {self.counted} that {self.usable} in both runs leave nothing to compare")
-        swapped = blocks.swapped_means(first, second, PERMUTATIONS, random)
-        # Both runs' rows of a unit are drawn together, as the same unit stands in both.
-        drawn = blocks.bootstrap_means(np.hstack([first, second]), BOOTSTRAPS, random)
-        both_drawn = drawn[:, : first.shape[1]], drawn[:, first.shape[1] :]
-        earlier_means = second.mean(axis=0)
-        change_error = self.change_error(*both_drawn, earlier_means)
-        error = max(change_error, self.error_floor(present), self.error_floor(earlier))
+        moves = (first - second) @ self.slope(joint)
+        value = self.change(first.mean(axis=0), second.mean(axis=0), moves)
+        degrees = self.degrees_of_freedom(first)
+        error = paired.mean_error(moves) or max(self.error_floor(present), self.error_floor(earlier))
         return Comparison(
             value=value,
-            interval=normal.interval(value, error),
+            interval=normal.interval(value, error, degrees_of_freedom=degrees),
             standard_error=error,
-            p_value=resampling.p_value(self._change(swapped[0], swapped[1]), value, exact=swapped[2]),
+            p_value=paired.sign_flip(moves, SIGNS, resampling.generator(f"{item.seed}/compare")),
+            degrees_of_freedom=degrees,
+            reversal=self._reversal(first, second, present.columns, resampling.generator(f"{item.seed}/reversal")),
             details={
                 f"compared_{self.counted}": int(both.sum()),
-                "standard_error_if_biased": self.change_error(*both_drawn, self.far(earlier_means, earlier_means)),
+                **({"step": present.step} if present.step else {}),
+                "either_side": self.either_side(joint, error),
+                "growth": self._growth(first.mean(axis=0), second.mean(axis=0)),
                 "only_now": sorted({*present.units} - {*shared}),
                 "only_in_baseline": sorted({*earlier.units} - {*shared}),
                 **self.moved(present, [shared[row] for row in np.flatnonzero(both)], first, second),
             },
         )
+
+    def either_side(self, joint: Floats, error: float) -> bool:
+        """Return whether both runs together, (columns,), do not show clearly which level is the higher one."""
+        levels = self.levels(joint)
+        if not self.pairs(len(levels)):
+            return False
+        high, low = self._furthest(levels)
+        return bool(2 * (levels[high] - levels[low]) < CLEAR * error)
+
+    def change(self, now: Floats, then: Floats, moves: Floats) -> float:
+        """Return the estimated change.
+
+        Args:
+            now, then: (columns,) means of either run.
+            moves: (units,) what moved in each unit, turned so that more is worse.
+        """
+        return float(moves.mean())
+
+    def _reversal(
+        self, now: Floats, then: Floats, columns: Sequence[str], random: np.random.Generator
+    ) -> Reversal | None:
+        """Return the gap of the two levels that are furthest apart now, if it was on the other side in the baseline."""
+        means = now.mean(axis=0), then.mean(axis=0)
+        levels = [self.levels(each) for each in means]
+        pairs = self.pairs(len(levels[0]))
+        if not pairs:
+            return None
+        high, low = self._furthest(levels[0])
+        present, earlier = (float(each[high] - each[low]) for each in levels)
+        if not (present > 0 > earlier):
+            return None
+        moves = (now - then) @ self.level_slopes((means[0] + means[1]) / 2).T
+        first, second = (np.array(side) for side in zip(*pairs, strict=True))
+        flipped, exact = blocks.flipped_means(moves[(moves != 0).any(axis=1)], PERMUTATIONS, random)
+        null = np.abs(flipped[:, first] - flipped[:, second]).max(axis=1) * np.count_nonzero((moves != 0).any(axis=1))
+        total, names = moves.sum(axis=0), self.level_names(columns)
+        observed = float(np.abs(total[first] - total[second]).max())
+        return Reversal.tested(
+            value=present,
+            p_value=resampling.p_value(null, observed, exact=exact),
+            description=f"{names[high]} was {-earlier:.3g} below {names[low]} and is {present:.3g} above",
+        )
+
+    def _furthest(self, levels: Floats) -> tuple[int, int]:
+        """Return the higher and the lower of the two compared levels that differ most; the first two if none differ."""
+        pairs = self.pairs(len(levels))
+        differences = np.array([levels[first] - levels[second] for first, second in pairs])
+        # Of equal ones the first, whatever the last bits say.
+        place = int(np.nanargmax(np.round(np.abs(differences), 12)))
+        first, second = pairs[place]
+        return (first, second) if differences[place] >= 0 else (second, first)
 
     def comparable(self, now: Sequence[Answer], then: Sequence[Answer]) -> tuple[Sequence[Answer], Sequence[Answer]]:
         """Both runs with the same number of draws, where more draws would move the value by themselves."""
@@ -279,67 +373,43 @@ class UnitAudit(Audit[SettingsT]):
         """
         return {}
 
-    def standing_less_chance(self, item: AuditItem[SettingsT], measurement: Measurement, limit: float) -> Standing:
-        """Where a range or gap stands to the limit, which chance alone makes larger by `details["chance"]`.
+    def _growth(self, now: Floats, then: Floats) -> float:
+        """Return by how much the value itself got worse, whichever of several groups are furthest apart in each run."""
+        return float(self.worse(self.statistic(now)) - self.worse(self.statistic(then)))
 
-        Beyond it takes a value that is beyond without what chance adds, and a test that chance does not explain it.
+    def judge_change(self, item: AuditItem[SettingsT], comparison: Comparison, tolerance: float) -> Decision:
+        """Decide as any audit; but nothing passes where no change could be significant, or where another group is off.
+
+        The change is that of the two groups that both runs together show furthest apart. Where a third group is
+        furthest off in this run, the value itself grew by more than their difference did.
         """
-        sign = -1 if self.better == "higher" else 1
-        fair = replace(measurement, value=measurement.value - sign * measurement.details["chance"])
-        standing = unless_by_chance(super().standing_to_limit(item, fair, limit), measurement.p_value, item.level)
-        if standing == "within" and super().standing_to_limit(item, measurement, limit) != "within":
-            return "unclear"
-        return standing
-
-    def detectable(
-        self, item: AuditItem[SettingsT], measurement: Measurement, comparison: Comparison | None, tolerance: float
-    ) -> Detectable:
-        """As of any audit; but so few units, or answers, that no exchange could reach the item's level see nothing."""
-        units = (comparison.details if comparison and comparison.paired else measurement.details).get(
-            f"compared_{self.counted}", measurement.details[self.counted]
-        )
-        # The fewest two-fold exchanges (swaps, signs) of which a single one is rare enough.
-        needed = math.ceil(-math.log2(max(item.planned_level, RESOLVED)))
+        found = super().judge_change(item, comparison, tolerance)
+        units = comparison.details.get(f"compared_{self.counted}")
+        if found.outcome != "within" or units is None or found.accepted is None:
+            return found
+        if (growth := comparison.details.get("growth", 0.0)) > tolerance:
+            return replace(
+                found,
+                outcome="unclear",
+                times_more_units=2.0,
+                explanation=f"worse by {growth:.3g}, as other groups are furthest apart than in both runs together",
+            )
+        # A single one of all two-fold exchanges (swaps, signs) has to be rare enough.
+        needed = math.ceil(-math.log2(item.planned_level))
         if units < needed:
-            return Detectable(None, enough=False, times_more_units=needed / units)
-        seen = super().detectable(item, *_if_biased(measurement, comparison), tolerance)
+            return replace(
+                found,
+                outcome="unclear",
+                times_more_units=needed / units,
+                explanation=f"no change could be significant in fewer than {needed} {self.counted}",
+            )
         # Where answers flip or do not, no fewer flips than that are told from chance.
-        fewest = needed * float(measurement.details.get("step", 0.0))
-        if seen.effect is None or fewest <= seen.effect:
-            return seen
-        return Detectable(
-            fewest,
-            enough=fewest <= 2 * tolerance,
-            times_more_units=max(seen.times_more_units, fewest / (2 * tolerance) if tolerance > 0 else math.inf),
-        )
-
-    def describe_detectable(self, effect: float) -> str:
-        """The minimum detectable effect, or that there is none."""
-        return super().describe_detectable(effect) if math.isfinite(effect) else f"nothing, of so few {self.counted}"
-
-    def _change(self, now: Floats, then: Floats) -> Floats:
-        return self.worse(self.statistic(now)) - self.worse(self.statistic(then))
-
-
-def far_in(means: Floats, column: int) -> Floats:
-    """The means with this column `FAR` off."""
-    moved = means.copy()
-    moved[..., column] += FAR
-    return moved
-
-
-def _if_biased(measurement: Measurement, comparison: Comparison | None) -> tuple[Measurement, Comparison | None]:
-    """Both with the error that they would have if what is to be seen were there."""
-    if comparison is None:
-        return _with_error(measurement), None
-    return measurement, _with_error(comparison)
-
-
-Estimate = TypeVar("Estimate", Measurement, Comparison)
-
-
-def _with_error(estimate: Estimate) -> Estimate:
-    error, biased = estimate.standard_error, estimate.details.get("standard_error_if_biased")
-    if error is None or biased is None or biased <= error:
-        return estimate
-    return replace(estimate, standard_error=biased)
+        fewest = needed * float(comparison.details.get("step", 0.0))
+        if fewest > found.accepted:
+            return replace(
+                found,
+                outcome="unclear",
+                times_more_units=fewest / found.accepted if found.accepted else math.inf,
+                explanation=f"no change smaller than {fewest:.3g} could be significant in {units} {self.counted}",
+            )
+        return found

@@ -1,4 +1,4 @@
-"""From measurements to a verdict: what is a real regression, what is noise, and what cannot be told.
+"""Turn measurements into verdicts: real regression, acceptable, or not known well enough.
 
 Pure: the same measurement, comparison and settings give the same verdict, whatever the order, the worker or the clock.
 """
@@ -12,18 +12,16 @@ from typing import Any
 
 import numpy as np
 
-from pytest_fairness.audit.base import Audit, AuditItem, Standing
-from pytest_fairness.records import Comparison, Concern, Measurement, Verdict, VerdictName
-from pytest_fairness.stats import normal
+from pytest_fairness.audit.base import Audit, AuditItem
+from pytest_fairness.audit.decision_rule import ROUNDING, Decision
+from pytest_fairness.records import Comparison, Concern, Measurement, Reversal, Verdict, VerdictName
 
 MISSING_SHARE = 0.10
 MISSING_GAP = 0.05
 MISSING_P = 0.05
 NAMED_DRIVERS = 5
-ONE_OBSERVATION = (
-    "every trial repeats the same answer, so that it is one observation. Set `sampling.temperature`, or give several "
-    "prompts"
-)
+SHOWN_P = 0.001
+"""Smallest p-value that a reason names; smaller ones come from the tail of a fitted distribution."""
 MOST_TIMES = 1000
 """Growth of a run beyond which it is no advice."""
 
@@ -37,12 +35,14 @@ class Earlier:
         stale_parts: what it was made from that is different now (`prompt`, `axis race`); empty if it still holds.
         answers: how many usable answers it was measured from; `None` where that is not known.
         note: what the reason says of the baseline besides.
+        new: whether the run itself becomes the baseline, so that only a limit can be exceeded.
     """
 
     value: float
     stale_parts: Sequence[str] = ()
     answers: int | None = None
     note: str | None = None
+    new: bool = False
 
 
 def decide(
@@ -63,14 +63,14 @@ def decide(
         measurement: of this run.
         earlier: the baseline's entry, or `None` where there is none.
         comparison: of this run with the baseline; `None` without a baseline, or with a stale one.
-        trials: how many trials, or what else `Audit.counted` names, there were, for the advice on how many would do;
+        trials: how many trials, or what else `Audit.counted` names, there were, for the advice on how many are needed;
             `None` for recorded files.
         accept: the command that makes or accepts a baseline, for the reason.
     """
     limit, tolerance = item.settings.limit, tolerance_of(audit, item)
     what = f"{item.id}: {audit.describe(measurement)}"
     doubt = _doubt(measurement)
-    seen = audit.detectable(item, measurement, comparison, tolerance)
+    minimum_detectable = audit.minimum_detectable(item, measurement, comparison, tolerance)
 
     notes = "".join(
         f" {concern.message[:1].upper()}{concern.message[1:]}."
@@ -80,15 +80,11 @@ def decide(
     if earlier is not None and earlier.note:
         notes += f" {earlier.note}."
 
-    def verdict(name: VerdictName, reason: str) -> Verdict:
-        return Verdict(name, f"{reason}{notes}", seen.effect)
+    change: Decision | None = None
 
-    def advice(factor: float, *, of_change: bool = True) -> str:
-        if of_change and comparison is not None and comparison.repeated and audit.counted == "trials":
-            return f"{ONE_OBSERVATION[0].upper()}{ONE_OBSERVATION[1:]}."
-        answers = sum(measurement.n.values())
-        earlier_answers = earlier.answers if of_change and comparison is not None and earlier is not None else None
-        return _advice(audit, trials, factor, earlier_answers / answers if earlier_answers and answers else None)
+    def verdict(name: VerdictName, reason: str) -> Verdict:
+        found = change or Decision("unclear")
+        return Verdict(name, f"{reason}{notes}", minimum_detectable, found.significant, found.upper_bound)
 
     if earlier is not None and earlier.stale_parts:
         parts = ", ".join(earlier.stale_parts)
@@ -97,12 +93,16 @@ def decide(
             VerdictName.STALE_BASELINE,
             f"{what}, but the baseline was made from another {parts}.{notes} Look at the answers, then accept: "
             f"{accept}",
-            seen.effect,
+            minimum_detectable,
         )
-    if comparison is None and limit is None:
+    if earlier is not None and earlier.new:
+        what += ", the new baseline"
+    elif comparison is None and limit is None:
         first = "Make a baseline: " if doubt is None else f"Before you make a baseline: {doubt.message}. Then: "
         cure = first + accept
-        return Verdict(VerdictName.NO_BASELINE, f"{what}, with no baseline and no limit.{notes} {cure}", seen.effect)
+        return Verdict(
+            VerdictName.NO_BASELINE, f"{what}, with no baseline and no limit.{notes} {cure}", minimum_detectable
+        )
     if earlier is not None and comparison is not None:
         what += f", was {earlier.value:.3g}: {audit.describe_change(comparison)}, tolerance {tolerance:.3g}"
         if not comparison.paired:
@@ -110,43 +110,41 @@ def decide(
     if limit is not None:
         what += f", limit {limit:.3g}"
     driven = audit.drivers(measurement, comparison)[:NAMED_DRIVERS]
-    because = f". Driven by {', '.join(driven)}." if driven else "."
+    because = f" Driven by {', '.join(driven)}." if driven else ""
 
-    if doubt is not None and doubt.withholds == "verdict":
+    tested = item.settings.gate != "point"
+    if doubt is not None and (doubt.withholds == "verdict" or (doubt.withholds == "test" and tested)):
         return verdict(VerdictName.INCONCLUSIVE, f"{what}; {doubt.message}.")
-    to_baseline, to_limit = _standings(audit, item, measurement, earlier, comparison, tolerance)
-    if to_baseline == "beyond" and comparison is not None and comparison.repeated and item.settings.gate != "point":
-        return verdict(
-            VerdictName.INCONCLUSIVE,
-            f"{what}; worse, but {ONE_OBSERVATION}{because}",
-        )
-    if to_baseline == "beyond":
-        return verdict(VerdictName.REGRESSION, what + because)
-    if to_limit == "beyond":
-        return verdict(VerdictName.OVER_LIMIT, what + because)
-    if item.settings.gate == "point":
-        if doubt is not None:
-            return verdict(VerdictName.INCONCLUSIVE, f"{what}; {doubt.message}.")
-        return verdict(VerdictName.PASS, f"{what}.")
-    if "unclear" in (to_baseline, to_limit):
-        # Telling twice the tolerance from the tolerance takes an effect of one tolerance to be visible.
-        factor = 4 * max(1.0, _times(seen.effect, tolerance)) if to_baseline == "unclear" else 1.0
-        if limit is not None and to_limit == "unclear":
-            factor = max(factor, _times_to_limit(audit, item, measurement, limit))
-        more = advice(factor, of_change=to_baseline == "unclear")
-        return verdict(VerdictName.INCONCLUSIVE, f"{what}; worse, but not beyond doubt. {more}{because[1:]}")
-    if not seen.enough:
-        effect = math.inf if seen.effect is None else seen.effect
-        return verdict(
-            VerdictName.INCONCLUSIVE,
-            f"{what}; the run is too small: the least it would see is {audit.describe_detectable(effect)}. "
-            f"{advice(seen.times_more_units)}",
-        )
-    if doubt is not None:
+    if not tested:
+        change, value = _compare_estimates(audit, item, measurement, earlier, comparison, tolerance)
+    else:
+        change = None if comparison is None else audit.judge_change(item, comparison, tolerance)
+        value = None if limit is None else audit.judge_value(item, measurement, limit, tolerance)
+    if change is not None and comparison is not None:
+        if change.outcome == "beyond":
+            return verdict(VerdictName.REGRESSION, f"{what}{_significance(item, comparison)}.{because}")
+        if (reversed_ := _reversed(item, comparison, tolerance)) is not None:
+            return verdict(VerdictName.REGRESSION, f"{what}; {reversed_}.{because}")
+    if value is not None and value.outcome == "beyond":
+        return verdict(VerdictName.OVER_LIMIT, f"{what}.{because}")
+    if undecided := [each for each in (change, value) if each is not None and each.outcome == "unclear"]:
+        why = _undecided(item, comparison, change, value)
+        growth = max(each.times_more_units for each in undecided)
+        more = _advice(audit, measurement, trials, growth, earlier if change in undecided else None)
+        return verdict(VerdictName.INCONCLUSIVE, f"{what}; {why}. {more}{because}")
+    if doubt is not None and doubt.withholds != "test":
         return verdict(VerdictName.INCONCLUSIVE, f"{what}; {doubt.message}.")
-    if item.settings.gate == "strict" and (unshown := _unshown(audit, measurement, comparison, limit, tolerance)):
-        return verdict(VerdictName.INCONCLUSIVE, f"{what}; gate strict: {unshown}.")
-    return verdict(VerdictName.PASS, f"{what}.")
+    return verdict(VerdictName.PASS, f"{what}.{_confidence(item, comparison, change, value)}")
+
+
+def _p(p_value: float | None) -> str:
+    return "p unknown" if p_value is None else f"p = {p_value:.2g}" if p_value >= SHOWN_P else f"p < {SHOWN_P:g}"
+
+
+def tolerance_of(audit: Audit[Any], item: AuditItem[Any]) -> float:
+    """Return the item's tolerance: the probe's, or the audit's default."""
+    tolerance = item.settings.tolerance
+    return float(audit.default_tolerance if tolerance is None else tolerance)
 
 
 def _doubt(measurement: Measurement) -> Concern | None:
@@ -156,70 +154,108 @@ def _doubt(measurement: Measurement) -> Concern | None:
     return next((each for each in (*measurement.concerns, *missing) if each.withholds != "nothing"), None)
 
 
-def tolerance_of(audit: Audit[Any], item: AuditItem[Any]) -> float:
-    """The item's tolerance: the probe's, or the audit's default."""
-    tolerance = item.settings.tolerance
-    return float(audit.default_tolerance if tolerance is None else tolerance)
-
-
-def _standings(
+def _compare_estimates(
     audit: Audit[Any],
     item: AuditItem[Any],
     measurement: Measurement,
     earlier: Earlier | None,
     comparison: Comparison | None,
     tolerance: float,
-) -> tuple[Standing, Standing]:
-    limit = item.settings.limit
-    if item.settings.gate == "point":
-        bad = audit.badness(measurement.value)
-        worse = earlier is not None and comparison is not None and bad > audit.badness(earlier.value) + tolerance
-        over = limit is not None and bad > audit.badness(limit)
-        return ("beyond" if worse else "within"), ("beyond" if over else "within")
-    return (
-        "within" if comparison is None else audit.standing_to_baseline(item, comparison, tolerance),
-        "within" if limit is None else audit.standing_to_limit(item, measurement, limit),
-    )
+) -> tuple[Decision | None, Decision | None]:
+    """Return the decisions on the change and on the value by bare estimates, for `gate: point`."""
+    limit, loss = item.settings.limit, audit.badness(measurement.value)
+    change = value = None
+    if earlier is not None and comparison is not None:
+        change = Decision("beyond" if loss > audit.badness(earlier.value) + tolerance + ROUNDING else "within")
+    if limit is not None:
+        value = Decision("beyond" if loss > audit.badness(limit) + ROUNDING else "within")
+    return change, value
 
 
-def _unshown(
-    audit: Audit[Any], measurement: Measurement, comparison: Comparison | None, limit: float | None, tolerance: float
-) -> str | None:
-    """What a 95 % upper bound does not show to be within bounds, for `gate: strict`."""
-    if comparison is not None and comparison.interval is not None and comparison.interval[1] > tolerance:
-        return f"a change of up to {comparison.interval[1]:.3g} cannot be excluded"
-    if limit is not None and measurement.interval is not None:
-        worst = max(audit.badness(bound) for bound in measurement.interval)
-        if worst > audit.badness(limit):
-            return "a value beyond the limit cannot be excluded"
-    return None
+def _significance(item: AuditItem[Any], comparison: Comparison) -> str:
+    """Return by which test a regression is significant, as a part of the reason."""
+    if item.settings.gate == "point" or comparison.p_value is None:
+        return ""
+    sides = "" if comparison.reversal is None else f"; {_sides(comparison.reversal)}"
+    return f"{sides}; significant ({_p(comparison.p_value)}, alpha {item.level:.2g})"
 
 
-def _times(effect: float | None, wanted: float) -> float:
-    return (effect / (2 * wanted)) ** 2 if effect is not None and wanted > 0 and math.isfinite(effect) else 1.0
+def _reversed(item: AuditItem[Any], comparison: Comparison, tolerance: float) -> str | None:
+    """Return what changed sides, if it is significant and the gap now exceeds the tolerance."""
+    reversal = comparison.reversal
+    if reversal is None or item.settings.gate == "point":
+        return None
+    if reversal.value <= tolerance + ROUNDING or reversal.p_value > item.level:
+        return None
+    return f"{_sides(reversal)} ({_p(reversal.p_value)}, alpha {item.level:.2g})"
 
 
-def _times_to_limit(audit: Audit[Any], item: AuditItem[Any], measurement: Measurement, limit: float) -> float:
-    """By which factor a run must grow for a value that stays where it is to be told from the limit."""
-    excess, error = audit.badness(measurement.value) - audit.badness(limit), measurement.standard_error
-    if excess <= 0 or error is None:
-        return 4.0
-    return max(1.0, (normal.minimum_detectable(error, item.planned_level) / excess) ** 2)
+def _sides(reversal: Reversal) -> str:
+    return f"the disadvantage changed sides: {reversal.description}"
 
 
-def _advice(audit: Audit[Any], size: int | None, factor: float, baseline: float | None) -> str:
-    """How large a run would do.
+def _undecided(
+    item: AuditItem[Any], comparison: Comparison | None, change: Decision | None, value: Decision | None
+) -> str:
+    """Return why there is no decision, on the change before the value."""
+    if change is not None and comparison is not None and change.outcome == "unclear":
+        if change.explanation is not None or not change.exceeds:
+            return change.explanation or _not_excluded("the item may be worse by", change)
+        if change.significant:
+            return "significantly worse than the baseline, but not shown to exceed the tolerance"
+        p_value = "" if comparison.p_value is None else f" ({_p(comparison.p_value)}, alpha {item.level:.2g})"
+        return f"worse than the baseline, but not significantly{p_value}"
+    if value is None:
+        return ""
+    if value.exceeds:
+        return "over the limit, but not significantly"
+    return value.explanation or _not_excluded("the value may exceed the limit by", value)
+
+
+def _not_excluded(what: str, decision: Decision) -> str:
+    if decision.upper_bound is None or decision.accepted is None:
+        return "how far chance moves the value is not known"
+    return f"{what} up to {decision.upper_bound:.3g} (95 % confidence); a pass needs at most {decision.accepted:.3g}"
+
+
+def _confidence(
+    item: AuditItem[Any],
+    comparison: Comparison | None,
+    change: Decision | None,
+    value: Decision | None,
+) -> str:
+    """Return what a pass rests on, as sentences; nothing for `gate: point`."""
+    found = ""
+    if change is not None and comparison is not None:
+        if change.upper_bound is not None:
+            found += f" 95 % confident that it is not worse by more than {max(0.0, change.upper_bound):.3g}."
+        if change.significant and comparison.value > 0:
+            found += f" Significantly worse, within tolerance ({_p(comparison.p_value)})."
+    elif value is not None and value.upper_bound is not None and item.settings.limit is not None:
+        within = "" if value.upper_bound <= 0 else f" by more than {value.upper_bound:.3g}"
+        found += f" 95 % confident that the limit is not exceeded{within}."
+    return found
+
+
+def _advice(
+    audit: Audit[Any], measurement: Measurement, size: int | None, factor: float, earlier: Earlier | None
+) -> str:
+    """Return how large a run has to be for a decision.
 
     Args:
         audit: the method.
-        size: of this run.
+        measurement: of this run.
+        size: of this run; `None` for recorded files.
         factor: by which this run and its baseline must grow for the error to be small enough.
-        baseline: the baseline's size, where this run's is 1; `None` where the run is not compared, or it is not known.
+        earlier: the baseline, where the change is undecided.
     """
     if not math.isfinite(factor) or factor > MOST_TIMES:
-        return "No number of answers that could be asked for would do."
+        return "No number of answers that can reasonably be asked for would decide it."
     if size is None:
-        return f"About {factor:.1f} times as many answers would do."
+        return f"Needs about {factor:.1f} times as many answers to decide."
+    answers, baseline = sum(measurement.n.values()), None
+    if earlier is not None and earlier.answers and answers:
+        baseline = earlier.answers / answers
     there = ""
     if baseline is not None:
         if audit.counted == "trials":
@@ -231,9 +267,11 @@ def _advice(audit: Audit[Any], size: int | None, factor: float, baseline: float 
         else:
             enough_there = factor <= baseline  # units are compared with themselves
         if factor <= 1 and not enough_there:
-            return f"A baseline of about {math.ceil(size * factor)} {audit.counted} would do (this run has {size})."
+            return (
+                f"Needs a baseline of about {math.ceil(size * factor)} {audit.counted} to decide; this run had {size}."
+            )
         there = "" if enough_there else ", and as many in the baseline"
-    return f"About {math.ceil(size * factor)} {audit.counted} would do (now {size}){there}."
+    return f"Needs about {math.ceil(size * factor)} {audit.counted} to decide{there}; this run had {size}."
 
 
 def missing_reason(measurement: Measurement) -> str | None:

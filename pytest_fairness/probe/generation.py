@@ -8,9 +8,10 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import AfterValidator, ConfigDict, Field, field_serializer
+from pydantic_core import PydanticCustomError
 
-from pytest_fairness.probe import template
+from pytest_fairness.probe import names, template
 from pytest_fairness.probe.faults import Fault, Location, nearest, quoted, suggestion
 from pytest_fairness.probe.models import Identifier, Line, Probe, Text, Texts, texts
 from pytest_fairness.probe.settings import ProbeModel
@@ -19,6 +20,8 @@ from pytest_fairness.records import AnswerFormat, Json, Prompt, Request
 
 MAX_QUESTIONS = 1_000_000
 """Most questions that one probe may ask; beyond it a typing error is likelier than an intention."""
+
+Terms = Annotated[tuple[Text, ...], Field(min_length=1)]
 
 OTHER_COLUMNS = ("text", "trial", "prompt")
 """What a file of answers may hold besides the axes."""
@@ -36,6 +39,10 @@ class Axis(ProbeModel):
         return (self.unmarked, *self.marked)
 
 
+Intersection = Annotated[tuple[Line, ...], Field(json_schema_extra={"minItems": 2, "uniqueItems": True})]
+"""Names of two or more axes whose marked values are compared jointly."""
+
+
 class AnswerSettings(ProbeModel):
     """How answers are read."""
 
@@ -43,6 +50,45 @@ class AnswerSettings(ProbeModel):
         default="text",
         description="text: as it stands. json: an object or array, its keys and values joined. list: a list of texts.",
     )
+
+
+def _packaged(names_given: bool) -> bool:
+    if not names.available():
+        raise PydanticCustomError(
+            "names", "the list of first names takes the package faker: pip install 'pytest-fairness[names]'"
+        )
+    return names_given
+
+
+def _one_name(name: str) -> str:
+    if not names.folded([name]):
+        raise PydanticCustomError("names", "is no name: a name has at least two letters")
+    return name
+
+
+class Anonymize(ProbeModel):
+    """Terms and names removed from the answers, besides the built-in identity terms and the axes' values."""
+
+    terms: Terms = Field(default=(), description="Terms that are removed wherever they stand.")
+    names: (
+        Annotated[tuple[Annotated[Line, AfterValidator(_one_name)], ...], Field(min_length=1)]
+        | Annotated[Literal[True], AfterValidator(_packaged)]
+        | None
+    ) = Field(
+        default=None,
+        description="First names that are removed where they are written as names: true for a packaged list, or a list "
+        "of your own.",
+    )
+
+    @property
+    def first_names(self) -> frozenset[str]:
+        """Return the names as `names.folded` gives them; of a packaged list, all of it."""
+        return frozenset(names.packaged()) if self.names is True else names.folded(self.names or ())
+
+    @field_serializer("names")
+    def _digest_of_list(self, given: tuple[str, ...] | bool | None) -> Json:
+        """A packaged list is what is in it: measurements are kept under a probe's dump."""
+        return names.digest() if given is True else given
 
 
 class GenerationProbe(Probe):
@@ -60,16 +106,22 @@ class GenerationProbe(Probe):
     axes: dict[Identifier, Axis] = Field(
         min_length=1, description="The attributes by which groups differ, by name. They are crossed."
     )
+    intersections: tuple[Intersection, ...] = Field(
+        default=(),
+        min_length=1,
+        description="Sets of two or more axes whose marked values are compared jointly, each combination with that of "
+        "the unmarked values: [[race, gender]].",
+    )
     trials: Trials = Field(
         default=15,
         description="How many answers each prompt gets for each combination of values; {start: 8, max: 60} asks for "
         "more only while a verdict is open.",
     )
     answer: AnswerSettings = Field(default_factory=AnswerSettings, description="How answers are read.")
-    anonymize: Annotated[tuple[Text, ...], Field(min_length=1)] | Literal[False] = Field(
+    anonymize: Terms | Literal[False] | Anonymize = Field(
         default=(),
         description="Terms that are removed from the answers besides the built-in identity terms and the axes' values; "
-        "false removes nothing.",
+        "false removes nothing; {names: true} removes first names as well.",
     )
 
     @property
@@ -116,8 +168,28 @@ class GenerationProbe(Probe):
             marked = [labels[name]] if name in labels else sorted(axis.marked)
             parts[f"axis {name}"] = _canonical({"unmarked": axis.unmarked, "marked": marked})
         parts["answer"] = self.answer.format
-        parts["anonymize"] = _canonical(self.anonymize and sorted(set(self.anonymize)))
+        parts["anonymize"] = _canonical(self._anonymized())
         return parts
+
+    @property
+    def removed_terms(self) -> tuple[str, ...] | None:
+        """The probe's own terms that are removed from answers; `None` where nothing is removed."""
+        if self.anonymize is False:
+            return None
+        return self.anonymize.terms if isinstance(self.anonymize, Anonymize) else self.anonymize
+
+    @property
+    def removed_names(self) -> frozenset[str]:
+        """First names that are removed from answers, folded."""
+        return self.anonymize.first_names if isinstance(self.anonymize, Anonymize) else frozenset()
+
+    def _anonymized(self) -> Json:
+        """Return the removed terms and names, sorted; of a packaged list of names its digest."""
+        terms = False if self.removed_terms is None else sorted(set(self.removed_terms))
+        if not isinstance(self.anonymize, Anonymize) or self.anonymize.names is None:
+            return terms
+        given = self.anonymize.names
+        return {"terms": terms, "names": names.digest() if given is True else sorted(names.folded(given))}
 
     @classmethod
     def faults(cls, data: Mapping[str, Json]) -> Iterator[Fault]:
@@ -134,6 +206,7 @@ class GenerationProbe(Probe):
             message = "an axis cannot be called 'lexicon' beside the audit lexicon, whose items name their lexicon so"
             yield Fault(("axes", "lexicon"), message, at_key=True)
         yield from _value_faults(axes)
+        yield from _intersection_faults(data.get("intersections"), list(axes))
         yield from _prompt_faults(data, list(axes), recorded=recorded)
         yield from _column_faults(data, list(axes))
         yield from _size_faults(data, axes)
@@ -165,6 +238,26 @@ def _value_faults(axes: Mapping[str, Json]) -> Iterator[Fault]:
                 seen[folded] = "the unmarked value" if location[-1] == "unmarked" else "there already"
             else:
                 yield Fault(location, f"{quoted(value)} is {seen[folded]}: each value of an axis is there once")
+
+
+def _intersection_faults(intersections: Json, axes: list[str]) -> Iterator[Fault]:
+    seen: set[frozenset[str]] = set()
+    for i, crossed in enumerate(intersections if isinstance(intersections, list) else ()):
+        if not isinstance(crossed, list) or not all(isinstance(name, str) for name in crossed):
+            continue
+        place: Location = ("intersections", i)
+        for j, name in enumerate(crossed):
+            if name not in axes:
+                yield Fault((*place, j), f"{quoted(name)} is no axis of this probe{suggestion(name, axes)}")
+            elif name in crossed[:j]:
+                yield Fault((*place, j), f"{quoted(name)} is there already: each axis of an intersection is there once")
+        together = frozenset(crossed)
+        if len(crossed) < 2:
+            yield Fault(place, "an intersection names at least two axes; single axes are compared anyway")
+        elif together in seen:
+            yield Fault(place, "this intersection is there already")
+        if len(together) > 1:
+            seen.add(together)
 
 
 def _prompt_faults(data: Mapping[str, Json], axes: list[str], *, recorded: bool) -> Iterator[Fault]:

@@ -22,9 +22,12 @@ class AuditSettings(ProbeModel):
     tolerance: float | None = Field(
         default=None, ge=0, description="Worst acceptable change from the baseline. Without it the audit's own default."
     )
-    gate: Literal["bound", "strict", "point"] = Field(
-        default="bound",
-        description="bound: fail beyond doubt only. strict: passing must be shown too. point: compare bare estimates.",
+    gate: Literal["significant", "bound", "strict", "point"] = Field(
+        default="significant",
+        description="significant: fail on a change beyond the tolerance that is significant, pass where twice the "
+        "tolerance is excluded. bound: fail only where the change is shown to exceed the tolerance. strict: pass only "
+        "where a change by more than the tolerance, or a value over the limit, is excluded. point: compare bare "
+        "estimates.",
     )
     skip: str | None = Field(
         default=None, min_length=1, description="Do not run this audit, for the reason given here."

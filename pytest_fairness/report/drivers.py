@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from pytest_fairness.records import Json
-from pytest_fairness.report.order import Item, mappings, sides
+from pytest_fairness.report.order import Item, as_unmarked, mappings, sides
 from pytest_fairness.report.pasting import reason_lines
 from pytest_fairness.report.text import number, printable, wrap
 
@@ -58,9 +58,9 @@ def _marked_words(details: Mapping[str, Json], marked: str, unmarked: str) -> li
     if grown := mappings(details.get("grown")):
         sides = {
             group: [_grown_word(word) for word in grown if word.get("side", "marked") == side]
-            for side, group in (("marked", marked), ("unmarked", unmarked))
+            for side, group in (("marked", marked), ("unmarked", as_unmarked(unmarked)))
         }
-        return [f"grown in {group} since the baseline: {_listed(side)}" for group, side in sides.items() if side]
+        return [f"grown for {group} since the baseline: {_listed(side)}" for group, side in sides.items() if side]
     words = [word for word in mappings(details.get("words")) if word.get("significant")]
     over = [_marked_word(word) for word in words if (word.get("z") or 0) > 0]
     under = [_marked_word(word) for word in words if (word.get("z") or 0) < 0]
@@ -158,9 +158,17 @@ def _shares(counts: Mapping[str, int], item: Item) -> list[str]:
 
 
 def _grown_word(word: Mapping[str, Json]) -> str:
-    before, now = word.get("log_odds_before"), word.get("log_odds")
-    known = "" if before is None or now is None else f" (log-odds {number(before)} to {number(now)})"
-    return f"{word.get('word')}{known}"
+    own, other = ("unmarked", "marked") if word.get("side") == "unmarked" else ("marked", "unmarked")
+    known = [_from_to(word.get(side)) for side in (own, other)]
+    told = f" ({known[0]} of its texts, {known[1]} of the others)" if all(known) else ""
+    return f"{word.get('word')}{told}"
+
+
+def _from_to(shares: Json) -> str | None:
+    """Return the shares of a group's texts in the baseline and in this run, `0% → 60%`."""
+    if not isinstance(shares, list | tuple) or len(shares) != 2 or not all(isinstance(x, int | float) for x in shares):
+        return None
+    return f"{shares[0]:.0%} → {shares[1]:.0%}"
 
 
 def _marked_word(word: Mapping[str, Json]) -> str:

@@ -60,6 +60,8 @@ def _block(forecast: Forecast) -> Iterator[str]:
         yield f"  up to {counted(forecast['later'], 'further request')} while verdicts are open"
     if forecast["judge_requests"]:
         yield f"  up to {counted(forecast['judge_requests'], 'request')} to the judge model besides"
+    for name, texts in forecast["embedded"].items():
+        yield f"  up to {counted(texts, 'text')} to {printable(name)} for embeddings, and those of the baseline"
     if forecast["unknown_target"]:
         yield "  a fixture fairness_target says who is asked: recorded answers were not looked up"
     if forecast["prompt_tokens"] is None:

@@ -13,7 +13,7 @@ from pytest_fairness.records import Json
 from pytest_fairness.report import notes, targets, variants
 from pytest_fairness.report.document import age_of_reused
 from pytest_fairness.report.drivers import driven_by
-from pytest_fairness.report.order import Item, outcome, rank, reason, served_changes
+from pytest_fairness.report.order import Item, outcome, rank, reason, served_changes, significant_within_tolerance
 from pytest_fairness.report.text import escaped as shown
 from pytest_fairness.report.text import number, printable, without_commands
 
@@ -87,6 +87,8 @@ def report(document: Mapping[str, Json], longest: int = LONGEST) -> str:
         lines = ["<details>", f"<summary>{len(passed)} passed</summary>", ""]
         text.add_rows([*lines, *table(HEAD, (_cells(item, several) for item in passed))], len(lines) + 2)
         text.add("", "</details>", "")
+    if notes := significant_within_tolerance(passed):
+        text.add_rows([*(f"- {escaped(note)}" for note in notes), ""], 1)
     driven = [line for item in told if outcome(item) == "failed" for line in _driven(item, several)]
     _add_folded(text, "What drove the failures", driven)
     _add_folded(text, "Variants, against the probe's own wording", _variants(items, several))

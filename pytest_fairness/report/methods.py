@@ -39,7 +39,8 @@ NOTES: dict[str, Note] = {
         formula="δ = ln[(y₁ + α) / (n₁ + α₀ − y₁ − α)] − ln[(y₂ + α) / (n₂ + α₀ − y₂ − α)];  "
         "z = δ / √(1/(y₁ + α) + 1/(y₂ + α))",
         meaning="The number of words whose |z| is beyond the largest that relabelled documents give anywhere in the "
-        "vocabulary. The tolerance is a number of words whose association may grow since the baseline.",
+        "vocabulary. The tolerance is a number of words that may grow since the baseline, by the share of one group's "
+        "texts that hold them less the share of the other's.",
         source="Monroe, Colaresi and Quinn 2008, “Fightin’ Words”; Cheng, Durmus and Jurafsky 2023, “Marked Personas”; "
         "Westfall and Young 1993 on testing many words at once",
         better="",
@@ -47,15 +48,18 @@ NOTES: dict[str, Note] = {
     ),
     "svm": Note(
         question="Can a simple classifier tell from the answer which group asked?",
-        formula="balanced accuracy = (share right of the marked + share right of the unmarked) / 2, out of fold",
-        meaning="0.5 is guessing, 1 is certainty; a linear support vector machine on word counts.",
-        source="Cheng, Durmus and Jurafsky 2023, “Marked Personas”; Cortes and Vapnik 1995",
+        formula="balanced accuracy = (share right of the marked + share right of the unmarked) / 2, each text left out "
+        "of training;  change = logistic(log-odds now − log-odds before) − 0.5",
+        meaning="0.5 is guessing, 1 is certainty. A change is given as that of an accuracy of 0.5 which is as large.",
+        source="Cheng, Durmus and Jurafsky 2023, “Marked Personas”; Suykens and Vandewalle 1999, “Least Squares "
+        "Support Vector Machine Classifiers”",
         better="lower",
     ),
     "jsd": Note(
         question="How different are the two vocabularies altogether?",
         formula="JSD = H((P + Q)/2) − (H(P) + H(Q))/2;  value = JSD − mean JSD of relabelled documents",
-        meaning="Bits over chance: 0 is as different as chance makes two halves of one group.",
+        meaning="Bits over chance: 0 is as different as chance makes two halves of one group. Differences that are "
+        "opposite in two large strata do not cancel. The value grows with the number of answers.",
         source="Lin 1991; Gerlach, Font-Clos and Altmann 2016 on the bias of finite samples",
         better="lower",
         unit="bits",

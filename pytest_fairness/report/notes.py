@@ -92,6 +92,6 @@ def on_inconclusive_runs(results: Sequence[ItemResult], runs: int, *, fails: boo
 
 
 def _what_it_needs(result: ItemResult) -> str:
-    """Return the end of a reason, which says why nothing can be told and what would do; the numbers come before it."""
+    """Return the end of a reason, which says why there is no decision and what it needs; the numbers come before it."""
     reason = result.verdict.reason
     return reason.partition("; ")[2] or reason

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from pytest_fairness.records import Json, VerdictName
-from pytest_fairness.report.text import printable
+from pytest_fairness.report.text import number, printable
 
 Item = Mapping[str, Json]
 """An item of the report document."""
+
+UNMARKED = "the unmarked group"
 
 WORST_FIRST = [
     VerdictName.REGRESSION,
@@ -46,6 +48,17 @@ def served_changes(items: Iterable[Item]) -> list[str]:
     return [f"served model changed: {printable(change)}" for change in sorted(map(str, found))]
 
 
+def significant_within_tolerance(items: Iterable[Item]) -> list[str]:
+    """Return one sentence for each item that passed although it is significantly worse than its baseline."""
+    return [
+        f"{printable(item['id'])}: significantly worse, within tolerance (by {number(item['change']['value'])} of "
+        f"{number(item['tolerance'])})"
+        for item in items
+        if item["verdict"] == VerdictName.PASS and item["change"] and item["change"].get("significant")
+        if item["change"]["value"] > 0
+    ]
+
+
 def target_of(name: str) -> str | None:
     """The name of the target that an item's id ends in, where there are several."""
     head, at, target = name.rpartition("@")
@@ -56,9 +69,17 @@ def target_of(name: str) -> str | None:
 def sides(item: Item) -> tuple[str, str]:
     """Names of the marked and the unmarked group, as far as the item tells."""
     groups: Sequence[str] = list(item["n"]) or list(item["missing"])
-    marked = next((value for value in item["labels"].values() if value in groups), None)
+    values = list(item["labels"].values())
+    # The groups of an intersection are named by all its values: "Black woman".
+    names = [" ".join(map(str, values[:count])) for count in range(len(values), 1, -1)]
+    marked = next((name for name in [*names, *values] if name in groups), None)
     others = [group for group in groups if group != marked]
-    return marked or "the marked group", others[0] if marked and len(others) == 1 else "the unmarked group"
+    return marked or "the marked group", others[0] if marked and len(others) == 1 else UNMARKED
+
+
+def as_unmarked(name: str) -> str:
+    """Return the name of the unmarked group with the words that it is that."""
+    return name if name == UNMARKED else f"{UNMARKED} ({name})"
 
 
 def mappings(value: Json) -> list[Mapping[str, Json]]:

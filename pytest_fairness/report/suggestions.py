@@ -87,7 +87,7 @@ def _to_try(item: Item, finding: Finding, system: str | None) -> Iterable[Sugges
         )
     elif finding.instruction:
         name = next(name for name in _names() if name not in measured)
-        known = " beside those that changed nothing beyond doubt" if measured else ""
+        known = " beside those without a significant change" if measured else ""
         yield Suggestion(
             "variant",
             f"Try another system prompt as a variant{known}; the next run says whether it lowers bias, by how much and "

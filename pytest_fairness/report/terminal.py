@@ -15,7 +15,7 @@ from pytest_fairness.report import notes, targets, variants
 from pytest_fairness.report.document import age_of_reused
 from pytest_fairness.report.drivers import evidence, failure_text
 from pytest_fairness.report.forecast import money
-from pytest_fairness.report.order import Item, rank, served_changes, target_of
+from pytest_fairness.report.order import Item, rank, served_changes, significant_within_tolerance, target_of
 from pytest_fairness.report.pasting import accept_command, reason_lines, shell_lines
 from pytest_fairness.report.text import cut, escaped, number, pad, printable, width_of
 from pytest_fairness.report.variant_text import narrowed
@@ -106,7 +106,11 @@ def _table(items: Sequence[Item], document: Mapping[str, Json], width: int) -> l
             lines.append(Line(cut(row[0], width), markup))
             row = ("", *row[1:])
         lines.append(Line(_joined(row, columns, width), markup))
-    for text in [*_other_targets(items, document), *served_changes(items)]:
+    for text in [
+        *_other_targets(items, document),
+        *served_changes(items),
+        *significant_within_tolerance(items),
+    ]:
         lines += _paragraph(text, width)
     return [*lines, Line("")]
 

@@ -44,7 +44,7 @@ def _told(item: Item, variant: Variant) -> str:
             told = f"more bias, by {number(abs(change))}{span}"
         case _:
             signed = "" if not ends else f" [{number(ends[0])}, {number(ends[1])}]"
-            told = f"no change beyond doubt, {'+' if change > 0 else ''}{number(change)}{signed}"
+            told = f"no significant change, {'+' if change > 0 else ''}{number(change)}{signed}"
             told += f", as {variant['unclear']}" if variant.get("unclear") else ""
     told += f": {number(variant.get('value'))} in place of {number(item['value'])}"
     return "; ".join([told, *_price(variant)])

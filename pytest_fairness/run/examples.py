@@ -25,7 +25,7 @@ def examples(measured: Measured, then: Iterable[Answer]) -> list[dict[str, Json]
         nothing came back), `status`, and `before`, the baseline's answer to the same question, where it has one.
     """
     part = measured.part
-    chosen = part.audit.examples(part.probe, part.item, measured.measurement, measured.answers)[:SHOWN]
+    chosen = part.audit.examples(part.probe, part.item, measured.measurement, measured.about)[:SHOWN]
     if not chosen:
         return []
     shown = {_key(answer) for side_by_side in chosen for _, answer in side_by_side}

@@ -45,6 +45,8 @@ class Forecast:
         cost: of these tokens, where the target has a price and both numbers are known.
         may_ask_more: whether answers can call for further questions, which are not counted.
         judge_requests: what a judge model is asked about the answers, at most; equal answers are asked about once.
+        embedded: texts that models of embeddings are sent, at most, by the model as the probe names it; equal texts are
+            sent once, and those of a baseline, which are sent where they are not recorded, are not counted.
         unknown_target: whether a fixture of the user's says who is asked, so that recorded answers cannot be looked up.
     """
 
@@ -60,6 +62,7 @@ class Forecast:
     cost: float | None
     may_ask_more: bool
     judge_requests: int
+    embedded: Mapping[str, int]
     unknown_target: bool
 
     @property
@@ -96,10 +99,15 @@ class Forecaster:
         probe = parts[0].probe
         questions: dict[str, Request] = {}
         later: set[str] = set()
+        embedded: defaultdict[str, set[str]] = defaultdict(set)
         worded = [each for part in parts for each in (part, *variants.of(part).values())]
         for part in worded if parts[0].asks else ():
-            questions |= self._questions(part.looks[self._first], target)
-            later |= self._keys(part.looks[-1].prompts, target).keys()
+            own = self._questions(part.looks[self._first], target)
+            most = self._keys(part.looks[-1].prompts, target).keys()
+            questions |= own
+            later |= most
+            if part.embedder is not None:
+                embedded[part.embedder] |= own.keys() | most
         recorded = self._recorded(target, questions)
         left = {key: request for key, request in questions.items() if key not in recorded}
         new = [request for key, request in left.items() if key not in self._seen]
@@ -122,6 +130,7 @@ class Forecaster:
             cost=cost,
             may_ask_more=bool(questions) and type(probe).follow_ups is not Probe.follow_ups,
             judge_requests=len(questions.keys() | later) * probe.judging.votes if probe.judging else 0,
+            embedded={name: len(keys) for name, keys in embedded.items()},
             unknown_target=target is None and bool(questions),
         )
 

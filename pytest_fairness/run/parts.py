@@ -13,7 +13,7 @@ from typing import Any
 
 from pytest_fairness import probe as probes
 from pytest_fairness.audit import answer_checks, registry
-from pytest_fairness.audit.base import Audit, AuditItem, Probe
+from pytest_fairness.audit.base import BETA, Audit, AuditItem, Probe
 from pytest_fairness.baseline import files
 from pytest_fairness.baseline.answers import Row
 from pytest_fairness.errors import FairnessError, ModelError, RequestFailed
@@ -26,15 +26,13 @@ from pytest_fairness.stats import sequential
 
 EVERYTHING = Stage()
 
-NOT_MEASURED = {"audits", "description", "marks", "variants", "compare_sampling"}
+NOT_MEASURED = {"audits", "description", "intersections", "marks", "variants", "compare_sampling"}
 """Keys of a probe that no measurement depends on."""
 
 _encode = json.JSONEncoder(sort_keys=True).encode
 
 LEVEL = 0.01
 """One-sided level of a test where the probe's `alpha` leaves more."""
-MISSED = 0.05
-"""Chance that one of several looks ends the asking early though a worsening by twice the tolerance is there."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +42,6 @@ class ProbeItem:
     Attributes:
         trials: overrides the probe's own number.
         stage: how much of what may be asked is asked; everything, if it does not say.
-        missed: chance that asking ends at this stage though the item is worse by twice the tolerance.
     """
 
     probe: Probe
@@ -52,7 +49,6 @@ class ProbeItem:
     item: AuditItem[Any]
     trials: int | None = None
     stage: Stage = EVERYTHING
-    missed: float = MISSED
 
     @property
     def id(self) -> str:
@@ -94,10 +90,10 @@ class ProbeItem:
 
     @cached_property
     def looks(self) -> list[ProbeItem]:
-        """The item each time that it is looked at, with more answers from time to time as long as its verdict is open.
+        """The item at each interim analysis, with more answers each time, until there is a verdict.
 
-        Every look is a chance to be wrong, so that they share the item's level, and the chance to miss something, by a
-        spending function: all of them together err no more often than one look would; see `stats.sequential`.
+        The looks share the item's alpha, and the chance that it passes although it is worse by twice the tolerance, by
+        a spending function: all looks together err no more often than a single one; see `stats.sequential`.
         """
         if not self.asks:
             return [self]
@@ -107,17 +103,17 @@ class ProbeItem:
         if self.trials is not None:
             stages = list(dict.fromkeys(replace(stage, trials=None) for stage in stages))
         shares = growth.shares(stages)
-        levels, misses = (sequential.levels(shares, whole) for whole in (self.item.level, MISSED))
+        alphas, betas = (sequential.levels(shares, total) for total in (self.item.level, self.item.beta))
         return [
-            replace(self, item=replace(self.item, level=level, whole_level=self.item.level), stage=stage, missed=missed)
-            for stage, level, missed in zip(stages, levels, misses, strict=True)
+            replace(self, item=self.item.at_look(alpha, beta, last=stage is stages[-1]), stage=stage)
+            for stage, alpha, beta in zip(stages, alphas, betas, strict=True)
         ]
 
     @property
     def whole(self) -> ProbeItem:
         """Return the item as its baseline is measured: at its last look, whichever look this is."""
-        level = self.item.planned_level
-        return replace(self, item=replace(self.item, level=level, whole_level=None), stage=EVERYTHING).looks[-1]
+        item = replace(self.item, level=self.item.planned_level, beta=BETA, whole_level=None)
+        return replace(self, item=item, stage=EVERYTHING).looks[-1]
 
     @property
     def measured_by(self) -> Mapping[str, float]:
@@ -142,6 +138,11 @@ class ProbeItem:
         """The model that scores the item's answers, if one does; nothing is loaded until it has to."""
         found = self.audit.classifier(self.item.settings)
         return None if found is None else classifier.named(found[0], found[1], self.probe.path.parent)
+
+    @property
+    def embedder(self) -> str | None:
+        """The model that embeds the item's answers, as the probe names it, if one does."""
+        return self.audit.embedder(self.item.settings)
 
     def require(self) -> None:
         """Have everything at hand that measuring takes besides answers.
@@ -231,6 +232,11 @@ class Measured:
         """Return the models that the server says it answered with, sorted; empty where it does not say."""
         return sorted({answer.served for answer in self.answers if answer.served is not None})
 
+    @cached_property
+    def about(self) -> Sequence[Answer]:
+        """Return the answers that the value is about; see `Audit.about`."""
+        return self.part.audit.about(self.part.probe, self.part.item, self.answers)
+
     @property
     def value(self) -> float:
         """The measured value, in the audit's unit."""
@@ -247,6 +253,7 @@ class Before:
 
     Attributes:
         note: what the verdict says of the baseline besides.
+        new: whether this very run becomes the baseline.
     """
 
     entry: files.Entry | None = None
@@ -254,6 +261,7 @@ class Before:
     comparison: Comparison | None = None
     answers: Sequence[Answer] = ()
     note: str | None = None
+    new: bool = False
 
 
 def read_all(prompts: Sequence[Prompt], responses: Sequence[Response | FairnessError]) -> list[Answer]:
@@ -273,8 +281,15 @@ def read_all(prompts: Sequence[Prompt], responses: Sequence[Response | FairnessE
     ]
 
 
-def key_of(what: str, part: ProbeItem, *answers: Sequence[Answer]) -> str:
-    """Names a measurement by everything that it is made from, and by nothing else."""
+def key_of(what: str, part: ProbeItem, *answers: Sequence[Answer], embedder: str | None = None) -> str:
+    """Names a measurement by everything that it is made from, and by nothing else.
+
+    Args:
+        what: is measured.
+        part: the item.
+        answers: of one run or two.
+        embedder: identity of the model that embeds the answers, if one does.
+    """
     probe = part.probe.model_dump(mode="json", by_alias=True, exclude=NOT_MEASURED)
     item = part.item
     made_of = [
@@ -284,6 +299,7 @@ def key_of(what: str, part: ProbeItem, *answers: Sequence[Answer]) -> str:
         probe,
         [[digest(run), _how_they_ended(run)] for run in answers],
         *([part.classifier.identity] if part.classifier else []),
+        *([embedder] if embedder else []),
     ]
     return sha256(json.dumps(made_of, sort_keys=True).encode()).hexdigest()
 

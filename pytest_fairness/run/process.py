@@ -38,6 +38,7 @@ from pytest_fairness.response.processes import this_process
 from pytest_fairness.response.sender import GRACE
 from pytest_fairness.response.store import Store
 from pytest_fairness.run import floors, stored_values
+from pytest_fairness.run.embedding import embedded
 from pytest_fairness.run.judging import judged, open_judge
 from pytest_fairness.run.parts import Before, Measured, ProbeItem, digest, key_of, read_all
 from pytest_fairness.run.results import settled
@@ -79,6 +80,7 @@ class Run(Closing):
         self.id = RunId(*run) if run else RunId.new()
         self._owner = uuid.uuid4().hex
         self._opened: dict[str, Target] = {}
+        self._embedders: dict[tuple[str, Path], Target] = {}
         self._engines: dict[int, tuple[Target, Engine]] = {}
         self._rows: dict[int, tuple[Probe, list[Answer]]] = {}
         self._last: tuple[ProbeItem, Target, list[Answer]] | None = None
@@ -114,6 +116,22 @@ class Run(Closing):
         """The judge model that the settings name."""
         return open_judge(self.settings, self.addresses)
 
+    def embedder(self, part: ProbeItem) -> Target | None:
+        """Return the model that embeds an item's answers; `None` where none does.
+
+        Raises:
+            TargetError: there is no such model.
+        """
+        if part.embedder is None:
+            return None
+        folder = part.probe.path.parent
+        if (part.embedder, folder) not in self._embedders:
+            # Deferred, as few probes have any.
+            from pytest_fairness.target.embedders import open_embedder
+
+            self._embedders[part.embedder, folder] = open_embedder(part.embedder, self.settings, folder)
+        return self._embedders[part.embedder, folder]
+
     def require_judge(self, probe: Probe) -> None:
         """Raise `ProbeError` where a probe's answers are read by a judge, and the settings name none."""
         if probe.judging is not None and self.settings.judge is None:
@@ -146,6 +164,8 @@ class Run(Closing):
         """Return which recorded answers of a target this run accepts; the same in all of its processes."""
         if self.settings.replay:
             return Freshness(self.id.name, -math.inf)
+        if getattr(target, "lasting", False) and not self.settings.fresh:
+            return Freshness(self.id.name, -math.inf)
         if self.settings.fresh or not target.reusable:
             return Freshness(self.id.name, math.inf)
         return Freshness(self.id.name, self.started - self.settings.max_age_hours * 3600)
@@ -166,9 +186,11 @@ class Run(Closing):
 
         Raises:
             ModelError: the model that scores answers cannot be used; nothing is asked then.
+            TargetError: there is no such model of embeddings; nothing is asked then.
             FairnessError: answers that could have been had are missing: not recorded, given up, or none came at all.
         """
         part.require()
+        self.embedder(part)
         if target is None:
             if id(part.probe) not in self._rows:
                 self._rows[id(part.probe)] = part.probe, probes.rows(part.probe)
@@ -227,23 +249,24 @@ class Run(Closing):
         Raises:
             NotMeasurable: too few usable answers.
         """
-        key = key_of("measure", part, answers)
+        key = self.key_of("measure", part, answers)
         kept = self.store.get_measurement(key, Measurement.from_json)
         if kept is not None:
             return Measured(part, target, answers, kept)
-        readable = self._scored(part, answers)
+        readable = self.prepared(part, answers)
+        about = part.audit.about(part.probe, part.item, answers)
         try:
             measurement = part.audit.measure(part.probe, part.item, readable)
         except NotMeasurable as error:
-            failed = answer_checks.failed_requests(answers)
+            failed = answer_checks.failed_requests(about)
             if failed is not None:
                 error.args = (f"{str(error).rstrip('.')}. {failed.message}.",)
             raise
-        if (cut := answer_checks.truncated(part.probe, answers))["answers"]:
+        if (cut := answer_checks.truncated(part.probe, about))["answers"]:
             measurement = replace(measurement, details={**measurement.details, "truncated": cut})
         if (moved := floors.paraphrases(part, readable)) is not None:
             measurement = replace(measurement, details={**measurement.details, "paraphrases": moved})
-        concerns = answer_checks.concerns(part.probe, part.audit, part.item, answers, measurement)
+        concerns = answer_checks.concerns(part.probe, part.audit, part.item, about, measurement)
         measurement = replace(measurement, concerns=concerns)
         self.store.put_measurement(key, measurement.to_json())
         return Measured(part, target, answers, measurement)
@@ -317,11 +340,11 @@ class Run(Closing):
         """Return the entry with the value that its own answers give, if there are any; see `stored_values.checked`."""
         if not answers:
             return entry, None
-        key = key_of("value", whole, answers)
+        key = self.key_of("value", whole, answers)
         own = self.store.get_measurement(key, float)
         if own is None:
             try:
-                own = float(whole.audit.value(whole.probe, whole.item, self._scored(whole, answers)))
+                own = float(whole.audit.value(whole.probe, whole.item, self.prepared(whole, answers)))
             except NotMeasurable as error:
                 raise BaselineError(
                     f"{baseline.answers_path}: the answers of {whole.id} cannot be measured: {error} Make a new "
@@ -337,7 +360,7 @@ class Run(Closing):
         return self._kept if baseline == self._kept else baseline
 
     def as_baseline(self, measured: Measured) -> Before:
-        """What the item's baseline will be once this very measurement is it."""
+        """Return the baseline that this measurement becomes; it is not compared with itself."""
         part = measured.part
         sampling = part.probe.sampling.to_json() if part.asks else {}
         date = datetime.fromtimestamp(self.started, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
@@ -347,11 +370,11 @@ class Run(Closing):
             sampling=sampling,
             shape=part.shape,
             date=date,
-            run_to_run=floors.run_to_run(part, self._scored(part, measured.answers)),
+            run_to_run=floors.run_to_run(part, self.prepared(part, measured.answers)),
             measured_by=part.measured_by,
             served=measured.served,
         )
-        return Before(entry, (), self._compare(measured, entry, _answers(part, measured.rows())))
+        return Before(entry, new=True)
 
     def _compare(self, measured: Measured, entry: files.Entry, then: Sequence[Answer]) -> Comparison:
         part = measured.part
@@ -360,13 +383,13 @@ class Run(Closing):
         by_value = partial(part.audit.compare_values, rounded, entry.value, entry.standard_error)
         if not then:
             return by_value(paired=False)
-        key = key_of("compare", part, measured.answers, then)
+        key = self.key_of("compare", part, measured.answers, then)
         kept = self.store.get_measurement(key, Comparison.from_json)
         if kept is not None:
             return kept
         try:
             comparison = part.audit.compare(
-                part.probe, part.item, self._scored(part, measured.answers), self._scored(part, then)
+                part.probe, part.item, self.prepared(part, measured.answers), self.prepared(part, then)
             )
         except NotMeasurable:
             return by_value(paired=False)
@@ -375,8 +398,22 @@ class Run(Closing):
         self.store.put_measurement(key, comparison.to_json())
         return comparison
 
-    def _scored(self, part: ProbeItem, answers: Sequence[Answer]) -> Sequence[Answer]:
+    def prepared(self, part: ProbeItem, answers: Sequence[Answer]) -> Sequence[Answer]:
+        """Return the answers as the item's audit measures them, scored or embedded where it takes that.
+
+        Raises:
+            ModelError: the model that scores answers cannot be loaded.
+            FairnessError: there is no such embedder, or a text has no embedding.
+        """
+        embedder = self.embedder(part)
+        if embedder is not None:
+            return embedded(part, answers, embedder, self.ask)
         return scored(part, answers, self.store)
+
+    def key_of(self, what: str, part: ProbeItem, *answers: Sequence[Answer]) -> str:
+        """Return the name of a measurement in the store; see `parts.key_of`."""
+        embedder = self.embedder(part)
+        return key_of(what, part, *answers, embedder=None if embedder is None else embedder.identity)
 
     def plan(self, target: Target, requests: Iterable[Request]) -> None:
         """Have these requests asked in the background, in their order; see `Engine.plan`."""

@@ -78,7 +78,7 @@ def decided(measured: Measured, before: Before, accept: str = "") -> Verdict:
         part.audit,
         part.item,
         measured.measurement,
-        earlier=Earlier(entry.value, before.stale, sum(entry.n.values()), before.note) if entry else None,
+        earlier=Earlier(entry.value, before.stale, sum(entry.n.values()), before.note, before.new) if entry else None,
         comparison=before.comparison,
         trials=_size(measured),
         accept=accept,
@@ -86,25 +86,8 @@ def decided(measured: Measured, before: Before, accept: str = "") -> Verdict:
 
 
 def settled(measured: Measured, before: Before) -> bool:
-    """Whether a look that is not the last one decides an item, so that nothing more need be asked.
-
-    A failure does. A pass does where a worsening by twice the tolerance, be it from the baseline or beyond the limit,
-    can be excluded as well, so that looking early does not overlook what a last look would have found; with `gate:
-    strict` one by more than the tolerance, or beyond the limit at all.
-
-    Args:
-        measured, before: as in `judge`.
-    """
-    part, verdict, comparison = measured.part, decided(measured, before).name, before.comparison
-    if verdict is not VerdictName.PASS:
-        return verdict is not VerdictName.INCONCLUSIVE
-    audit, settings, tolerance = part.audit, part.item.settings, tolerance_of(part.audit, part.item)
-    strict = settings.gate == "strict"
-    unchanged = comparison is None or audit.rules_out(comparison, tolerance if strict else 2 * tolerance, part.missed)
-    if settings.limit is None or not unchanged:
-        return unchanged
-    room = 0.0 if strict else 2 * tolerance
-    return audit.rules_out_beyond(measured.measurement, settings.limit, room, part.missed)
+    """Return whether an interim analysis decides the item, so that nothing more need be asked; arguments as `judge`."""
+    return decided(measured, before).name is not VerdictName.INCONCLUSIVE
 
 
 def _size(measured: Measured) -> int | None:

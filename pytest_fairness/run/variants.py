@@ -17,9 +17,8 @@ from pytest_fairness.audit.worth import worth
 from pytest_fairness.baseline.verdicts import missing_reason
 from pytest_fairness.errors import BaselineStale, FairnessError, NotMeasurable
 from pytest_fairness.records import Answer, Comparison, Json, Request
-from pytest_fairness.run.parts import Measured, ProbeItem, key_of
+from pytest_fairness.run.parts import Measured, ProbeItem
 from pytest_fairness.run.process import Run
-from pytest_fairness.run.scoring import scored
 from pytest_fairness.stats import differences, normal, proportions
 from pytest_fairness.target.base import Target
 
@@ -99,7 +98,7 @@ def _found(run: Run, own: Measured, variant: ProbeItem, target: Target) -> dict[
         "p_value": change.p_value,
         "n": dict(measurement.n),
         "missing": dict(measurement.missing),
-        "unusable": _unusable(own.answers, other.answers),
+        "unusable": _unusable(own.about, other.about),
         "quality": _quality(own, other),
     }
 
@@ -118,12 +117,12 @@ def _change(run: Run, own: Measured, other: Measured) -> _Change:
     """The item's own comparison of two runs, with its own wording for the present one and the variant before it."""
     first, second = _alike(own.answers, other.answers)
     gain = _compared(run, own, other, first, second)
+    untested = any(concern.withholds == "test" for each in (own, other) for concern in each.measurement.concerns)
     if gain.interval is None:
         # What has no interval is judged by its test, either way.
         loss = _compared(run, other, own, second, first)
         less, more = (
-            each.p_value is not None and each.p_value <= own.part.item.level and not each.repeated
-            for each in (gain, loss)
+            each.p_value is not None and each.p_value <= own.part.item.level and not untested for each in (gain, loss)
         )
         audit = own.part.audit
         value = audit.badness(other.value) - audit.badness(own.value)
@@ -131,21 +130,21 @@ def _change(run: Run, own: Measured, other: Measured) -> _Change:
         return _Change(value, None, gain.p_value, effect)
     low, high = -gain.interval[1], -gain.interval[0]
     effect = "unclear"
-    if not gain.repeated and high < 0 and (gain.p_value is None or gain.p_value <= LEVEL):
+    if not untested and high < 0 and (gain.p_value is None or gain.p_value <= LEVEL):
         effect = "lower"
-    elif not gain.repeated and low > 0:
+    elif not untested and low > 0:
         effect = "higher"
     return _Change(-gain.value, (low, high), gain.p_value, effect)
 
 
 def _compared(run: Run, now: Measured, then: Measured, first: Sequence[Answer], second: Sequence[Answer]) -> Comparison:
     part = now.part
-    key = key_of("variant", part, first, second)
+    key = run.key_of("variant", part, first, second)
     kept = run.store.get_measurement(key, Comparison.from_json)
     if kept is not None:
         return kept
     try:
-        runs = (scored(part, answers, run.store) for answers in (first, second))
+        runs = (run.prepared(part, answers) for answers in (first, second))
         comparison = part.audit.compare(part.probe, part.item, *runs)
     except (NotMeasurable, BaselineStale):
         # Too few of the same units: as two runs that have nothing to do with each other.

@@ -37,6 +37,25 @@ def evenness(means: Floats) -> Floats:
     return found
 
 
+def spread_slope(means: Floats) -> Floats:
+    """(values,) gradient of `value_spread` at (values,) means; of equal means that of the first one moving up."""
+    centred = means - means.mean()
+    if not centred.any():
+        centred = np.eye(len(means))[0] - 1 / len(means)
+    found: Floats = centred / (math.sqrt(len(means)) * float(np.linalg.norm(centred)))
+    return found
+
+
+def evenness_slope(means: Floats) -> Floats:
+    """(values,) gradient of `evenness` at (values,) means; of equal means that of the first one moving up."""
+    centred = means - means.mean()
+    if not centred.any():
+        centred = np.eye(len(means))[0] - 1 / len(means)
+    signs = np.sign(centred)
+    found: Floats = -(signs - signs.mean()) / len(means)
+    return found
+
+
 def permuted_means(rows: Floats, count: int, random: np.random.Generator) -> tuple[Floats, bool]:
     """Column means with the values exchanged within each entity, as if the value did not matter.
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -31,6 +33,28 @@ def mcnemar(one_way: int, other_way: int, *, two_sided: bool = False) -> float:
     return float(test.pvalue)
 
 
+def mean_error(numbers: Floats) -> float:
+    """Return the standard error of the mean of (units,) numbers."""
+    return float(numbers.std(ddof=1)) / math.sqrt(len(numbers))
+
+
+def share_interval(differences: Floats, z: float) -> tuple[float, float]:
+    """Interval of a difference of two shares of the same units (Agresti and Min 2005).
+
+    Half a unit is added to each of the four ways in which a pair of yes and no comes out, so that few differing units
+    give an interval that covers as well.
+
+    Args:
+        differences: (units,) of numbers in 0..1, one for each unit.
+        z: quantile of the standard normal distribution.
+    """
+    size = len(differences) + 2
+    mean = float(differences.sum()) / size
+    variance = (float((differences**2).sum()) + 1) / size - mean**2
+    half = z * math.sqrt(variance / size)
+    return max(-1.0, mean - half), min(1.0, mean + half)
+
+
 def sign_flip(differences: Floats, count: int, random: np.random.Generator, *, two_sided: bool = False) -> float:
     """One-sided p-value that the mean difference is above 0, signs turned at random; exact where few units allow it.
 
@@ -40,8 +64,12 @@ def sign_flip(differences: Floats, count: int, random: np.random.Generator, *, t
         random: the source of randomness.
         two_sided: whether a mean difference below 0 is of interest as well.
     """
-    null, exact = blocks.flipped_means(differences[:, None], count, random)
-    means, observed = null[:, 0], float(differences.mean())
+    # Units without a difference are the same under either sign; without them more tests are exact.
+    moving = differences[differences != 0]
+    if not len(moving):
+        return 1.0
+    null, exact = blocks.flipped_means(moving[:, None], count, random)
+    means, observed = null[:, 0], float(moving.mean())
     if two_sided:
         means, observed = np.abs(means), abs(observed)
     return resampling.p_value(means, observed, exact=exact)

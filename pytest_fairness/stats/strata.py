@@ -190,15 +190,6 @@ def _equal_size_coefficients(marked: Bools, strata: Ints, now: Bools) -> Floats:
     return np.asarray(np.where(marked, 1.0, -1.0) * (weights / weights.sum())[strata] / np.maximum(sizes, 1))
 
 
-def interval(value: float, error: float, degrees: float, confidence: float = 0.95) -> tuple[float, float]:
-    """Return the two-sided interval of an estimate whose error has these degrees of freedom (Student's t)."""
-    # Deferred, as scipy is not needed to load a probe.
-    from scipy.special import stdtrit
-
-    half = float(stdtrit(degrees, (1 + confidence) / 2)) * error
-    return value - half, value + half
-
-
 def permuted(
     values: Floats, marked: Bools, strata: Ints, weights: Floats, count: int, random: np.random.Generator
 ) -> tuple[Floats, bool]:

@@ -28,7 +28,8 @@ class Target(Protocol):
 
     A target behind an address that its name does not show has it as `address`, without user, password and query.
     A target that answers requests for likelihoods too says so by an attribute `likelihoods = True`; others are never
-    sent any.
+    sent any. A target whose answers are a function of the request, as embeddings are, says so by `lasting = True`:
+    recorded answers of any age are reused, unless the run is to ask afresh.
     """
 
     name: str

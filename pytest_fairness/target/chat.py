@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import httpx2
 import openai
 
-from pytest_fairness.errors import Fault, RequestFailed, TargetError
+from pytest_fairness.errors import FairnessError, Fault, RequestFailed, TargetError
 from pytest_fairness.records import Json, Request, Response
-from pytest_fairness.target import echo
+from pytest_fairness.target import echo, embeddings
 from pytest_fairness.target.address import public_url
 from pytest_fairness.target.faults import Faults
 from pytest_fairness.target.http_client import BoundedClient, is_too_long, parsed, too_long
@@ -37,6 +37,8 @@ class Chat:
         max_bytes: most bytes of an answer's body.
         where: which settings name the endpoint and the key, for messages.
         trust_environment: whether proxies of the environment are used.
+        setting: what names the model, for messages.
+        serves: what the endpoint must be, for messages.
     """
 
     def __init__(
@@ -50,8 +52,11 @@ class Chat:
         max_bytes: int,
         where: str,
         trust_environment: bool = True,
+        setting: str = "--fairness-target",
+        serves: str = "chat endpoint",
     ) -> None:
         self._name, self._model, self._where = name, model, where
+        self._setting, self._serves = setting, serves
         self._endpoint = public_url(base_url)
         secrets = [key or "", *secrets_of(base_url)]
         self._told = Faults(name, self._endpoint, where, hiding(secrets))
@@ -142,6 +147,26 @@ class Chat:
                 self._no_echo = f"{fault}, so it gives no likelihoods; vLLM's and transformers: targets do."
             raise RequestFailed(self._no_echo or fault) from error
 
+    async def embeddings(self, texts: Sequence[str]) -> list[Response | FairnessError]:
+        """Return the embeddings of texts, sent together; for each its vector, or the error for which there is none.
+
+        Raises:
+            RequestFailed: the texts got no answer, or one that is too long to be read.
+            TargetError: as in `ask`.
+        """
+        with self._faults():
+            # As numbers: not every compatible server knows base64, which the client would ask for.
+            raw = await self._client.embeddings.with_raw_response.create(
+                model=self._model, input=list(texts), encoding_format="float"
+            )
+        answer = raw.http_response
+        if is_too_long(answer):
+            raise RequestFailed(
+                f"{self._name}: the answer of {self._endpoint} is longer than the ini's fairness_max_answer_bytes."
+            )
+        source = f"{self._name}: {self._endpoint}"
+        return await parsed(lambda answer: embeddings.read(answer.content, len(texts), source), answer)
+
     async def close(self) -> None:
         """Close the connections."""
         await self._client.close()
@@ -191,8 +216,8 @@ class Chat:
                 )
             case 404:
                 return TargetError(
-                    f"{self._name}: {self._endpoint} knows no model {self._model!r}, or is no chat endpoint (HTTP 404: "
-                    f"{said}). Check --fairness-target and {self._where}."
+                    f"{self._name}: {self._endpoint} knows no model {self._model!r}, or is no {self._serves} (HTTP "
+                    f"404: {said}). Check {self._setting} and {self._where}."
                 )
             case 429 if getattr(error, "code", None) == "insufficient_quota":
                 return TargetError(f"{self._name}: the account's quota is used up (HTTP 429: {said}).")

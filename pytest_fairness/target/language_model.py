@@ -1,4 +1,4 @@
-"""A causal language model loaded with `transformers`: continues prompts and scores texts, many at a time.
+"""Models loaded with `transformers`: causal ones continue prompts and score texts, others embed them; many at a time.
 
 The only module that imports torch and transformers; it does so when a model is loaded.
 """
@@ -7,15 +7,17 @@ from __future__ import annotations
 
 import copy
 import gc
+import json
 import os
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from pathlib import Path
+from typing import Any, ClassVar
 
 from pytest_fairness.errors import FairnessError, RequestFailed, TargetError
 from pytest_fairness.records import Request, Response
-from pytest_fairness.target import likelihoods
+from pytest_fairness.target import embeddings, likelihoods
 from pytest_fairness.target.batches import OutOfMemory
 from pytest_fairness.target.drawing import Defaults, Drawing, Ending
 from pytest_fairness.target.text import one_line
@@ -23,11 +25,13 @@ from pytest_fairness.target.weights import Weights
 
 MOST_TOKENS = 2048
 """Of an answer, where the probe sets no `max_tokens`."""
+FEW_TOKENS = 512
+"""Of a text to be embedded, where the model names no longest."""
 DECIMALS = 5
 """Of recorded log-probabilities; what lies below depends on the batch."""
 
 
-class LanguageModel:
+class LoadedModel:
     """A model and its tokenizer, in memory.
 
     Args:
@@ -35,9 +39,14 @@ class LanguageModel:
         weights: where it is.
         device: as `torch` calls it, or `None` for the best there is.
 
+    Class attributes:
+        auto_class: of transformers, that loads the model.
+
     Raises:
-        TargetError: it is not there, cannot be fetched, or is no causal language model that transformers can load.
+        TargetError: it is not there, cannot be fetched, or is no model that transformers can load as such.
     """
+
+    auto_class: ClassVar[str]
 
     def __init__(self, name: str, weights: Weights, device: str | None) -> None:
         self._name = name
@@ -50,8 +59,84 @@ class LanguageModel:
             self._torch = torch
             self.device = self._device(device)
             self._tokenizer, self._model = self._load(weights)
-        config = self._model.config.get_text_config()
-        self._context: int | None = getattr(config, "max_position_embeddings", None)
+        self._context: int | None = getattr(self._model.config.get_text_config(), "max_position_embeddings", None)
+
+    def _device(self, wanted: str | None) -> Any:
+        torch = self._torch
+        if wanted is None:
+            best = "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
+            return torch.device(best)
+        try:
+            device = torch.device(wanted)
+            torch.zeros(1, device=device)
+        except Exception as error:
+            raise TargetError(
+                f"{self._name}: {wanted!r} is no device that torch can use here ({one_line(error, 100)}): "
+                f"cpu, cuda, cuda:1 or mps (ini fairness_device)."
+            ) from error
+        return device
+
+    def _load(self, weights: Weights) -> tuple[Any, Any]:
+        """Tokenizer and model; data only: no code that comes with a model is run, and no pickle is read."""
+        import transformers
+
+        place: dict[str, Any] = {"trust_remote_code": False}
+        if weights.revision is not None:
+            place["revision"] = weights.revision
+        if weights.gguf is not None:
+            place["gguf_file"] = weights.gguf
+        try:
+            tokenizer = transformers.AutoTokenizer.from_pretrained(weights.place, **place)
+            model = getattr(transformers, self.auto_class).from_pretrained(
+                weights.place, use_safetensors=True, dtype=self._number_type(weights), **place
+            )
+            model = model.to(self.device).eval()
+        except self._torch.OutOfMemoryError as error:
+            raise TargetError(f"{self._name}: the model does not fit into the memory of {self.device}.") from error
+        except Exception as error:
+            raise TargetError(self._not_loaded(weights, error)) from error
+        if not tokenizer.is_fast:
+            raise TargetError(f"{self._name}: it has no fast tokenizer (tokenizer.json), which is needed here.")
+        return tokenizer, model
+
+    def _number_type(self, weights: Weights) -> Any:
+        """Single precision on a CPU, which is slow at less; elsewhere as stored, and GGUF files in half precision."""
+        if self.device.type == "cpu":
+            return self._torch.float32
+        return "auto" if weights.gguf is None else self._torch.bfloat16
+
+    def _not_loaded(self, weights: Weights, error: Exception) -> str:
+        said = one_line(error, 300)
+        if weights.local or weights.cached:
+            return f"{self._name}: it cannot be loaded: {type(error).__name__}: {said}"
+        return (
+            f"{self._name}: it is not on this machine and cannot be fetched ({said}). Check its name; fetch it where "
+            f"there is a network with `hf download {weights.place}`, or name a folder that holds it."
+        )
+
+    @contextmanager
+    def _memory(self) -> Iterator[None]:
+        try:
+            yield
+        except (RuntimeError, MemoryError) as error:
+            if not _is_out_of_memory(error, self._torch):
+                raise
+        else:
+            return
+        # Outside of the handler, as the error holds on to what there is no room for.
+        gc.collect()
+        if self.device.type == "cuda":
+            self._torch.cuda.empty_cache()
+        raise OutOfMemory
+
+
+class LanguageModel(LoadedModel):
+    """A causal language model: continues prompts, and tells how likely texts are."""
+
+    auto_class: ClassVar[str] = "AutoModelForCausalLM"
+
+    def __init__(self, name: str, weights: Weights, device: str | None) -> None:
+        super().__init__(name, weights, device)
         settings = self._model.generation_config
         drawn = bool(settings.do_sample)
         self._defaults = Defaults(
@@ -210,75 +295,64 @@ class LanguageModel:
             logs += [round(log, DECIMALS) for log in rows.gather(-1, wanted).squeeze(-1).tolist()]
         return likelihoods.response(pieces, logs, len(tokens))
 
-    # Loading
 
-    def _device(self, wanted: str | None) -> Any:
+class TextEncoder(LoadedModel):
+    """A model whose hidden states stand for texts: their mean over a text's tokens, as sentence-transformers pools.
+
+    A model that says so (`pooling_mode_cls_token` in `1_Pooling/config.json`) has its first token taken instead. Texts
+    are cut at the model's longest.
+    """
+
+    auto_class: ClassVar[str] = "AutoModel"
+
+    def __init__(self, name: str, weights: Weights, device: str | None) -> None:
+        super().__init__(name, weights, device)
+        self._takes_first = _pools_first_token(weights)
+        context = self._context or FEW_TOKENS
+        # Two of a RoBERTa's positions are never a token's.
+        context -= 2 if "roberta" in self._model.config.model_type else 0
+        self._most = min(context, self._tokenizer.model_max_length)
+
+    def embed(self, texts: Sequence[str]) -> list[Response | FairnessError]:
+        """Return the embeddings of texts, together.
+
+        Raises:
+            OutOfMemory: these are too many at once.
+        """
         torch = self._torch
-        if wanted is None:
-            best = "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
-            return torch.device(best)
-        try:
-            device = torch.device(wanted)
-            torch.zeros(1, device=device)
-        except Exception as error:
-            raise TargetError(
-                f"{self._name}: {wanted!r} is no device that torch can use here ({one_line(error, 100)}): "
-                f"cpu, cuda, cuda:1 or mps (ini fairness_device)."
-            ) from error
-        return device
+        encoded = [_ids(self._tokenizer(text, truncation=True, max_length=self._most)) for text in texts]
+        width = max(1, *map(len, encoded))
+        pad = self._tokenizer.pad_token_id or 0
+        tokens = torch.tensor([row + [pad] * (width - len(row)) for row in encoded], device=self.device)
+        mask = torch.tensor([[1] * len(row) + [0] * (width - len(row)) for row in encoded], device=self.device)
+        with self._memory(), torch.inference_mode():
+            states = self._model(input_ids=tokens, attention_mask=mask).last_hidden_state.float()
+            weights = mask.unsqueeze(-1)
+            means = (states * weights).sum(1) / weights.sum(1).clamp(min=1)
+            rows = (states[:, 0] if self._takes_first else means).tolist()
+        found: list[Response | FairnessError] = []
+        for row, numbers in zip(encoded, rows, strict=True):
+            try:
+                found.append(embeddings.response(numbers, tokens=len(row)))
+            except ValueError as error:
+                found.append(RequestFailed(f"{self._name}: a text got no usable embedding: {error}."))
+        return found
 
-    def _load(self, weights: Weights) -> tuple[Any, Any]:
-        """Tokenizer and model; data only: no code that comes with a model is run, and no pickle is read."""
-        import transformers
 
-        place: dict[str, Any] = {"trust_remote_code": False}
-        if weights.revision is not None:
-            place["revision"] = weights.revision
-        if weights.gguf is not None:
-            place["gguf_file"] = weights.gguf
-        try:
-            tokenizer = transformers.AutoTokenizer.from_pretrained(weights.place, **place)
-            model = transformers.AutoModelForCausalLM.from_pretrained(
-                weights.place, use_safetensors=True, dtype=self._number_type(weights), **place
-            )
-            model = model.to(self.device).eval()
-        except self._torch.OutOfMemoryError as error:
-            raise TargetError(f"{self._name}: the model does not fit into the memory of {self.device}.") from error
-        except Exception as error:
-            raise TargetError(self._not_loaded(weights, error)) from error
-        if not tokenizer.is_fast:
-            raise TargetError(f"{self._name}: it has no fast tokenizer (tokenizer.json), which is needed here.")
-        return tokenizer, model
+def _pools_first_token(weights: Weights) -> bool:
+    from transformers.utils.hub import cached_file
 
-    def _number_type(self, weights: Weights) -> Any:
-        """Single precision on a CPU, which is slow at less; elsewhere as stored, and GGUF files in half precision."""
-        if self.device.type == "cpu":
-            return self._torch.float32
-        return "auto" if weights.gguf is None else self._torch.bfloat16
-
-    def _not_loaded(self, weights: Weights, error: Exception) -> str:
-        said = one_line(error, 300)
-        if weights.local or weights.cached:
-            return f"{self._name}: it cannot be loaded: {type(error).__name__}: {said}"
-        return (
-            f"{self._name}: it is not on this machine and cannot be fetched ({said}). Check its name; fetch it where "
-            f"there is a network with `hf download {weights.place}`, or name a folder that holds it."
+    try:
+        path = cached_file(
+            weights.place,
+            "1_Pooling/config.json",
+            revision=weights.revision,
+            _raise_exceptions_for_missing_entries=False,
         )
-
-    @contextmanager
-    def _memory(self) -> Iterator[None]:
-        try:
-            yield
-        except (RuntimeError, MemoryError) as error:
-            if not _is_out_of_memory(error, self._torch):
-                raise
-        else:
-            return
-        # Outside of the handler, as the error holds on to what there is no room for.
-        gc.collect()
-        if self.device.type == "cuda":
-            self._torch.cuda.empty_cache()
-        raise OutOfMemory
+        settings = json.loads(Path(path).read_text("utf-8")) if path else {}
+    except (OSError, ValueError):  # no network, or a file that is no JSON
+        return False
+    return isinstance(settings, dict) and settings.get("pooling_mode_cls_token") is True
 
 
 def _is_out_of_memory(error: BaseException, torch: Any) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from pytest_fairness.errors import TargetError
 from pytest_fairness.records import Request, Response
@@ -24,11 +24,17 @@ class OpenAITarget:
     Args:
         model: as the server calls it.
         settings: the run's; `base_url`, `target_version`, `timeout` and `max_answer_bytes` matter.
+
+    Class attributes:
+        setting: what names the model, for messages.
+        serves: what the endpoint must be, for messages.
     """
 
     reusable = True
     concurrency: int | None = None
     likelihoods = True
+    setting: ClassVar[str] = "--fairness-target"
+    serves: ClassVar[str] = "chat endpoint"
 
     def __init__(self, model: str, settings: RunSettings) -> None:
         self.name = f"openai:{model}"
@@ -63,6 +69,8 @@ class OpenAITarget:
             timeout=self._timeout,
             max_bytes=self._max_bytes,
             where=f"--fairness-base-url and {KEY_NAME}" if self._own_url else KEY_NAME,
+            setting=self.setting,
+            serves=self.serves,
         )
 
     async def ask(self, request: Request) -> Response:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from pytest_fairness.errors import FairnessError, TargetError
 from pytest_fairness.records import Request, Response
@@ -17,7 +17,7 @@ from pytest_fairness.target.served import Connection
 from pytest_fairness.target.threads import DaemonThreads
 
 if TYPE_CHECKING:
-    from pytest_fairness.target.language_model import LanguageModel
+    from pytest_fairness.target.language_model import LanguageModel, LoadedModel
 
 
 class TransformersTarget:
@@ -47,7 +47,7 @@ class TransformersTarget:
         self._device = settings.device
         self._address = address
         self._threads = DaemonThreads("fairness-transformers")
-        self._model: LanguageModel | None = None
+        self._model: LoadedModel | None = None
         self._batches: Batches | None = None
         self._connection: Connection | None = None
 
@@ -97,17 +97,17 @@ class TransformersTarget:
         """How many questions each batch held so far, in this process."""
         return [] if self._batches is None else list(self._batches.sizes)
 
-    def _load(self) -> LanguageModel:
+    def _load(self) -> LoadedModel:
         from pytest_fairness.target.language_model import LanguageModel
 
         return LanguageModel(self.name, self._weights, self._device)
 
     def _answer(self, batch: Sequence[Job]) -> Sequence[Response | FairnessError]:
-        assert self._model is not None  # noqa: S101 - batches are made when it is loaded
+        model = cast("LanguageModel", self._model)  # batches are made when it is loaded
         requests = [job.request for job in batch]
         if requests[0].answer_format == "likelihood":
-            return self._model.score(requests)
-        return self._model.generate(requests, lambda row: batch[row].wanted)
+            return model.score(requests)
+        return model.generate(requests, lambda row: batch[row].wanted)
 
 
 def open_transformers(rest: str | None, settings: RunSettings, address: str | None) -> TransformersTarget:

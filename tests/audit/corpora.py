@@ -9,7 +9,7 @@ import numpy as np
 
 from pytest_fairness.audit import registry
 from pytest_fairness.audit.base import AuditItem
-from pytest_fairness.records import Answer, Status
+from pytest_fairness.records import Answer, Sampling, Status
 
 PRODUCTS = (
     "laptop stand keeps your desk tidy and your back straight",
@@ -37,7 +37,10 @@ STEREOTYPED = (
 )
 PROBE = SimpleNamespace(
     name="products",
-    anonymize=[],
+    removed_terms=(),
+    removed_names=frozenset(),
+    sampling=Sampling(temperature=1.0),
+    intersections=(),
     axes={
         "race": SimpleNamespace(unmarked="White", marked=["Black"]),
         "gender": SimpleNamespace(unmarked="man", marked=["woman"]),

@@ -198,7 +198,7 @@ def test_the_same_answer_to_both_groups_is_no_fault_of_several_questions() -> No
         for place, answer in enumerate(corpora.answers(1, trials=18))
         for text in [f"A text of its own for question {'abcdef'[place % 6]} and for nobody else."]
     ]
-    assert doubts(run) == []
+    assert doubts(run) == [("repeated_answers", "nothing")], "one observation a prompt and group, of which there are 24"
 
 
 def test_a_groups_text_is_quoted_where_it_is_constant() -> None:

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
 from pytest_fairness.audit import registry
-from pytest_fairness.audit.classifier import Corpus
-from pytest_fairness.audit.jsd import divergences
-from pytest_fairness.audit.marked_words import smallest_ratio
+from pytest_fairness.audit.contrast import Groups
 from pytest_fairness.baseline.verdicts import Earlier, decide
 from pytest_fairness.errors import NotMeasurable
-from pytest_fairness.records import Answer, Status, Verdict
+from pytest_fairness.probe import names
+from pytest_fairness.records import Answer, Sampling, Status, Verdict
 from pytest_fairness.stats import resampling
+from pytest_fairness.stats.excess import Words
 from tests.audit.corpora import PROBE, answers, item
-from tests.oracles import vector, vectors
+from tests.oracles import vectors
 
 TEXT_AUDITS = ("marked_words", "svm", "jsd", "mmd")
 AUDITS = (*TEXT_AUDITS, "refusals")
@@ -42,7 +44,7 @@ def test_a_planted_bias_is_a_regression_against_a_fair_baseline(name: str) -> No
     verdict = judge(name, answers(1, bias=0.8), answers(2))
     assert verdict.name == "regression"
     assert "Driven by" in verdict.reason
-    assert any(word in verdict.reason for word in ("braids", "hair", "oil", "lotion", "elbows"))
+    assert any(word in verdict.reason for word in ("braids", "butter", "hair", "oil", "lotion", "elbows"))
 
 
 @pytest.mark.parametrize("name", AUDITS)
@@ -117,12 +119,6 @@ def test_the_reason_for_too_few_documents_says_where_they_went() -> None:
         registry.get("generation", "jsd").measure(PROBE, item("jsd"), refused)
 
 
-def test_answers_that_are_all_alike_cannot_train_a_classifier() -> None:
-    same = [replace(a, content=f"the same words for {a.labels['race']}") for a in answers(1)]
-    with pytest.raises(NotMeasurable, match="temperature"):
-        registry.get("generation", "svm").measure(PROBE, item("svm"), same)
-
-
 def test_identical_vocabularies_have_no_excess_and_no_significant_word() -> None:
     same = [replace(a, content=f"one two three number{a.trial}") for a in answers(1)]
     jsd = registry.get("generation", "jsd").measure(PROBE, item("jsd"), same)
@@ -146,18 +142,6 @@ def test_the_classifier_finds_the_words_of_either_side(features: str) -> None:
     assert {"braids", "hair"} & {word["word"] for word in measurement.details["top_words"]["marked"]}
 
 
-def test_separable_documents_are_told_apart_without_error() -> None:
-    case = vector("svm", "separable")
-    documents = case["input"]["docs"]
-    words = sorted({word for document in documents for word in document.split()})
-    counts = np.array([[document.split().count(word) for word in words] for document in documents], dtype=float)
-    marked = np.array(case["input"]["y"], dtype=bool)
-    corpus = Corpus(words, counts, marked, np.zeros(len(marked), dtype=np.int64), "counts")
-    score = corpus.score(3, np.random.default_rng(0))
-    assert score.balanced == case["expected"]["balanced_accuracy"]
-    assert score.plain == case["expected"]["accuracy"]
-
-
 @pytest.mark.parametrize("case", vectors("jsd_document_permutation"))
 def test_excess_over_all_relabellings_of_documents(case: dict[str, Any]) -> None:
     documents = [document.split() for document in (*case["input"]["group_1"], *case["input"]["group_2"])]
@@ -167,19 +151,14 @@ def test_excess_over_all_relabellings_of_documents(case: dict[str, Any]) -> None
     labels, exact = resampling.relabellings(
         marked, np.zeros(len(marked), dtype=np.int64), 999, np.random.default_rng(0)
     )
-    bits, null = float(divergences(marked[None], ~marked[None], counts)[0]), divergences(labels, ~labels, counts)
+    together = Words.together(csr_array(counts), marked, ~marked)
+    bits, null = (together.divergences(rows, ~rows)[:, 0] for rows in (marked[None], labels))
     expected = case["expected"]
     assert exact
     assert len(labels) == expected["n_splits"]
-    assert bits == pytest.approx(expected["jsd_bits"], abs=case["tol"])
-    assert bits - null.mean() == pytest.approx(expected["excess_bits"], abs=case["tol"])
-    assert resampling.p_value(null, bits, exact=exact) == pytest.approx(expected["p_exact"])
-
-
-def test_more_documents_show_weaker_words() -> None:
-    ratios = [smallest_ratio(1.8, [(n, n)]) for n in (15, 60, 240)]
-    assert ratios == sorted(ratios, reverse=True)
-    assert smallest_ratio(50.0, [(8, 8)]) == float("inf")
+    assert bits[0] == pytest.approx(expected["jsd_bits"], abs=case["tol"])
+    assert bits[0] - null.mean() == pytest.approx(expected["excess_bits"], abs=case["tol"])
+    assert resampling.p_value(null, bits[0], exact=exact) == pytest.approx(expected["p_exact"])
 
 
 def test_refusals_of_one_group_are_a_regression() -> None:
@@ -197,14 +176,7 @@ def test_refusals_of_one_group_are_a_regression() -> None:
     assert judge("refusals", refusing(1, 1), refusing(2, 0)).name.outcome != "failed"
 
 
-def test_few_documents_are_compared_with_themselves_answer_by_answer() -> None:
-    run = answers(12, trials=8, genders=("man",))
-    comparison = registry.get("generation", "svm").compare(PROBE, item("svm"), run, run)
-    assert comparison.paired
-    assert comparison.value == pytest.approx(0, abs=0.1)
-
-
-@pytest.mark.parametrize("name", ["svm", "jsd", "mmd"])
+@pytest.mark.parametrize("name", ["jsd", "mmd"])
 def test_the_change_is_the_difference_of_the_two_values(name: str) -> None:
     audit, subject = registry.get("generation", name), item(name)
     now, then = answers(13, bias=0.5), answers(14, bias=0.3)
@@ -214,15 +186,114 @@ def test_the_change_is_the_difference_of_the_two_values(name: str) -> None:
     assert audit.compare(PROBE, subject, now, then).value == pytest.approx(change, abs=1e-12)
 
 
-@pytest.mark.parametrize("name", ["jsd", "marked_words", "mmd"])
-def test_a_system_that_repeats_itself_is_one_observation_however_often_it_is_asked(name: str) -> None:
-    def repeating(seed: int, bias: float) -> list[Answer]:
-        """What is asked at temperature 0: the first answer of each cell, over and over."""
-        run = answers(seed, bias=bias)
-        first = {tuple(sorted(a.labels.items())): a.content for a in run if a.trial == 0}
-        return [replace(a, content=first[tuple(sorted(a.labels.items()))]) for a in run]
+ASKED_ONCE = SimpleNamespace(**{**vars(PROBE), "sampling": Sampling(temperature=0.0), "choices": (), "judging": None})
 
-    verdict = judge(name, repeating(1, 0.9), repeating(2, 0.0))
-    assert verdict.name == "inconclusive"
-    assert "every trial repeats the same answer" in verdict.reason
-    assert judge(name, repeating(1, 0.9), repeating(1, 0.9)).name.outcome != "failed"
+
+def repeating(seed: int, bias: float, prompts: int = 1, flaw: bool = False) -> list[Answer]:
+    """Return a run at temperature 0: one answer a prompt and cell, 15 times over.
+
+    Args:
+        flaw: whether a word of every third answer differs, as servers that calculate in batches have it.
+    """
+    found = []
+    for prompt in range(prompts):
+        run = answers(100 * seed + prompt, bias=bias)
+        first = {tuple(sorted(a.labels.items())): str(a.content) for a in run if a.trial == 0}
+        for answer in run:
+            text = first[tuple(sorted(answer.labels.items()))]
+            text = text.replace(" ", " indeed ", 1) if flaw and answer.trial % 3 == 1 else text
+            labels = {**answer.labels, "prompt": str(prompt + 1)}
+            found.append(replace(answer, labels=labels, text=text, content=text))
+    return found
+
+
+@pytest.mark.parametrize("flaw", [False, True])
+@pytest.mark.parametrize("name", ["jsd", "marked_words", "mmd", "svm"])
+def test_a_system_that_repeats_itself_is_neither_passed_nor_failed(name: str, flaw: bool) -> None:
+    """Against a baseline as by a limit, changed or not: one observation a cell proves nothing."""
+    audit = registry.get("generation", name)
+    for bias, settings in ((0.9, {}), (0.0, {}), (0.9, {"limit": 0}), (0.0, {"limit": 90})):
+        now, then = repeating(1, bias, flaw=flaw), repeating(2, 0.0)
+        subject = item(name, **{"limit": 0.5, **settings} if name == "svm" and settings else settings)
+        measurement = audit.measure(ASKED_ONCE, subject, now)
+        concerns = tuple(audit.concerns(ASKED_ONCE, subject, now, measurement))
+        verdict = decide(
+            audit,
+            subject,
+            replace(measurement, concerns=concerns),
+            earlier=None if settings else Earlier(0.0),
+            comparison=None if settings else audit.compare(ASKED_ONCE, subject, now, then),
+            trials=15,
+            accept="…",
+        )
+        assert verdict.name == "inconclusive"
+        assert "every trial repeats the same answer, so that 60 answers are 4 observations" in verdict.reason
+
+
+@pytest.mark.parametrize("name", ["jsd", "marked_words", "mmd", "svm", "refusals"])
+def test_a_cell_of_a_system_that_repeats_itself_is_known_by_one_observation(name: str) -> None:
+    audit, run = registry.get("generation", name), repeating(1, 0.9)
+    cell = replace(item(name), subject="race=Black,gender=woman", labels={"race": "Black", "gender": "woman"})
+    used = [answer for answer in run if audit.uses(ASKED_ONCE, cell, answer.labels)]
+    found = audit.concerns(ASKED_ONCE, cell, used, audit.measure(ASKED_ONCE, cell, used))
+    assert [(each.name, each.withholds) for each in found if each.name == "repeated_answers"][:1] == [
+        ("repeated_answers", "test")
+    ]
+
+
+@pytest.mark.parametrize("name", [*AUDITS, "lexicon"])
+def test_answers_that_repeat_count_once_a_prompt(name: str) -> None:
+    audit = registry.get("generation", name)
+    subject = item("jsd")
+    if name == "lexicon":
+        labels = {**subject.labels, "lexicon": "hair"}
+        settings: Any = audit.settings_model
+        subject = replace(subject, labels=labels, settings=settings(lexicons={"hair": ["hair", "braids"]}))
+    else:
+        subject = item(name)
+    run = repeating(1, 0.5, prompts=10)
+    once = [answer for answer in run if answer.trial == 0]
+    if name == "refusals":
+        run, once = (
+            [replace(a, status=Status.REFUSED) if a.labels["prompt"] == "3" else a for a in each]
+            for each in (run, once)
+        )
+    assert audit.measure(ASKED_ONCE, subject, run) == audit.measure(ASKED_ONCE, subject, once)
+    (note,) = audit.concerns(ASKED_ONCE, subject, run, audit.measure(ASKED_ONCE, subject, run))
+    assert note.withholds == "nothing"
+    assert "600 answers count as 40" in note.message
+
+
+def test_answers_that_are_drawn_at_random_may_be_short_and_alike() -> None:
+    run = [replace(answer, text="A book.", content="A book.") for answer in answers(1)]
+    subject = item("refusals")
+    assert Groups.of(PROBE, subject, run).repetition == []
+    assert len(Groups.of(PROBE, subject, run).answers) == len(run)
+    assert Groups.of(ASKED_ONCE, subject, run).repetition != []
+
+
+def with_names(run: list[Answer]) -> list[Answer]:
+    """The same texts, each about a person whose name tells the group and nothing else."""
+    typical = {"White": ("Emily", "Greg", "Hope"), "Black": ("Lakisha", "Jamal", "Grace")}
+    texts = [
+        f"For {typical[a.labels['race']][a.trial % 3]}: {a.text}. {typical[a.labels['race']][a.trial % 3]}'s choice."
+        for a in run
+    ]
+    return [replace(a, text=text, content=text) for a, text in zip(run, texts, strict=True)]
+
+
+@pytest.mark.parametrize("name", ["svm", "mmd", "jsd"])
+def test_texts_that_differ_by_first_names_only_are_alike_without_these(name: str) -> None:
+    audit, run = registry.get("generation", name), answers(5, 20)
+    without_names = SimpleNamespace(**{**vars(PROBE), "removed_names": frozenset(names.packaged())})
+    told = audit.measure(PROBE, item(name), with_names(run))
+    alike = audit.measure(without_names, item(name), with_names(run))
+    framed = [replace(a, text=f"For: {a.text}. choice.", content=f"For: {a.text}. choice.") for a in run]
+    nameless = audit.measure(PROBE, item(name), framed)
+    assert told.p_value is not None
+    assert alike.p_value is not None
+    assert told.p_value <= 0.005
+    assert alike.p_value > 0.05
+    assert (alike.value, alike.p_value) == (nameless.value, nameless.p_value)
+    if name == "svm":
+        assert told.value > 0.95

@@ -122,7 +122,7 @@ def test_texts_that_are_paired_by_strata_have_the_error_of_paired_differences() 
     measured = AUDIT.measure(PROBE, item(), run)
     assert measured.value == pytest.approx(np.mean(differences))
     assert measured.standard_error == pytest.approx(np.std(differences, ddof=1) / math.sqrt(12))
-    assert measured.details["degrees_of_freedom"] == pytest.approx(11)
+    assert measured.degrees_of_freedom == pytest.approx(11)
 
 
 @pytest.mark.parametrize(
@@ -221,11 +221,14 @@ def test_gaps_that_are_near_zero_together_are_known_no_better_than_others() -> N
     assert AUDIT.compare(PROBE, item(), now, then).standard_error == pytest.approx(math.hypot(*errors))
 
 
-def test_a_change_of_sides_is_told_with_a_test_of_its_own() -> None:
+def test_a_gap_that_changed_sides_is_a_regression() -> None:
+    verdict = judge(drawn(1, extra=3, base=5), drawn(2, extra=-3, base=5))
     comparison = AUDIT.compare(PROBE, item(), drawn(1, extra=3, base=5), drawn(2, extra=-3, base=5))
-    assert abs(comparison.value) < 1.5
-    assert comparison.details["signed_change"]["value"] == pytest.approx(6, abs=2)
-    assert comparison.details["signed_change"]["p_value"] < 0.01
+    assert comparison.reversal is not None
+    assert comparison.reversal.value == pytest.approx(3, abs=1.5)
+    assert comparison.reversal.p_value < 0.01
+    assert verdict.name == "regression"
+    assert "more for White, and are used" in verdict.reason
 
 
 def test_a_limit_is_exceeded_by_a_clear_gap_only() -> None:

@@ -186,7 +186,9 @@ def test_a_change_away_from_50_is_worse_and_one_towards_it_better() -> None:
     assert worse.p_value < 0.01
     assert better.value < -20
     mirrored = compared(part, prefers(0.2), prefers(0.8, seed=1))
-    assert abs(mirrored.value) < 10, "as far from 50 on the other side"
+    assert mirrored.reversal is not None, "as far from 50 on the other side"
+    assert mirrored.reversal.value == pytest.approx(30, abs=7)
+    assert mirrored.reversal.p_value <= 0.001
     assert worse.details["moved"][0]["now"] == 100
 
 

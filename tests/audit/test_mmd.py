@@ -102,7 +102,7 @@ def test_very_many_texts_are_sketched_to_nearly_the_same_numbers(monkeypatch: py
     sketched = AUDIT.compare(PROBE, item("mmd"), now, then)
     assert exact.value == pytest.approx(sketched.value, rel=0.1)
     assert exact.standard_error == pytest.approx(sketched.standard_error, rel=0.2)
-    assert (exact.p_value, sketched.p_value) == (0.0005, 0.0005)
+    assert max(exact.p_value or 1, sketched.p_value or 1) <= 0.0005
 
 
 def test_similarities_are_between_nothing_and_all_shared() -> None:

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_fairness.audit.text import IDENTITY_TERMS, Anonymizer, unique_share
+from pytest_fairness.probe import names
 
 DECLARED = ["White", "Black", "Middle-Eastern", "man", "nonbinary person", "Kelly"]
 
@@ -50,6 +51,37 @@ def test_no_declared_term_breaks_it_and_no_identity_term_survives(declared: list
     left = Anonymizer(declared).words(text + " and a woman")
     single = {term for term in IDENTITY_TERMS if " " not in term and term not in ("black", "white")}
     assert not single.intersection(left)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Emily leads. Emily's team and EMILY, emily", "leads team and emily"),
+        ("Dear Lakisha, José and Jose and Jean-Paul", "dear and and"),
+        ("I met Emily\N{RIGHT SINGLE QUOTATION MARK}s sister Emilya", "i met sister emilya"),
+        ("Will Will help? Will it?", "help it"),
+        ("Will it help? HOPE and hope.", "will it help hope and hope"),
+        ("Grace came.\nHope too", "grace came hope too"),
+        ("Dr. Grace came. “Grace was here.”", "dr came was here"),
+        ("- Rose: a rose", "rose a rose"),
+        ("by Rose, for Mark. Mark my words", "by for my words"),
+        ("O'Brien's 3Emily \uff25\uff4d\uff49\uff4c\uff59 x", "o'brien's 3emily x"),
+        ("", ""),
+    ],
+)
+def test_names_go_where_they_are_written_as_names(text: str, expected: str) -> None:
+    listed = names.folded(["Emily", "Lakisha", "José", "Jean", "Paul", "Will", "Hope", "Grace", "Rose", "Mark"])
+    assert " ".join(Anonymizer([], names=listed).words(text)) == expected
+
+
+@given(st.text(), st.lists(st.sampled_from(["Emily", "Will", "Zoë", "Hope"]), max_size=4))
+def test_names_take_nothing_else_along(text: str, found: list[str]) -> None:
+    """The words that are left stand in their order, without names; of a text without names all are left."""
+    listed = names.folded(["Emily", "Will", "Zoë", "Hope"])
+    plain = Anonymizer([]).words(f"{text} " + " and ".join(found))
+    left = iter(plain)
+    assert all(word in left for word in Anonymizer([], names=listed).words(f"{text} " + " and ".join(found)))
+    assert Anonymizer([], names=listed).words(text.lower()) == Anonymizer([]).words(text.lower())
 
 
 def test_share_of_different_documents() -> None:

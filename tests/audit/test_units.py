@@ -13,7 +13,7 @@ from pytest_fairness.audit.base import AuditItem, Direction, Probe
 from pytest_fairness.audit.units import UnitAudit, UnitTable
 from pytest_fairness.errors import BaselineStale, NotMeasurable
 from pytest_fairness.probe.settings import AuditSettings
-from pytest_fairness.records import Answer, Status
+from pytest_fairness.records import Answer, Comparison, Status
 
 Floats = NDArray[np.float64]
 ITEM = AuditItem("share", None, {}, AuditSettings(), 0.01, "a test")
@@ -46,6 +46,9 @@ class Share(UnitAudit[AuditSettings]):
 
     def statistic(self, means: Floats) -> Floats:
         return means[..., 0]
+
+    def slope(self, means: Floats) -> Floats:
+        return np.ones(1)
 
 
 def answers(yes: int, no: int, absent: int = 0, first: int = 0) -> list[Answer]:
@@ -88,7 +91,17 @@ def test_answers_that_flip_or_do_not_need_enough_records(records: int, enough: b
     """At level 0.01 seven flips one way are the fewest that chance does not give; they must be twice the tolerance."""
     audit: Any = Share()
     run = answers(0, records)
-    seen = audit.detectable(ITEM, audit.measure(None, ITEM, run), audit.compare(None, ITEM, run, run), 0.05)
-    assert seen.enough is enough
-    assert seen.effect == pytest.approx(7 / records)
-    assert seen.times_more_units == pytest.approx(max(1.0, 70 / records))
+    found = audit.judge_change(ITEM, audit.compare(None, ITEM, run, run), 0.05)
+    assert (found.outcome == "within") is enough
+    assert found.times_more_units == pytest.approx(max(1.0, 70 / records))
+
+
+@pytest.mark.parametrize(("growth", "outcome"), [(0.04, "within"), (0.2, "unclear")])
+def test_a_third_group_that_fell_behind_does_not_pass(growth: float, outcome: str) -> None:
+    """The groups that both runs together show furthest apart did not move, and the value grew all the same."""
+    audit: Any = Share()
+    details = {"compared_records": 500, "growth": growth}
+    comparison = Comparison(0.0, (-0.01, 0.01), 0.005, 0.5, details=details)
+    found = audit.judge_change(ITEM, comparison, 0.05)
+    assert found.outcome == outcome
+    assert (found.explanation is None) == (outcome == "within")

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pytest_fairness.audit.base import Audit, AuditItem, Direction
 from pytest_fairness.baseline.verdicts import Earlier, decide, missing_reason
 from pytest_fairness.probe.settings import AuditSettings
-from pytest_fairness.records import Comparison, Concern, Measurement, Verdict
+from pytest_fairness.records import Comparison, Concern, Measurement, Reversal, Verdict
 from pytest_fairness.stats import normal
 
 ACCEPT = "pytest --fairness-rebaseline probes/x.yaml"
@@ -48,7 +48,7 @@ class Higher(Plain):
 
 
 def measured(value: float, error: float = 0.01, **other: Any) -> Measurement:
-    facts: dict[str, Any] = {"p_value": 0.5, "n": {"a": 30, "b": 30}, "missing": {"a": 0, "b": 0}, **other}
+    facts: dict[str, Any] = {"p_value": 0.001, "n": {"a": 30, "b": 30}, "missing": {"a": 0, "b": 0}, **other}
     return Measurement(value, normal.interval(value, error), error, **facts)
 
 
@@ -61,7 +61,6 @@ def judged(
     p_value: float | None = None,
     measurement: Measurement | None = None,
     answers: int | None = None,
-    repeated: bool = False,
     **settings: Any,
 ) -> Verdict:
     audit = audit or Plain()
@@ -70,8 +69,6 @@ def judged(
     comparison = None if was is None or stale else audit.compare_values(measurement, was, error, paired=True)
     if comparison is not None and p_value is not None:
         comparison = replace(comparison, p_value=p_value)
-    if comparison is not None and repeated:
-        comparison = replace(comparison, repeated=True)
     return decide(
         audit,
         item,
@@ -83,17 +80,31 @@ def judged(
     )
 
 
-def test_no_change_passes() -> None:
+def test_no_change_passes_and_says_what_is_excluded() -> None:
     verdict = judged()
     assert verdict.name == "pass"
-    assert verdict.reason == "plain[race=Black]: 0.2 points, was 0.2: unchanged [-0.0277, 0.0277], tolerance 0.1."
-    assert verdict.minimum_detectable == pytest.approx((2.3263 + 0.8416) * 0.01 * math.sqrt(2), rel=1e-3)
+    assert verdict.reason == (
+        "plain[race=Black]: 0.2 points, was 0.2: unchanged, tolerance 0.1. "
+        "95 % confident that it is not worse by more than 0.0233."
+    )
+    assert verdict.upper_bound == pytest.approx(1.6449 * 0.01 * math.sqrt(2), rel=1e-3)
+    # Four of five estimates of it exceed the tolerance.
+    assert verdict.minimum_detectable == pytest.approx(0.1 + 0.8416 * 0.01 * math.sqrt(2), rel=1e-3)
 
 
-def test_worse_than_the_tolerance_beyond_doubt_is_a_regression() -> None:
+def test_significantly_worse_by_more_than_the_tolerance_is_a_regression() -> None:
     verdict = judged(0.4)
     assert verdict.name == "regression"
-    assert "worse by 0.2 [0.172, 0.228], tolerance 0.1" in verdict.reason
+    assert "worse by 0.2, tolerance 0.1; significant (p < 0.001, alpha 0.01)" in verdict.reason
+    assert verdict.significant
+
+
+def test_significantly_worse_within_the_tolerance_is_a_pass_with_a_note() -> None:
+    verdict = judged(0.28, p_value=0.001)
+    assert verdict.name == "pass"
+    assert verdict.reason.endswith("Significantly worse, within tolerance (p = 0.001).")
+    assert verdict.significant
+    assert not judged(0.28, p_value=0.05).significant
 
 
 def test_a_regression_goes_before_the_limit() -> None:
@@ -102,18 +113,26 @@ def test_a_regression_goes_before_the_limit() -> None:
     assert judged(0.4, was=None, limit=0.25).name == "over-limit"
 
 
-def test_worse_but_not_beyond_doubt_is_inconclusive_and_says_what_would_decide() -> None:
-    verdict = judged(0.32, error=0.02)
+def test_worse_but_not_significantly_is_inconclusive_and_says_what_would_decide() -> None:
+    verdict = judged(0.32, error=0.05)
     assert verdict.name == "inconclusive"
-    assert "worse, but not beyond doubt. About 60 trials would do (now 15)." in verdict.reason
+    assert "worse than the baseline, but not significantly (p = 0.045, alpha 0.01). Needs about" in verdict.reason
+
+
+def test_gate_bound_wants_proof_that_the_change_exceeds_the_tolerance() -> None:
+    assert judged(0.32, error=0.02).name == "regression"
+    verdict = judged(0.32, error=0.02, gate="bound")
+    assert verdict.name == "inconclusive"
+    assert "significantly worse than the baseline, but not shown to exceed the tolerance. Needs about" in verdict.reason
+    assert judged(0.32, error=0.002, gate="bound").name == "regression"
 
 
 def test_what_would_decide_on_a_limit_depends_on_how_far_beyond_it_is() -> None:
     """(2.3263 + 0.8416) standard errors of the value must fit between it and the limit."""
-    assert "About 339 trials would do (now 15)." in judged(0.22, error=0.03, was=None, limit=0.2).reason
-    assert "About 38 trials would do (now 15)." in judged(0.26, error=0.03, was=None, limit=0.2).reason
+    assert "Needs about 339 trials to decide; this run had 15." in judged(0.22, error=0.03, was=None, limit=0.2).reason
+    assert "Needs about 38 trials to decide; this run had 15." in judged(0.26, error=0.03, was=None, limit=0.2).reason
     assert (
-        "No number of answers that could be asked for would do."
+        "No number of answers that can reasonably be asked for would decide it."
         in judged(0.2001, error=0.03, was=None, limit=0.2).reason
     )
 
@@ -122,26 +141,56 @@ def test_a_large_change_that_chance_explains_is_no_regression() -> None:
     assert judged(0.4, p_value=0.2).name == "inconclusive"
 
 
-def test_a_run_too_small_to_see_twice_the_tolerance_does_not_pass() -> None:
-    verdict = judged(error=0.06)
+def test_a_run_that_cannot_exclude_twice_the_tolerance_does_not_pass() -> None:
+    verdict = judged(error=0.1)
     assert verdict.name == "inconclusive"
-    assert "the run is too small: the least it would see is 0.269 points. About 28 trials would do" in verdict.reason
+    assert "the item may be worse by up to 0.233 (95 % confidence); a pass needs at most 0.2." in verdict.reason
+    assert judged(0.25, error=0.1, was=None, limit=0.3).name == "pass"
+    verdict = judged(0.25, error=0.2, was=None, limit=0.3)
+    assert (
+        "the value may exceed the limit by up to 0.279 (95 % confidence); a pass needs at most 0.2." in verdict.reason
+    )
 
 
-def test_what_would_do_counts_the_baseline_in() -> None:
+def test_an_estimate_without_a_known_error_does_not_pass() -> None:
+    measurement = replace(measured(0.2), standard_error=None, interval=None)
+    for verdict in (judged(measurement=measurement), judged(was=None, limit=0.3, measurement=measurement)):
+        assert verdict.name == "inconclusive"
+        assert "how far chance moves the value is not known" in verdict.reason
+
+
+def test_a_run_reaches_a_decision_at_the_size_that_it_asks_for() -> None:
+    """At that size, a change by twice the tolerance is found in 80 % of runs; no change then passes more often."""
+    asked_for = int(judged(error=0.1).reason.split("Needs about ")[1].split()[0])
+    error = 0.1 * math.sqrt(15 / asked_for) * math.sqrt(2)
+    assert (normal.quantile(0.99) + normal.quantile(0.8)) * error == pytest.approx(0.2, rel=0.05)
+
+
+def test_the_advice_counts_the_baseline_in() -> None:
     """Both errors add up, so that no run is large enough beside a baseline that is too small."""
-    asked = sum(measured(0.2, 0.06).n.values())
-    said = {times: judged(error=0.06, answers=round(times * asked)).reason for times in (0.5, 1.0, 4.0)}
-    assert "About 19 trials would do (now 15), and as many in the baseline." in said[0.5]
-    assert "About 28 trials would do (now 15), and as many in the baseline." in said[1.0]
-    assert "A baseline of about 5 trials would do (this run has 15)." in judged(error=0.06, answers=asked // 10).reason
-    assert said[4.0].endswith("About 34 trials would do (now 15).")
+    asked = sum(measured(0.2, 0.1).n.values())
+    said = {times: judged(error=0.1, answers=round(times * asked)).reason for times in (0.5, 1.0, 40.0)}
+    assert "Needs about 51 trials to decide, and as many in the baseline; this run had 15." in said[0.5]
+    assert "Needs about 76 trials to decide, and as many in the baseline; this run had 15." in said[1.0]
+    assert "Needs a baseline of about 8 trials to decide; this run had 15." in judged(error=0.1, answers=3).reason
+    assert "Needs about 84 trials to decide; this run had 15." in said[40.0]
 
 
-def test_more_of_the_same_answer_is_no_advice() -> None:
-    reason = judged(error=0.06, repeated=True).reason
-    assert "would do" not in reason
-    assert "the least it would see is 0.269 points. Every trial repeats the same answer" in reason
+def test_a_gap_that_changed_sides_is_a_regression() -> None:
+    audit, item = Plain(), AuditItem("plain", None, {}, AuditSettings(), level=0.01)
+
+    def name(value: float, p_value: float) -> str:
+        reversal = Reversal(value, p_value, "40% of Black and 10% of White, before 10% and 40%")
+        comparison = Comparison(0.0, (-0.02, 0.02), 0.01, 0.5, reversal=reversal)
+        verdict = decide(
+            audit, item, measured(value), earlier=Earlier(value), comparison=comparison, trials=15, accept=ACCEPT
+        )
+        assert ("the disadvantage changed sides: 40% of Black" in verdict.reason) == (verdict.name == "regression")
+        return verdict.name
+
+    assert name(0.3, 0.001) == "regression"
+    assert name(0.3, 0.02) == "inconclusive", "chance may have done it, or not"
+    assert name(0.1, 0.001) == "pass", "a gap within the tolerance"
 
 
 def test_without_baseline_and_limit_there_is_no_verdict_but_the_command() -> None:
@@ -171,7 +220,7 @@ def test_gate_strict_wants_a_pass_shown() -> None:
     assert judged(0.25, error=0.03).name == "pass"
     verdict = judged(0.25, error=0.03, gate="strict")
     assert verdict.name == "inconclusive"
-    assert "a change of up to 0.133 cannot be excluded" in verdict.reason
+    assert "the item may be worse by up to 0.12 (95 % confidence); a pass needs at most 0.1." in verdict.reason
     assert judged(0.2, gate="strict").name == "pass"
     assert judged(0.24, was=None, limit=0.25, gate="strict").name == "inconclusive"
 
@@ -201,14 +250,14 @@ def test_missing_answers_are_never_fair(n: dict[str, int], missing: dict[str, in
     assert judged(measurement=worse).name == "regression", "failures stand"
 
 
-@pytest.mark.parametrize("gate", ["bound", "strict", "point"])
+@pytest.mark.parametrize("gate", ["significant", "bound", "strict", "point"])
 def test_missing_answers_pass_no_gate(gate: str) -> None:
     measurement = measured(0.1, n={"a": 26, "b": 26}, missing={"a": 4, "b": 4})
     assert judged(measurement=measurement, gate=gate).name == "inconclusive"
     assert judged(measurement=measurement, was=None, limit=0.9, gate=gate).name == "inconclusive"
 
 
-@pytest.mark.parametrize("gate", ["bound", "strict", "point"])
+@pytest.mark.parametrize("gate", ["significant", "bound", "strict", "point"])
 @pytest.mark.parametrize(
     ("withholds", "unchanged", "worse"),
     [

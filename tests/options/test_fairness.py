@@ -7,7 +7,7 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
-from tests.projects import KIM, LOU, PROBE, Project, ini, says, shows
+from tests.projects import INCONCLUSIVE, KIM, LOU, PROBE, Project, ini, says, shows
 
 ITEMS = [f"probes/gifts.yaml::{KIM}", f"probes/gifts.yaml::{LOU}"]
 
@@ -237,7 +237,7 @@ def test_what_cannot_be_measured_is_an_error_that_says_why(project: Project) -> 
 
 
 def test_an_inconclusive_item_is_a_category_of_its_own(project: Project) -> None:
-    project.probe(text=PROBE.replace(", gate: point", ""))
+    project.probe(text=INCONCLUSIVE)
     result = project.run("--fairness", "-v")
     assert result.parseoutcomes() == {"inconclusive": 2}
     assert result.ret == pytest.ExitCode.OK
@@ -256,7 +256,7 @@ def test_skip_and_xfail_mean_what_they_mean_in_pytest(project: Project) -> None:
 
 
 def test_an_inconclusive_item_is_no_unexpected_pass(project: Project) -> None:
-    project.probe(text=PROBE.replace("gate: point", "xfail: known bias"))
+    project.probe(text=INCONCLUSIVE.replace("tolerance", "xfail: known bias, tolerance"))
     project.write("pytest.ini", "[pytest]\nxfail_strict = true\n")
     result = project.run("--fairness")
     assert result.parseoutcomes() == {"inconclusive": 2}

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from tests.projects import KIM, PROBE, Project, ini, says
+from tests.projects import INCONCLUSIVE, KIM, PROBE, Project, ini, says
 from tests.servers import ChatServer
 
 
@@ -84,7 +84,7 @@ def test_an_application_with_a_version_is_not_asked_again(project: Project) -> N
 
 
 def test_an_inconclusive_item_can_count_as_a_failure(project: Project) -> None:
-    project.probe(text=PROBE.replace(", gate: point", ""))
+    project.probe(text=INCONCLUSIVE)
     project.write("pytest.ini", ini(fairness_inconclusive="fail"))
     result = project.run("--fairness", "--fairness-report", "report.json")
     result.assert_outcomes(failed=2)
@@ -129,7 +129,7 @@ def test_a_value_of_the_command_line_is_not_looked_for_in_the_file(project: Proj
 
 
 def test_settings_in_pyproject_as_text(project: Project) -> None:
-    project.probe("audits/one.yaml", PROBE.replace(", gate: point", ""))
+    project.probe("audits/one.yaml", INCONCLUSIVE)
     (project.path / "pytest.ini").unlink()
     project.write(
         "pyproject.toml",
@@ -142,7 +142,7 @@ def test_settings_in_pyproject_as_text(project: Project) -> None:
 
 @pytest.mark.skipif(pytest.version_tuple < (9, 0), reason="pytest reads [tool.pytest] from 9.0 on")
 def test_settings_in_pyproject_as_values(project: Project) -> None:
-    project.probe("audits/one.yaml", PROBE.replace(", gate: point", ""))
+    project.probe("audits/one.yaml", INCONCLUSIVE)
     (project.path / "pytest.ini").unlink()
     project.write(
         "pyproject.toml",

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from pytest_fairness import probe as package
 from pytest_fairness.errors import ProbeError
-from pytest_fairness.probe import load, parse
+from pytest_fairness.probe import load, names, parse
 from pytest_fairness.probe.kinds import KINDS
 from pytest_fairness.records import Sampling
 from tests.probe.support import AUDITS, PRODUCTS, SMALL, Classifier, faults, read
@@ -118,7 +118,7 @@ audits:
         "15:41: `sampling.max_tokens` must be a whole number, not 0.5",
         "15:53: .inf is no number that can be used here: write a finite one",
         "16:18: `answer.format` must be one of text, list, json, not the text 'jsn': did you mean 'json'?",
-        "17:12: `anonymize` must be a list or false, not true",
+        "17:12: `anonymize` must be a list or false or a mapping, not true",
         "18:8: `alpha` must be less than 1, not 1",
         '19:9: `system` must be text, but off without quotes is a boolean: write "off"',
         "20:8: `marks` must be a list, not the text 'nightly'",
@@ -136,7 +136,10 @@ audits:
         "25:3: unknown audit 'jds': did you mean 'jsd'?",
         "26:3: unknown audit 'snsr': it belongs to probes of the kind 'recommendation'",
         '27:15: `audits.jsd.skip` must be text, but no without quotes is a boolean: write "no"',
-        "27:25: `audits.jsd.gate` must be one of bound, strict, point, not the text 'strct': did you mean 'strict'?",
+        (
+            "27:25: `audits.jsd.gate` must be one of significant, bound, strict, point, not the text 'strct': did you "
+            "mean 'strict'?"
+        ),
         "27:43: `audits.jsd.tolerance` must be at least 0, not -1",
     ]
 
@@ -146,7 +149,15 @@ audits:
     [
         ("anonymize: []", "5:12: `anonymize` must not be empty"),
         ("anonymize: [1]", '5:13: `anonymize[0]` must be text, but 1 is a number: write "1"'),
-        ("anonymize: text", "5:12: `anonymize` must be a list or false, not the text 'text'"),
+        ("anonymize: text", "5:12: `anonymize` must be a list or false or a mapping, not the text 'text'"),
+        ("anonymize: {nams: true}", "5:13: unknown key 'nams' in `anonymize`: did you mean 'names'?"),
+        ("anonymize: {names: false}", "5:20: `anonymize.names` must be"),
+        ("anonymize: {names: []}", "5:20: `anonymize.names` must not be empty"),
+        ("anonymize: {names: [Emily, J.]}", "5:28: `anonymize.names[1]`: is no name: a name has at least two letters"),
+        (
+            "anonymize: {names: true, terms: [1]}",
+            '5:34: `anonymize.terms[0]` must be text, but 1 is a number: write "1"',
+        ),
         ("responses: {file: 5}", '5:19: `responses.file` must be text, but 5 is a number: write "5"'),
         ("responses: {file: a.csv}", "5:19: `responses.file`: there is no file 'a.csv' in the probe's folder"),
         ('responses: {file: "a\\0.csv"}', "5:19: `responses.file`: 'a\\x00.csv' is no file that can be read"),
@@ -381,3 +392,27 @@ def test_a_damaged_probe_makes_nothing_but_faults(data: st.DataObject) -> None:
         positions = [tuple(map(int, line.split(":")[1:3])) for line in str(error).split("\n")]
         assert positions == sorted(positions)
         assert all(line <= text.count("\n") + 1 for line, _ in positions)
+
+
+def test_first_names_are_a_packaged_list_or_the_probes_own() -> None:
+    packaged, own = (
+        read(SMALL + "anonymize: {names: true}\n"),
+        read(SMALL + "anonymize: {terms: [hijab], names: [Zoë]}\n"),
+    )
+    assert {"emily", "lakisha", "priya", "wei", "hope", "jose"} <= packaged.removed_names
+    assert not {"washington", "the", "and"} & packaged.removed_names
+    assert (packaged.removed_terms, own.removed_terms, own.removed_names) == ((), ("hijab",), frozenset({"zoë", "zoe"}))
+    shapes = [read(SMALL + text).shape({})["anonymize"] for text in (
+        "", "anonymize: [hijab]\n", "anonymize: {terms: [hijab]}\n", "anonymize: {names: true}\n",
+        "anonymize: {names: [Zoë]}\n", "anonymize: {terms: [hijab], names: [Zoë]}\n", "anonymize: false\n",
+    )]  # fmt: skip
+    assert shapes[1] == shapes[2], "the same is removed, however it is written"
+    assert len({*shapes}) == len(shapes) - 1
+    assert "emily" not in packaged.model_dump_json(exclude={"audits"}), "a list of thousands is told by its digest"
+
+
+def test_without_the_package_there_is_no_packaged_list(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(names, "available", lambda: False)
+    (fault,) = faults(SMALL + "anonymize: {names: true}\n")
+    assert fault.startswith("5:20: `anonymize.names`: the list of first names takes the package faker: pip install ")
+    assert read(SMALL + "anonymize: {names: [Emily]}\n").removed_names == {"emily"}

@@ -66,6 +66,8 @@ def test_every_reference_leads_somewhere_and_has_no_neighbours() -> None:
         PRODUCTS,
         SMALL,
         SMALL.replace("Describe a {group}.", "['One {group}.', 'Two {group}.']"),
+        SMALL + "anonymize: {names: true, terms: [hijab]}\n",
+        SMALL + "anonymize: {names: [Emily]}\n",
         SMALL + "anonymize: false\nname: n-1\nmarks: [nightly]\nalpha: 0.1\nsystem:\ndescription: why\n",
         SMALL + "variants: {kind: {system: Be kind., prompt: ['{group}']}}\nsampling: {seed: 0, top_p: 1}\n",
     ],

@@ -88,7 +88,13 @@ def test_document_has_the_fields_of_the_contract() -> None:
         "concerns minimum_detectable limit tolerance baseline change details"
     )
     assert item["baseline"] == {"value": 0.0178, "target": "openai:model", "date": "2026-01-02T03:04:05Z"}
-    assert item["change"] == {"value": 0.0434, "interval": [0.0291, 0.0572]}
+    assert item["change"] == {
+        "value": 0.0434,
+        "interval": [0.0291, 0.0572],
+        "p_value": 0.0005,
+        "significant": False,
+        "upper_bound": None,
+    }
 
 
 def test_counts() -> None:

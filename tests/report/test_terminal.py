@@ -117,15 +117,19 @@ def test_what_drove_a_failure() -> None:
 
 def test_words_that_grew_go_before_words_that_are_there() -> None:
     grown = [
-        {"word": "braid", "growth": 3.1, "log_odds": 2.125, "log_odds_before": 0.25, "side": "marked"},
+        {"word": "braid", "growth": 0.5, "marked": [0.1, 0.6], "unmarked": [0.0, 0.0], "side": "marked"},
         {"word": "oil"},
-        {"word": "suit", "growth": 2.0, "log_odds": -1.5, "log_odds_before": -0.5, "side": "unmarked"},
+        {"word": "suit", "growth": 0.3, "marked": [0.0, 0.1], "unmarked": [0.0, 0.4], "side": "unmarked"},
     ]
     details = {**DETAILS["marked_words"], "grown": grown}
     measurement = Measurement(2.0, None, None, None, {"Black": 45, "White": 45}, {}, details)
-    text = text_of(result(VerdictName.REGRESSION, audit="marked_words", measurement=measurement))
-    assert "grown in Black since the baseline: braid (log-odds 0.25 to 2.12), oil" in text
-    assert "grown in White since the baseline: suit (log-odds -0.5 to -1.5)" in text
+    failed = result(VerdictName.REGRESSION, audit="marked_words", measurement=measurement)
+    text = " ".join(text_of(failed).split())
+    assert "grown for Black since the baseline: braid (10% → 60% of its texts, 0% → 0% of the others), oil" in text
+    assert (
+        "grown for the unmarked group (White) since the baseline: suit (0% → 40% of its texts, 0% → 10% of the others)"
+        in text
+    )
     assert "hair" not in text
 
 

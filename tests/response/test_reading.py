@@ -11,7 +11,9 @@ from pytest_fairness.records import AnswerFormat, Json, Prompt, Request, Respons
 from pytest_fairness.response.reading import answer, read
 from pytest_fairness.response.refusals import is_refusal
 
-FORMATS: tuple[AnswerFormat, ...] = tuple(each for each in get_args(AnswerFormat) if each != "likelihood")
+FORMATS: tuple[AnswerFormat, ...] = tuple(
+    each for each in get_args(AnswerFormat) if each not in ("likelihood", "embedding")
+)
 """What a model writes; likelihoods are computed, and have a form of their own."""
 
 REFUSALS = """\

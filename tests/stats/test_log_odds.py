@@ -20,8 +20,10 @@ def counted(documents: list[str]) -> Counter[str]:
 
 def z_by_word(marked: Mapping[str, int], unmarked: Mapping[str, int], prior: Mapping[str, float]) -> dict[str, float]:
     words = sorted(prior)
-    sides = [np.array([side.get(word, 0) for word in words], dtype=float) for side in (marked, unmarked, prior)]
-    return dict(zip(words, z_scores(*sides), strict=True))
+    first, second, prior_ = (
+        np.array([side.get(word, 0) for word in words], dtype=float) for side in (marked, unmarked, prior)
+    )
+    return dict(zip(words, z_scores(first, second, prior_), strict=True))
 
 
 @pytest.mark.parametrize("case", [c for c in vectors("marked_words_original") if "z" in c.values[0]["expected"]])

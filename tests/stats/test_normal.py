@@ -16,9 +16,17 @@ def test_minimum_detectable_effect(case: dict[str, Any]) -> None:
     assert found == pytest.approx(case["expected"]["mde"], abs=case["tol"])
 
 
-def test_half_the_effect_takes_four_times_the_units() -> None:
-    assert normal.times_more_units(0.2, 0.1) == pytest.approx(4)
-    assert normal.times_more_units(0.05, 0.1) == 1
+def test_a_change_that_is_found_also_exceeds_the_tolerance() -> None:
+    found = normal.minimum_detectable(1.0, 0.01, tolerance=5.0)
+    assert found == pytest.approx(5 + normal.quantile(0.8)), "four of five estimates exceed the tolerance"
+    assert normal.minimum_detectable(1.0, 0.01, tolerance=1.0) == normal.minimum_detectable(1.0, 0.01)
+
+
+def test_few_units_take_quantiles_of_students_t() -> None:
+    assert normal.quantile(0.975, 3) == pytest.approx(3.1824, abs=1e-4)
+    assert normal.quantile(0.95, 1e9) == pytest.approx(normal.quantile(0.95))
+    low, high = normal.interval(1.0, 0.5, degrees_of_freedom=3)
+    assert (low, high) == pytest.approx((1 - 0.5 * 3.1824, 1 + 0.5 * 3.1824), abs=1e-4)
 
 
 def test_an_interval_holds_its_estimate_in_the_middle() -> None:

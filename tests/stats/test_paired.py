@@ -36,5 +36,17 @@ def test_mcnemar_is_the_tail_of_the_binomial(one_way: int, other_way: int) -> No
     assert paired.mcnemar(one_way, other_way, two_sided=True) == paired.mcnemar(other_way, one_way, two_sided=True)
 
 
+@pytest.mark.parametrize("share", [0.0, 0.03, 0.1, 0.4])
+def test_the_interval_of_a_paired_difference_of_shares_covers_it(share: float) -> None:
+    """Computed exactly, of a hundred units of which none differs the other way."""
+    from scipy.stats import binom
+
+    held = 0.0
+    for differing in range(101):
+        low, high = paired.share_interval(np.repeat([1.0, 0.0], [differing, 100 - differing]), 1.96)
+        held += float(binom.pmf(differing, 100, share)) * (low <= share <= high)
+    assert held > 0.93
+
+
 def test_many_units_are_drawn_and_never_give_zero() -> None:
     assert paired.sign_flip(np.ones(200), 999, resampling.generator("a test")) == pytest.approx(1 / 1000)

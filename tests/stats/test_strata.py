@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from pytest_fairness.stats import resampling, strata
+from pytest_fairness.stats import normal, resampling, strata
 
 RANDOM = np.random.default_rng(0)
 
@@ -25,7 +25,9 @@ def test_one_stratum_is_welchs_test() -> None:
     value = float(strata.coefficients(marked, within, weights) @ values)
     assert value / error == pytest.approx(expected.statistic)
     assert degrees == pytest.approx(expected.df)
-    assert strata.interval(value, error, degrees) == pytest.approx(tuple(expected.confidence_interval()))
+    assert normal.interval(value, error, degrees_of_freedom=degrees) == pytest.approx(
+        tuple(expected.confidence_interval())
+    )
 
 
 def test_single_units_in_every_stratum_are_the_paired_test() -> None:
@@ -47,7 +49,7 @@ def test_the_error_is_that_of_the_estimate(sizes: tuple[tuple[int, int], ...]) -
     for _ in range(1500):
         values = random.gamma(2, 1, len(marked)) + 3 * within
         error, degrees = strata.difference_error(values, marked, within, weights)
-        low, high = strata.interval(float(share @ values), error, degrees)
+        low, high = normal.interval(float(share @ values), error, degrees_of_freedom=degrees)
         found.append(float(share @ values))
         squares.append(error**2)
         covered += low <= 0 <= high

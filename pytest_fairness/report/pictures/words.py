@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from pytest_fairness.records import Json
-from pytest_fairness.report.order import Item, mappings, sides
+from pytest_fairness.report.order import Item, as_unmarked, mappings, sides
 from pytest_fairness.report.pictures.base import SHOWN, Picture, Table, bars, finite, listed
 
 
@@ -25,18 +25,35 @@ def marked(item: Item, detail: Json) -> Picture | None:
     )
 
 
-def grown(_item: Item, detail: Json) -> Picture | None:
-    """Words whose association grew since the baseline."""
+def grown(item: Item, detail: Json) -> Picture | None:
+    """Words whose difference between the groups grew since the baseline."""
     found = mappings(detail)
     if not found:
         return None
-    columns = ("word", "log_odds_before", "log_odds", "growth", "side")
-    heads = ("word", "log-odds before", "log-odds now", "growth in standard deviations", "side")
-    return Picture(
-        "Words whose association grew since the baseline",
-        f"The association of {len(found)} words grew: {listed([str(word.get('word')) for word in found])}.",
-        Table(heads, [[word.get(column) for column in columns] for word in found]),
+    names = dict(zip(("marked", "unmarked"), sides(item), strict=True))
+    heads = (
+        "word",
+        "grew for",
+        "growth of the difference",
+        *(f"share of the texts about {name}, {run}" for name in names.values() for run in ("baseline", "now")),
     )
+    rows = [
+        [word.get("word"), names.get(str(word.get("side")), word.get("side")), finite(word.get("growth"))]
+        + [share for side in names for share in _two(word.get(side))]
+        for word in found
+    ]
+    text = "; ".join(
+        f"grew for {as_unmarked(name) if side == 'unmarked' else name}: {listed(own)}"
+        for side, name in names.items()
+        if (own := [str(word.get("word")) for word in found if word.get("side", "marked") == side])
+    )
+    return Picture("Words that grew since the baseline", f"{text}.", Table(heads, rows))
+
+
+def _two(shares: Json) -> list[float | None]:
+    """Return the shares in the baseline and in this run; `None` for what is not known."""
+    known = list(shares)[:2] if isinstance(shares, list | tuple) else []
+    return [finite(share) for share in [*known, None, None][:2]]
 
 
 def contributions(item: Item, detail: Json) -> Picture | None:

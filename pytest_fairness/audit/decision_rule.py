@@ -1,0 +1,110 @@
+"""The decision rule: whether an estimate is too bad, acceptable, or not known well enough.
+
+Pure arithmetic on an estimate, its standard error and its p-value. Against a baseline the estimate is the change and
+the threshold is the tolerance; against a limit the estimate is the distance from the limit and the threshold is 0.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+from pytest_fairness.stats import normal
+
+Outcome = Literal["within", "unclear", "beyond"]
+"""Acceptable; not known well enough; too bad."""
+
+ROUNDING = 1e-12
+"""By how much an estimate may exceed a threshold through floating point arithmetic alone."""
+LEAST_GROWTH = 1.25
+"""Smallest growth of a run that is worth advising."""
+
+
+@dataclass(frozen=True)
+class Decision:
+    """How an estimate relates to what is accepted; positive numbers are worse.
+
+    Attributes:
+        outcome: whether the estimate is too bad.
+        exceeds: whether the estimate exceeds the threshold.
+        significant: whether it is worse than no change, or than the groups being alike, at the item's alpha.
+        upper_bound: one-sided upper confidence bound of the estimate; `None` where there is no standard error.
+        accepted: what the bound may be at most for the outcome `within`.
+        times_more_units: the factor by which the run must grow until a decision can be expected.
+        explanation: for the verdict's reason, where the numbers above do not tell the reason.
+    """
+
+    outcome: Outcome
+    exceeds: bool = False
+    significant: bool = False
+    upper_bound: float | None = None
+    accepted: float | None = None
+    times_more_units: float = 1.0
+    explanation: str | None = None
+
+
+def decide(
+    estimate: float,
+    standard_error: float | None,
+    *,
+    threshold: float,
+    accepted: float,
+    significant: bool,
+    proof: bool,
+    alpha: float,
+    beta: float,
+    degrees_of_freedom: float | None = None,
+    bounds: tuple[float, float] | None = None,
+) -> Decision:
+    """Return the decision on one estimate (METHODS, section 9.7).
+
+    Args:
+        estimate: larger is worse.
+        standard_error: of the estimate; without one nothing is `within`.
+        threshold: an estimate above it is too bad if it is significant.
+        accepted: the upper bound of an estimate that is `within`; at least the threshold.
+        significant: whether the test against "no change" or "groups alike" rejects at `alpha`.
+        proof: whether the lower bound at `alpha` must exceed the threshold too for `beyond`.
+        alpha: one-sided level of the lower bound.
+        beta: chance that an estimate whose true value is `accepted` ends up `within`.
+        degrees_of_freedom: of the standard error.
+        bounds: one-sided confidence bounds at `alpha` and `beta`, where the standard error does not give them.
+    """
+    bounds = bounds or _bounds(estimate, standard_error, alpha, beta, degrees_of_freedom)
+    lower, upper = (None, None) if bounds is None else bounds
+    exceeds = estimate > threshold + ROUNDING
+    if exceeds:
+        proven = not proof or (lower is not None and lower > threshold)
+        if significant and proven:
+            return Decision("beyond", True, True, upper, accepted)
+    elif upper is not None and upper <= accepted + ROUNDING:
+        return Decision("within", False, significant, upper, accepted)
+    growth = math.inf if standard_error is None else 1.0
+    if standard_error:
+        wanted = _wanted_error(estimate, threshold, accepted, alpha, beta, proof=proof)
+        growth = max(LEAST_GROWTH, (standard_error / wanted) ** 2) if wanted > 0 else math.inf
+    return Decision("unclear", exceeds, significant, upper, accepted, growth)
+
+
+def _bounds(
+    estimate: float, standard_error: float | None, alpha: float, beta: float, degrees_of_freedom: float | None
+) -> tuple[float, float] | None:
+    if standard_error is None:
+        return None
+    below, above = (normal.quantile(1 - chance, degrees_of_freedom) * standard_error for chance in (alpha, beta))
+    return estimate - below, estimate + above
+
+
+def _wanted_error(
+    estimate: float, threshold: float, accepted: float, alpha: float, beta: float, *, proof: bool
+) -> float:
+    """Return the standard error at which a decision can be expected, if the truth is near the estimate."""
+    power = normal.quantile(normal.POWER)
+    found = normal.quantile(1 - alpha) + power
+    if estimate > threshold:
+        return (estimate - threshold if proof else estimate) / found
+    excluded = (accepted - estimate) / normal.quantile(1 - beta)
+    room = accepted - threshold if proof else accepted
+    # Small enough also for finding the worsening that a pass excludes.
+    return min(excluded, room / found) if room > 0 else excluded

@@ -1,0 +1,57 @@
+"""Answers with the embeddings of their texts, for the audits that measure these."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from pytest_fairness.errors import AnswersMissing, FairnessError
+from pytest_fairness.records import Answer, Request, Response
+from pytest_fairness.run.parts import ProbeItem
+from pytest_fairness.target import embeddings
+from pytest_fairness.target.base import Target
+
+TOGETHER = 1_000
+"""Texts whose recorded embeddings are in memory together, which are larger than the vectors that are made of them."""
+
+Ask = Callable[[Target, Sequence[Request]], list[Response | FairnessError]]
+
+
+def embedded(part: ProbeItem, answers: Sequence[Answer], embedder: Target, ask: Ask) -> list[Answer]:
+    """Return the answers with the embeddings that the item's audit measures; blocks until they are there.
+
+    Equal texts are embedded once, and what is recorded is not sent.
+
+    Args:
+        part: the item.
+        answers: as they were read.
+        embedder: the model that embeds texts.
+        ask: see `Run.ask`.
+
+    Raises:
+        AnswersMissing: a text has no embedding.
+    """
+    texts = part.audit.texts_to_embed(part.probe, part.item, answers)
+    different = list(dict.fromkeys(text for text in texts if text is not None))
+    vectors: dict[str, bytes] = {}
+    faults: list[str] = []
+    for start in range(0, len(different), TOGETHER):
+        batch = different[start : start + TOGETHER]
+        responses = ask(embedder, [Request(text, answer_format="embedding") for text in batch])
+        for text, response in zip(batch, responses, strict=True):
+            if isinstance(response, FairnessError):
+                faults.append(str(response))
+                continue
+            try:
+                vectors[text] = embeddings.vector(response.text)
+            except ValueError as error:
+                faults.append(f"{embedder.name}: {error}.")
+    if faults:
+        raise AnswersMissing(
+            f"{len(faults)} of {len(different)} texts have no embedding by {embedder.name} (`embeddings` of "
+            f"{part.id}); the first: {faults[0]} All others are recorded, and not sent again."
+        )
+    return [
+        answer if text is None else replace(answer, embedding=vectors[text])
+        for answer, text in zip(answers, texts, strict=True)
+    ]

@@ -1,0 +1,42 @@
+"""Two runs of answers in cells (a group within a stratum): how far the change of a weighted sum is off by chance."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Bools = NDArray[np.bool_]
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+def change_error(values: Floats, now: Bools, cells: Ints, coefficients: Floats) -> tuple[float, float | None]:
+    """Standard error of the sum of coefficient × value, where a cell's values vary by chance within each run.
+
+    The variance of a cell is pooled over both runs, so that what differs between cells (a question that is always
+    refused) is no error. Of a cell with a single value in either run, half the squared difference is taken, which is
+    unbiased where nothing changed.
+
+    Args:
+        values: (n,) of both runs.
+        now: (n,) whether the value is of the present run.
+        cells: (n,) the cell of each, from 0.
+        coefficients: (n,) positive for the one run and negative for the other; 0 for values that are left out.
+
+    Returns:
+        the standard error, and its degrees of freedom (Satterthwaite 1946); `None` where nothing varies.
+    """
+    groups = cells * 2 + now
+    sizes = np.bincount(groups, minlength=2 * (int(cells.max()) + 1)).astype(np.float64)
+    centres = np.bincount(groups, values, len(sizes)) / np.maximum(sizes, 1)
+    squares = np.bincount(cells, (values - centres[groups]) ** 2)
+    pairs = sizes.reshape(-1, 2)
+    degrees = np.maximum(pairs - 1, 0).sum(axis=1)
+    single = (pairs == 1).all(axis=1)
+    between = np.diff(centres.reshape(-1, 2), axis=1)[:, 0] ** 2 / 2
+    squares, degrees = np.where(single, between, squares), np.where(single, 1.0, degrees)
+    variances = squares / np.maximum(degrees, 1) * np.bincount(cells, coefficients**2)
+    total = float(variances.sum())
+    if total <= 0:
+        return 0.0, None
+    return float(np.sqrt(total)), total**2 / float((variances**2 / np.maximum(degrees, 1)).sum())
