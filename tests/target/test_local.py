@@ -87,6 +87,7 @@ def test_a_prompt_that_is_too_long(tmp_path: Path, served: ServedModel) -> None:
 def test_a_proxy_of_the_environment_is_not_asked(
     tmp_path: Path, served: ServedModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    ask(open_target("local", settings_in(tmp_path), served.address), SHORT)  # Fetching the model may need the proxy.
     for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
         monkeypatch.setenv(name, "http://127.0.0.1:9")
     assert ask(open_target("local", settings_in(tmp_path), served.address), SHORT)[0].text
