@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Generic, Literal, TypeVar
 
-from pytest_fairness.audit.decision_rule import Decision, decide
+from pytest_fairness.audit.decision_rule import Decision, decide, one_sided_bounds
 from pytest_fairness.probe.settings import AuditSettings
 from pytest_fairness.records import Answer, Comparison, Concern, Measurement
 from pytest_fairness.stats import normal
@@ -242,6 +242,8 @@ class Audit(ABC, Generic[SettingsT]):
         (`details["either_side"]`), a worsening to either side must be excluded, each at half of the beta.
         """
         value, reversal = comparison.value, comparison.reversal
+        beta = item.beta / 2 if comparison.details.get("either_side") else item.beta
+        bounds = self.change_bounds(item, comparison, beta) if reversal is None else None
         if reversal is not None:
             value = reversal.value if reversal.value > tolerance else min(value, reversal.value)
         return decide(
@@ -252,9 +254,27 @@ class Audit(ABC, Generic[SettingsT]):
             significant=comparison.p_value is not None and comparison.p_value <= item.level,
             proof=item.settings.gate == "bound",
             alpha=item.level,
-            beta=item.beta / 2 if comparison.details.get("either_side") else item.beta,
+            beta=beta,
             degrees_of_freedom=comparison.degrees_of_freedom,
+            bounds=bounds,
         )
+
+    def change_bounds(
+        self, item: AuditItem[SettingsT], comparison: Comparison, beta: float
+    ) -> tuple[float, float] | None:
+        """Return the one-sided bounds of the change at the item's alpha and at `beta`.
+
+        `None` where the standard error gives them. Of a spread of several groups (`details["along_pattern"]`: the
+        change along the pattern that both runs together show, and its error) the upper bound is the larger of two: of
+        groups that were alike, the baseline's spread is above 0 by chance, so that its growth is underestimated.
+        """
+        if comparison.standard_error is None or (along := comparison.details.get("along_pattern")) is None:
+            return None
+        changes = ((comparison.value, comparison.standard_error), along)
+        bounds = [
+            one_sided_bounds(value, error, item.level, beta, comparison.degrees_of_freedom) for value, error in changes
+        ]
+        return bounds[0][0], max(upper for _, upper in bounds)
 
     def judge_value(
         self, item: AuditItem[SettingsT], measurement: Measurement, limit: float, tolerance: float

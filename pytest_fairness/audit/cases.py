@@ -7,17 +7,18 @@ from abc import abstractmethod
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any, ClassVar
 
 import numpy as np
 
 from pytest_fairness.audit import repeats
 from pytest_fairness.audit.base import Audit, AuditItem, Direction, Probe, SettingsT
-from pytest_fairness.audit.scores import Column, Floats, Score, Scores, TwoScores, furthest
+from pytest_fairness.audit.scores import Column, Floats, GapChange, Score, Scores, TwoScores
 from pytest_fairness.audit.units import CLEAR, INCOMPLETE_SHARE, SHOWN_UNITS, TAIL
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.records import Answer, Comparison, Concern, Json, Measurement, Reversal
-from pytest_fairness.stats import means, normal, resampling
+from pytest_fairness.stats import means, normal, resampling, spreads
 
 MINIMUM_RESPONSES = 8
 """Scored answers a side below which nothing is measured: of each case of an item, of a category altogether."""
@@ -254,30 +255,35 @@ class CaseAudit(Audit[SettingsT]):
         first, second = (run[1].of_cases(shared) for run in (present, earlier))
         runs = TwoScores.of(first, second)
         random = resampling.generator(f"{item.seed}/compare")
-        gap = bool(present[0].groups)
         observed, swapped = runs.as_observed(random), runs.swapped(PERMUTATIONS, random)
-        value = float(np.nanmean(runs.change(*observed, gap=gap)))
-        null = runs.change(*swapped, gap=gap)
-        means_of = [run.mean(axis=0) for run in observed]
-        groups = [first.group_means(run) for run in means_of]
-        high, low = furthest(groups[0] + groups[1])
-        error, degrees = runs.error((int(high), int(low)) if gap else None)
-        if not error:
+        moved: dict[str, Json] = {"compared_cases": shared}
+        if not present[0].groups:
+            value, null = float(np.nanmean(runs.mean_change(*observed))), runs.mean_change(*swapped)
+            error, degrees = runs.mean_error()
             # No answer differs from any other of its cell, which does not prove that none ever will.
-            error = math.hypot(
-                *(run.gap_error(self.added) if gap else run.mean_error(self.added) for run in (first, second))
+            error = error or math.hypot(*(run.mean_error(self.added) for run in (first, second)))
+            return Comparison(
+                value=value,
+                interval=normal.interval(value, error, degrees_of_freedom=degrees),
+                standard_error=error,
+                p_value=resampling.p_value(null[~np.isnan(null)], value, exact=False),
+                degrees_of_freedom=degrees,
+                details={**moved, "moved": _moved(first, second, gaps=False)},
             )
+        change = GapChange.of(runs, observed, swapped, resampling.generator(f"{item.seed}/error"))
+        error = change.error or math.hypot(*(run.gap_error(self.added) for run in (first, second)))
         return Comparison(
-            value=value,
-            interval=normal.interval(value, error, degrees_of_freedom=degrees),
+            value=change.value,
+            interval=normal.interval(change.value, error, degrees_of_freedom=change.degrees_of_freedom),
             standard_error=error,
-            p_value=resampling.p_value(null[~np.isnan(null)], value, exact=False),
-            degrees_of_freedom=degrees,
-            reversal=_reversal(first.groups, *groups, *(first.group_means(run) for run in swapped)) if gap else None,
+            p_value=change.p_value,
+            degrees_of_freedom=change.degrees_of_freedom,
+            reversal=_reversal(first.groups, *change.groups, *(first.group_means(run) for run in swapped)),
             details={
-                "compared_cases": shared,
-                "moved": _moved(first, second, gaps=gap),
-                "either_side": gap and bool(np.ptp(groups[0] + groups[1]) < CLEAR * error),
+                **moved,
+                "moved": _moved(first, second, gaps=True),
+                "along_pattern": [change.along, change.along_error or error],
+                "either_side": 2 * change.pattern < CLEAR * (change.along_error or error),
             },
         )
 
@@ -335,7 +341,7 @@ def _reversal(groups: Sequence[str], now: Floats, then: Floats, *swapped: Floats
         now, then: (groups,) means of either run.
         swapped: (draws, groups) means of two runs that differ by chance only.
     """
-    high, low = (int(place) for place in furthest(now))
+    high, low = spreads.furthest(now, tuple(combinations(range(len(now)), 2)))
     present, earlier = float(now[high] - now[low]), float(then[high] - then[low])
     if not (present > 0 > earlier):
         return None

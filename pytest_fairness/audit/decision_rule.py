@@ -71,7 +71,8 @@ def decide(
         degrees_of_freedom: of the standard error.
         bounds: one-sided confidence bounds at `alpha` and `beta`, where the standard error does not give them.
     """
-    bounds = bounds or _bounds(estimate, standard_error, alpha, beta, degrees_of_freedom)
+    if bounds is None and standard_error is not None:
+        bounds = one_sided_bounds(estimate, standard_error, alpha, beta, degrees_of_freedom)
     lower, upper = (None, None) if bounds is None else bounds
     exceeds = estimate > threshold + ROUNDING
     if exceeds:
@@ -87,11 +88,10 @@ def decide(
     return Decision("unclear", exceeds, significant, upper, accepted, growth)
 
 
-def _bounds(
-    estimate: float, standard_error: float | None, alpha: float, beta: float, degrees_of_freedom: float | None
-) -> tuple[float, float] | None:
-    if standard_error is None:
-        return None
+def one_sided_bounds(
+    estimate: float, standard_error: float, alpha: float, beta: float, degrees_of_freedom: float | None
+) -> tuple[float, float]:
+    """Return the lower bound at `alpha` and the upper bound at `beta`; Student's t or, without degrees, the normal."""
     below, above = (normal.quantile(1 - chance, degrees_of_freedom) * standard_error for chance in (alpha, beta))
     return estimate - below, estimate + above
 

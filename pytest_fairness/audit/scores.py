@@ -10,7 +10,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from pytest_fairness.stats import cells, gaps, means, resampling
+from pytest_fairness.stats import cells, gaps, means, resampling, spreads
 
 Bools = NDArray[np.bool_]
 Ints = NDArray[np.int64]
@@ -185,32 +185,28 @@ class TwoScores:
         first, second = resampling.run_swaps(self.now, self.cells, count, random)
         return self._means(first), self._means(second)
 
-    def change(self, now: Floats, then: Floats, *, gap: bool) -> Floats:
-        """(...) change from (..., columns) means of both runs: of their mean, or of the gap.
+    def mean_change(self, now: Floats, then: Floats) -> Floats:
+        """(...) change of the mean from (..., columns) means of both runs."""
+        return np.asarray(now.mean(axis=-1) - then.mean(axis=-1))
 
-        The gap is that between the two groups that are furthest apart in both runs together, which do not depend on
-        what belongs to which run.
-        """
-        if not gap:
-            return np.asarray(now.mean(axis=-1) - then.mean(axis=-1))
-        first, second = (self.like.group_means(run) for run in (now, then))
-        high, low = furthest(first + second)
-        moved = first - second
-        return np.asarray(_at(moved, high) - _at(moved, low))
+    def mean_error(self) -> tuple[float, float | None]:
+        """Standard error of the change of the mean, and its degrees of freedom; see `cells.change_error`."""
+        number = len(self.like.columns)
+        return self._error(np.full(number, 1 / number))
 
-    def error(self, pair: tuple[int, int] | None) -> tuple[float, float | None]:
-        """Standard error of the change, and its degrees of freedom; see `cells.change_error`.
+    def gap_error(self, weights: Floats) -> tuple[float, float | None]:
+        """Standard error of the change of a weighted sum of the groups' means, and its degrees of freedom.
 
         Args:
-            pair: the groups whose gap changes, the higher one first; `None` for the mean.
+            weights: (groups,) of the sum.
         """
-        number, groups = len(self.like.columns), len(self.like.groups)
-        weights = np.full(number, 1 / number)
-        if pair is not None:
-            of_group = np.arange(number) % groups
-            weights = ((of_group == pair[0]) * 1.0 - (of_group == pair[1])) / len(self.like.cases)
+        cases = len(self.like.cases)
+        return self._error(np.tile(weights, cases) / cases)
+
+    def _error(self, weights: Floats) -> tuple[float, float | None]:
+        """Standard error of the change of a sum of (columns,) weight × mean, and its degrees of freedom."""
         runs = self.column * 2 + self.now
-        shares = weights[self.column] / np.bincount(runs, minlength=2 * number)[runs]
+        shares = weights[self.column] / np.bincount(runs, minlength=2 * len(weights))[runs]
         return cells.change_error(self.values, self.now, self.cells, np.where(self.now, shares, -shares))
 
     def _means(self, selections: Bools) -> Floats:
@@ -221,13 +217,65 @@ class TwoScores:
             return np.asarray(sums / sizes, dtype=np.float64)
 
 
-def furthest(means: Floats) -> tuple[Ints, Ints]:
-    """(...) the groups with the highest and the lowest of (..., groups) means; two of them even where all are equal."""
-    return means.argmax(axis=-1), means.shape[-1] - 1 - means[..., ::-1].argmin(axis=-1)
+@dataclass(frozen=True)
+class GapChange:
+    """By how much the largest gap between groups' means grew from one run to the other; see `stats.spreads`.
 
+    Attributes:
+        value, error, p_value: of the growth; one-sided.
+        along, along_error: the change of the gap that both runs together show, and its standard error.
+        degrees_of_freedom: of the errors.
+        pattern: size of the gap that both runs together show.
+        groups: (2, groups) means of the present and of the earlier run.
+    """
 
-def _at(numbers: Floats, places: Ints) -> Floats:
-    return np.take_along_axis(numbers, np.asarray(places)[..., None], axis=-1)[..., 0]
+    value: float
+    error: float
+    p_value: float
+    along: float
+    along_error: float
+    degrees_of_freedom: float | None
+    pattern: float
+    groups: Floats
+
+    @classmethod
+    def of(
+        cls,
+        runs: TwoScores,
+        observed: tuple[Floats, Floats],
+        swapped: tuple[Floats, Floats],
+        random: np.random.Generator,
+    ) -> GapChange:
+        """Compare two runs.
+
+        Args:
+            runs: their scores.
+            observed: (cuts, columns) means of both runs as they are.
+            swapped: (draws, columns) means of two runs that differ by chance only.
+            random: for the standard error.
+        """
+        drawn = [runs.like.group_means(run) for run in observed]
+        now, then = (run.mean(axis=0) for run in drawn)
+        pattern, number = (now + then) / 2, len(now)
+        spread = spreads.largest_difference(tuple(combinations(range(number), 2)))
+        size, slope = spread.signed(pattern), spread.slope(pattern)
+        along_error, degrees = runs.gap_error(slope)
+        error = along_error
+        if number > 2:
+            variances = [runs.gap_error(own)[0] ** 2 for own in np.eye(number)]
+            error = spreads.growth_error(size, now, then, np.diag(variances), random)
+        value = float(np.nanmean(size(drawn[0]) - size(drawn[1])))
+        null = size(runs.like.group_means(swapped[0])) - size(runs.like.group_means(swapped[1]))
+        return cls(
+            value=value,
+            error=error,
+            p_value=resampling.p_value(null[~np.isnan(null)], value, exact=False),
+            along=float((now - then) @ slope),
+            along_error=along_error,
+            degrees_of_freedom=degrees,
+            pattern=float(spread.size(pattern)),
+            groups=np.array([now, then]),
+        )
 
 
 def _is_one(cell: Sequence[Score]) -> bool:

@@ -23,7 +23,8 @@ from pytest_fairness.audit.units import TAIL, UnitTable
 from pytest_fairness.errors import ProbeError
 from pytest_fairness.probe.settings import AuditSettings
 from pytest_fairness.records import Answer, Measurement
-from pytest_fairness.stats import blocks, gaps
+from pytest_fairness.stats import blocks, gaps, spreads
+from pytest_fairness.stats.spreads import Spread
 
 Floats = NDArray[np.float64]
 SettingsT = TypeVar("SettingsT", bound=SimilaritySettings)
@@ -75,13 +76,9 @@ class Snsv(_Sensitivity[SimilaritySettings]):
         """Return none: all values count."""
         return ()
 
-    def either_side(self, joint: Floats, error: float) -> bool:
-        """Return that values may be apart in any pattern."""
-        return True
-
-    def slope(self, means: Floats) -> Floats:
-        """Return the gradient of the standard deviation."""
-        return blocks.spread_slope(means)
+    def spread(self, levels: int) -> Spread:
+        """Return the standard deviation."""
+        return spreads.STANDARD_DEVIATION
 
     def bounds(self, table: UnitTable, alpha: float, beta: float) -> tuple[float, float]:
         """Return those of a standard deviation; see `gaps.spread_bounds`."""
@@ -120,13 +117,9 @@ class Pafs(_Sensitivity[PafsSettings]):
         """Return none: all values count."""
         return ()
 
-    def either_side(self, joint: Floats, error: float) -> bool:
-        """Return that values may be apart in any pattern."""
-        return True
-
-    def slope(self, means: Floats) -> Floats:
-        """Return the gradient of the mean absolute deviation: less even is worse."""
-        return -blocks.evenness_slope(means)
+    def spread(self, levels: int) -> Spread:
+        """Return the mean absolute deviation: less even is worse."""
+        return spreads.MEAN_DEVIATION
 
     def bounds(self, table: UnitTable, alpha: float, beta: float) -> tuple[float, float]:
         """Return those of a standard deviation, scaled to the mean absolute deviation of the values as they are."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -13,7 +14,7 @@ from pytest_fairness.audit.base import AuditItem, Direction, Probe
 from pytest_fairness.audit.units import UnitAudit, UnitTable
 from pytest_fairness.errors import BaselineStale, NotMeasurable
 from pytest_fairness.probe.settings import AuditSettings
-from pytest_fairness.records import Answer, Comparison, Status
+from pytest_fairness.records import Answer, Status
 
 Floats = NDArray[np.float64]
 ITEM = AuditItem("share", None, {}, AuditSettings(), 0.01, "a test")
@@ -96,12 +97,63 @@ def test_answers_that_flip_or_do_not_need_enough_records(records: int, enough: b
     assert found.times_more_units == pytest.approx(max(1.0, 70 / records))
 
 
-@pytest.mark.parametrize(("growth", "outcome"), [(0.04, "within"), (0.2, "unclear")])
-def test_a_third_group_that_fell_behind_does_not_pass(growth: float, outcome: str) -> None:
-    """The groups that both runs together show furthest apart did not move, and the value grew all the same."""
-    audit: Any = Share()
-    details = {"compared_records": 500, "growth": growth}
-    comparison = Comparison(0.0, (-0.01, 0.01), 0.005, 0.5, details=details)
-    found = audit.judge_change(ITEM, comparison, 0.05)
-    assert found.outcome == outcome
-    assert (found.explanation is None) == (outcome == "within")
+class LargestGap(Share):
+    """Largest gap between the means of three groups; an answer holds a number for each."""
+
+    def table(self, probe: Probe, item: AuditItem[AuditSettings], answers: Sequence[Answer]) -> UnitTable:
+        rows = np.array([answer.content for answer in answers])
+        return UnitTable(tuple(answer.labels["id"] for answer in answers), ("a", "b", "c"), rows, {}, {})
+
+    def statistic(self, means: Floats) -> Floats:
+        return np.asarray(np.ptp(means, axis=-1))
+
+    def pairs(self, levels: int) -> Sequence[tuple[int, int]]:
+        return ((0, 1), (0, 2), (1, 2))
+
+    def slope(self, means: Floats) -> Floats:
+        return UnitAudit.slope(self, means)
+
+
+def scored(random: np.random.Generator, means: tuple[float, float, float], units: int = 100) -> list[Answer]:
+    rows = np.array(means) + random.normal(0, 0.1, (units, 3))
+    return [Answer({"id": f"{number:04d}"}, 0, "", Status.OK, row) for number, row in enumerate(rows)]
+
+
+def outcomes(now: tuple[float, float, float], then: tuple[float, float, float], repeats: int = 60) -> Counter[str]:
+    random, audit, found = np.random.default_rng(5), LargestGap(), Counter[str]()
+    for _ in range(repeats):
+        comparison = audit.compare(None, ITEM, scored(random, now), scored(random, then))
+        found[audit.judge_change(ITEM, comparison, 0.05).outcome] += 1
+    return found
+
+
+def test_a_third_group_that_falls_behind_is_found() -> None:
+    """Both runs together show two pairs of groups equally far apart; the gap grew from 0.1 to 0.2."""
+    found = outcomes((0.5, 0.4, 0.3), (0.5, 0.4, 0.5))
+    assert found["beyond"] >= 50
+    assert found["within"] <= 3
+
+
+def test_several_groups_that_do_not_move_pass() -> None:
+    assert outcomes((0.5, 0.5, 0.5), (0.5, 0.5, 0.5))["within"] >= 50
+    assert outcomes((0.5, 0.4, 0.4), (0.5, 0.4, 0.4))["within"] >= 50
+
+
+def test_of_several_groups_a_gap_where_there_was_none_does_not_pass() -> None:
+    """The baseline's largest gap is above 0 by chance, so that the growth of the gap alone is underestimated."""
+    found = outcomes((0.5, 0.5, 0.4), (0.5, 0.5, 0.5))
+    assert found["within"] <= 3
+    random, audit = np.random.default_rng(6), LargestGap()
+    growths = [
+        audit.compare(None, ITEM, scored(random, (0.5, 0.5, 0.4), 30), scored(random, (0.5, 0.5, 0.5), 30))
+        for _ in range(40)
+    ]
+    assert np.mean([growth.value for growth in growths]) < np.mean(
+        [growth.details["along_pattern"][0] for growth in growths]
+    )
+
+
+def test_several_groups_of_which_none_moved() -> None:
+    run = scored(np.random.default_rng(7), (0.5, 0.4, 0.3))
+    comparison = LargestGap().compare(None, ITEM, run, run)
+    assert (comparison.value, comparison.p_value) == (0, 1)

@@ -1,0 +1,77 @@
+"""Spreads of several numbers, signed by a pattern, and the standard error of their growth."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from pytest_fairness.stats import spreads
+from pytest_fairness.stats.spreads import Spread, largest_difference
+
+SIZE = st.integers(2, 6)
+NUMBERS = SIZE.flatmap(lambda size: arrays(np.float64, (2, size), elements=st.floats(0, 1, width=16)))
+KINDS = ["range", "standard deviation", "mean deviation"]
+
+
+def spread_of(kind: str, count: int) -> Spread:
+    match kind:
+        case "range":
+            return largest_difference(list(combinations(range(count), 2)))
+        case "standard deviation":
+            return spreads.STANDARD_DEVIATION
+        case _:
+            return spreads.MEAN_DEVIATION
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@given(runs=NUMBERS)
+def test_the_slope_gives_the_size_of_the_pattern_itself(kind: str, runs: np.ndarray) -> None:
+    spread = spread_of(kind, len(runs[0]))
+    assert float(spread.slope(runs[0]) @ runs[0]) == pytest.approx(float(spread.size(runs[0])), abs=1e-9)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@given(runs=NUMBERS)
+def test_a_signed_size_is_the_size_where_the_pattern_is_not_reversed(kind: str, runs: np.ndarray) -> None:
+    """It is never larger than the size, and the negative size of the reversed pattern."""
+    pattern, numbers = runs
+    spread = spread_of(kind, len(pattern))
+    signed = spread.signed(pattern)
+    assert float(signed(pattern)) == pytest.approx(float(spread.size(pattern)), abs=1e-9)
+    assert float(signed(-pattern)) == pytest.approx(-float(spread.size(pattern)), abs=1e-9)
+    assert float(signed(numbers)) <= float(spread.size(numbers)) + 1e-9 or spread.slope(pattern) @ numbers < 0
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_of_two_numbers_it_is_their_difference(kind: str) -> None:
+    spread = spread_of(kind, 2)
+    signed, part = spread.signed(np.array([0.6, 0.5])), 1.0 if kind == "range" else 0.5
+    for first, second in ((0.7, 0.5), (0.5, 0.5), (0.4, 0.8)):
+        assert float(signed(np.array([first, second]))) == pytest.approx(part * (first - second))
+
+
+def test_what_is_not_defined_is_in_no_difference() -> None:
+    spread = spread_of("range", 3)
+    assert float(spread.size(np.array([0.2, np.nan, 0.5]))) == pytest.approx(0.3)
+    signed = spread.signed(np.array([0.2, np.nan, 0.5]))
+    assert float(signed(np.array([0.5, np.nan, 0.4]))) == pytest.approx(-0.1)
+
+
+@pytest.mark.parametrize(("now", "then"), [((0.0, 0.1, 0.4), (0.0, 0.2, 0.1)), ((0.0, 0.2, 0.3), (0.0, 0.2, 0.1))])
+def test_the_error_is_the_spread_of_growth_over_runs(now: tuple[float, ...], then: tuple[float, ...]) -> None:
+    """Also where other groups are furthest apart in the one run than in the other."""
+    random = np.random.default_rng(3)
+    spread, error = spread_of("range", 3), 0.02
+    grown, errors = [], []
+    for _ in range(500):
+        runs = [np.array(means) + random.normal(0, error, 3) for means in (now, then)]
+        size = spread.signed((runs[0] + runs[1]) / 2)
+        grown.append(float(size(runs[0]) - size(runs[1])))
+        errors.append(spreads.growth_error(size, runs[0], runs[1], 2 * error**2 * np.eye(3), random))
+    assert np.mean(grown) == pytest.approx(max(now) - max(then), abs=0.01)
+    assert np.mean(errors) / np.std(grown) == pytest.approx(1, abs=0.12)
