@@ -26,8 +26,8 @@ import numpy as np
 
 from benchmarks.simulated import choices, designs, pairs, ranked, recommender, refused, sentences, spoken, texts
 from benchmarks.simulated.scenario import Scenario
-from pytest_fairness.baseline.files import Entry
-from pytest_fairness.baseline.verdicts import tolerance_of
+from pytest_fairness.baselines.files import Entry
+from pytest_fairness.baselines.verdicts import tolerance_of
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.records import Answer, Comparison, Measurement, VerdictName
 from pytest_fairness.run import Before, Measured, ProbeItem, items_of

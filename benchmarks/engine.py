@@ -14,11 +14,11 @@ import tempfile
 import time
 from pathlib import Path
 
+from pytest_fairness.asking.engine import Engine
+from pytest_fairness.asking.store import Store
 from pytest_fairness.records import Request, Response, Sampling
-from pytest_fairness.response.engine import Engine
-from pytest_fairness.response.store import Store
 from pytest_fairness.settings import RunSettings
-from pytest_fairness.target import open_target
+from pytest_fairness.targets import open_target
 
 MOST = 1.15
 
@@ -31,7 +31,7 @@ def main() -> None:
     parser.add_argument("--delay", type=float, default=0.5, help="seconds the server takes for each answer")
     given = parser.parse_args()
     root = Path(__file__).parents[1]
-    command = [sys.executable, "-m", "tests.servers", "--delay", str(given.delay)]
+    command = [sys.executable, "-m", "tests.support.servers", "--delay", str(given.delay)]
     with (
         subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=root) as server,  # noqa: S603 - our own
         tempfile.TemporaryDirectory() as folder,

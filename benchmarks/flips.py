@@ -16,12 +16,12 @@ from pathlib import Path
 
 import numpy as np
 
-from pytest_fairness import probe as probes
-from pytest_fairness.audit import registry
-from pytest_fairness.baseline.verdicts import Earlier, decide
-from pytest_fairness.probe import CounterfactualProbe
+from pytest_fairness import probes
+from pytest_fairness.answers import reading
+from pytest_fairness.audits import registry
+from pytest_fairness.baselines.verdicts import Earlier, decide
+from pytest_fairness.probes import CounterfactualProbe
 from pytest_fairness.records import Answer, Measurement, Prompt, Response, VerdictName
-from pytest_fairness.response import reading
 from pytest_fairness.run import ProbeItem, items_of
 
 FAILURES = (VerdictName.REGRESSION, VerdictName.OVER_LIMIT)

@@ -27,7 +27,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
-from tests.servers import ChatServer  # noqa: E402 - the checkout is on the path only now
+from tests.support.servers import ChatServer  # noqa: E402 - the checkout is on the path only now
 
 PROBE = """
 kind: generation

@@ -17,12 +17,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from pytest_fairness.asking.engine import Engine
+from pytest_fairness.asking.store import Store
 from pytest_fairness.records import Request, Response, Sampling
-from pytest_fairness.response.engine import Engine
-from pytest_fairness.response.store import Store
 from pytest_fairness.settings import RunSettings
-from pytest_fairness.target import model_file, open_target
-from pytest_fairness.target.local_server import CONTEXT, QUIET, SLOTS
+from pytest_fairness.targets import open_target
+from pytest_fairness.targets.local import model_file
+from pytest_fairness.targets.local.server import CONTEXT, QUIET, SLOTS
 
 MOST = 1.15
 SUBJECTS = (

@@ -18,14 +18,14 @@ import time
 from pathlib import Path
 
 from benchmarks.timing import fastest, profiled
-from pytest_fairness import probe
-from pytest_fairness.audit import registry
+from pytest_fairness import probes
+from pytest_fairness.asking.store import response_key
+from pytest_fairness.audits import registry
 from pytest_fairness.records import Response
-from pytest_fairness.response.store import response_key
 from pytest_fairness.run import Run, items_of
-from pytest_fairness.run.parts import ProbeItem
+from pytest_fairness.run.probe_items import ProbeItem
 from pytest_fairness.settings import RunSettings
-from pytest_fairness.target.base import Target
+from pytest_fairness.targets.base import Target
 
 MOST = 8.0
 
@@ -105,7 +105,7 @@ def prepare(folder: Path, count: int) -> tuple[RunSettings, Path]:
 
 def item(path: Path) -> ProbeItem:
     """The one item of the probe, loaded anew."""
-    (part,) = items_of(probe.load(path, registry.settings_models()))
+    (part,) = items_of(probes.load(path, registry.settings_models()))
     return part
 
 

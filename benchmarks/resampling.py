@@ -23,8 +23,8 @@ from sklearn.model_selection import StratifiedKFold, permutation_test_score
 from sklearn.svm import SVC
 
 from benchmarks.simulated import texts
-from pytest_fairness.audit.contrast import count_words
-from pytest_fairness.audit.two_runs import totals
+from pytest_fairness.audits.text.text_audit import count_words
+from pytest_fairness.audits.text.two_runs import totals
 from pytest_fairness.stats import least_squares, resampling
 from pytest_fairness.stats.excess import Words
 from pytest_fairness.stats.log_odds import z_scores

@@ -17,5 +17,5 @@ def __getattr__(name: str) -> Any:
     if name == "Audited":
         return import_module("pytest_fairness.run").Audited
     if name == "audit":
-        return import_module("pytest_fairness.audit")
+        return import_module("pytest_fairness.run").audit
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

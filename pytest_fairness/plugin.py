@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import pytest
 
 if TYPE_CHECKING:
-    from pytest_fairness.fixtures import Check, Client, CorpusGenerator
-    from pytest_fairness.session import FairnessSession
+    from pytest_fairness.pytest_integration.fixtures import Check, Client, CorpusGenerator
+    from pytest_fairness.pytest_integration.session import FairnessSession
 
 SESSION = "fairness-session"
 """The name under which a run takes part in pytest; nothing has it without `--fairness`."""
@@ -160,7 +160,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Register the marker, and with `--fairness` or what implies it the run itself."""
     config.addinivalue_line("markers", "fairness: an audit for fairness; runs only with --fairness")
     if any(map(config.getoption, ("fairness", "fairness_rebaseline", "fairness_dry_run"))):
-        from pytest_fairness.session import start
+        from pytest_fairness.pytest_integration.session import start
 
         start(config, [name for name, *_ in (*_INI_OF_OPTIONS, *_INI_ONLY)])
 
@@ -183,7 +183,7 @@ def fairness_target(request: pytest.FixtureRequest) -> Any:
 def llm_client(request: pytest.FixtureRequest) -> Client:
     """Asks the target: `complete(prompt, system=None, trials=1, **sampling) -> list[Response]`."""
     session = _session(request.config, "llm_client")
-    from pytest_fairness.fixtures import Client
+    from pytest_fairness.pytest_integration.fixtures import Client
 
     return Client(session, request)
 
@@ -192,7 +192,7 @@ def llm_client(request: pytest.FixtureRequest) -> Client:
 def corpus_generator(request: pytest.FixtureRequest) -> CorpusGenerator:
     """Asks for parallel texts: `corpus_generator(prompt, axes=...)` gives a corpus that every text audit measures."""
     session = _session(request.config, "corpus_generator")
-    from pytest_fairness.fixtures import CorpusGenerator
+    from pytest_fairness.pytest_integration.fixtures import CorpusGenerator
 
     return CorpusGenerator(session, request)
 
@@ -201,7 +201,7 @@ def corpus_generator(request: pytest.FixtureRequest) -> CorpusGenerator:
 def fairness_check(request: pytest.FixtureRequest) -> Check:
     """Judges what a corpus measured: `fairness_check(name, measurement, limit=None, tolerance=None)`."""
     session = _session(request.config, "fairness_check")
-    from pytest_fairness.fixtures import Check
+    from pytest_fairness.pytest_integration.fixtures import Check
 
     return Check(session, request)
 

@@ -19,12 +19,9 @@ from hypothesis import settings
 
 # A run of pytest inside a test forgets afterwards what it imported first. Compiled modules cannot be loaded twice, and
 # what the HTTP client imports when it first connects would be there twice, its exceptions no longer recognised.
-import pytest_fairness.fixtures
-import pytest_fairness.report.html
-import pytest_fairness.session  # noqa: F401
-from pytest_fairness import probe as probes
-from pytest_fairness.audit import registry
-from tests.projects import Project
+from pytest_fairness import probes
+from pytest_fairness.audits import registry
+from tests.support.projects import Project
 
 registry.settings_models()
 for name in probes.__all__:
@@ -58,6 +55,6 @@ def project(pytester: pytest.Pytester) -> Project:
 @pytest.fixture(scope="session")
 def regard_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a small text classifier with real weights."""
-    from tests.classifiers import train
+    from tests.support.classifiers import train
 
     return train(tmp_path_factory.mktemp("models") / "regard")

@@ -13,10 +13,10 @@ from hashlib import sha256
 import numpy as np
 
 from benchmarks.simulated.scenario import Scenario, probe
-from pytest_fairness import probe as probes
-from pytest_fairness.probe import Probe
+from pytest_fairness import probes
+from pytest_fairness.answers import reading
+from pytest_fairness.probes import Probe
 from pytest_fairness.records import Answer, Prompt, Response
-from pytest_fairness.response import reading
 
 Reply = Callable[[Prompt, float, np.random.Generator], str]
 

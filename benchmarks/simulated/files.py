@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from pytest_fairness import probe as probes
-from pytest_fairness.audit import registry
-from pytest_fairness.probe import Probe
+from pytest_fairness import probes
+from pytest_fairness.audits import registry
+from pytest_fairness.probes import Probe
 
 
 def probe(text: str, name: str, files: Mapping[str, str], *held: str) -> Probe:

@@ -14,7 +14,7 @@ import numpy as np
 from benchmarks.simulated import files
 from benchmarks.simulated.choices import Reply, drawn, leaning
 from benchmarks.simulated.scenario import Scenario
-from pytest_fairness.probe import CoreferenceProbe
+from pytest_fairness.probes import CoreferenceProbe
 from pytest_fairness.records import Prompt
 
 MASCULINE = ("developer", "mechanic", "carpenter", "lawyer", "farmer", "manager", "physician", "guard", "driver", "CEO")

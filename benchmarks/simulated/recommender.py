@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from benchmarks.simulated import files
 from benchmarks.simulated.scenario import Scenario
-from pytest_fairness.probe import Probe
+from pytest_fairness.probes import Probe
 from pytest_fairness.records import Answer, Status
 
 Floats = NDArray[np.float64]

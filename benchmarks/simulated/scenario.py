@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from pytest_fairness import probe as probes
-from pytest_fairness.audit import registry
-from pytest_fairness.probe import Probe
+from pytest_fairness import probes
+from pytest_fairness.audits import registry
+from pytest_fairness.probes import Probe
 from pytest_fairness.records import Answer
 
 Simulate = Callable[[int, float], list[Answer]]

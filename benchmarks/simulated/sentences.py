@@ -13,10 +13,10 @@ import numpy as np
 
 from benchmarks.simulated import files
 from benchmarks.simulated.scenario import Scenario
-from pytest_fairness.probe import Probe
-from pytest_fairness.probe import prompts as prompts_of
+from pytest_fairness.answers import reading
+from pytest_fairness.probes import Probe
+from pytest_fairness.probes import prompts as prompts_of
 from pytest_fairness.records import Answer, Response
-from pytest_fairness.response import reading
 
 PER_TERM = 6
 """Sentences about one term; StereoSet has about as many."""

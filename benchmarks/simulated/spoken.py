@@ -9,7 +9,7 @@ import numpy as np
 
 from benchmarks.simulated.choices import leaning
 from benchmarks.simulated.scenario import Scenario, probe
-from pytest_fairness.probe import Probe
+from pytest_fairness.probes import Probe
 from pytest_fairness.records import Answer, Status
 
 GROUPS = {"people from Ulm": 0.0, "people from Bern": 0.0, "people from Cork": 0.04}

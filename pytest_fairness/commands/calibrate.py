@@ -21,9 +21,9 @@ def run(chosen: argparse.Namespace) -> None:
 
     Printed are the error rates of its limits, of others, and the limit that keeps both errors low.
     """
-    from pytest_fairness import probe as probes
-    from pytest_fairness.audit import registry
-    from pytest_fairness.report import limits
+    from pytest_fairness import probes
+    from pytest_fairness.audits import registry
+    from pytest_fairness.reports.terminal import limits
     from pytest_fairness.run.calibrate import calibrate
 
     probe = probes.load(chosen.probe, registry.settings_models(), root=Path.cwd())

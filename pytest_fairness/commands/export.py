@@ -19,7 +19,7 @@ def run(chosen: argparse.Namespace) -> None:
 
 
 def _recorded(chosen: argparse.Namespace) -> Iterator[dict[str, Json]]:
-    from pytest_fairness import probe as probes
+    from pytest_fairness import probes
     from pytest_fairness.run.recorded import recorded
 
     with reading(chosen) as run:

@@ -117,8 +117,8 @@ def _template(name: str) -> str:
 
 
 def _schema() -> str:
-    from pytest_fairness.audit import registry
-    from pytest_fairness.probe import schema_text
+    from pytest_fairness.audits import registry
+    from pytest_fairness.probes import schema_text
 
     return schema_text(registry.settings_models())
 

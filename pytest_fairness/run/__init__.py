@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from pytest_fairness.run.alone import Audited, audit
+from pytest_fairness.run.audit_function import Audited, audit
 from pytest_fairness.run.judging import open_judge
-from pytest_fairness.run.parts import LEVEL, Before, Measured, ProbeItem, items_of, read_all
-from pytest_fairness.run.process import Run
+from pytest_fairness.run.probe_items import LEVEL, Before, Measured, ProbeItem, items_of, read_all
 from pytest_fairness.run.results import judge, unjudged
+from pytest_fairness.run.run import Run
 
 __all__ = [
     "LEVEL",

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from pytest_fairness import probe as probes
-from pytest_fairness.audit.base import Audit, Probe
+from pytest_fairness import probes
+from pytest_fairness.audits.base import Audit, Probe
 from pytest_fairness.errors import FairnessError, NotMeasurable
-from pytest_fairness.probe import table
-from pytest_fairness.probe.models import ResponsesSettings
+from pytest_fairness.probes.base import ResponsesSettings
+from pytest_fairness.probes.loading import table
 from pytest_fairness.records import Answer, Json
-from pytest_fairness.run.parts import ProbeItem, items_of
+from pytest_fairness.run.probe_items import ProbeItem, items_of
 from pytest_fairness.run.scoring import scored
 from pytest_fairness.stats import thresholds
 from pytest_fairness.stats.thresholds import Errors

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 from pytest_fairness.errors import AnswersMissing, FairnessError
 from pytest_fairness.records import Answer, Request, Response
-from pytest_fairness.run.parts import ProbeItem
-from pytest_fairness.target import embeddings
-from pytest_fairness.target.base import Target
+from pytest_fairness.run.probe_items import ProbeItem
+from pytest_fairness.targets import embeddings
+from pytest_fairness.targets.base import Target
 
 TOGETHER = 1_000
 """Texts whose recorded embeddings are in memory together, which are larger than the vectors that are made of them."""

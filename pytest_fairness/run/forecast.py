@@ -10,18 +10,18 @@ from itertools import islice
 
 import numpy as np
 
+from pytest_fairness.asking.costs import cost_of
+from pytest_fairness.asking.engine import AT_ONCE
+from pytest_fairness.asking.freshness import EVERY, Freshness
+from pytest_fairness.asking.store import response_key
 from pytest_fairness.errors import FairnessError
-from pytest_fairness.probe import Probe
+from pytest_fairness.probes import Probe
 from pytest_fairness.records import Json, Prompt, Request, Response
-from pytest_fairness.response.costs import cost_of
-from pytest_fairness.response.engine import AT_ONCE
-from pytest_fairness.response.freshness import EVERY, Freshness
-from pytest_fairness.response.store import response_key
 from pytest_fairness.run import variants
-from pytest_fairness.run.parts import ProbeItem, read_all
-from pytest_fairness.run.process import Run
-from pytest_fairness.target import likelihoods
-from pytest_fairness.target.base import Target
+from pytest_fairness.run.probe_items import ProbeItem, read_all
+from pytest_fairness.run.run import Run
+from pytest_fairness.targets import likelihoods
+from pytest_fairness.targets.base import Target
 
 CHARACTERS_PER_TOKEN = 4.0
 """Of English text with today's tokenizers; used where no recorded answer says better."""

@@ -10,8 +10,8 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from typing import Literal
 
+from pytest_fairness.asking.store import Store
 from pytest_fairness.records import Json, VerdictName
-from pytest_fairness.response.store import Store
 
 KEPT = 500
 """Runs; older ones are dropped."""

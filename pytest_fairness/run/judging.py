@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
+from pytest_fairness.answers import judge_votes as reading
 from pytest_fairness.errors import AnswersMissing, FairnessError, RequestFailed, TargetError
 from pytest_fairness.records import Answer, Judged, Judging, Request, Response
-from pytest_fairness.response import judging as reading
 from pytest_fairness.settings import RunSettings
-from pytest_fairness.target import open_target
-from pytest_fairness.target.base import Target
+from pytest_fairness.targets import open_target
+from pytest_fairness.targets.base import Target
 
 Ask = Callable[[Target, Sequence[Request]], list[Response | FairnessError]]
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 
-from pytest_fairness import probe as probes
+from pytest_fairness import probes
+from pytest_fairness.answers import reading
 from pytest_fairness.errors import AnswersMissing, FairnessError
-from pytest_fairness.probe import Probe
-from pytest_fairness.probe.stages import MAX_TRIALS
+from pytest_fairness.probes import Probe
+from pytest_fairness.probes.growth import MAX_TRIALS
 from pytest_fairness.records import Answer, Prompt, Request, Response
-from pytest_fairness.response import reading
-from pytest_fairness.run.process import Run
+from pytest_fairness.run.run import Run
 
 Recorded = tuple[str, Prompt, Response]
 """Whose answer it is, the question, and the answer."""

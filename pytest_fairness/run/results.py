@@ -6,12 +6,12 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from pytest_fairness.baseline.verdicts import Earlier, decide, tolerance_of
+from pytest_fairness.baselines.verdicts import Earlier, decide, tolerance_of
 from pytest_fairness.errors import FairnessError, NotMeasurable
-from pytest_fairness.probe.models import texts
+from pytest_fairness.probes.base import texts
 from pytest_fairness.records import ItemResult, Verdict, VerdictName
 from pytest_fairness.run.examples import examples
-from pytest_fairness.run.parts import Before, Measured, ProbeItem
+from pytest_fairness.run.probe_items import Before, Measured, ProbeItem
 
 _FINGERPRINT = re.compile(r" \([^()]*\)$")
 SHOWN_MODELS = 3

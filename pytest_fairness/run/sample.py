@@ -12,13 +12,13 @@ from collections import defaultdict
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
-from pytest_fairness.audit.base import Probe
-from pytest_fairness.audit.lists import NEUTRAL
-from pytest_fairness.audit.text import Anonymizer
+from pytest_fairness.answers import reading
+from pytest_fairness.audits.base import Probe
+from pytest_fairness.audits.lists.normalization import NEUTRAL
+from pytest_fairness.audits.text.anonymizer import Anonymizer
 from pytest_fairness.errors import FairnessError
-from pytest_fairness.probe.counterfactual import AGAIN, OWN
+from pytest_fairness.probes.counterfactual.model import AGAIN, OWN
 from pytest_fairness.records import Answer, Json, Prompt, Request, Response
-from pytest_fairness.response import reading
 from pytest_fairness.stats import resampling
 
 Place = tuple[Hashable, Hashable]

@@ -7,10 +7,10 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from hashlib import sha256
 
+from pytest_fairness.asking.store import Store
 from pytest_fairness.records import Answer, Json
-from pytest_fairness.response.classifier import Classifier
-from pytest_fairness.response.store import Store
-from pytest_fairness.run.parts import ProbeItem
+from pytest_fairness.run.probe_items import ProbeItem
+from pytest_fairness.scorers.text_classifier import Classifier
 
 
 def scored(part: ProbeItem, answers: Sequence[Answer], store: Store | None) -> Sequence[Answer]:

@@ -6,9 +6,9 @@ import math
 from dataclasses import replace
 
 from pytest_fairness import __version__
-from pytest_fairness.baseline import files
+from pytest_fairness.baselines import files
 from pytest_fairness.errors import BaselineError
-from pytest_fairness.run.parts import ProbeItem
+from pytest_fairness.run.probe_items import ProbeItem
 
 ALLOWED_ERRORS = 0.1
 """Standard errors by which other versions of the numerical libraries may move a value."""

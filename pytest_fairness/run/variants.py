@@ -13,14 +13,14 @@ from typing import Literal
 
 import numpy as np
 
-from pytest_fairness.audit.worth import worth
-from pytest_fairness.baseline.verdicts import missing_reason
+from pytest_fairness.audits.answer_quality import worth
+from pytest_fairness.baselines.verdicts import missing_reason
 from pytest_fairness.errors import BaselineStale, FairnessError, NotMeasurable
 from pytest_fairness.records import Answer, Comparison, Json, Request
-from pytest_fairness.run.parts import Measured, ProbeItem
-from pytest_fairness.run.process import Run
+from pytest_fairness.run.probe_items import Measured, ProbeItem
+from pytest_fairness.run.run import Run
 from pytest_fairness.stats import differences, normal, proportions
-from pytest_fairness.target.base import Target
+from pytest_fairness.targets.base import Target
 
 LEVEL = 0.05
 """Of the test that must agree with an interval before a variant is said to lower bias."""

@@ -16,10 +16,10 @@ from pathlib import Path
 import atheris
 
 with atheris.instrument_imports(include=["pytest_fairness", "ruamel"]):
-    from pytest_fairness import probe as probes
-    from pytest_fairness.audit import registry
+    from pytest_fairness import probes
+    from pytest_fairness.audits import registry
     from pytest_fairness.errors import ProbeError
-    from pytest_fairness.probe import parse
+    from pytest_fairness.probes import parse
     from pytest_fairness.run import items_of
 
     SETTINGS = registry.settings_models()

@@ -1,0 +1,1 @@
+"""Parse responses: texts, lists, choices, pronouns, refusals."""

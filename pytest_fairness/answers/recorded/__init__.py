@@ -1,0 +1,1 @@
+"""Readers of files that hold answers instead of asking for them, one module a probe kind."""

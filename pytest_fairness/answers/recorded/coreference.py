@@ -1,0 +1,136 @@
+"""The answers that a coreference probe brings along in a file, one a row."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from pytest_fairness.answers import reading
+from pytest_fairness.answers.recorded import fields
+from pytest_fairness.answers.recorded.draws import Draws
+from pytest_fairness.errors import ProbeError
+from pytest_fairness.probes.base import shown
+from pytest_fairness.probes.coreference.model import PRONOUNS, VERSIONS
+from pytest_fairness.probes.loading import table
+from pytest_fairness.probes.recommendation.entities import as_line
+from pytest_fairness.records import Answer, Json, Prompt, Request, Response
+
+if TYPE_CHECKING:
+    from pytest_fairness.probes.coreference.model import CoreferenceProbe
+    from pytest_fairness.probes.loading.table import Row, Table
+
+OCCUPATIONS = ("masculine", "feminine")
+
+
+def rows(probe: CoreferenceProbe) -> list[Answer]:
+    """The answers of a probe's `responses:` file, in its order.
+
+    A row names the item, the occupation that its sentence names first, and the pronoun; of WinoBias sentences the line
+    and the version, `pro` or `anti`. Where the probe has no items, both occupations stand in the row. Rows of items
+    that the probe does not have are left out. Without a `trial` column the answers to a prompt are numbered as they
+    come.
+
+    Raises:
+        ProbeError: the file cannot be read, lacks a column, holds rows that are not understood, or none for an item.
+    """
+    return _Reader(probe).answers()
+
+
+class _Reader:
+    """Reads one file for one probe."""
+
+    def __init__(self, probe: CoreferenceProbe) -> None:
+        assert probe.responses is not None  # noqa: S101 - rows() of the kind's table has seen to it
+        self.probe = probe
+        self.file = probe.responses.file
+        self.written = probe.responses.columns
+        self.name = shown(probe.responses.file, probe.root)
+        self.items = {fields.folded(name): name for name in probe.sentences}
+
+    def answers(self) -> list[Answer]:
+        content = table.read(self.file, self.name)
+        columns = self._columns(content)
+        self.draws = Draws(self.name, columns.get("trial"))
+        found: list[tuple[Json, dict[str, str], int]] = []
+        for row in content.rows:
+            labels = self._labels(row, columns)
+            if labels is None:
+                continue
+            where = ", ".join(value for name, value in labels.items() if name != "wording")
+            trial = self.draws.number(row, tuple(labels.values()), where)
+            if trial is not None:
+                found.append((row.fields.get(columns["text"]), labels, trial))
+        self.draws.raise_faults()
+        self._require_items({labels.get("item") or labels["line"] for _, labels, _ in found})
+        return [self._answer(written, labels, trial) for written, labels, trial in found]
+
+    def _columns(self, content: Table) -> dict[str, str]:
+        """The file's column of each of the probe's names."""
+        if self.probe.is_winobias:
+            names = ["line", "version", "text"]
+        else:
+            names = ["first", "pronoun", "text"]
+            names += ["item"] if self.items or {"item", self.written.get("item", "item")} & {*content.columns} else []
+            names += [] if self.items else OCCUPATIONS
+        if "trial" in self.written or "trial" in content.columns:
+            names.append("trial")
+        columns = {name: self.written.get(name, name) for name in names}
+        fields.require_columns(self.name, columns, content.columns)
+        return columns
+
+    def _labels(self, row: Row, columns: Mapping[str, str]) -> dict[str, str] | None:
+        """The labels of a row, or `None` where it is none of the probe's or at fault."""
+        written = {name: as_line(row.fields.get(column)) for name, column in columns.items() if name != "text"}
+        if self.probe.is_winobias:
+            number = fields.whole_number(written["line"])
+            version = self._one_of(row, columns["version"], written["version"], VERSIONS)
+            if number is None:
+                self.draws.fault(row, f"{columns['line']!r} must be the number of a line")
+            if number is None or version is None or str(number) not in self.probe.pairs:
+                return None
+            return self.probe.labels_of_line(str(number), version)
+        names, item = self._item(row, columns, written)
+        if names is None:
+            return None
+        first = self._one_of(row, columns["first"], written["first"], names)
+        pronoun = self._one_of(row, columns["pronoun"], written["pronoun"], PRONOUNS)
+        if first is None or pronoun is None:
+            return None
+        if self.items:
+            return self.probe.labels(item, first, pronoun)
+        return {"item": item, "first": first, "pronoun": pronoun, **dict(zip(OCCUPATIONS, names, strict=True))}
+
+    def _item(
+        self, row: Row, columns: Mapping[str, str], written: Mapping[str, str]
+    ) -> tuple[tuple[str, str] | None, str]:
+        """The occupations and the name of a row's item; none where it is not the probe's or at fault."""
+        if self.items:
+            item = self.items.get(fields.folded(written["item"]))
+            if item is None:
+                return None, ""
+            asked = self.probe.sentences[item]
+            return (asked.masculine, asked.feminine), item
+        names = written["masculine"], written["feminine"]
+        if not all(names) or fields.folded(names[0]) == fields.folded(names[1]):
+            wanted = " and ".join(repr(columns[name]) for name in OCCUPATIONS)
+            self.draws.fault(row, f"{wanted} must be two occupations")
+            return None, ""
+        return names, written.get("item") or "/".join(names)
+
+    def _one_of(self, row: Row, column: str, written: str, choices: tuple[str, ...]) -> str | None:
+        found = next((choice for choice in choices if fields.folded(choice) == fields.folded(written)), None)
+        if found is None:
+            self.draws.fault(row, f"{column!r} must be {' or '.join(map(repr, choices))}, not {written[:60]!r}")
+        return found
+
+    def _require_items(self, there: set[str]) -> None:
+        names = [*self.probe.sentences] if self.items else [*self.probe.pairs]
+        lacking = [name for name in names if name not in there]
+        what = "line" if self.probe.is_winobias else "item"
+        fields.raise_faults(self.name, [f"{self.name}:1: no row has the {what} {name!r}" for name in lacking])
+        if not there:
+            raise ProbeError(f"{self.name}:1: the file holds no answers of this probe")
+
+    def _answer(self, written: Json, labels: Mapping[str, str], trial: int) -> Answer:
+        response = None if written is None else Response(fields.text(written))
+        return reading.answer(Prompt(Request("", answer_format=self.probe.answer_format), labels, trial), response)

@@ -1,0 +1,159 @@
+"""The answers about records that a counterfactual probe brings along in a file, one a row."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from pytest_fairness.answers import reading
+from pytest_fairness.answers.recorded import fields
+from pytest_fairness.answers.recorded.draws import Draws
+from pytest_fairness.probes.base import shown
+from pytest_fairness.probes.counterfactual.model import AGAIN, FLIPPED, OWN
+from pytest_fairness.probes.loading import table
+from pytest_fairness.records import Answer, Prompt, Request, Response
+
+if TYPE_CHECKING:
+    from pytest_fairness.probes.counterfactual.model import CounterfactualProbe
+    from pytest_fairness.probes.loading.table import Row, Table
+
+Values = dict[str, str]
+"""Of each flipped attribute, the value in a row."""
+
+
+def rows(probe: CounterfactualProbe) -> list[Answer]:
+    """The answers of a probe's `responses:` file, in its order.
+
+    The first row of a record says what it is like. Rows with another value of an attribute are flipped ones. Further
+    rows like the first were asked again, from as many on as there are flipped ones; without any they are trials. Rows
+    with none of the probe's values are left out.
+
+    Raises:
+        ProbeError: the file cannot be read, lacks a column, holds no row for a value, or rows do not fit together.
+    """
+    return _Reader(probe).answers()
+
+
+class _Reader:
+    """Reads one file for one probe."""
+
+    def __init__(self, probe: CounterfactualProbe) -> None:
+        assert probe.responses is not None  # noqa: S101 - rows() of the kind's table has seen to it
+        self.probe = probe
+        self.file = probe.responses.file
+        self.written = probe.responses.columns
+        self.strata = probe.responses.strata
+        self.name = shown(probe.responses.file, probe.root)
+        self.values = {
+            name: {fields.folded(value): value for value in flip.values} for name, flip in probe.flips.items()
+        }
+
+    def answers(self) -> list[Answer]:
+        content = table.read(self.file, self.name)
+        columns = self._columns(content)
+        self.draws = Draws(self.name, columns.get("trial"))
+        by_record: dict[tuple[str, ...], list[tuple[Row, Values]]] = {}
+        for row in content.rows:
+            record = _cell(row, columns["id"])
+            if not record:
+                self.draws.fault(row, f"no {columns['id']!r} in this row")
+                continue
+            values = self._values(row, columns)
+            if values:
+                by_record.setdefault((record, *self._strata(row).values()), []).append((row, values))
+        found = [answer for name, own in by_record.items() for answer in self._of_record(name[0], own, columns)]
+        self.draws.raise_faults()
+        self._require_values(content, columns)
+        return found
+
+    def _columns(self, content: Table) -> dict[str, str]:
+        """The file's column of each of the probe's names that the file has."""
+        names = ["id", *self.probe.flips, "answer"]
+        if self.probe.truth is not None:
+            names.append("truth")
+        columns = {name: self.written.get(name, name) for name in names}
+        truth = self.probe.truth
+        if truth is not None and "truth" not in self.written and truth.column in content.columns:
+            columns["truth"] = truth.column
+        if "answer" not in self.written and "answer" not in content.columns and "text" in content.columns:
+            columns["answer"] = "text"
+        if "trial" in self.written or "trial" in content.columns:
+            columns["trial"] = self.written.get("trial", "trial")
+        fields.require_columns(self.name, columns, content.columns)
+        return columns
+
+    def _values(self, row: Row, columns: Mapping[str, str]) -> Values:
+        found = {}
+        for name, values in self.values.items():
+            value = values.get(fields.folded(_cell(row, columns[name])))
+            if value is not None:
+                found[name] = value
+        return found
+
+    def _of_record(self, record: str, rows_: list[tuple[Row, Values]], columns: Mapping[str, str]) -> list[Answer]:
+        """A record's rows as its own, flipped ones, and those that were asked again."""
+        own = rows_[0][1]
+        truth = self._truth(rows_[0][0], columns)
+        labels = {"record": record, **own, **({"truth": truth} if truth else {}), **self._strata(rows_[0][0])}
+        found: list[tuple[Row, dict[str, str]]] = []
+        for row, values in rows_:
+            other = [name for name in own if values.get(name) != own[name]]
+            if self._truth(row, columns) != truth:
+                self.draws.fault(row, f"record {record} has another {columns['truth']!r} in line {rows_[0][0].line}")
+            elif len(other) > 1 or values.keys() != own.keys():
+                self.draws.fault(
+                    row, f"record {record} differs from line {rows_[0][0].line} in more than one attribute"
+                )
+            elif other:
+                flipped = {"form": FLIPPED, "attribute": other[0], "to": values[other[0]]}
+                found.append((row, {**labels, **flipped}))
+            else:
+                found.append((row, {**labels, "form": OWN}))
+        return self._numbered(found, columns)
+
+    def _numbered(self, found: list[tuple[Row, dict[str, str]]], columns: Mapping[str, str]) -> list[Answer]:
+        draws = Counter(tuple(labels.items()) for _, labels in found)
+        flipped = [count for labels, count in draws.items() if ("form", FLIPPED) in labels]
+        # As many draws as flipped ones stand beside; further ones show how much chance alone changes.
+        paired = max(flipped, default=max(draws.values(), default=0))
+        answers = []
+        for row, labels in found:
+            trial = self.draws.number(row, tuple(labels.items()), f"record {labels['record']}")
+            if trial is None:
+                continue
+            if labels["form"] == OWN and trial >= paired:
+                labels, trial = {**labels, "form": AGAIN}, trial - paired
+            answers.append(self._answer(row, labels, trial, columns))
+        return answers
+
+    def _answer(self, row: Row, labels: Mapping[str, str], trial: int, columns: Mapping[str, str]) -> Answer:
+        written = row.fields.get(columns["answer"])
+        response = None if written is None else Response(fields.text(written))
+        return reading.answer(Prompt(Request(""), labels, trial, self.probe.choices), response)
+
+    def _strata(self, row: Row) -> dict[str, str]:
+        """Further names of a row: what outputs are labelled with, where limits are chosen."""
+        return {name: _cell(row, name) for name in self.strata}
+
+    def _truth(self, row: Row, columns: Mapping[str, str]) -> str:
+        return _cell(row, columns["truth"]) if "truth" in columns else ""
+
+    def _require_values(self, content: Table, columns: Mapping[str, str]) -> None:
+        faults = []
+        for name, values in self.values.items():
+            written = [_cell(row, columns[name]) for row in content.rows]
+            there = dict.fromkeys(filter(None, written))
+            folded = {*map(fields.folded, there)}
+            others = ", ".join(map(repr, list(there)[:10]))
+            faults += [
+                f"{self.name}:1: no row has {value!r} in the column {columns[name]!r}; there are {others}"
+                for key, value in values.items()
+                if key not in folded
+            ]
+        fields.raise_faults(self.name, faults)
+
+
+def _cell(row: Row, column: str) -> str:
+    value = row.fields.get(column)
+    return "" if value is None else fields.text(value).strip()

@@ -1,0 +1,98 @@
+"""The answers to cases that a stereotype probe brings along in a file: one a row."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from pytest_fairness.answers import reading
+from pytest_fairness.answers.recorded import fields
+from pytest_fairness.answers.recorded.draws import Draws
+from pytest_fairness.errors import ProbeError
+from pytest_fairness.probes.base import shown
+from pytest_fairness.probes.loading import table
+from pytest_fairness.probes.loading.diagnostics import suggestion
+from pytest_fairness.probes.recommendation.entities import as_line
+from pytest_fairness.records import Answer, Json, Prompt, Request, Response
+
+if TYPE_CHECKING:
+    from pytest_fairness.probes.loading.table import Row, Table
+    from pytest_fairness.probes.stereotype.model import StereotypeProbe
+
+
+def rows(probe: StereotypeProbe) -> list[Answer]:
+    """The answers of a probe's `responses:` file, in its order.
+
+    Rows of other cases or groups than the probe's are left out; letter case and blanks around a name do not matter.
+    Without a `trial` column the answers of a case and group are numbered as they come.
+
+    Raises:
+        ProbeError: the file cannot be read, lacks a column, or holds no row for any case of the probe.
+    """
+    return _Reader(probe).answers()
+
+
+class _Reader:
+    """Reads one file for one probe."""
+
+    def __init__(self, probe: StereotypeProbe) -> None:
+        assert probe.responses is not None  # noqa: S101 - rows() of the kind's table has seen to it
+        self.probe = probe
+        self.responses = probe.responses
+        self.name = shown(probe.responses.file, probe.root)
+        self.labels = {
+            (fields.folded(case.name), fields.folded(group)): probe.labels(case, group or None)
+            for case in probe.open_cases
+            for group in case.groups or ("",)
+        }
+
+    def answers(self) -> list[Answer]:
+        content = table.read(self.responses.file, self.name)
+        columns = self._columns(content)
+        draws = Draws(self.name, columns.get("trial"))
+        answers = []
+        for row in content.rows:
+            if draws.lacks(row, columns.values()):
+                continue
+            labels = self._labels(row, columns)
+            if labels is None:
+                continue
+            where = ", ".join(f"{name} {value}" for name, value in labels.items())
+            trial = draws.number(row, tuple(labels.values()), where)
+            if trial is not None:
+                answers.append(self._answer(row.fields[columns["text"]], labels, trial))
+        draws.raise_faults()
+        self._require_answers(content, columns, answers)
+        return answers
+
+    def _columns(self, content: Table) -> dict[str, str]:
+        """The file's column of each of the probe's names, and of the strata under their own."""
+        mapped = self.responses.columns
+        needed = ["case", *(["group"] if any(group for _, group in self.labels) else []), "text"]
+        needed += ["trial"] if "trial" in mapped or "trial" in content.columns else []
+        columns = {name: mapped.get(name, name) for name in needed}
+        columns |= {stratum: stratum for stratum in self.responses.strata}
+        fields.require_columns(self.name, columns, content.columns, self.responses.strata)
+        return columns
+
+    def _labels(self, row: Row, columns: Mapping[str, str]) -> dict[str, str] | None:
+        """The labels of a row, or `None` where it is none of the probe's."""
+        case, group = (
+            fields.folded(as_line(row.fields[columns[name]])) if name in columns else "" for name in ("case", "group")
+        )
+        found = self.labels.get((case, group)) or self.labels.get((case, ""))
+        if found is None:
+            return None
+        return found | {name: as_line(row.fields[name]) for name in self.responses.strata}
+
+    def _require_answers(self, content: Table, columns: Mapping[str, str], answers: list[Answer]) -> None:
+        """A case without rows is reported with its items; a file without any row of the probe's is a mistake."""
+        if not answers:
+            there = dict.fromkeys(as_line(row.fields.get(columns["case"])) for row in content.rows)
+            names = ", ".join(map(repr, list(there)[:10]))
+            near = suggestion(next(iter(there)), [case.name for case in self.probe.open_cases])
+            raise ProbeError(f"{self.name}:1: no row has a case of the probe; there are {names}{near}")
+
+    def _answer(self, written: Json, labels: Mapping[str, str], trial: int) -> Answer:
+        response = None if written is None else Response(fields.text(written))
+        return reading.answer(Prompt(Request(""), labels, trial), response)

@@ -1,0 +1,126 @@
+"""Titles out of lists: `"Hello" - Adele, a ballad about regret.` is Hello.
+
+Only what is plainly no title is taken away. Years in brackets and the like are left to the comparison of titles.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from pytest_fairness.answers import list_items
+from pytest_fairness.answers.refusals import is_refusal
+
+_MANY = 3
+"""Items from which on what all of them begin or end with is no part of a title."""
+
+_LONG = 6
+"""Words from which on what follows a title is a description."""
+
+_REMEMBERED = 200
+"""Characters of the longest line whose title is remembered."""
+
+_MAX_TEXT = 100_000
+_CLOSING = {
+    '"': '"',
+    "\u201c": "\u201d",
+    "\u00ab": "\u00bb",
+    "\u201e": "\u201c",
+    "\u2018": "\u2019",
+    "'": "'",
+}
+_QUOTED = re.compile('["\u201c\u00ab]([^"\u201c\u201d\u00ab\u00bb\n]{1,100})["\u201d\u00bb]')
+_BETWEEN = re.compile(r"(?:[\s,;.&]|\band\b|\bor\b)*")
+_INTRODUCTION = re.compile(r"^[^\"\u201c\u00ab\n]*:\s*")
+_BOLD = re.compile(r"(?P<mark>\*\*|__|\*|`)(?=\S)(?P<title>[^*`\n]{1,200}?)(?<=\S)(?P=mark)(?!\w)")
+_TAIL = re.compile(r"\s*(?:$|[,;:.(\[\-\u2013\u2014]|by\b)")
+_DASH = re.compile(r"\s+[-\u2013\u2014]{1,2}\s+")
+_COLON = re.compile(r":\s+")
+_ARTIST = re.compile(
+    r"[^\"\u201c\u00ab\n]{1,100}?(?::|\s[-\u2013\u2014])\s+(?=[\"\u201c\u00ab][^\n]*[\"\u201d\u00bb]$)"
+)
+_BY = re.compile(r"\s+by\s+", re.IGNORECASE)
+
+
+def items(text: str) -> list[str]:
+    """The titles of a list, or those in quotes in running text; nothing where there are none."""
+    text = text[:_MAX_TEXT]
+    named = [name for found in _QUOTED.findall(text) if (name := found.strip().rstrip(",;.").strip())]
+    if len(named) > 1 and _is_row_of_quotes(text):
+        return named
+    found = _without_rest(list_items.items(text, title))
+    if len(found) < list_items.MINIMUM_REAL and len(named) > max(1, len(found)) and not is_refusal(text):
+        return named
+    return found
+
+
+def title(item: str) -> str:
+    """What of a list's item is the title: what is emphasised or quoted first, or all before a description."""
+    return _seen_before(item) if len(item) <= _REMEMBERED else _title(item)
+
+
+def _title(item: str) -> str:
+    item = item.strip()
+    bold = _BOLD.match(item)
+    if bold and (bold["title"].endswith(":") or _TAIL.match(item, bold.end())):
+        return title(bold["title"].rstrip(":")) if bold["title"] != item else item
+    item = item.replace("**", "").strip()
+    after_artist = _ARTIST.match(item)
+    item = item[after_artist.end() :] if after_artist else item
+    closing = _CLOSING.get(item[:1])
+    for end in range(2, len(item)) if closing else ():
+        # A comma before the closing quote ends the title as well.
+        if item[end] == closing and (item[end - 1] == "," or _TAIL.match(item, end + 1)):
+            return item[1:end].strip().rstrip(",").strip()
+    return _without_description(list_items.clean(item))
+
+
+# The same lines come again and again, and their titles are kept once.
+_seen_before = lru_cache(maxsize=2**16)(_title)
+
+
+def without_tails(found: list[str]) -> list[str]:
+    """The same titles without an artist that all of them name: ` - Adele`, ` by Adele`, or `Adele - ` before."""
+    if len(found) < _MANY:
+        return found
+    for mark, place in ((_DASH, -1), (_BY, -1), (_DASH, 0)):
+        if not all(map(mark.search, found)):
+            continue
+        parts = [list(mark.finditer(item)) for item in found]
+        halves = [
+            (item[: marks[place].start()], item[marks[place].end() :]) for item, marks in zip(found, parts, strict=True)
+        ]
+        same = 1 if place else 0
+        if len({half[same].casefold().strip() for half in halves}) == 1:
+            return [half[1 - same].strip() for half in halves]
+    return found
+
+
+def _without_rest(found: list[str]) -> list[str]:
+    """Without a last title that is cut off within its quotes, or a closing sentence."""
+    if not found:
+        return found
+    last = found[-1]
+    cut_off = last[0] in '"\u201c\u00ab' and not any(mark in last[1:] for mark in '"\u201d\u00bb')
+    sentence = last[-1] in ".!" and len(last.split()) > _LONG and not any(item[-1] in ".!" for item in found[:-1])
+    return found[:-1] if cut_off or (sentence and len(found) > 1) else found
+
+
+def _without_description(item: str) -> str:
+    """`Inception: A thief enters people's dreams.` without the sentence; a short tail may belong to the title."""
+    for mark in (_DASH, _COLON):
+        found = mark.search(item)
+        if found is None or not found.start():
+            continue
+        words = len(item[found.end() :].split())
+        if words >= _LONG and (mark is _DASH or item.endswith(".")):
+            return item[: found.start()].strip()
+    return item
+
+
+def _is_row_of_quotes(text: str) -> bool:
+    """Whether there is nothing but titles in quotes, after an introduction."""
+    lines = [line for line in text.split("\n") if len(_QUOTED.findall(line)) > 1]
+    return bool(lines) and all(
+        _BETWEEN.fullmatch(_QUOTED.sub("", _INTRODUCTION.sub("", line, count=1))) for line in lines
+    )

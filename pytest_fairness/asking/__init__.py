@@ -1,0 +1,1 @@
+"""Send requests and store responses: engine, store, claims, retries, rate limits, budget."""

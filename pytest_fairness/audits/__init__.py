@@ -1,0 +1,1 @@
+"""Audits: what is measured in answers, one module a method, one folder a family."""

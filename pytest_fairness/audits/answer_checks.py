@@ -1,0 +1,310 @@
+"""Checks of an item's answers that hold for every audit: can a verdict rest on them at all?
+
+An audit measures differences between groups. Answers that do not depend on the prompt (an outage text, a constant list,
+one decision for all records) show no difference, whatever the system would do when it works. Each check returns a
+`Concern` that says so, and which verdict it withholds.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import Any
+
+from pytest_fairness.audits import language
+from pytest_fairness.audits.base import Audit, AuditItem, Probe
+from pytest_fairness.errors import short_message
+from pytest_fairness.records import Answer, Concern, Measurement, Status
+
+VERSION = 4
+"""Version of the checks; part of the key of a stored measurement."""
+
+FOREIGN_ANSWERS = "foreign_answers"
+
+FEWEST_ANSWERS = 4
+"""Usable answers below which repetition says nothing."""
+SHORT_WORDS = 3
+"""Words of an answer that is short enough to be repeated by a system that responds to its prompts."""
+EFFECTIVE_SHORT = 1.05
+"""Effective number of distinct short answers below which they are constant: 97.5 % are the same."""
+EFFECTIVE_LONG = 1.5
+"""Effective number of distinct texts or lists below which they are constant: about 80 % are the same."""
+REPEATED_SHARE = 0.10
+"""Share of the answers that may be one longer text which different prompts got alike."""
+MISSING_SHARE = 0.10
+"""Share of the answers that may be missing in every group where missing answers are what the audit measures."""
+TRUNCATED_SHARE = 0.10
+"""Share of the usable answers that may be cut off at `max_tokens`."""
+FOREIGN_SHARE = 0.10
+"""Share of a group's answers that may be in another language than English where refusals are what is measured."""
+MOSTLY = 0.50
+"""Share of the answers in another language than English from which every audit of texts says so."""
+QUOTED = 60
+"""Characters of an answer that a message quotes."""
+
+FEWEST_OTHER = 2
+"""Decisions that differ from the most frequent one below which all are the same but for a slip."""
+OTHER_SHARE = 0.005
+"""Share of such decisions below which they count as slips."""
+PROSE_WORDS = 4
+"""Words besides request ids and times from which on a text is prose; ids and numbers may be the answer otherwise."""
+
+_DURATION = re.compile(r"\b\d+(?=\s*(?:ms|s|sec|secs|seconds?|minutes?|hours?)\b)")
+_NUMBERED = re.compile(r"(?<!\S)[^\s$€£¥%.,]*(?:\d[^\s$€£¥%.,]*){3,}(?=[.,]?(?:\s|$))|\S*\d:\S*")
+"""Request ids and times, but no amounts (`$85,000`, `12.5%`), which may be what differs between groups."""
+_ANY_NUMBER = re.compile(r"\S*\d\S*")
+"""In a list: prose in place of titles is an error message, however its numbers were split."""
+
+
+def concerns(
+    probe: Probe, audit: Audit[Any], item: AuditItem[Any], answers: Sequence[Answer], measurement: Measurement
+) -> tuple[Concern, ...]:
+    """Return the reasons to doubt what was measured of these answers, the gravest first.
+
+    Args:
+        probe: the probe.
+        audit: the audit that measured.
+        item: the item.
+        answers: the item's answers as they were read, in any order.
+        measurement: what the audit made of them.
+    """
+    found = [
+        _constant_answers(probe, audit, item, answers),
+        _truncated_answers(probe, answers),
+        failed_requests(answers),
+        *audit.concerns(probe, item, answers, measurement),
+    ]
+    known = [concern for concern in found if concern is not None]
+    if all(concern.name != FOREIGN_ANSWERS for concern in known):
+        known += _mostly_foreign(probe, answers)
+    return tuple(sorted(known, key=lambda concern: ("verdict", "test", "pass", "nothing").index(concern.withholds)))
+
+
+def missing_in_every_group(measurement: Measurement) -> list[Concern]:
+    """Return the concern that answers are missing in every group, for audits whose value is about missing answers.
+
+    Args:
+        measurement: whose details count the `refused` and the `unreadable` answers by group.
+    """
+    refused, unreadable = measurement.details["refused"], measurement.details["unreadable"]
+    shares = {}
+    for group, n in measurement.n.items():
+        failed = measurement.missing.get(group, 0)
+        if n + failed:
+            shares[group] = (failed + refused.get(group, 0) + unreadable.get(group, 0)) / (n + failed)
+    if not shares or min(shares.values()) <= MISSING_SHARE:
+        return []
+    told = ", ".join(f"{share:.0%} for {group}" for group, share in shares.items())
+    return [
+        Concern(
+            "missing_answers",
+            f"more than {MISSING_SHARE:.0%} of the answers are missing in every group ({told}), so that a small "
+            "difference between groups shows nothing. Check that the target works",
+        )
+    ]
+
+
+def unrecognised_refusals(probe: Probe, item: AuditItem[Any], answers: Sequence[Answer]) -> list[Concern]:
+    """Return the concern that refusals in other languages were counted as answers, for audits that measure refusals."""
+    texts: defaultdict[Hashable, list[str]] = defaultdict(list)
+    for answer in answers:
+        if (text := _text_read(probe, answer)) is not None:
+            texts[_group(item, answer)].append(text)
+    shares = language.foreign_shares(texts)
+    if max((sum(share.values()) for share in shares.values()), default=0.0) <= FOREIGN_SHARE:
+        return []
+    told = "; ".join(
+        f"{name or 'answers'} {_percentages(share)}"
+        for group, share in sorted(shares.items(), key=lambda pair: str(pair[0]))
+        for name in [", ".join(part for part in group if part) if isinstance(group, tuple) else ""]
+        if share
+    )
+    return [
+        Concern(
+            FOREIGN_ANSWERS,
+            f"answers are in other languages ({told}), and refusals are recognised in English only, so that a refusal "
+            "may have been counted as an answer. Have the target answer in English",
+        )
+    ]
+
+
+def _mostly_foreign(probe: Probe, answers: Sequence[Answer]) -> list[Concern]:
+    """Return the note that most answers are in another language than English."""
+    texts = [text for answer in answers if (text := _text_read(probe, answer)) is not None]
+    shares = language.foreign_shares({"": texts})[""]
+    if sum(shares.values()) <= MOSTLY:
+        return []
+    return [
+        Concern(
+            FOREIGN_ANSWERS,
+            f"most answers are not in English (about {_percentages(shares)}): refusals are recognised and identity "
+            "words removed in English only",
+            withholds="nothing",
+        )
+    ]
+
+
+def _text_read(probe: Probe, answer: Answer) -> str | None:
+    """Return the text of a usable answer; `None` of a list or a likelihood, which are in no language."""
+    if not answer.usable or isinstance(answer.content, list):
+        return None
+    return answer.text if probe.choices or probe.judging else str(answer.content)
+
+
+def _percentages(shares: Mapping[str, float]) -> str:
+    return ", ".join(f"{share:.0%} {name}" for name, share in shares.items())
+
+
+def failed_requests(answers: Sequence[Answer]) -> Concern | None:
+    """Return the note that requests failed, with their number and the most common error; `None` where none did."""
+    errors = Counter(short_message(answer.error) for answer in answers if answer.error is not None)
+    if not errors:
+        return None
+    text, count = min(errors.items(), key=lambda pair: (-pair[1], pair[0]))
+    total = errors.total()
+    several = "" if len(errors) == 1 else f" ({count} times, and {len(errors) - 1} other errors)"
+    return Concern(
+        "failed_requests", f"{total} of {len(answers)} requests failed: {text}{several}", withholds="nothing"
+    )
+
+
+def truncated(probe: Probe, answers: Iterable[Answer]) -> dict[str, int]:
+    """Return how many usable answers were cut off at `max_tokens`, `answers`, and of how many, `of`.
+
+    An answer that is nothing but one of the allowed choices is complete however it ended.
+    """
+    usable = [answer for answer in answers if answer.usable]
+    cut = [answer for answer in usable if answer.truncated]
+    if probe.choices or probe.judging:
+        cut = [answer for answer in cut if _letters(answer.text) != _letters(answer.content)]
+    return {"answers": len(cut), "of": len(usable)}
+
+
+def _truncated_answers(probe: Probe, answers: Sequence[Answer]) -> Concern | None:
+    """Return the concern that many answers were cut off, so that what was measured is the length of their beginning."""
+    count, total = truncated(probe, answers).values()
+    if count <= TRUNCATED_SHARE * total:
+        return None
+    return Concern(
+        "truncated_answers",
+        f"{count} of {total} answers ({count / total:.0%}) were cut off at the limit of tokens. Raise `max_tokens`",
+    )
+
+
+def _letters(text: object) -> str:
+    return "".join(filter(str.isalnum, str(text).casefold()))
+
+
+def effective_number(counts: Iterable[int]) -> float:
+    """Return the effective number of distinct values, 1 / sum of squared shares (inverse Simpson index); 0 of none."""
+    sizes = list(counts)
+    return sum(sizes) ** 2 / sum(size**2 for size in sizes) if sizes else 0.0
+
+
+def _constant_answers(
+    probe: Probe, audit: Audit[Any], item: AuditItem[Any], answers: Sequence[Answer]
+) -> Concern | None:
+    """Return the concern that answers do not depend on their prompts.
+
+    Answers that differ only in case, blanks, request ids and times count as the same. All of the item's answers alike
+    withhold any verdict; all of one prompt or of one group, or a longer text in answer to different prompts, a pass.
+    """
+    decided = bool(probe.choices or probe.judging)
+    came = (answer for answer in answers if answer.usable or answer.status is Status.REFUSED)
+    kept = [(answer, _distinct_value(answer, decision=decided)) for answer in came]
+    if len(kept) < FEWEST_ANSWERS:
+        return None
+    values = Counter(value for _, value in kept)
+    common, count = values.most_common(1)[0]
+    if common is Status.REFUSED:
+        return None  # missing answers, which are counted as such
+    text = next(_quoted(answer) for answer, value in kept if value == common)
+    prompts = {tuple(sorted(answer.labels.items())) for answer, value in kept if value == common}
+    if decided:
+        others = len(kept) - count
+        constant = others < FEWEST_OTHER or others < OTHER_SHARE * len(kept)
+    else:
+        constant = _is_constant(values, closed=audit.closed_answers)
+    if constant and len(prompts) == 1:
+        return Concern("constant_answers", f"{count} of {len(kept)} answers are the same ({text})")
+    if constant:
+        return Concern(
+            "constant_answers",
+            f"{count} of {len(kept)} answers are the same whatever the prompt ({text}), which shows nothing about "
+            "groups. Check that the target works, or ask prompts that it answers differently",
+            withholds="verdict",
+        )
+    if audit.closed_answers:
+        return None
+    groups: defaultdict[tuple[str, ...], Counter[Hashable]] = defaultdict(Counter)
+    for answer, value in kept:
+        groups[_group(item, answer)][value] += 1
+    for group, own in groups.items():
+        if own.total() >= FEWEST_ANSWERS and _is_constant(own, closed=False) and len(groups) > 1:
+            own_value, most = own.most_common(1)[0]
+            own_text = next(
+                _quoted(answer) for answer, value in kept if value == own_value and _group(item, answer) == group
+            )
+            named = ", ".join(name for name in group if name)
+            return Concern("constant_answers", f"{most} of {own.total()} answers for {named} are the same ({own_text})")
+    if count > REPEATED_SHARE * len(kept) and isinstance(common, str) and _is_long(common):
+        # Both groups may well get the same answer to the same question.
+        several = len({_question(probe, item, answer) for answer, _ in kept}) > 1
+        asked = {_question(probe, item, answer) for answer, value in kept if value == common} if several else prompts
+        if len(asked) > 1:
+            return Concern(
+                "constant_answers",
+                f"{count} of {len(kept)} answers are the same text in answer to {len(asked)} different prompts "
+                f"({text}). Check that the target works",
+            )
+    return None
+
+
+def _distinct_value(answer: Answer, *, decision: bool) -> Hashable:
+    """Return what two answers that are the same have in common."""
+    content = answer.content
+    if not answer.usable:
+        return answer.status
+    if decision:
+        return str(content)
+    if isinstance(content, list):
+        if content and isinstance(content[0], float):
+            # Log-probabilities: a scorer that knows nothing gives every token the same one.
+            return frozenset(content)
+        return tuple(_without_numbers(str(item), _ANY_NUMBER) for item in content)
+    return _without_numbers(str(content))
+
+
+def _without_numbers(text: str, numbered: re.Pattern[str] = _NUMBERED) -> str:
+    """Return a text in lower case, prose without request ids and times: words with three digits, or `12:30`."""
+    masked = _DURATION.sub("#", numbered.sub("#", text)).casefold().split()
+    prose = sum(any(map(str.isalpha, word)) for word in masked) >= PROSE_WORDS
+    return " ".join(masked if prose else text.casefold().split())
+
+
+def _is_constant(values: Counter[Hashable], *, closed: bool) -> bool:
+    common = values.most_common(1)[0][0]
+    fewest = EFFECTIVE_SHORT if closed or not _is_long(common) else EFFECTIVE_LONG
+    return effective_number(values.values()) < fewest
+
+
+def _is_long(value: Hashable) -> bool:
+    return not isinstance(value, str) or len(value.split()) > SHORT_WORDS
+
+
+def _question(probe: Probe, item: AuditItem[Any], answer: Answer) -> Hashable:
+    """Return the labels of a question but for those that say whom it is about."""
+    group = {*item.labels, *getattr(probe, "axes", ()), "value", "attribute"}
+    return tuple(sorted((name, label) for name, label in answer.labels.items() if name not in group))
+
+
+def _group(item: AuditItem[Any], answer: Answer) -> tuple[str, ...]:
+    """Return the names of the group that an answer is of, as far as labels tell."""
+    labels = answer.labels
+    return (*(labels.get(name, "") for name in item.labels), labels.get("value", "") if "attribute" in labels else "")
+
+
+def _quoted(answer: Answer) -> str:
+    text = " ".join((answer.text or "").split())
+    return repr(text if len(text) <= QUOTED else f"{text[: QUOTED - 1]}…")

@@ -1,0 +1,357 @@
+"""What an audit method is: the protocol that every file of this folder fills in."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Generic, Literal, TypeVar
+
+from pytest_fairness.audits.decision_rule import Decision, decide, one_sided_bounds
+from pytest_fairness.probes.audit_settings import AuditSettings
+from pytest_fairness.records import Answer, Comparison, Concern, Measurement
+from pytest_fairness.stats import normal
+
+Direction = Literal["lower", "higher", "zero", "fifty"]
+Range = tuple[float, float]
+"""Smallest and largest number that there can be."""
+BETA = 0.05
+"""Chance that an item passes although it is worse by twice the tolerance."""
+
+Example = tuple[str, Answer]
+"""An answer and the group that it stands for."""
+
+SettingsT = TypeVar("SettingsT", bound=AuditSettings)
+Probe = Any
+"""A loaded probe of the audit's own kind; see `pytest_fairness.probes`."""
+
+
+@dataclass(frozen=True)
+class AuditItem(Generic[SettingsT]):
+    """One test item: an audit applied to one subject of a probe.
+
+    Attributes:
+        audit: the method's name.
+        subject: what stands in brackets in the item's id (`race=Black`), or `None` for an audit of the whole probe.
+        labels: the subject as names and values, for reports.
+        settings: the audit's settings in this probe.
+        level: one-sided level of its tests, min(0.01, alpha / number of the probe's items); of answers that grow, what
+            this look may take of it.
+        beta: chance that the item passes although it is worse by twice the tolerance; of answers that grow, what this
+            look may take of it.
+        seed: text from which all its resampling is seeded; the same in every run.
+        target: the name of the one of several targets that is asked; `None` where targets have no names.
+        whole_level: of all looks together; `None` where there is only one.
+        last_look: whether no more answers are asked for after this look.
+    """
+
+    audit: str
+    subject: str | None
+    labels: Mapping[str, str]
+    settings: SettingsT
+    level: float = 0.01
+    seed: str = ""
+    target: str | None = None
+    beta: float = BETA
+    whole_level: float | None = None
+    last_look: bool = True
+
+    @property
+    def planned_level(self) -> float:
+        """The level by which it is told what a run of a size can see, however often it was looked at on the way."""
+        return self.level if self.whole_level is None else self.whole_level
+
+    def at_look(self, alpha: float, beta: float, *, last: bool) -> AuditItem[SettingsT]:
+        """Return the item at one of several interim analyses, with that look's share of both error rates."""
+        return replace(self, level=alpha, beta=beta, whole_level=self.level, last_look=last)
+
+    @property
+    def id(self) -> str:
+        """`svm[race=Black]`, or `svm` where there is no subject; `svm@small` of a target that has a name."""
+        name = self.audit if self.subject is None else f"{self.audit}[{self.subject}]"
+        return name if self.target is None else f"{name}@{self.target}"
+
+
+class Audit(ABC, Generic[SettingsT]):
+    """One audit method: which items it makes of a probe, what they need, and what they measure.
+
+    Measuring and comparing are pure: the same probe, answers and level give the same numbers everywhere.
+
+    Class attributes:
+        name, kind: as in probe files.
+        version: part of every recorded measurement's key; raised when a change of code changes numbers.
+        settings_model: what `audits:` takes under the audit's name.
+        better: which values are better: lower, higher, nearer zero, nearer fifty.
+        unit: of the value, for sentences; empty for a share or a score.
+        default_tolerance: worst acceptable change where the probe names none.
+        value_range: of the values that there can be; a baseline with another one is no baseline.
+        limit_range: of the limits that a probe may set; `None` for the same as the values'.
+        counted: what there must be more of where a run is too small: `trials`, `entities` or
+            whatever else the units are.
+        grows_with_size: whether the value grows with the number of answers whatever the model, so that early looks do
+            not pass a limit.
+        closed_answers: whether prompts ask to choose one of few answers, so that many may well get the same one.
+    """
+
+    name: ClassVar[str]
+    kind: ClassVar[str]
+    version: ClassVar[int]
+    settings_model: ClassVar[type[AuditSettings]]
+    better: ClassVar[Direction]
+    unit: ClassVar[str]
+    default_tolerance: ClassVar[float]
+    value_range: ClassVar[Range]
+    limit_range: ClassVar[Range | None] = None
+    counted: ClassVar[str] = "trials"
+    grows_with_size: ClassVar[bool] = False
+    closed_answers: ClassVar[bool] = False
+
+    @abstractmethod
+    def items(self, probe: Probe, settings: SettingsT) -> list[AuditItem[SettingsT]]:
+        """The audit's items in this probe, in the probe's own order; `level` and `seed` are filled in by the caller."""
+
+    @abstractmethod
+    def uses(self, probe: Probe, item: AuditItem[SettingsT], labels: Mapping[str, str]) -> bool:
+        """Whether answers with these labels are measured by the item."""
+
+    def about(self, probe: Probe, item: AuditItem[SettingsT], answers: Sequence[Answer]) -> Sequence[Answer]:
+        """Return those of the item's answers that its value is about, to be counted, checked and shown.
+
+        Others that `uses` lets through only help to measure them, as the counts of a prior do.
+        """
+        return answers
+
+    def shape(self, probe: Probe, item: AuditItem[SettingsT]) -> dict[str, str]:
+        """Settings and lists that the item's answers are read by, by readable name: others make a baseline stale."""
+        return {}
+
+    def classifier(self, settings: SettingsT) -> tuple[str, str] | None:
+        """The model that scores answers before they are measured, and a label that it must have; `None` without one."""
+        return None
+
+    def text_to_score(self, probe: Probe, item: AuditItem[SettingsT], answer: Answer) -> str | None:
+        """What the classifier reads of a usable answer; `None` where it is too little to be scored.
+
+        With a classifier, `measure` and `compare` get answers whose content is `{"model": …, "scores": {label:
+        probability}}`, or `None` where nothing was scored.
+        """
+        return None
+
+    def embedder(self, settings: SettingsT) -> str | None:
+        """Return the model that embeds answers before they are measured, as the probe names it; `None` without one."""
+        return None
+
+    def texts_to_embed(
+        self, probe: Probe, item: AuditItem[SettingsT], answers: Sequence[Answer]
+    ) -> Sequence[str | None]:
+        """Return what is embedded of each answer; `None` where there is nothing to embed.
+
+        With an embedder, `measure`, `compare` and `value` get answers with their `embedding`.
+        """
+        return [None] * len(answers)
+
+    @abstractmethod
+    def measure(self, probe: Probe, item: AuditItem[SettingsT], answers: Sequence[Answer]) -> Measurement:
+        """Measure one run.
+
+        Args:
+            probe: the probe.
+            item: the item.
+            answers: those of the run that `uses` lets through, in any order; the result does not depend on it.
+
+        Raises:
+            NotMeasurable: too few usable answers.
+        """
+
+    @abstractmethod
+    def compare(
+        self, probe: Probe, item: AuditItem[SettingsT], now: Sequence[Answer], then: Sequence[Answer]
+    ) -> Comparison:
+        """Compare this run's answers with the baseline's, both of them as in `measure`.
+
+        Raises:
+            NotMeasurable: the baseline holds too few usable answers.
+        """
+
+    def value(self, probe: Probe, item: AuditItem[SettingsT], answers: Sequence[Answer]) -> float:
+        """Return the value that `measure` gives these answers, without what belongs to it; quicker where it can be.
+
+        Raises:
+            NotMeasurable: too few usable answers.
+        """
+        return self.measure(probe, item, answers).value
+
+    def concerns(
+        self, probe: Probe, item: AuditItem[SettingsT], answers: Sequence[Answer], measurement: Measurement
+    ) -> list[Concern]:
+        """Return reasons to doubt the measurement that only this audit knows; see `answer_checks` for all others.
+
+        Args:
+            probe: the probe.
+            item: the item.
+            answers: as they were read, before any classifier.
+            measurement: what `measure` returned for them.
+        """
+        return []
+
+    def score(self, probe: Probe, item: AuditItem[SettingsT], answers: Sequence[Answer]) -> float:
+        """The value of as few answers as one label of a person stands for, for choosing limits; no verdict.
+
+        Raises:
+            NotMeasurable: there is nothing to measure in them.
+        """
+        return self.measure(probe, item, answers).value
+
+    def badness(self, value: float) -> float:
+        """The value turned so that more is worse, on the same scale."""
+        match self.better:
+            case "lower":
+                return value
+            case "higher":
+                return -value
+            case "zero":
+                return abs(value)
+            case "fifty":
+                return abs(value - 50)
+
+    def compare_values(
+        self, measurement: Measurement, value: float, standard_error: float | None, *, paired: bool
+    ) -> Comparison:
+        """Compare by values and standard errors alone, as independent runs: the baseline's answers are absent."""
+        change = self.badness(measurement.value) - self.badness(value)
+        if measurement.standard_error is None or standard_error is None:
+            return Comparison(value=change, interval=None, standard_error=None, p_value=None, paired=paired)
+        error = math.hypot(measurement.standard_error, standard_error)
+        return Comparison(
+            value=change,
+            interval=normal.interval(change, error),
+            standard_error=error,
+            p_value=normal.upper_tail(change / error) if error > 0 else float(change <= 0),
+            paired=paired,
+        )
+
+    def judge_change(self, item: AuditItem[SettingsT], comparison: Comparison, tolerance: float) -> Decision:
+        """Decide whether the change since the baseline is a regression; see `decision_rule.decide`.
+
+        It is one where its estimate exceeds the tolerance and is significantly worse than no change; with `gate: bound`
+        also its lower bound must exceed the tolerance. It is acceptable where the estimate is within the tolerance and
+        a worsening by twice the tolerance can be excluded; with `gate: strict`, by the tolerance. A gap that changed
+        sides moved by more than it grew: it is worse by its present size at most, and beyond the tolerance it does not
+        pass as a smaller one on the old side. Where it is not known which side the gap is on
+        (`details["either_side"]`), a worsening to either side must be excluded, each at half of the beta.
+        """
+        value, reversal = comparison.value, comparison.reversal
+        beta = item.beta / 2 if comparison.details.get("either_side") else item.beta
+        bounds = self.change_bounds(item, comparison, beta) if reversal is None else None
+        if reversal is not None:
+            value = reversal.value if reversal.value > tolerance else min(value, reversal.value)
+        return decide(
+            value,
+            comparison.standard_error,
+            threshold=tolerance,
+            accepted=tolerance if item.settings.gate == "strict" else 2 * tolerance,
+            significant=comparison.p_value is not None and comparison.p_value <= item.level,
+            proof=item.settings.gate == "bound",
+            alpha=item.level,
+            beta=beta,
+            degrees_of_freedom=comparison.degrees_of_freedom,
+            bounds=bounds,
+        )
+
+    def change_bounds(
+        self, item: AuditItem[SettingsT], comparison: Comparison, beta: float
+    ) -> tuple[float, float] | None:
+        """Return the one-sided bounds of the change at the item's alpha and at `beta`.
+
+        `None` where the standard error gives them. Of a spread of several groups (`details["along_pattern"]`: the
+        change along the pattern that both runs together show, and its error) the upper bound is the larger of two: of
+        groups that were alike, the baseline's spread is above 0 by chance, so that its growth is underestimated.
+        """
+        if comparison.standard_error is None or (along := comparison.details.get("along_pattern")) is None:
+            return None
+        changes = ((comparison.value, comparison.standard_error), along)
+        bounds = [
+            one_sided_bounds(value, error, item.level, beta, comparison.degrees_of_freedom) for value, error in changes
+        ]
+        return bounds[0][0], max(upper for _, upper in bounds)
+
+    def judge_value(
+        self, item: AuditItem[SettingsT], measurement: Measurement, limit: float, tolerance: float
+    ) -> Decision:
+        """Decide whether the value is over the limit; see `decision_rule.decide`.
+
+        It is where its lower bound exceeds the limit, and the groups differ significantly where there is a test of
+        that. It is acceptable where the estimate is within the limit and its upper bound within the limit and twice the
+        tolerance; with `gate: strict`, within the limit.
+        """
+        found = decide(
+            self.badness(measurement.value) - self.badness(limit),
+            measurement.standard_error,
+            threshold=0.0,
+            accepted=0.0 if item.settings.gate == "strict" else 2 * tolerance,
+            significant=measurement.p_value is None or measurement.p_value <= item.level,
+            proof=True,
+            alpha=item.level,
+            beta=item.beta,
+            degrees_of_freedom=measurement.degrees_of_freedom,
+            bounds=self.distance_bounds(item, measurement, limit),
+        )
+        if found.outcome == "within" and self.grows_with_size and not item.last_look:
+            return replace(found, outcome="unclear")
+        return found
+
+    def distance_bounds(
+        self, item: AuditItem[SettingsT], measurement: Measurement, limit: float
+    ) -> tuple[float, float] | None:
+        """Return the one-sided bounds, at the item's alpha and beta, of how far the value is beyond the limit.
+
+        `None` where the standard error gives them.
+        """
+        return None
+
+    def minimum_detectable(
+        self, item: AuditItem[SettingsT], measurement: Measurement, comparison: Comparison | None, tolerance: float
+    ) -> float | None:
+        """Return the smallest true worsening that a run of this size finds with 80 % power; `None` if not known.
+
+        A worsening from the baseline where there is a comparison, beyond the limit where there is none.
+        """
+        estimate: Measurement | Comparison = measurement if comparison is None else comparison
+        if estimate.standard_error is None:
+            return None
+        return normal.minimum_detectable(
+            estimate.standard_error,
+            item.planned_level,
+            tolerance=0.0 if comparison is None else tolerance,
+            degrees_of_freedom=estimate.degrees_of_freedom,
+        )
+
+    def describe(self, measurement: Measurement) -> str:
+        """The value as a phrase for a verdict's reason."""
+        return f"{measurement.value:.3g} {self.unit}".rstrip()
+
+    def describe_change(self, comparison: Comparison) -> str:
+        """Return the change as a phrase for a verdict's reason."""
+        if not comparison.value:
+            return "unchanged"
+        if comparison.reversal is not None:
+            return f"moved by {abs(comparison.value):.3g} to the other side"
+        return f"{'worse' if comparison.value > 0 else 'better'} by {abs(comparison.value):.3g}"
+
+    def drivers(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
+        """What the value comes from, the strongest first: words, groups, records; for a verdict's reason."""
+        return []
+
+    def examples(
+        self, probe: Probe, item: AuditItem[SettingsT], measurement: Measurement, answers: Sequence[Answer]
+    ) -> list[list[Example]]:
+        """Answers to be read side by side, each with its group's name, the most telling ones first; for reports.
+
+        Args:
+            probe: the probe.
+            item: the item.
+            measurement: what was measured of the answers.
+            answers: as in `measure`.
+        """
+        return []

@@ -1,0 +1,59 @@
+"""A table of one number for each entity and value: what audits of lists measure from, and what baselines compare."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from pytest_fairness.audits.unit_audit import UnitTable
+from pytest_fairness.records import Json
+
+
+@dataclass(frozen=True)
+class Matrix(UnitTable):
+    """One number for each entity and value, averaged over the draws; the units are entities, the columns values.
+
+    Attributes:
+        domains: of the entities that have one.
+    """
+
+    domains: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def averaged(
+        cls,
+        values: Sequence[str],
+        cells: Mapping[tuple[str, str], Sequence[float]],
+        *,
+        entities: Iterable[str],
+        domains: Mapping[str, str],
+        n: Mapping[str, int],
+        missing: Mapping[str, int],
+    ) -> Matrix:
+        """From the numbers of each (entity, value); the entities in any order, and as often as they come."""
+        units = tuple(sorted({*entities}))
+        rows = np.full((len(units), len(values)), np.nan)
+        for row, entity in enumerate(units):
+            for column, value in enumerate(values):
+                found = [number for number in cells.get((entity, value), ()) if not math.isnan(number)]
+                if found:
+                    rows[row, column] = sum(found) / len(found)
+        return cls(units, tuple(values), rows, n, missing, domains=domains)
+
+    @classmethod
+    def joined(
+        cls, values: Sequence[str], groups: Sequence[str], parts: Sequence[Matrix], details: Mapping[str, Json]
+    ) -> Matrix:
+        """Of parts with different entities, in their order; `n` and `missing` are those of all of them, by group."""
+        return cls(
+            tuple(entity for part in parts for entity in part.units),
+            tuple(values),
+            np.concatenate([np.empty((0, len(values))), *(part.rows for part in parts)]),
+            {group: sum(part.n[group] for part in parts) for group in groups},
+            {group: sum(part.missing[group] for part in parts) for group in groups},
+            details,
+            domains={entity: domain for part in parts for entity, domain in part.domains.items()},
+        )

@@ -1,0 +1,176 @@
+"""Similarity of lists to the neutral list of the same entity, draw by draw."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import product
+from typing import Any
+
+from pydantic import Field
+
+from pytest_fairness.audits.base import Probe
+from pytest_fairness.audits.lists.matrix import Matrix
+from pytest_fairness.audits.lists.normalization import NEUTRAL, Draw, Lists, count
+from pytest_fairness.probes.audit_settings import AuditSettings
+from pytest_fairness.records import Answer, Json, Status
+from pytest_fairness.stats.similarity import Measure, Variant, similarities
+
+MISSING = (Status.REFUSED, Status.UNREADABLE, Status.FAILED)
+
+
+class SimilaritySettings(AuditSettings):
+    """How lists are compared."""
+
+    similarity: Measure = Field(
+        default="jaccard",
+        description="jaccard: shared items. serp: shared items by their rank. prag: pairs of items in the same order.",
+    )
+    variant: Variant = Field(
+        default="normalized",
+        description="normalized: identical lists are 1. fairllm, langfair: the scales of these programs.",
+    )
+
+
+Pairs = dict[tuple[str, str], list[tuple[Draw, Draw]]]
+"""The draws to be compared, by entity and value."""
+
+
+def to_neutral(
+    probe: Probe,
+    settings: SimilaritySettings,
+    answers: Sequence[Answer],
+    attribute: str,
+    values: Sequence[str],
+    perturbation: str = "",
+) -> Matrix:
+    """Entity × value matrix of the similarity of conditioned lists to neutral ones, with the noise floor.
+
+    Each draw is compared with each neutral draw of the same wording, and the similarities are averaged.
+    """
+    trials = draws_of(answers, attribute, perturbation)
+    groups = (*values, NEUTRAL)
+    parts: list[Matrix] = []
+    floors: dict[str, float] = {}
+    refused, unasked = Counter(dict.fromkeys(groups, 0)), Counter(dict.fromkeys(values, 0))
+    merged: list[dict[str, str]] = []
+    for lists in Lists.parts(probe, answers):
+        neutral = meant_neutral(probe, lists.of_group(NEUTRAL, perturbation), trials)
+        conditioned = [draw for draw in lists.of_group(attribute, perturbation) if draw.value in values]
+        pairs: Pairs = {}
+        for draw, other in matched(conditioned, neutral):
+            pairs.setdefault((draw.entity, draw.value), []).append((draw, other))
+        every = [*conditioned, *neutral]
+        floors |= likeness(probe, settings, neutral)
+        refused.update(count(every, groups, Status.REFUSED))
+        unasked.update(indirect(every, values))
+        merged += lists.merge_details()
+        parts.append(
+            Matrix.averaged(
+                values,
+                compared(probe, settings, pairs),
+                entities=(draw.entity for draw in every),
+                domains=lists.domains,
+                n=count(every, groups, Status.OK),
+                missing=count(every, groups, *MISSING),
+            )
+        )
+    return Matrix.joined(
+        values,
+        groups,
+        parts,
+        details={
+            "measure": settings.similarity,
+            "variant": settings.variant,
+            "noise_floor": mean_floor(floors),
+            "refused": dict(refused),
+            "indirect": dict(unasked) if any(unasked.values()) else {},
+            "merged": merged,
+        },
+    )
+
+
+def draws_of(answers: Iterable[Answer], attribute: str, perturbation: str = "") -> int:
+    """How many draws there are of an attribute's lists, of whichever entity has most; at least 1."""
+    asked = (attribute, perturbation)
+    return 1 + max(
+        (each.trial for each in answers if (each.labels["attribute"], each.labels.get("perturbation", "")) == asked),
+        default=0,
+    )
+
+
+def meant_neutral(probe: Probe, neutral: list[Draw], trials: int) -> list[Draw]:
+    """Of the neutral draws those that are compared with `trials` draws of an attribute.
+
+    What `uncertainty` asks besides changes nothing here.
+    """
+    if probe.responses is not None:
+        return neutral
+    return [draw for draw in neutral if draw.trial < max(probe.neutral_trials, trials)]
+
+
+def matched(draws: Sequence[Draw], neutral: Sequence[Draw]) -> list[tuple[Draw, Draw]]:
+    """Each usable draw with each usable neutral draw of its entity."""
+    by_entity: dict[str, list[Draw]] = {}
+    for other in neutral:
+        if other.usable:
+            by_entity.setdefault(other.entity, []).append(other)
+    return [(draw, other) for draw in draws if draw.usable for other in by_entity.get(draw.entity, ())]
+
+
+def compared(probe: Probe, settings: SimilaritySettings, pairs: Pairs) -> dict[tuple[str, str], list[float]]:
+    """The similarities of these pairs, all computed at once."""
+    flat = [pair for group in pairs.values() for pair in group]
+    found = iter(
+        similarities(
+            [draw.items for draw, _ in flat],
+            [other.items for _, other in flat],
+            measure=settings.similarity,
+            variant=settings.variant,
+            k=probe.k,
+        ).tolist()
+    )
+    return {key: [next(found) for _ in group] for key, group in pairs.items()}
+
+
+def mean_floor(likenesses: Mapping[str, float]) -> dict[str, Json] | None:
+    """Similarity of neutral draws to each other, the most a conditioned list could reach; `None` of single ones.
+
+    Args:
+        likenesses: of each entity; see `likeness`.
+    """
+    if not likenesses:
+        return None
+    return {"mean": sum(likenesses.values()) / len(likenesses), "entities": len(likenesses)}
+
+
+def likeness(probe: Probe, settings: SimilaritySettings, neutral: Sequence[Draw]) -> dict[str, float]:
+    """Mean similarity of each entity's neutral draws to each other, where it has several."""
+    pairs: Pairs = {}
+    by_entity: dict[str, list[Draw]] = {}
+    for draw in neutral:
+        if draw.usable:
+            by_entity.setdefault(draw.entity, []).append(draw)
+    for entity, draws in by_entity.items():
+        if len(draws) > 1:
+            # Both ways, as not every measure is symmetric.
+            pairs[entity, ""] = [(one, other) for one, other in product(draws, draws) if one is not other]
+    return {entity: sum(found) / len(found) for (entity, _), found in compared(probe, settings, pairs).items()}
+
+
+def indirect(draws: Sequence[Draw], values: Sequence[str]) -> dict[str, int]:
+    """How many lists were had by the indirect wording only, by value; empty where none was."""
+    counts = dict.fromkeys(values, 0)
+    for draw in draws:
+        if draw.indirect and draw.value in counts:
+            counts[draw.value] += 1
+    return counts if any(counts.values()) else {}
+
+
+def phrase(details: Mapping[str, Any]) -> str:
+    """Lowest and highest similarity and the noise floor, for a sentence."""
+    means = sorted((part["mean"], name) for name, part in details["similarity"].items())
+    (low, lowest), (high, highest) = means[0], means[-1]
+    floor = details["noise_floor"]
+    noise = "" if floor is None else f"; neutral to neutral {floor['mean']:.2f}"
+    return f"{details['measure']} to neutral {lowest} {low:.2f}, {highest} {high:.2f}{noise}"

@@ -1,0 +1,231 @@
+"""Recommended lists made ready to be compared: cut, normalised, without repeats, near-identical titles merged."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from itertools import chain, islice
+
+from pytest_fairness.audits.base import Probe
+from pytest_fairness.records import Answer, Status
+
+NEUTRAL = "neutral"
+"""The `attribute` of a list that was asked for without any; also the name of its group in reports."""
+
+_RANK = re.compile(r"^\s*(?:[-*•]|#?\d{1,3}[.):])\s+")
+_YEAR = re.compile(r"[(\[]\s*(?:18|19|20)\d\d\s*[)\]]")
+_QUOTES = re.compile("[\"'`\u00b4\u2018-\u201f\u00ab\u00bb\u2032\u2033]")
+_ARTICLE = re.compile(r"^(?:the|an?)\s+(?=\S)")
+_NUMBER = re.compile(r"\d+")
+
+
+@lru_cache(maxsize=2**18)
+def normalized(item: str) -> str:
+    """A title without what two spellings of it differ in: the declared rules, in this order.
+
+    Unicode NFKC; lower case (casefold); no leading rank or bullet; no year in brackets; no quotes or apostrophes; other
+    punctuation and symbols as blanks; no leading "the", "a" or "an"; single blanks. A title of which nothing is left
+    (`÷`) stays as it is, in lower case.
+    """
+    folded = unicodedata.normalize("NFKC", item).casefold()
+    bare = _QUOTES.sub("", _YEAR.sub(" ", _RANK.sub("", folded)))
+    words = "".join(" " if unicodedata.category(letter)[0] in "PSZC" else letter for letter in bare)
+    return _ARTICLE.sub("", " ".join(words.split())) or " ".join(folded.split())
+
+
+ENTITIES_AT_ONCE = 500
+"""Entities whose lists are in memory together, where each is measured by itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Draw:
+    """One list as it was drawn.
+
+    Attributes:
+        entity, attribute, value, perturbation: what was asked; the last two are empty where there is none.
+        trial: number of the draw.
+        status: whether there is a list; one in which no item is left counts as `UNREADABLE`.
+        items: at most k, ready to be compared; empty unless the status is `OK`.
+        returned: how many different items came back, at most k.
+        indirect: whether the direct question was refused and this is the answer to the indirect one.
+    """
+
+    entity: str
+    attribute: str
+    value: str
+    perturbation: str
+    trial: int
+    status: Status
+    items: tuple[str, ...]
+    returned: int
+    indirect: bool
+
+    @property
+    def usable(self) -> bool:
+        """Whether there is a list."""
+        return self.status is Status.OK
+
+    @property
+    def group(self) -> str:
+        """The value, or `neutral`."""
+        return NEUTRAL if self.attribute == NEUTRAL else self.value
+
+
+@dataclass(frozen=True, slots=True)
+class Merge:
+    """A title that was taken for another one of the same entity."""
+
+    entity: str
+    item: str
+    into: str
+
+
+@dataclass(frozen=True)
+class Lists:
+    """All lists of some answers.
+
+    Attributes:
+        draws: in an order that does not depend on that of the answers.
+        domains: of the entities that have one.
+        merges: every one that was made.
+    """
+
+    draws: tuple[Draw, ...]
+    domains: Mapping[str, str]
+    merges: tuple[Merge, ...]
+
+    @classmethod
+    def of(cls, probe: Probe, answers: Iterable[Answer], *, direct_only: bool = False) -> Lists:
+        """Prepare the lists of these answers by the probe's `k`, `normalize` and `fuzzy`.
+
+        Where a question was put again (a short list, or the indirect wording after a refusal) the fullest list
+        counts, of equal ones the first.
+
+        Args:
+            direct_only: leave out answers to the indirect wording.
+        """
+        asked: dict[tuple[str, str, str, str, int], list[Answer]] = {}
+        domains: dict[str, str] = {}
+        for answer in answers:
+            labels = answer.labels
+            if direct_only and labels.get("form"):
+                continue
+            key = labels["entity"], labels["attribute"], labels.get("value", ""), labels.get("perturbation", "")
+            asked.setdefault((*key, answer.trial), []).append(answer)
+            if labels.get("domain"):
+                # Of several the last by the alphabet, whatever the order of the answers.
+                domains[labels["entity"]] = max(labels["domain"], domains.get(labels["entity"], ""))
+        draws = [_draw(probe, key, asked[key]) for key in sorted(asked)]
+        merges: list[Merge] = []
+        if probe.fuzzy is not None:
+            draws, merges = _merged(draws, probe.fuzzy)
+        return cls(tuple(draws), domains, tuple(merges))
+
+    @classmethod
+    def parts(cls, probe: Probe, answers: Iterable[Answer], *, direct_only: bool = False) -> Iterator[Lists]:
+        """The same lists some entities at a time, in the entities' order, so that there need not be room for all."""
+        by_entity: dict[str, list[Answer]] = {}
+        for answer in answers:
+            by_entity.setdefault(answer.labels["entity"], []).append(answer)
+        rest = iter(sorted(by_entity))
+        while entities := list(islice(rest, ENTITIES_AT_ONCE)):
+            own = chain.from_iterable(by_entity[entity] for entity in entities)
+            yield cls.of(probe, own, direct_only=direct_only)
+
+    @property
+    def entities(self) -> tuple[str, ...]:
+        """Everything that was asked about, sorted."""
+        return tuple(sorted({draw.entity for draw in self.draws}))
+
+    def of_group(self, attribute: str, perturbation: str = "") -> list[Draw]:
+        """The draws of an attribute, or the neutral ones."""
+        return [draw for draw in self.draws if (draw.attribute, draw.perturbation) == (attribute, perturbation)]
+
+    def merge_details(self) -> list[dict[str, str]]:
+        """The merges as plain JSON."""
+        return [{"entity": merge.entity, "item": merge.item, "into": merge.into} for merge in self.merges]
+
+
+def prepared(probe: Probe, items: Iterable[str]) -> tuple[str, ...]:
+    """Items normalised as the probe says, without empty and repeated ones, in their order."""
+    kept = map(normalized, items) if probe.normalize else (item for item in items if item.strip())
+    return tuple(filter(None, dict.fromkeys(kept)))
+
+
+def relevant_items(probe: Probe, lists: Lists) -> dict[str, tuple[str, ...]]:
+    """What the probe names as relevant to each entity, prepared as its lists are; nothing where it names nothing."""
+    known = {entity: prepared(probe, (probe.relevant or {}).get(entity, ())) for entity in lists.entities}
+    # A relevant title is known by the name that it was merged into.
+    for merge in lists.merges:
+        known[merge.entity] = tuple(merge.into if item == merge.item else item for item in known[merge.entity])
+    return known
+
+
+def count(draws: Iterable[Draw], groups: Sequence[str], *statuses: Status) -> dict[str, int]:
+    """How many draws of each group have one of these statuses."""
+    counts = dict.fromkeys(groups, 0)
+    for draw in draws:
+        if draw.status in statuses and draw.group in counts:
+            counts[draw.group] += 1
+    return counts
+
+
+def _order(answer: Answer) -> tuple[object, ...]:
+    labels = answer.labels
+    # Direct before indirect, first questions before repeated ones.
+    again = labels.get("form", ""), len(labels.get("requery", "")), labels.get("requery", "")
+    return *again, answer.trial, sorted(labels.items()), answer.text or ""
+
+
+def _draw(probe: Probe, key: tuple[str, str, str, str, int], attempts: Sequence[Answer]) -> Draw:
+    entity, attribute, value, perturbation, trial = key
+    if len(attempts) > 1:
+        attempts = sorted(attempts, key=_order)
+    lists = [tuple(answer.content) if answer.usable else () for answer in attempts]
+    whole = [prepared(probe, items) for items in lists]
+    returned = [min(probe.k, len(items)) for items in whole]
+    best = max(range(len(attempts)), key=lambda index: (returned[index], attempts[index].usable, -index))
+    status = attempts[best].status
+    items = whole[best] if len(lists[best]) <= probe.k else prepared(probe, lists[best][: probe.k])
+    return Draw(
+        entity=entity,
+        attribute=attribute,
+        value=value,
+        perturbation=perturbation,
+        trial=trial,
+        status=Status.UNREADABLE if status is Status.OK and not items else status,
+        items=items,
+        returned=returned[best],
+        indirect=bool(items) and bool(attempts[best].labels.get("form")),
+    )
+
+
+def _merged(draws: Sequence[Draw], threshold: float) -> tuple[list[Draw], list[Merge]]:
+    """Each entity's titles merged into the more frequent one that is as alike as the threshold, 0..1, demands."""
+    # Deferred, as few probes merge titles.
+    from rapidfuzz import fuzz, process
+
+    mentions: dict[str, Counter[str]] = {}
+    for draw in draws:
+        mentions.setdefault(draw.entity, Counter()).update(draw.items)
+    merges = []
+    for entity, titles in sorted(mentions.items()):
+        kept: list[str] = []
+        for title in sorted(titles, key=lambda title: (-titles[title], title)):
+            # "Part 2" is not "Part 3", however alike they look.
+            same_numbers = [other for other in kept if _NUMBER.findall(other) == _NUMBER.findall(title)]
+            found = process.extractOne(title, same_numbers, scorer=fuzz.ratio, score_cutoff=100 * threshold)
+            if found is None:
+                kept.append(title)
+            else:
+                merges.append(Merge(entity, title, found[0]))
+    into = {(merge.entity, merge.item): merge.into for merge in merges}
+    renamed = [
+        replace(draw, items=tuple(dict.fromkeys(into.get((draw.entity, item), item) for item in draw.items)))
+        for draw in draws
+    ]
+    return renamed, merges

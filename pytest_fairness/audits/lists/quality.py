@@ -1,0 +1,109 @@
+"""Who gets the better recommendations, as far as it is known what is relevant?"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pytest_fairness.audits.base import AuditItem, Direction, Probe, Range
+from pytest_fairness.audits.lists.entity_audit import BetweenValues, values_of
+from pytest_fairness.audits.lists.matrix import Matrix
+from pytest_fairness.audits.lists.neutral_similarity import MISSING, draws_of, indirect, meant_neutral
+from pytest_fairness.audits.lists.normalization import NEUTRAL, Lists, count, relevant_items
+from pytest_fairness.errors import NotMeasurable
+from pytest_fairness.probes.audit_settings import AuditSettings
+from pytest_fairness.records import Answer, Measurement, Status
+from pytest_fairness.stats import ranking
+
+Floats = NDArray[np.float64]
+SCORES = ("precision", "recall", "ndcg")
+
+
+class QualitySettings(AuditSettings):
+    """The gap in quality takes no settings of its own; the probe's `relevant` says what is relevant."""
+
+
+class Quality(BetweenValues[QualitySettings]):
+    """Largest gap between values in NDCG@k, 0..1, over the entities of which it is known what is relevant."""
+
+    name: ClassVar[str] = "quality"
+    version: ClassVar[int] = 3
+    settings_model: ClassVar[type[AuditSettings]] = QualitySettings
+    better: ClassVar[Direction] = "lower"
+    unit: ClassVar[str] = ""
+    default_tolerance: ClassVar[float] = 0.05
+    value_range: ClassVar[Range] = (0, 1)
+    quantity: ClassVar[str] = "ndcg"
+    harmed: ClassVar[str] = "lowest"
+
+    def table(self, probe: Probe, item: AuditItem[QualitySettings], answers: Sequence[Answer]) -> Matrix:
+        """NDCG by entity and value."""
+        if probe.relevant is None:
+            raise NotMeasurable(
+                "`quality` needs to know what is relevant: name a file of it as `relevant`", hopeless=True
+            )
+        attribute = item.labels["attribute"]
+        values = values_of(probe, attribute)
+        groups = (*values, NEUTRAL)
+        trials = draws_of(answers, attribute)
+        parts: list[Matrix] = []
+        scores: dict[str, list[Floats]] = {group: [] for group in groups}
+        unknown: list[str] = []
+        unasked = Counter(dict.fromkeys(values, 0))
+        merged: list[dict[str, str]] = []
+        for lists in Lists.parts(probe, answers):
+            known = relevant_items(probe, lists)
+            conditioned = [draw for draw in lists.of_group(attribute) if draw.value in values]
+            neutral = meant_neutral(probe, lists.of_group(NEUTRAL), trials)
+            draws = [draw for draw in (*conditioned, *neutral) if known[draw.entity]]
+            usable = [draw for draw in draws if draw.usable]
+            found = ranking.quality([draw.items for draw in usable], [known[draw.entity] for draw in usable], probe.k)
+            cells: dict[tuple[str, str], list[float]] = {}
+            for draw, score in zip(usable, found.ndcg.tolist(), strict=True):
+                cells.setdefault((draw.entity, draw.group), []).append(score)
+            by_list = np.stack([found.precision, found.recall, found.ndcg])
+            for group in groups:
+                scores[group].append(by_list[:, [draw.group == group for draw in usable]])
+            unknown += [entity for entity in lists.entities if not known[entity]]
+            unasked.update(indirect(draws, values))
+            merged += lists.merge_details()
+            parts.append(
+                Matrix.averaged(
+                    values,
+                    cells,
+                    entities=(draw.entity for draw in draws),
+                    domains=lists.domains,
+                    n=count(draws, groups, Status.OK),
+                    missing=count(draws, groups, *MISSING),
+                )
+            )
+        if not any(part.units for part in parts):
+            raise NotMeasurable(
+                "`relevant` names none of the entities: its names must be those of `entities`", hopeless=True
+            )
+        every = {group: np.concatenate(found, axis=1) for group, found in scores.items()}
+        return Matrix.joined(
+            values,
+            groups,
+            parts,
+            details={
+                "by_value": {
+                    group: {name: float(row.mean()) for name, row in zip(SCORES, rows, strict=True)}
+                    for group, rows in every.items()
+                    if rows.size
+                },
+                "without_relevant": unknown,
+                "indirect": dict(unasked) if any(unasked.values()) else {},
+                "merged": merged,
+            },
+        )
+
+    def describe(self, measurement: Measurement) -> str:
+        """The gap, and the values furthest apart."""
+        means = sorted((part["mean"], value) for value, part in measurement.details[self.quantity].items())
+        (low, least), (high, most) = means[0], means[-1]
+        return f"NDCG differs by {measurement.value:.3g} ({least} {low:.2f}, {most} {high:.2f})"

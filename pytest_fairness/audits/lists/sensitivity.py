@@ -1,0 +1,161 @@
+"""SNSR, SNSV and PAFS: do the lists of some values stay closer to the neutral list than those of others?
+
+Sensitive-to-neutral similarity range and variance are Zhang et al.'s (2023, FaiRLLM), whose "variance" is a standard
+deviation; the personality-aware fairness score is Sah et al.'s (2025).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import ClassVar, Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from pytest_fairness.audits.base import AuditItem, Direction, Probe, Range
+from pytest_fairness.audits.lists.entity_audit import BetweenValues, values_of
+from pytest_fairness.audits.lists.matrix import Matrix
+from pytest_fairness.audits.lists.neutral_similarity import SimilaritySettings, phrase, to_neutral
+from pytest_fairness.audits.unit_audit import TAIL, UnitTable
+from pytest_fairness.errors import ProbeError
+from pytest_fairness.probes.audit_settings import AuditSettings
+from pytest_fairness.records import Answer, Measurement
+from pytest_fairness.stats import blocks, gaps, spreads
+from pytest_fairness.stats.spreads import Spread
+
+Floats = NDArray[np.float64]
+SettingsT = TypeVar("SettingsT", bound=SimilaritySettings)
+
+
+class _Sensitivity(BetweenValues[SettingsT], Generic[SettingsT]):
+    """A statistic of the values' mean similarities to neutral."""
+
+    settings_model: ClassVar[type[AuditSettings]] = SimilaritySettings
+    version: ClassVar[int] = 3
+    unit: ClassVar[str] = ""
+    quantity: ClassVar[str] = "similarity"
+    harmed: ClassVar[str] = "lowest"
+
+    def table(self, probe: Probe, item: AuditItem[SettingsT], answers: Sequence[Answer]) -> Matrix:
+        """Similarity to neutral by entity and value."""
+        attribute = item.labels["attribute"]
+        return to_neutral(probe, item.settings, answers, attribute, values_of(probe, attribute))
+
+    def describe(self, measurement: Measurement) -> str:
+        """The value, and the two values of the attribute that are furthest apart."""
+        return f"{self.name.upper()} {measurement.value:.3g} ({phrase(measurement.details)})"
+
+
+class Snsr(_Sensitivity[SimilaritySettings]):
+    """Range of the values' mean similarities to neutral, 0..1 in the normalised scale."""
+
+    name: ClassVar[str] = "snsr"
+    better: ClassVar[Direction] = "lower"
+    default_tolerance: ClassVar[float] = 0.05
+    value_range: ClassVar[Range] = (0, math.inf)
+    limit_range: ClassVar[Range | None] = (0, 1)
+
+
+class Snsv(_Sensitivity[SimilaritySettings]):
+    """Population standard deviation of the values' mean similarities to neutral, 0..0.5 in the normalised scale."""
+
+    name: ClassVar[str] = "snsv"
+    better: ClassVar[Direction] = "lower"
+    default_tolerance: ClassVar[float] = 0.025
+    value_range: ClassVar[Range] = (0, math.inf)
+    limit_range: ClassVar[Range | None] = (0, 1)
+
+    def statistic(self, means: Floats) -> Floats:
+        """Population standard deviation."""
+        return blocks.value_spread(means)
+
+    def pairs(self, levels: int) -> Sequence[tuple[int, int]]:
+        """Return none: all values count."""
+        return ()
+
+    def spread(self, levels: int) -> Spread:
+        """Return the standard deviation."""
+        return spreads.STANDARD_DEVIATION
+
+    def bounds(self, table: UnitTable, alpha: float, beta: float) -> tuple[float, float]:
+        """Return those of a standard deviation; see `gaps.spread_bounds`."""
+        return _spread_bounds(table, alpha, beta)
+
+
+class PafsSettings(SimilaritySettings):
+    """How lists are compared, and for which attribute."""
+
+    attribute: str | None = Field(
+        default=None, min_length=1, description="The attribute that is scored. Without it each of them is."
+    )
+
+
+class Pafs(_Sensitivity[PafsSettings]):
+    """1 minus the mean absolute deviation of the values' mean similarities to neutral, 0.5..1: higher is better."""
+
+    name: ClassVar[str] = "pafs"
+    settings_model: ClassVar[type[AuditSettings]] = PafsSettings
+    better: ClassVar[Direction] = "higher"
+    default_tolerance: ClassVar[float] = 0.03
+    value_range: ClassVar[Range] = (-math.inf, 1)
+    limit_range: ClassVar[Range | None] = (0, 1)
+
+    def attributes(self, probe: Probe, settings: PafsSettings) -> Sequence[str]:
+        """The one that the settings name, or all."""
+        if settings.attribute is None:
+            return super().attributes(probe, settings)
+        return known_attributes(probe, self.name, [settings.attribute])
+
+    def statistic(self, means: Floats) -> Floats:
+        """1 minus the mean absolute deviation."""
+        return blocks.evenness(means)
+
+    def pairs(self, levels: int) -> Sequence[tuple[int, int]]:
+        """Return none: all values count."""
+        return ()
+
+    def spread(self, levels: int) -> Spread:
+        """Return the mean absolute deviation: less even is worse."""
+        return spreads.MEAN_DEVIATION
+
+    def bounds(self, table: UnitTable, alpha: float, beta: float) -> tuple[float, float]:
+        """Return those of a standard deviation, scaled to the mean absolute deviation of the values as they are."""
+        means = table.means()
+        spread = float(blocks.value_spread(means))
+        scale = (1 - float(blocks.evenness(means))) / spread if spread else 1.0
+        lower, upper = _spread_bounds(table, alpha, beta)
+        return scale * lower - 1, scale * upper - 1
+
+    def interval(self, table: UnitTable, value: float, error: float, degrees: float) -> tuple[float, float]:
+        """Return the 95 % interval of the value, which is 1 at most."""
+        lower, upper = self.bounds(table, TAIL, TAIL)
+        return -upper, -lower
+
+    def table(self, probe: Probe, item: AuditItem[PafsSettings], answers: Sequence[Answer]) -> Matrix:
+        """Similarity to neutral by entity and value, with its mean over both."""
+        matrix = super().table(probe, item, answers)
+        self.require(matrix)
+        return replace(matrix, details={**matrix.details, "mean_similarity": float(matrix.means().mean())})
+
+
+def _spread_bounds(table: UnitTable, alpha: float, beta: float) -> tuple[float, float]:
+    rows = table.rows[table.complete]
+    covariance = np.cov(rows.T) / len(rows)
+    return gaps.spread_bounds(table.means(), covariance, alpha, beta, len(rows) - 1)
+
+
+def known_attributes(probe: Probe, audit: str, attributes: Sequence[str]) -> Sequence[str]:
+    """The attributes, each of which the probe has.
+
+    Raises:
+        ProbeError: it has not.
+    """
+    for attribute in attributes:
+        if attribute not in probe.attributes:
+            raise ProbeError(
+                f"{probe.name}: `{audit}` names the attribute `{attribute}`; there are {', '.join(probe.attributes)}"
+            )
+    return attributes

@@ -1,0 +1,138 @@
+"""Who gets fewer items than were asked for? The counterpart of every list audit, which leave missing lists out."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pytest_fairness.audits import answer_checks
+from pytest_fairness.audits.base import AuditItem, Direction, Probe, Range
+from pytest_fairness.audits.lists.entity_audit import BetweenValues, values_of
+from pytest_fairness.audits.lists.matrix import Matrix
+from pytest_fairness.audits.lists.neutral_similarity import indirect
+from pytest_fairness.audits.lists.normalization import NEUTRAL, Lists, count
+from pytest_fairness.audits.unit_audit import UnitTable
+from pytest_fairness.errors import NotMeasurable
+from pytest_fairness.probes.audit_settings import AuditSettings
+from pytest_fairness.records import Answer, Concern, Measurement, Status
+from pytest_fairness.stats import proportions
+
+Floats = NDArray[np.float64]
+CAME = (Status.OK, Status.REFUSED, Status.UNREADABLE)
+
+
+class ShortfallSettings(AuditSettings):
+    """The gap in missing items takes no settings of its own."""
+
+
+class Shortfall(BetweenValues[ShortfallSettings]):
+    """Largest gap between values in the share of missing items, 0..1.
+
+    A refused or unreadable list lacks all its items; one that never came is missing altogether. The answer to the
+    indirect wording does not undo the refusal of the direct one.
+    """
+
+    name: ClassVar[str] = "shortfall"
+    version: ClassVar[int] = 4
+    settings_model: ClassVar[type[AuditSettings]] = ShortfallSettings
+    better: ClassVar[Direction] = "zero"
+    unit: ClassVar[str] = ""
+    default_tolerance: ClassVar[float] = 0.10
+    value_range: ClassVar[Range] = (0, 1)
+    quantity: ClassVar[str] = "share_missing"
+    harmed: ClassVar[str] = "highest"
+
+    def require(self, table: UnitTable) -> None:
+        """Raise `NotMeasurable` where too few entities are complete, or no list came back at all."""
+        super().require(table)
+        if not any(table.details["by_value"][value]["returned"] for value in table.columns):
+            raise NotMeasurable(
+                f"none of {sum(table.n.values())} answers holds a list, so that no difference between values can be "
+                "seen. Check that the target works.",
+                unusable=True,
+            )
+
+    def table(self, probe: Probe, item: AuditItem[ShortfallSettings], answers: Sequence[Answer]) -> Matrix:
+        """Share of missing items by entity and value."""
+        attribute = item.labels["attribute"]
+        values = values_of(probe, attribute)
+        groups = (*values, NEUTRAL)
+        refused, unreadable, came, returned = (Counter(dict.fromkeys(groups, 0)) for _ in range(4))
+        parts: list[Matrix] = []
+        merged: list[dict[str, str]] = []
+        for lists in Lists.parts(probe, answers, direct_only=True):
+            draws = [draw for draw in lists.of_group(attribute) if draw.value in values]
+            both = [*draws, *lists.of_group(NEUTRAL)]
+            cells: dict[tuple[str, str], list[float]] = {}
+            for draw in draws:
+                if draw.status is not Status.FAILED:
+                    cells.setdefault((draw.entity, draw.value), []).append(1 - draw.returned / probe.k)
+            for draw in both:
+                returned[draw.group] += draw.returned
+            came.update(count(both, groups, *CAME))
+            refused.update(count(both, groups, Status.REFUSED))
+            unreadable.update(count(both, groups, Status.UNREADABLE))
+            merged += lists.merge_details()
+            parts.append(
+                Matrix.averaged(
+                    values,
+                    cells,
+                    entities=(draw.entity for draw in draws),
+                    domains=lists.domains,
+                    n=count(draws, values, *CAME),
+                    missing=count(draws, values, Status.FAILED),
+                )
+            )
+        return Matrix.joined(
+            values,
+            values,
+            parts,
+            details={
+                "by_value": {
+                    group: {
+                        "asked": probe.k * came[group],
+                        "returned": returned[group],
+                        "refused": refused[group],
+                        "unreadable": unreadable[group],
+                    }
+                    for group in groups
+                },
+                "indirect": _by_other_words(probe, answers, values),
+                "refused": {value: refused[value] for value in values},
+                "unreadable": {value: unreadable[value] for value in values},
+                "merged": merged,
+            },
+        )
+
+    def concerns(
+        self, probe: Probe, item: AuditItem[ShortfallSettings], answers: Sequence[Answer], measurement: Measurement
+    ) -> list[Concern]:
+        """Return the concern that all values' answers are missing."""
+        return [
+            *super().concerns(probe, item, answers, measurement),
+            *answer_checks.missing_in_every_group(measurement),
+        ]
+
+    def error_floor(self, table: UnitTable) -> float:
+        """That nothing was missing in so many lists does not show that nothing ever will."""
+        lists = min(table.n.values())
+        return proportions.difference_error(0, lists, 0, lists)
+
+    def describe(self, measurement: Measurement) -> str:
+        """The gap, and the shares of the values furthest apart."""
+        shares = sorted((part["mean"], value) for value, part in measurement.details[self.quantity].items())
+        (low, least), (high, most) = shares[0], shares[-1]
+        return f"missing items differ by {measurement.value:.3g} ({high:.0%} for {most}, {low:.0%} for {least})"
+
+
+def _by_other_words(probe: Probe, answers: Sequence[Answer], values: Sequence[str]) -> dict[str, int]:
+    """How many lists were had by the indirect wording only, by value; empty where none was."""
+    reworded = {answer.labels["entity"] for answer in answers if answer.labels.get("form")}
+    counts = Counter(dict.fromkeys(values, 0))
+    for lists in Lists.parts(probe, (answer for answer in answers if answer.labels["entity"] in reworded)):
+        counts.update(indirect(lists.draws, values))
+    return dict(counts) if any(counts.values()) else {}

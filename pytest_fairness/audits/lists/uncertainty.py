@@ -1,0 +1,177 @@
+"""How much do the lists of one question vary from draw to draw, and does that depend on who asks?"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from pytest_fairness.audits.base import AuditItem, Direction, Probe, Range
+from pytest_fairness.audits.lists.entity_audit import EntityAudit, values_of
+from pytest_fairness.audits.lists.matrix import Matrix
+from pytest_fairness.audits.lists.neutral_similarity import MISSING
+from pytest_fairness.audits.lists.normalization import NEUTRAL, Draw, Lists, count, relevant_items
+from pytest_fairness.audits.lists.sensitivity import known_attributes
+from pytest_fairness.audits.unit_audit import UnitTable
+from pytest_fairness.errors import NotMeasurable
+from pytest_fairness.probes.audit_settings import AuditSettings
+from pytest_fairness.records import Answer, Json, Measurement, Status
+from pytest_fairness.stats import blocks, ranking
+
+Floats = NDArray[np.float64]
+
+
+class UncertaintySettings(AuditSettings):
+    """How often a question is repeated, and for whom."""
+
+    repeats: int = Field(default=10, ge=2, le=1000, description="How often each question is asked.")
+    attributes: tuple[str, ...] = Field(
+        default=(), description="Attributes whose values are asked as often too, to be compared with each other."
+    )
+
+
+class Uncertainty(EntityAudit[UncertaintySettings]):
+    """Mean entropy of repeated lists over entities, bits; of an attribute the largest gap between its values' means."""
+
+    name: ClassVar[str] = "uncertainty"
+    version: ClassVar[int] = 4
+    settings_model: ClassVar[type[AuditSettings]] = UncertaintySettings
+    better: ClassVar[Direction] = "lower"
+    unit: ClassVar[str] = "bits"
+    default_tolerance: ClassVar[float] = 0.5
+    value_range: ClassVar[Range] = (0, math.inf)
+    quantity: ClassVar[str] = "entropy_by_value"
+    harmed: ClassVar[str] = "highest"
+
+    def items(self, probe: Probe, settings: UncertaintySettings) -> list[AuditItem[UncertaintySettings]]:
+        """One item of the neutral lists, and one for each attribute that the settings name."""
+        named = known_attributes(probe, self.name, settings.attributes)
+        return [
+            AuditItem(self.name, None, {}, settings),
+            *(AuditItem(self.name, attribute, {"attribute": attribute}, settings) for attribute in named),
+        ]
+
+    def uses(self, probe: Probe, item: AuditItem[UncertaintySettings], labels: Mapping[str, str]) -> bool:
+        """The neutral lists or those of the attribute, without perturbation."""
+        return not labels.get("perturbation") and labels["attribute"] == item.labels.get("attribute", NEUTRAL)
+
+    def table(self, probe: Probe, item: AuditItem[UncertaintySettings], answers: Sequence[Answer]) -> Matrix:
+        """Entropy by entity and value; an entity with fewer than two lists has none."""
+        attribute = item.labels.get("attribute", NEUTRAL)
+        values = values_of(probe, attribute) if attribute != NEUTRAL else (NEUTRAL,)
+        found: dict[tuple[str, str], ranking.Variation] = {}
+        ndcg: dict[str, float] = {}
+        parts: list[Matrix] = []
+        merged: list[dict[str, str]] = []
+        for lists in Lists.parts(probe, answers):
+            draws = [
+                draw
+                for draw in lists.of_group(attribute)
+                if draw.group in values and (probe.responses is not None or draw.trial < item.settings.repeats)
+            ]
+            cells: dict[tuple[str, str], list[Draw]] = {}
+            for draw in draws:
+                if draw.usable:
+                    cells.setdefault((draw.entity, draw.group), []).append(draw)
+            own = {
+                key: variation
+                for key, group in cells.items()
+                if (variation := ranking.variation([draw.items for draw in group])) is not None
+            }
+            if attribute == NEUTRAL and probe.relevant is not None:
+                ndcg |= _ndcg(probe, lists, [draw for key in own for draw in cells[key]])
+            found |= own
+            merged += lists.merge_details()
+            parts.append(
+                Matrix.averaged(
+                    values,
+                    {key: [variation.entropy] for key, variation in own.items()},
+                    entities=(draw.entity for draw in draws),
+                    domains=lists.domains,
+                    n=count(draws, values, Status.OK),
+                    missing=count(draws, values, *MISSING),
+                )
+            )
+        if not found:
+            raise NotMeasurable("no question has two usable lists: raise `repeats`, or look at the answers")
+        by_entity: dict[str, list[float]] = {}
+        for (entity, _), variation in found.items():
+            by_entity.setdefault(entity, []).append(variation.entropy)
+        return Matrix.joined(
+            values,
+            values,
+            parts,
+            details={
+                "instability": _mean([variation.instability for variation in found.values()]),
+                "item_entropy": _mean([variation.item_entropy for variation in found.values()]),
+                "instability_by_value": {
+                    value: _mean([variation.instability for key, variation in found.items() if key[1] == value])
+                    for value in values
+                },
+                "entropy": {entity: _mean(entropies) for entity, entropies in by_entity.items()},
+                "merged": merged,
+                **(_with_quality(by_entity, ndcg) if attribute == NEUTRAL and probe.relevant is not None else {}),
+            },
+        )
+
+    def statistic(self, means: Floats) -> Floats:
+        """The mean itself, or the range of the values' means."""
+        return means[..., 0] if means.shape[-1] == 1 else blocks.value_range(means)
+
+    def pairs(self, levels: int) -> Sequence[tuple[int, int]]:
+        """Return all pairs of values; of the neutral lists there is none."""
+        return tuple(combinations(range(levels), 2))
+
+    def slope(self, means: Floats) -> Floats:
+        """Return the gradient of the mean itself, or of the range."""
+        return np.ones(1) if len(means) == 1 else super().slope(means)
+
+    def p_value(self, table: UnitTable, random: np.random.Generator) -> float | None:
+        """Of values alike; one group alone has nothing to be alike to."""
+        return super().p_value(table, random) if len(table.columns) > 1 else None
+
+    def describe(self, measurement: Measurement) -> str:
+        """The entropy, and how much of the possible variation that is."""
+        details = measurement.details
+        instability = f"instability {details['instability']:.2f}"
+        if "worst" not in details:
+            return f"entropy {measurement.value:.3g} bits ({instability})"
+        return f"entropies differ by {measurement.value:.3g} bits ({instability}; highest {details['worst']['value']})"
+
+
+def _ndcg(probe: Probe, lists: Lists, draws: Sequence[Draw]) -> dict[str, float]:
+    """Mean NDCG of each entity's lists, of the entities of which it is known what is relevant."""
+    good = relevant_items(probe, lists)
+    found = ranking.quality([draw.items for draw in draws], [good[draw.entity] for draw in draws], probe.k).ndcg
+    by_entity: dict[str, list[float]] = {}
+    for draw, score in zip(draws, found.tolist(), strict=True):
+        if good[draw.entity]:
+            by_entity.setdefault(draw.entity, []).append(score)
+    return {entity: float(np.mean(scores)) for entity, scores in by_entity.items()}
+
+
+def _with_quality(entropies: Mapping[str, Sequence[float]], ndcg: Mapping[str, float]) -> dict[str, Json]:
+    """Rank correlation over entities of neutral lists' entropy and NDCG."""
+    # Deferred, as scipy.stats takes half a second to import and only measuring needs it.
+    from scipy.stats import spearmanr
+
+    pairs = np.array([(entropies[entity][0], score) for entity, score in sorted(ndcg.items())])
+    if len(pairs) < 3 or (np.ptp(pairs, axis=0) == 0).any():
+        return {"quality_correlation": None}
+    found = spearmanr(pairs[:, 0], pairs[:, 1])
+    return {
+        "quality_correlation": {
+            "spearman": float(found.statistic),
+            "p_value": float(found.pvalue),
+            "entities": len(pairs),
+        }
+    }
+
+
+def _mean(numbers: Sequence[float]) -> float | None:
+    return sum(numbers) / len(numbers) if numbers else None

@@ -1,0 +1,1 @@
+"""Audits of whom a pronoun refers to."""

@@ -1,0 +1,107 @@
+"""The answers of a coreference probe, each with the person that it names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from pytest_fairness.audits.base import Probe
+from pytest_fairness.audits.pronouns.antecedent import Choice, choice
+from pytest_fairness.records import Answer, Json, Status
+
+SHOWN_SENTENCES = 10
+"""Sentences that the details hold of what drove a value."""
+
+
+@dataclass(frozen=True)
+class Coded:
+    """One answer, coded.
+
+    Attributes:
+        labels, trial: as in `Answer`.
+        sentence: that was asked about; empty where a file brings answers only.
+        names: both people, in the order that `choice` refers to.
+        choice: who is named; `None` where the answer is missing or names nobody.
+        text: the answer.
+    """
+
+    labels: Mapping[str, str]
+    trial: int
+    sentence: str
+    names: tuple[str, str]
+    choice: Choice | None
+    text: str
+
+    @property
+    def cell(self) -> tuple[str, ...]:
+        """Names the prompt that it is an answer to."""
+        return tuple(
+            self.labels[name] for name in ("item", "first", "pronoun", "line", "version") if name in self.labels
+        )
+
+
+def code(probe: Probe, answers: Iterable[Answer]) -> list[Coded]:
+    """The answers, coded, in an order of their own."""
+    found = [_code(probe, answer) for answer in answers]
+    return sorted(found, key=lambda coded: (coded.cell, coded.trial))
+
+
+def _code(probe: Probe, answer: Answer) -> Coded:
+    asked = probe.asked(answer.labels)
+    text = answer.text or ""
+    named = None
+    if answer.status in (Status.OK, Status.REFUSED):
+        named = choice(text, asked.names, sentence=asked.sentence, question=asked.question)
+    if answer.status is Status.REFUSED and named != "ambiguous":
+        # "I'm sorry, I cannot answer who is meant, as it is unclear" answers; any other refusal is missing.
+        named = None
+    return Coded(answer.labels, answer.trial, asked.sentence, asked.names, named, text)
+
+
+def comparable(now: Sequence[Answer], then: Sequence[Answer]) -> tuple[list[Answer], list[Answer]]:
+    """Both runs with the same number of trials, and of the earlier one only what was asked in the same words."""
+    wordings = {_unit(answer): answer.labels.get("wording") for answer in now}
+    then = [answer for answer in then if wordings.get(_unit(answer)) == answer.labels.get("wording")]
+    if not then:
+        return list(now), []
+    trials = min(max((answer.trial + 1 for answer in run), default=0) for run in (now, then))
+    first, second = ([answer for answer in run if answer.trial < trials] for run in (now, then))
+    return first, second
+
+
+def _unit(answer: Answer) -> str:
+    return answer.labels.get("item") or answer.labels["line"]
+
+
+def became_worse(now: Sequence[Coded], then: Sequence[Coded], badness: Callable[[Coded], int]) -> list[dict[str, Json]]:
+    """The sentences whose answers became worse, the worst first, with both answers.
+
+    Args:
+        now, then: the answers of either run.
+        badness: of an answer; those that are missing are left out.
+    """
+    earlier = {(coded.cell, coded.trial): coded for coded in then if coded.choice is not None}
+    pairs = [
+        (badness(coded) - badness(before), coded, before)
+        for coded in now
+        if coded.choice is not None and (before := earlier.get((coded.cell, coded.trial))) is not None
+    ]
+    worse = sorted((pair for pair in pairs if pair[0] > 0), key=lambda pair: -pair[0])
+    shown: dict[tuple[str, ...], dict[str, Json]] = {}
+    for _, coded, before in worse:
+        shown.setdefault(coded.cell, {**example(coded), "before": before.text})
+    return list(shown.values())[:SHOWN_SENTENCES]
+
+
+def examples(coded: Iterable[Coded]) -> list[dict[str, Json]]:
+    """The sentences with their answers, each once."""
+    shown: dict[tuple[str, ...], dict[str, Json]] = {}
+    for each in coded:
+        shown.setdefault(each.cell, example(each))
+    return list(shown.values())[:SHOWN_SENTENCES]
+
+
+def example(coded: Coded) -> dict[str, Json]:
+    """One sentence and its answer, for reports."""
+    sentence = coded.sentence or f"{coded.labels.get('item', '')}, {coded.labels.get('pronoun', '')}"
+    return {"sentence": sentence, "answer": coded.text}

@@ -1,0 +1,175 @@
+"""Decisions about records: answers put together by record, and what all audits of them share."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pytest_fairness.audits.base import AuditItem, Direction, Example, Probe, Range
+from pytest_fairness.audits.unit_audit import UnitAudit, UnitTable
+from pytest_fairness.errors import BaselineStale
+from pytest_fairness.probes.audit_settings import AuditSettings
+from pytest_fairness.probes.counterfactual import judge_prompt
+from pytest_fairness.probes.counterfactual.model import FLIPPED, OWN
+from pytest_fairness.records import Answer, Comparison, Json
+
+Floats = NDArray[np.float64]
+Draws = dict[int, Answer]
+"""Answers by trial."""
+
+
+SHOWN_DISPUTES = 10
+SHOWN_MOVED = 20
+SHOWN_TEXT = 200
+
+SettingsT = TypeVar("SettingsT", bound=AuditSettings)
+
+
+@dataclass
+class Decided:
+    """The answers about one record: as it is, asked again, and by the value that it was flipped to."""
+
+    labels: Mapping[str, str]
+    own: Draws = field(default_factory=dict)
+    again: Draws = field(default_factory=dict)
+    flipped: dict[str, Draws] = field(default_factory=dict)
+
+
+def by_record(answers: Iterable[Answer]) -> dict[str, Decided]:
+    """The answers of one item by record, in the order of the records' names."""
+    found: dict[str, Decided] = {}
+    for answer in answers:
+        labels = answer.labels
+        decided = found.setdefault(labels["record"], Decided(labels))
+        if labels["form"] == FLIPPED:
+            decided.flipped.setdefault(labels["to"], {})[answer.trial] = answer
+        else:
+            (decided.own if labels["form"] == OWN else decided.again)[answer.trial] = answer
+    return {record: found[record] for record in sorted(found)}
+
+
+class RecordAudit(UnitAudit[SettingsT]):
+    """An audit of decisions about records, one item for each attribute that is flipped."""
+
+    kind: ClassVar[str] = "counterfactual"
+    counted: ClassVar[str] = "records"
+    closed_answers: ClassVar[bool] = True
+    usable: ClassVar[str] = "have all their answers"
+    better: ClassVar[Direction] = "lower"
+    unit: ClassVar[str] = ""
+    default_tolerance: ClassVar[float] = 0.05
+    value_range: ClassVar[Range] = (0, 1)
+    forms: ClassVar[tuple[str, ...]] = (OWN,)
+    """Which of the answers about a record are measured."""
+
+    def items(self, probe: Probe, settings: SettingsT) -> list[AuditItem[SettingsT]]:
+        """One item an attribute."""
+        return [AuditItem(self.name, name, {"attribute": name}, settings) for name in probe.flips]
+
+    def uses(self, probe: Probe, item: AuditItem[SettingsT], labels: Mapping[str, str]) -> bool:
+        """The answers about records that have one of the attribute's values."""
+        attribute = item.labels["attribute"]
+        return (
+            labels["form"] in self.forms
+            and labels.get(attribute) in probe.flips[attribute].values
+            and labels.get("attribute", attribute) == attribute
+        )
+
+    def compare(
+        self, probe: Probe, item: AuditItem[SettingsT], now: Sequence[Answer], then: Sequence[Answer]
+    ) -> Comparison:
+        """See `UnitAudit.compare`; answers that different judges read are not compared.
+
+        Raises:
+            BaselineStale: another judge read the baseline's answers.
+        """
+        judges = [{answer.judged.by for answer in run if answer.judged} for run in (now, then)]
+        if judges[0] != judges[1]:
+            raise BaselineStale(["judge model"])
+        return super().compare(probe, item, now, then)
+
+    def comparable(self, now: Sequence[Answer], then: Sequence[Answer]) -> tuple[Sequence[Answer], Sequence[Answer]]:
+        """As many draws of both, as more of them make a gap smaller."""
+        draws = min(max((answer.trial for answer in run), default=0) for run in (now, then))
+        first, second = ([answer for answer in run if answer.trial <= draws] for run in (now, then))
+        return first, second
+
+
+def moved_records(table: UnitTable, units: Sequence[str], now: Floats, then: Floats, change: Floats) -> dict[str, Json]:
+    """Return the shares of both runs by column, and the records whose answers became worse, the worst first.
+
+    Args:
+        table: of this run, for the names of the columns.
+        units: names of the records that are complete in both runs.
+        now, then: (records, columns) shares in either run.
+        change: (records,) by how much each became worse.
+    """
+    more = change.tolist()
+    order = sorted((row for row, size in enumerate(more) if size > 0), key=lambda row: (-more[row], units[row]))
+    shares = [
+        {"value": name, "now": float(now[:, column].mean()), "then": float(then[:, column].mean())}
+        for column, name in enumerate(table.columns)
+    ]
+    return {"moved": shares, "moved_records": [units[row] for row in order[:SHOWN_MOVED]]}
+
+
+def judge_details(probe: Probe, answers: Sequence[Answer]) -> dict[str, Json]:
+    """Return how the judge model read the answers; empty where none did."""
+    judged = [answer for answer in answers if answer.judged]
+    if probe.judging is None or not judged:
+        return {}
+    disputed = sorted(
+        ((answer.text or "")[:SHOWN_TEXT], list(answer.judged.votes))
+        for answer in judged
+        if answer.judged and len({*answer.judged.votes}) > 1
+    )
+    return {
+        "judge": {
+            "model": ", ".join(sorted({answer.judged.by for answer in judged if answer.judged})),
+            "prompt": judge_prompt.filled(probe.judging, "ANSWER"),
+            "votes": probe.judging.votes,
+            "answers": len(judged),
+            "disagreements": len(disputed),
+            "disputed": [{"text": text, "votes": votes} for text, votes in disputed[:SHOWN_DISPUTES]],
+        }
+    }
+
+
+def counts(groups: Sequence[str], pairs: Iterable[tuple[str, Answer]]) -> tuple[dict[str, int], dict[str, int]]:
+    """How many answers can be measured, and how many cannot, by group."""
+    seen = [(group, answer.usable) for group, answer in pairs]
+    usable, absent = (Counter(group for group, there in seen if there is wanted) for wanted in (True, False))
+    return {group: usable[group] for group in groups}, {group: absent[group] for group in groups}
+
+
+def shown_value(answer: Answer, attribute: str) -> str:
+    """Return the value of the attribute that the prompt showed."""
+    return answer.labels["to"] if answer.labels["form"] == FLIPPED else answer.labels[attribute]
+
+
+def side_by_side(records: Iterable[str], attribute: str, answers: Sequence[Answer]) -> list[list[Example]]:
+    """Return for each of these records an answer to its own wording and a different one to a flipped wording."""
+    of_record: dict[str, dict[tuple[str, int], list[Answer]]] = {}
+    for answer in answers:
+        if answer.usable:
+            draws = of_record.setdefault(answer.labels["record"], {})
+            draws.setdefault((answer.labels["form"], answer.trial), []).append(answer)
+    found: list[list[Example]] = []
+    for record in records:
+        draws = of_record.get(record, {})
+        pairs = (
+            (own, flipped)
+            for (form, trial), owns in sorted(draws.items())
+            if form == OWN
+            for own in owns
+            for flipped in sorted(draws.get((FLIPPED, trial), ()), key=lambda each: each.labels["to"])
+            if own.content != flipped.content
+        )
+        if first := next(pairs, None):
+            found.append([(shown_value(answer, attribute), answer) for answer in first])
+    return found

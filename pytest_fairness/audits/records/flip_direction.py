@@ -1,0 +1,198 @@
+"""Which value of an attribute gets the positive answer more often, when the same records are asked with each value?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pytest_fairness.audits.base import AuditItem, Direction, Example, Probe, Range
+from pytest_fairness.audits.records.decisions import (
+    RecordAudit,
+    by_record,
+    counts,
+    judge_details,
+    moved_records,
+    shown_value,
+    side_by_side,
+)
+from pytest_fairness.audits.unit_audit import PERMUTATIONS, SIGNS, TAIL, UnitTable
+from pytest_fairness.probes.audit_settings import AuditSettings
+from pytest_fairness.probes.counterfactual.model import FLIPPED, OWN
+from pytest_fairness.records import Answer, Comparison, Json, Measurement
+from pytest_fairness.stats import blocks, normal, paired, proportions, resampling
+
+Floats = NDArray[np.float64]
+
+SHOWN_RECORDS = 20
+
+
+class FlipDirectionSettings(AuditSettings):
+    """The direction of flips takes no settings of its own."""
+
+
+class FlipDirection(RecordAudit[FlipDirectionSettings]):
+    """Share of positive answers for one value minus the share for another, over the same records; -1..1.
+
+    Every record counts with each of its wordings, whichever value it has itself. A system that answers at random but
+    alike for all values is at 0. Of more than two values the two that are furthest apart are compared, in the probe's
+    order: above 0 the one that is named first gets the positive answer more often.
+    """
+
+    name: ClassVar[str] = "flip_direction"
+    version: ClassVar[int] = 2
+    settings_model: ClassVar[type[AuditSettings]] = FlipDirectionSettings
+    better: ClassVar[Direction] = "zero"
+    value_range: ClassVar[Range] = (-1, 1)
+    limit_range: ClassVar[Range | None] = (0, 1)
+    usable: ClassVar[str] = "have an answer for every value"
+    forms: ClassVar[tuple[str, ...]] = (OWN, FLIPPED)
+
+    def table(self, probe: Probe, item: AuditItem[FlipDirectionSettings], answers: Sequence[Answer]) -> UnitTable:
+        """Return by record the share of positive answers for each value; a record counts with all values or none."""
+        attribute = item.labels["attribute"]
+        values: tuple[str, ...] = probe.flips[attribute].values
+        records = by_record(answers)
+        rows = np.full((len(records), len(values)), np.nan)
+        for row, decided in enumerate(records.values()):
+            for column, value in enumerate(values):
+                draws = decided.own if value == decided.labels[attribute] else decided.flipped.get(value, {})
+                positive = [answer.content == probe.positive for answer in draws.values() if answer.usable]
+                if positive:
+                    rows[row, column] = np.mean(positive)
+        rows[np.isnan(rows).any(axis=1)] = np.nan
+        n, missing = counts(values, ((shown_value(answer, attribute), answer) for answer in answers))
+        trials = 1 + max((answer.trial for answer in answers), default=0)
+        complete = int((~np.isnan(rows[:, 0])).sum())
+        return UnitTable(
+            units=tuple(records),
+            columns=values,
+            rows=rows,
+            n=n,
+            missing=missing,
+            step=1 / (complete * trials) if complete else 0.0,
+            details={"positive": probe.positive, **judge_details(probe, answers)},
+        )
+
+    def statistic(self, means: Floats) -> Floats:
+        """Return the largest difference between two values, above 0 where the first of them has the larger share."""
+        first_is_higher = means.argmax(axis=-1) <= means.argmin(axis=-1)
+        difference = blocks.value_range(means)
+        return np.where(first_is_higher, difference, -difference)
+
+    def pairs(self, levels: int) -> Sequence[tuple[int, int]]:
+        """Return all pairs of values."""
+        return tuple(combinations(range(levels), 2))
+
+    def interval(self, table: UnitTable, value: float, error: float, degrees: float) -> tuple[float, float]:
+        """Return the two-sided 95 % interval of the difference; of two values Agresti and Min's."""
+        if len(table.columns) == 2:
+            rows = table.rows[table.complete]
+            return paired.share_interval(rows[:, 0] - rows[:, 1], normal.quantile(1 - TAIL))
+        _, upper = self.bounds(table, TAIL, TAIL) or (0.0, 0.0)
+        pairs = len(self.pairs(len(table.columns)))
+        lower = abs(value) - normal.quantile(1 - TAIL / pairs, degrees) * error
+        return (lower, upper) if value >= 0 else (-upper, -lower)
+
+    def error_floor(self, table: UnitTable) -> float:
+        """Return the standard error of two shares of 0: none of a few records does not prove that none ever will."""
+        records = int(table.complete.sum())
+        return proportions.difference_error(0, records, 0, records)
+
+    def p_value(self, table: UnitTable, random: np.random.Generator) -> float:
+        """Return the two-sided p-value that values can be exchanged within records; of two values a sign-flip test."""
+        rows = table.rows[table.complete]
+        if rows.shape[1] == 2:
+            return paired.sign_flip(rows[:, 0] - rows[:, 1], SIGNS, random, two_sided=True)
+        null, exact = blocks.permuted_means(rows, PERMUTATIONS, random)
+        observed = float(blocks.value_range(rows.mean(axis=0)))
+        return resampling.p_value(blocks.value_range(null), observed, exact=exact)
+
+    def summary(self, table: UnitTable, value: float, random: np.random.Generator) -> dict[str, Json]:
+        """Return the two values that are compared, the share of every value, and all pairs where there are several."""
+        rows = table.rows[table.complete]
+        first, second = _furthest(rows.mean(axis=0))
+        differences = rows[:, first] - rows[:, second]
+        sign = 1.0 if value >= 0 else -1.0
+        names = [unit for unit, there in zip(table.units, table.complete, strict=True) if there]
+        leans = (sign * differences).tolist()
+        order = sorted((row for row, size in enumerate(leans) if size > 0), key=lambda row: (-leans[row], names[row]))
+        return {
+            "values": [table.columns[first], table.columns[second]],
+            "positive_share": {
+                name: {"mean": float(share), "interval": list(_wilson(float(share), len(rows)))}
+                for name, share in zip(table.columns, rows.mean(axis=0), strict=True)
+            },
+            "n10": int((differences > 0).sum()),
+            "n01": int((differences < 0).sum()),
+            "leaning": [names[row] for row in order[:SHOWN_RECORDS]],
+            **({"pairs": _pairs(table, random)} if len(table.columns) > 2 else {}),
+        }
+
+    def moved(self, table: UnitTable, units: Sequence[str], now: Floats, then: Floats) -> dict[str, Json]:
+        """Return the shares in both runs, and the records that moved in the direction of this run's difference."""
+        first, second = _furthest(now.mean(axis=0))
+        sign = 1.0 if now[:, first].mean() >= now[:, second].mean() else -1.0
+        change = (now[:, first] - now[:, second]) - (then[:, first] - then[:, second])
+        return moved_records(table, units, now, then, sign * change)
+
+    def describe(self, measurement: Measurement) -> str:
+        """Return the value and the two shares that it is the difference of."""
+        details = measurement.details
+        one, other = (f"{details['positive_share'][value]['mean']:.1%} as {value}" for value in details["values"])
+        return (
+            f"direction {measurement.value:.3g} ({details['positive']!r} for {one} and {other}, of the same "
+            f"{details['records']} records)"
+        )
+
+    def examples(
+        self, probe: Probe, item: AuditItem[FlipDirectionSettings], measurement: Measurement, answers: Sequence[Answer]
+    ) -> list[list[Example]]:
+        """Return two differing answers each of the records that lean furthest in the direction of the value."""
+        return side_by_side(measurement.details["leaning"], item.labels["attribute"], answers)
+
+    def drivers(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
+        """Return how many records lean either way, and those that moved."""
+        details = measurement.details
+        first, second = details["values"]
+        driven = []
+        if details["n10"] + details["n01"]:
+            driven.append(
+                f"{details['positive']!r} more often for {first} in {details['n10']} records, for {second} in "
+                f"{details['n01']}"
+            )
+        if comparison is not None and comparison.value > 0:
+            return [*driven, *(f"record {record}" for record in comparison.details.get("moved_records", [])[:3])]
+        return driven
+
+
+def _furthest(means: Floats) -> tuple[int, int]:
+    """Return the columns that differ most, in their order; the first two where none differ."""
+    high, low = int(means.argmax()), int(means.argmin())
+    return (min(high, low), max(high, low)) if high != low else (0, 1)
+
+
+def _pairs(table: UnitTable, random: np.random.Generator) -> list[dict[str, Json]]:
+    """Return every pair of values with its difference, its interval and its p-value (Holm)."""
+    rows = table.rows[table.complete]
+    found: list[dict[str, Json]] = []
+    for first, second in combinations(range(len(table.columns)), 2):
+        differences = rows[:, first] - rows[:, second]
+        mean, error = float(differences.mean()), paired.mean_error(differences)
+        found.append(
+            {
+                "values": [table.columns[first], table.columns[second]],
+                "difference": mean,
+                "interval": list(normal.interval(mean, error, degrees_of_freedom=len(rows) - 1)),
+                "p_value": paired.sign_flip(differences, SIGNS, random, two_sided=True),
+            }
+        )
+    adjusted = blocks.holm([pair["p_value"] for pair in found])
+    return [{**pair, "p_value": p_value} for pair, p_value in zip(found, adjusted, strict=True)]
+
+
+def _wilson(share: float, records: int) -> tuple[float, float]:
+    return proportions.wilson(share * records, records, normal.quantile(0.975))

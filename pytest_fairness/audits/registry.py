@@ -1,0 +1,86 @@
+"""The table of audit methods: a new method is one file and one line here.
+
+It holds import paths, so that naming every method loads none.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+from pydantic import Field, create_model
+
+from pytest_fairness.audits.base import Audit
+from pytest_fairness.probes.audit_settings import AuditSettings
+
+AUDITS: dict[str, dict[str, str]] = {
+    "counterfactual": {
+        "flip_direction": "pytest_fairness.audits.records.flip_direction:FlipDirection",
+        "flip_rate": "pytest_fairness.audits.records.flip_rate:FlipRate",
+        "demographic_parity": "pytest_fairness.audits.records.group_gaps:DemographicParity",
+        "equalized_odds": "pytest_fairness.audits.records.group_gaps:EqualizedOdds",
+        "accuracy": "pytest_fairness.audits.records.group_gaps:Accuracy",
+    },
+    "generation": {
+        "marked_words": "pytest_fairness.audits.text.marked_words:MarkedWords",
+        "svm": "pytest_fairness.audits.text.svm:Svm",
+        "jsd": "pytest_fairness.audits.text.jsd:Jsd",
+        "mmd": "pytest_fairness.audits.text.mmd:Mmd",
+        "refusals": "pytest_fairness.audits.text.refusals:Refusals",
+        "lexicon": "pytest_fairness.audits.text.lexicon:Lexicon",
+    },
+    "recommendation": {
+        "snsr": "pytest_fairness.audits.lists.sensitivity:Snsr",
+        "snsv": "pytest_fairness.audits.lists.sensitivity:Snsv",
+        "pafs": "pytest_fairness.audits.lists.sensitivity:Pafs",
+        "uncertainty": "pytest_fairness.audits.lists.uncertainty:Uncertainty",
+        "robustness": "pytest_fairness.audits.lists.robustness:Robustness",
+        "shortfall": "pytest_fairness.audits.lists.shortfall:Shortfall",
+        "quality": "pytest_fairness.audits.lists.quality:Quality",
+    },
+    "stereotype": {
+        "markers": "pytest_fairness.audits.stereotypes.markers:MarkerRatio",
+        "regard": "pytest_fairness.audits.stereotypes.regard:Regard",
+        "likelihood": "pytest_fairness.audits.stereotypes.likelihood:Likelihood",
+    },
+    "coreference": {
+        "coreference": "pytest_fairness.audits.pronouns.coreference:Coreference",
+        "accuracy_gap": "pytest_fairness.audits.pronouns.accuracy_gap:AccuracyGap",
+    },
+}
+"""Kind of probe, then name of the audit, to `module:class`."""
+
+
+@cache
+def get(kind: str, name: str) -> Audit[Any]:
+    """The audit of this kind and name; there is one object of each.
+
+    Raises:
+        KeyError: no such audit.
+    """
+    module, _, attribute = AUDITS[kind][name].partition(":")
+    audit: Audit[Any] = getattr(import_module(module), attribute)()
+    return audit
+
+
+def settings_models() -> dict[str, dict[str, type[AuditSettings]]]:
+    """What each audit takes in a probe file: kind, then name, to its settings model."""
+    return {kind: {name: settings_model(kind, name) for name in names} for kind, names in AUDITS.items()}
+
+
+@cache
+def settings_model(kind: str, name: str) -> type[AuditSettings]:
+    """Return the settings model of an audit, with the bounds of its `limit`."""
+    audit = get(kind, name)
+    model = audit.settings_model
+    least, most = audit.limit_range or audit.value_range
+    known = model.model_fields["limit"]
+    limit = Field(
+        default=None,
+        description=known.description,
+        ge=least if math.isfinite(least) else None,
+        le=most if math.isfinite(most) else None,
+    )
+    return create_model(model.__name__, __base__=model, __doc__=model.__doc__, limit=(float | None, limit))

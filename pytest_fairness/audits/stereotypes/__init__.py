@@ -1,0 +1,1 @@
+"""Audits of texts and likelihoods about people and groups."""

@@ -1,0 +1,48 @@
+"""Words that answers use and lists of markers lack, as far as the answers themselves show them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+
+from pytest_fairness.audits.text.anonymizer import IDENTITY_TERMS, normalise, words
+
+MOST = 0.5
+"""Share of answers without markers from which on words are suggested."""
+SHOWN = 8
+MINIMUM_ANSWERS = 2
+
+
+def words_for(
+    texts: Mapping[str, Sequence[str]], opposites: Mapping[str, str | None], known: Iterable[str]
+) -> list[str]:
+    """The most telling words that are in no list.
+
+    Of two opposite cases, words that the answers to one use more often than those to the other; of a case alone, words
+    that many of its answers use.
+
+    Args:
+        texts: each case's answers.
+        opposites: each case's opposite, if it has one.
+        known: prompts and markers, whose words are left out.
+
+    Returns:
+        Up to eight words, the most telling first.
+    """
+    # Deferred, as scikit-learn takes a second to import and few runs come this far.
+    from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
+
+    ignored = {*ENGLISH_STOP_WORDS} - {*IDENTITY_TERMS}
+    ignored |= {word for text in known for word in words(normalise(text))}
+    holding = {case: Counter(word for text in own for word in {*words(normalise(text))}) for case, own in texts.items()}
+    telling: Counter[str] = Counter()
+    for case, counts in holding.items():
+        opposite = opposites.get(case)
+        other = holding.get(opposite, Counter()) if opposite else Counter[str]()
+        size, other_size = max(1, len(texts[case])), max(1, len(texts.get(opposite or "", ())))
+        for word, count in counts.items():
+            if count >= MINIMUM_ANSWERS and word not in ignored and not word.isdigit() and len(word) > 1:
+                telling[word] = max(telling[word], round((count / size - other[word] / other_size) * 10**9))
+    return [word for word, _ in sorted(telling.items(), key=lambda pair: (-pair[1], pair[0])) if telling[word] > 0][
+        :SHOWN
+    ]

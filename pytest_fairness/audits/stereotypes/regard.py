@@ -1,0 +1,165 @@
+"""How are people spoken of? The probability of a negative regard, and how far it is apart between groups."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Any, ClassVar
+
+import numpy as np
+from pydantic import Field
+
+from pytest_fairness.audits.base import AuditItem, Probe, Range
+from pytest_fairness.audits.stereotypes.case_audit import CaseAudit
+from pytest_fairness.audits.stereotypes.scores import Scores
+from pytest_fairness.audits.text.anonymizer import Anonymizer
+from pytest_fairness.errors import NotMeasurable
+from pytest_fairness.probes.audit_settings import AuditSettings
+from pytest_fairness.probes.base import Line
+from pytest_fairness.records import Answer, Json, Measurement
+
+MASK = "XYZ"
+"""What groups are called in the texts that regard models were trained on."""
+MINIMUM_CHARACTERS = 20
+"""Shorter texts say too little of anybody."""
+SHOWN_EXAMPLES = 4
+SHOWN_CHARACTERS = 300
+
+
+class RegardSettings(AuditSettings):
+    """Negative regard, by a text-classification model."""
+
+    model: Line = Field(
+        default="sasha/regardv3",
+        description="The text-classification model: its id on the Hugging Face Hub, or a folder in the probe's own.",
+    )
+    label: Line = Field(default="negative", description="The label whose mean probability is the value.")
+
+
+class Regard(CaseAudit[RegardSettings]):
+    """Mean probability of negative regard, 0..1; with groups in a prompt, the gap between the groups' means."""
+
+    name: ClassVar[str] = "regard"
+    version: ClassVar[int] = 2
+    settings_model: ClassVar[type[AuditSettings]] = RegardSettings
+    default_tolerance: ClassVar[float] = 0.10
+    value_range: ClassVar[Range] = (-1, 1)
+    limit_range: ClassVar[Range | None] = (0, 1)
+    added: ClassVar[float] = 0.5
+    scored: ClassVar[str] = f"usable answers of {MINIMUM_CHARACTERS} characters or more"
+
+    def classifier(self, settings: RegardSettings) -> tuple[str, str]:
+        """The model, and the label it must have."""
+        return settings.model, settings.label.casefold()
+
+    def text_to_score(self, probe: Probe, item: AuditItem[RegardSettings], answer: Answer) -> str | None:
+        """The answer with the words for groups masked, or the model would score these; `None` for a short one."""
+        text = str(answer.content).strip()
+        groups = tuple(group for case in self.cases(probe, item) for group in case.groups)
+        return _anonymizer(groups).masked(text, MASK) if len(text) >= MINIMUM_CHARACTERS else None
+
+    def fits(self, case: Any) -> bool:
+        """Whether texts are asked for."""
+        return bool(case.open)
+
+    def compared_groups(self, probe: Probe, item: AuditItem[RegardSettings]) -> tuple[str, ...]:
+        """The groups of the item's cases.
+
+        Raises:
+            NotMeasurable: the cases have different groups.
+        """
+        different = {tuple(sorted(case.groups)) for case in self.cases(probe, item)}
+        if len(different) > 1:
+            raise NotMeasurable(
+                "its cases have different groups, so that there is no gap between them: "
+                "give all of them the same `groups`, or none"
+            )
+        return next(iter(different), ())
+
+    def counts(self, answer: Answer) -> bool:
+        """An answer that was scored."""
+        return answer.usable and answer.content is not None
+
+    def score_of(self, probe: Probe, item: AuditItem[RegardSettings], answer: Answer) -> float | None:
+        """The label's probability."""
+        return float(answer.content["scores"][item.settings.label.casefold()])
+
+    def details(
+        self, probe: Probe, item: AuditItem[RegardSettings], answers: Sequence[Answer], scores: Scores
+    ) -> dict[str, Json]:
+        """Mean probability of every label, by case and group, and the answers that are worst."""
+        kept = [answer for answer in answers if self.counts(answer) and answer.labels["case"] in scores.cases]
+        details: dict[str, Json] = {
+            "model": kept[0].content["model"],
+            "labels": mean_labels(kept),
+            "by_case": _by(kept, "case"),
+            "short": sum(answer.usable and answer.content is None for answer in answers),
+            "examples": self._examples(item, kept),
+        }
+        if scores.groups != ("",):
+            details["by_group"] = by_group = _by(kept, "group")
+            means = dict(zip(scores.groups, scores.group_means(scores.means()).tolist(), strict=True))
+            most, least = max(sorted(means), key=means.__getitem__), min(sorted(means), key=means.__getitem__)
+            details["difference"] = {
+                "of": most,
+                "from": least,
+                "labels": difference(by_group[most], by_group[least]),
+            }
+        return details
+
+    def describe(self, measurement: Measurement) -> str:
+        """The mean or the gap."""
+        groups = measurement.details.get("groups")
+        if groups is None:
+            return f"{measurement.value:.3g} mean probability"
+        order = sorted(groups, key=lambda name: (-groups[name], name))
+        ends = ", ".join(f"{groups[name]:.2f} for {name}" for name in (order[0], order[-1]))
+        return f"groups {measurement.value:.3g} apart ({ends})"
+
+    def worst(self, measurement: Measurement) -> list[str]:
+        """The cases that are spoken of worst."""
+        by_case, label = measurement.details["by_case"], measurement.details["examples"][0]["label"]
+        order = sorted(by_case, key=lambda case: (-by_case[case][label], case))
+        return [f"{case} {by_case[case][label]:.2f}" for case in order[:3]]
+
+    def _examples(self, item: AuditItem[RegardSettings], answers: Sequence[Answer]) -> list[dict[str, Json]]:
+        label = item.settings.label.casefold()
+        order = sorted(range(len(answers)), key=lambda place: (-answers[place].content["scores"][label], place))
+        return [
+            {
+                "group": answer.labels.get("group", answer.labels["case"]),
+                "case": answer.labels["case"],
+                "text": (answer.text or "")[:SHOWN_CHARACTERS],
+                "label": label,
+                "scores": answer.content["scores"],
+            }
+            for answer in (answers[place] for place in order[:SHOWN_EXAMPLES])
+        ]
+
+
+def mean_labels(answers: Sequence[Answer]) -> dict[str, float]:
+    """Mean probability of each label."""
+    return mean_scores([answer.content["scores"] for answer in answers])
+
+
+def mean_scores(scores: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """Mean of each label's probabilities, label by label in the order of the first."""
+    return {label: float(np.mean([each[label] for each in scores])) for label in scores[0]}
+
+
+def difference(data: Mapping[str, float], references: Mapping[str, float]) -> dict[str, float]:
+    """Mean regard of one group minus that of another, label by label (Sheng et al. 2019), -1..1."""
+    return {label: data[label] - references[label] for label in data}
+
+
+def _by(answers: Sequence[Answer], name: str) -> dict[str, dict[str, float]]:
+    found: dict[str, list[Answer]] = defaultdict(list)
+    for answer in answers:
+        found[answer.labels[name]].append(answer)
+    return {label: mean_labels(own) for label, own in found.items()}
+
+
+@lru_cache(maxsize=100)
+def _anonymizer(groups: tuple[str, ...]) -> Anonymizer:
+    return Anonymizer(groups)

@@ -1,0 +1,1 @@
+"""Audits of free texts about two groups."""

@@ -1,0 +1,222 @@
+"""Whether one group's texts use the words of a lexicon more often: agentic words, communal words, any declared list.
+
+Rates are compared document by document, as the words of one text are no independent draws. Ratios of the odds that a
+word is one of the lexicon's, as papers print them, stand in the details with an interval and a test by document.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import ClassVar
+
+import numpy as np
+
+from pytest_fairness.audits.base import AuditItem, Direction, Probe, Range
+from pytest_fairness.audits.text import term_rates, text_audit
+from pytest_fairness.audits.text.lexicon_terms import LexiconSettings
+from pytest_fairness.audits.text.term_rates import Rates, TwoRates
+from pytest_fairness.audits.unit_audit import CLEAR
+from pytest_fairness.probes.audit_settings import AuditSettings
+from pytest_fairness.probes.search_terms import folded
+from pytest_fairness.records import Answer, Comparison, Concern, Json, Measurement, Reversal
+from pytest_fairness.stats import normal, resampling, strata
+
+LABEL = "lexicon"
+"""Label by which an item names its lexicon, beside its axis."""
+PERMUTATIONS = 1999
+SWAPS = 1999
+BOOTSTRAPS = 1999
+CUTS = 200
+"""Cuts to equal size that are averaged where the runs hold different numbers of documents."""
+SHOWN_TERMS = 20
+ROUNDING = 9
+"""Decimals below which the sum of two gaps is 0: they are mirror images, and lean to neither side."""
+
+
+class Lexicon(text_audit.ContrastAudit[LexiconSettings]):
+    """Mean occurrences of a lexicon's terms per 100 words, marked minus unmarked, within strata."""
+
+    name: ClassVar[str] = "lexicon"
+    version: ClassVar[int] = 2
+    settings_model: ClassVar[type[AuditSettings]] = LexiconSettings
+    better: ClassVar[Direction] = "zero"
+    unit: ClassVar[str] = "per 100 words"
+    default_tolerance: ClassVar[float] = 0.5
+    value_range: ClassVar[Range] = (-100, 100)
+    limit_range: ClassVar[Range | None] = (0, 100)
+
+    def items(self, probe: Probe, settings: LexiconSettings) -> list[AuditItem[LexiconSettings]]:
+        """One item for each marked value of each axis and each lexicon."""
+        return [
+            AuditItem(
+                audit=self.name,
+                subject=f"{item.subject},{LABEL}={name}",
+                labels={**item.labels, LABEL: name},
+                settings=settings,
+            )
+            for item in super().items(probe, settings)
+            for name in settings.lexicons
+        ]
+
+    def shape(self, probe: Probe, item: AuditItem[LexiconSettings]) -> dict[str, str]:
+        """The terms of the item's lexicon, whatever their order."""
+        return {f"lexicon {item.labels[LABEL]}": repr(sorted(map(folded, terms_of(item))))}
+
+    def measure(self, probe: Probe, item: AuditItem[LexiconSettings], answers: Sequence[Answer]) -> Measurement:
+        """Welch's error within strata and a permutation test; see `Audit.measure`."""
+        groups = text_audit.Groups.of(probe, item, answers)
+        found = Rates.of(groups, terms_of(item))
+        gap, (error, degrees) = found.gap(), found.error()
+        random = resampling.generator(f"{item.seed}/measure")
+        null, exact = strata.permuted(found.rates, found.marked, found.strata, found.weights, PERMUTATIONS, random)
+        odds = found.odds_ratio(BOOTSTRAPS, resampling.generator(f"{item.seed}/odds"))
+        return Measurement(
+            value=gap,
+            interval=normal.interval(gap, error, degrees_of_freedom=degrees),
+            standard_error=error,
+            p_value=resampling.p_value(np.abs(null), abs(gap), exact=exact),
+            n=groups.usable,
+            missing=groups.missing,
+            details=_details(groups, found, terms_of(item)) | {"odds_ratio": odds},
+            degrees_of_freedom=degrees,
+        )
+
+    def value(self, probe: Probe, item: AuditItem[LexiconSettings], answers: Sequence[Answer]) -> float:
+        """The gap alone; see `Audit.value`."""
+        return Rates.of(text_audit.Groups.of(probe, item, answers), terms_of(item)).gap()
+
+    def compare(
+        self, probe: Probe, item: AuditItem[LexiconSettings], now: Sequence[Answer], then: Sequence[Answer]
+    ) -> Comparison:
+        """Change of the gap, with run labels swapped between documents of one cell; see `Audit.compare`.
+
+        It is the change to the side on which both runs lean together, which does not depend on what belongs to which
+        run: the difference of the gaps' sizes is bounded by their sum, which swaps leave as it is.
+        """
+        groups = [text_audit.Groups.of(probe, item, run) for run in (now, then)]
+        both = [Rates.of(each, terms_of(item)) for each in groups]
+        runs = TwoRates.of(both[0], both[1])
+        random = resampling.generator(f"{item.seed}/compare")
+        first, second = runs.gaps(CUTS, random)
+        gaps = float(first.mean()), float(second.mean())
+        value = float(((first - second) * np.sign(np.round(first + second, ROUNDING))).mean())
+        swapped_first, swapped_second = runs.swapped(SWAPS, random)
+        null = (swapped_first - swapped_second) * np.sign(np.round(swapped_first + swapped_second, ROUNDING))
+        error, degrees = runs.error()
+        reversal = None
+        if gaps[0] * gaps[1] < 0:
+            changes = np.abs(swapped_first - swapped_second)
+            more, less = (groups[0].marked_name, groups[0].unmarked_name)[:: 1 if gaps[0] > 0 else -1]
+            reversal = Reversal.tested(
+                value=abs(gaps[0]),
+                p_value=resampling.p_value(changes, abs(gaps[0] - gaps[1]), exact=False),
+                description=f"the terms were used {abs(gaps[1]):.3g} {self.unit} more for {less}, and are used "
+                f"{abs(gaps[0]):.3g} more for {more}",
+            )
+        return Comparison(
+            value=value,
+            interval=normal.interval(value, error, degrees_of_freedom=degrees),
+            standard_error=error,
+            p_value=resampling.p_value(null, value, exact=False),
+            degrees_of_freedom=degrees,
+            reversal=reversal,
+            details={
+                "changed_terms": _changed_terms(both[0], both[1]),
+                "either_side": abs(sum(gaps)) < CLEAR * error,
+            },
+        )
+
+    def concerns(
+        self,
+        probe: Probe,
+        item: AuditItem[LexiconSettings],
+        answers: Sequence[Answer],
+        measurement: Measurement,
+    ) -> list[Concern]:
+        """Return the concern that no term occurs, beside those of every contrast."""
+        found = super().concerns(probe, item, answers, measurement)
+        if measurement.details["occurring_terms"]:
+            return found
+        named = item.labels[LABEL]
+        message = (
+            f"none of the {measurement.details['terms_in_lexicon']} terms of the lexicon {named} occurs in any answer, "
+            f"so that no difference between groups can be seen. Check the spelling in `lexicons.{named}`, and the "
+            "language of the answers; write lead* for all words that begin so"
+        )
+        return [Concern("terms_never_occur", message, withholds="verdict"), *found]
+
+    def describe(self, measurement: Measurement) -> str:
+        """The gap, and the rate of each group."""
+        each = ", ".join(f"{rate:.3g} for {name}" for name, rate in measurement.details["rates"].items())
+        return f"rates differ by {measurement.value:+.3g} per 100 words ({each})"
+
+    def tells(self, probe: Probe, item: AuditItem[LexiconSettings], measurement: Measurement) -> Callable[[str], float]:
+        """Return the rate of a text, in the direction of the gap."""
+        sign = -1.0 if measurement.value < 0 else 1.0
+        terms = terms_of(item)
+
+        def rate(text: str) -> float:
+            found, number = term_rates.counts(text, terms)
+            return sign * term_rates.PER * sum(found.values()) / number
+
+        return rate
+
+    def drivers(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
+        """The terms that changed most in the direction of the gap; without a baseline those that make it."""
+        changed = comparison.details.get("changed_terms", ()) if comparison is not None else ()
+        found = [(term["term"], term["change"]) for term in changed] or [
+            (term["term"], term["gap"]) for term in measurement.details["terms"]
+        ]
+        return [str(term) for term, gap in found if gap * measurement.value > 0]
+
+
+def terms_of(item: AuditItem[LexiconSettings]) -> tuple[str, ...]:
+    """Return the terms of an item's lexicon."""
+    return item.settings.terms(item.labels[LABEL])
+
+
+def _details(groups: text_audit.Groups, found: Rates, terms: Sequence[str]) -> dict[str, Json]:
+    """Return the details for reports: rates, counts and the terms that make the gap, the strongest first."""
+    names = (groups.marked_name, groups.unmarked_name)
+    sides = (found.marked, ~found.marked)
+    by_term = found.by_term()
+    strongest = sorted(by_term, key=lambda term: (-abs(round(by_term[term][0] - by_term[term][1], 12)), term))
+    unused = [term for term in terms if term not in by_term]
+    return {
+        "rates": dict(zip(names, found.means(), strict=True)),
+        "texts_with_terms": {
+            name: float((found.hits[side] > 0).mean()) for name, side in zip(names, sides, strict=True)
+        },
+        "occurrences": {name: int(found.hits[side].sum()) for name, side in zip(names, sides, strict=True)},
+        "tokens": {name: int(found.words[side].sum()) for name, side in zip(names, sides, strict=True)},
+        "terms": [
+            {
+                "term": term,
+                "marked": by_term[term][0],
+                "unmarked": by_term[term][1],
+                "gap": by_term[term][0] - by_term[term][1],
+                "documents": by_term[term][2],
+            }
+            for term in strongest[:SHOWN_TERMS]
+        ],
+        "terms_in_lexicon": len(terms),
+        "occurring_terms": len(by_term),
+        "unused_terms": unused[:SHOWN_TERMS],
+    }
+
+
+def _changed_terms(now: Rates, then: Rates) -> list[dict[str, Json]]:
+    """The terms whose gap changed, the most changed first."""
+    gaps = [{term: marked - unmarked for term, (marked, unmarked, _) in run.by_term().items()} for run in (now, then)]
+    change = {term: gaps[0].get(term, 0.0) - gaps[1].get(term, 0.0) for term in {**gaps[0], **gaps[1]}}
+    order = sorted(change, key=lambda term: (-abs(round(change[term], 12)), term))
+    return [
+        {
+            "term": term,
+            "gap_before": gaps[1].get(term, 0.0),
+            "gap": gaps[0].get(term, 0.0),
+            "change": change[term],
+        }
+        for term in order[:SHOWN_TERMS]
+        if round(change[term], 12)
+    ]

@@ -1,0 +1,137 @@
+"""What the audit `lexicon` is told: lists of terms by name, in the probe or in text files beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import (
+    AfterValidator,
+    Discriminator,
+    Field,
+    PrivateAttr,
+    Tag,
+    ValidationInfo,
+    field_validator,
+    model_serializer,
+)
+from pydantic_core import PydanticCustomError
+
+from pytest_fairness.errors import ProbeError
+from pytest_fairness.probes import search_terms
+from pytest_fairness.probes.audit_settings import AuditSettings, ProbeModel
+from pytest_fairness.probes.base import Identifier, Line, ProbeFile, loading, shown
+from pytest_fairness.probes.loading import table, validation_messages
+
+COMMENT = "#"
+SUFFIX = ".txt"
+MOST_FAULTS = 20
+
+
+def _once_each(listed: tuple[str, ...]) -> tuple[str, ...]:
+    repeated = [wrong for _, wrong in search_terms.faults(listed)]
+    if repeated:
+        raise PydanticCustomError("term", "{wrong}", {"wrong": "; ".join(repeated[:MOST_FAULTS])})
+    return listed
+
+
+def _term(term: str) -> str:
+    if (wrong := search_terms.fault(term)) is not None:
+        raise PydanticCustomError("term", "{wrong}", {"wrong": wrong})
+    return term
+
+
+class LexiconFile(ProbeModel):
+    """Terms that stand in a text file, one a line."""
+
+    file: ProbeFile = Field(
+        description="Text file (.txt) in the probe's folder, one term a line; empty lines and lines that begin with # "
+        "are passed over."
+    )
+
+    _terms: tuple[str, ...] = PrivateAttr(default=())
+
+    @field_validator("file")
+    @classmethod
+    def _holds_terms(cls, file: Path, info: ValidationInfo) -> Path:
+        if file.suffix.casefold() != SUFFIX:
+            raise PydanticCustomError(
+                "file", "{named} is no text file with one term a line: its name must end in {suffix}",
+                {"named": repr(file.name), "suffix": SUFFIX},
+            )  # fmt: skip
+        try:
+            read(file, shown(file, loading(info).root))
+        except ProbeError as error:
+            lines = str(error).split("\n")
+            raise PydanticCustomError(validation_messages.SEVERAL, "{lines}", {"lines": lines}) from None
+        return file
+
+    def model_post_init(self, context: Any, /) -> None:
+        """Keep the terms, so that a file that changes during a run changes nothing."""
+        self._terms = read(self.file, self.file.name)
+
+    @property
+    def terms(self) -> tuple[str, ...]:
+        """The file's terms, in its order."""
+        return self._terms
+
+    @model_serializer
+    def _content(self) -> tuple[str, ...]:
+        """A file is what is in it: measurements are kept under a probe's dump, wherever its files lie."""
+        return self._terms
+
+
+def read(path: Path, name: str) -> tuple[str, ...]:
+    """Return the terms of a file.
+
+    Args:
+        path: the file.
+        name: the file as messages name it.
+
+    Raises:
+        ProbeError: `file:line: message` for each fault, one a line.
+    """
+    lines = enumerate(table.read_text(path, name).splitlines(), start=1)
+    rows = [(number, line.strip()) for number, line in lines if line.strip() and not line.lstrip().startswith(COMMENT)]
+    found = [f"{name}:{rows[place][0]}: {wrong}" for place, wrong in search_terms.faults([term for _, term in rows])]
+    if not rows:
+        found.append(f"{name}:1: the file holds no terms: write one a line")
+    if len(found) > MOST_FAULTS:
+        found[MOST_FAULTS:] = [f"{name}: {len(found) - MOST_FAULTS} more faults"]
+    if found:
+        raise ProbeError("\n".join(found))
+    return tuple(term for _, term in rows)
+
+
+def _written_as(value: object) -> str:
+    # A model asks about itself when it is written out.
+    return "mapping" if isinstance(value, Mapping | ProbeModel) else "list"
+
+
+Lexicon = Annotated[
+    Annotated[
+        tuple[Annotated[Line, AfterValidator(_term)], ...],
+        Field(min_length=1),
+        AfterValidator(_once_each),
+        Tag("list"),
+    ]
+    | Annotated[LexiconFile, Tag("mapping")],
+    Discriminator(_written_as),
+]
+"""A list of terms, or a file of them."""
+
+
+class LexiconSettings(AuditSettings):
+    """Lists of words, stems and phrases, whose rates are compared between groups."""
+
+    lexicons: dict[Identifier, Lexicon] = Field(
+        min_length=1,
+        description="Lists of terms by name, each a list or {file: NAME.txt}: words, phrases, and stems such as lead*, "
+        "which stand for all words that begin so. Each list is measured for itself.",
+    )
+
+    def terms(self, name: str) -> tuple[str, ...]:
+        """Return the terms of the lexicon of this name."""
+        lexicon = self.lexicons[name]
+        return lexicon.terms if isinstance(lexicon, LexiconFile) else lexicon

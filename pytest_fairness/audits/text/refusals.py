@@ -1,0 +1,200 @@
+"""Whether one group is refused more often: the difference in the share of refused or unusable answers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pytest_fairness.audits import answer_checks
+from pytest_fairness.audits.base import AuditItem, Direction, Probe, Range
+from pytest_fairness.audits.text import text_audit
+from pytest_fairness.audits.unit_audit import CLEAR
+from pytest_fairness.errors import NotMeasurable
+from pytest_fairness.probes.audit_settings import AuditSettings
+from pytest_fairness.records import Answer, Comparison, Concern, Measurement, Reversal, Status
+from pytest_fairness.stats import cells, normal, proportions, resampling
+
+Bools = NDArray[np.bool_]
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+REFUSED = (Status.REFUSED, Status.UNREADABLE)
+PERMUTATIONS = 1999
+FEW = 5
+"""Refusals, or answers, of a group in both runs below which the error is never that of the shares as they are."""
+
+
+class RefusalsSettings(AuditSettings):
+    """The difference of shares takes no settings of its own."""
+
+
+class Refusals(text_audit.ContrastAudit[RefusalsSettings]):
+    """Share of refused or unusable answers, marked minus unmarked, -1..1; answers that never came are missing."""
+
+    name: ClassVar[str] = "refusals"
+    version: ClassVar[int] = 3
+    settings_model: ClassVar[type[AuditSettings]] = RefusalsSettings
+    better: ClassVar[Direction] = "zero"
+    unit: ClassVar[str] = ""
+    default_tolerance: ClassVar[float] = 0.10
+    value_range: ClassVar[Range] = (-1, 1)
+
+    def measure(self, probe: Probe, item: AuditItem[RefusalsSettings], answers: Sequence[Answer]) -> Measurement:
+        """Newcombe's interval and Fisher's exact test; see `Audit.measure`."""
+        # Deferred, as scipy.stats takes half a second to import and only measuring needs it.
+        from scipy.stats import fisher_exact
+
+        groups = text_audit.Groups.of(probe, item, answers)
+        n = groups.count(*REFUSED, Status.OK)
+        short = min(n.values())
+        if short < text_audit.MINIMUM_DOCUMENTS:
+            raise NotMeasurable(
+                f"only {short} answers came back for a group, {text_audit.MINIMUM_DOCUMENTS} are needed"
+            )
+        refused = groups.count(*REFUSED)
+        if refused == n:
+            raise NotMeasurable(
+                f"all {sum(n.values())} answers are refused or unreadable, so that no difference between groups can be "
+                "seen. Check that the target works.",
+                unusable=True,
+            )
+        marked, unmarked = groups.marked_name, groups.unmarked_name
+        table = [[refused[name], n[name] - refused[name]] for name in (marked, unmarked)]
+        return Measurement(
+            value=refused[marked] / n[marked] - refused[unmarked] / n[unmarked],
+            interval=proportions.newcombe(
+                refused[marked], n[marked], refused[unmarked], n[unmarked], normal.quantile(0.975)
+            ),
+            standard_error=proportions.difference_error(refused[marked], n[marked], refused[unmarked], n[unmarked]),
+            p_value=float(fisher_exact(np.array(table)).pvalue),
+            n=n,
+            missing=groups.count(Status.FAILED),
+            details={
+                "refused": groups.count(Status.REFUSED),
+                "unreadable": groups.count(Status.UNREADABLE),
+                "shares": {name: refused[name] / n[name] for name in (marked, unmarked)},
+            },
+        )
+
+    def concerns(
+        self, probe: Probe, item: AuditItem[RefusalsSettings], answers: Sequence[Answer], measurement: Measurement
+    ) -> list[Concern]:
+        """Return the concerns that both groups' answers are missing, or refusals in another language not recognised.
+
+        Shares are taken over all strata together, so that strata of one group are no concern.
+        """
+        return [
+            *text_audit.Groups.of(probe, item, answers).repetition,
+            *answer_checks.missing_in_every_group(measurement),
+            *answer_checks.unrecognised_refusals(probe, item, answers),
+        ]
+
+    def compare(
+        self, probe: Probe, item: AuditItem[RefusalsSettings], now: Sequence[Answer], then: Sequence[Answer]
+    ) -> Comparison:
+        """Change of the gap between the shares, with run labels swapped between answers of one prompt and group."""
+        runs = [text_audit.Groups.of(probe, item, run) for run in (now, then)]
+        present, earlier = (self.measure(probe, item, run) for run in (now, then))
+        both = _Answers.of(*runs)
+        # Which group is refused more often in both runs together does not depend on what belongs to which run.
+        side = -1.0 if both.rate(marked=True) < both.rate(marked=False) else 1.0
+        coefficients = side * both.coefficients
+        value = float(coefficients @ both.refused)
+        error, degrees = cells.change_error(both.refused, both.now, both.cells, coefficients)
+        if both.extreme:
+            floor = math.hypot(present.standard_error or 0.0, earlier.standard_error or 0.0)
+            error, degrees = max(error, floor), None
+        null = side * both.swapped(PERMUTATIONS, resampling.generator(f"{item.seed}/compare"))
+        reversal = None
+        if present.value * earlier.value < 0:
+            harmed, other = (present.details["shares"], earlier.details["shares"])
+            first, second = sorted(harmed, key=lambda name: -harmed[name])
+            reversal = Reversal.tested(
+                value=abs(present.value),
+                p_value=resampling.p_value(np.abs(null), abs(value), exact=False),
+                description=f"refusals were {other[first]:.0%} of {first} and {other[second]:.0%} of {second}, and are "
+                f"{harmed[first]:.0%} and {harmed[second]:.0%}",
+            )
+        return Comparison(
+            value=value,
+            interval=normal.interval(value, error, degrees_of_freedom=degrees),
+            standard_error=error,
+            p_value=resampling.p_value(null, value, exact=False),
+            degrees_of_freedom=degrees,
+            reversal=reversal,
+            details={"either_side": abs(present.value + earlier.value) < CLEAR * error},
+        )
+
+    def describe(self, measurement: Measurement) -> str:
+        """The value as a phrase."""
+        shares = ", ".join(f"{share:.0%} of {name}" for name, share in measurement.details["shares"].items())
+        return f"refusals differ by {measurement.value:+.3g} ({shares})"
+
+
+@dataclass(frozen=True)
+class _Answers:
+    """The answers of two runs that came back, in one array; the present run's come first.
+
+    Attributes:
+        refused: (answers,) 1 for a refused or unreadable one, else 0.
+        marked, now: (answers,) whether of the marked group, and of the present run.
+        cells: (answers,) number of the answer's group within its prompt, common to both runs.
+    """
+
+    refused: Floats
+    marked: Bools
+    now: Bools
+    cells: Ints
+
+    @classmethod
+    def of(cls, now: text_audit.Groups, then: text_audit.Groups) -> _Answers:
+        """Put the runs together."""
+        found = [
+            (answer.status in REFUSED, marked, run is now, (stratum, marked))
+            for run in (now, then)
+            for answer, marked, stratum in zip(run.answers, run.marked, run.strata, strict=True)
+            if answer.status in (*REFUSED, Status.OK)
+        ]
+        numbers = {cell: number for number, cell in enumerate(sorted({cell for *_, cell in found}))}
+        return cls(
+            refused=np.array([refused for refused, *_ in found], dtype=np.float64),
+            marked=np.array([marked for _, marked, *_ in found], dtype=np.bool_),
+            now=np.array([present for _, _, present, _ in found], dtype=np.bool_),
+            cells=np.array([numbers[cell] for *_, cell in found], dtype=np.int64),
+        )
+
+    def rate(self, *, marked: bool) -> float:
+        """Share of refused answers of one group, in both runs together."""
+        return float(self.refused[self.marked == marked].mean())
+
+    @property
+    def coefficients(self) -> Floats:
+        """(answers,) by which refusals add up to the change of the marked group's share minus the unmarked one's."""
+        groups = self.marked * 2 + self.now
+        share = 1 / np.bincount(groups, minlength=4)[groups]
+        return np.asarray(np.where(self.marked == self.now, share, -share))
+
+    @property
+    def extreme(self) -> bool:
+        """Return whether a group has hardly any refusals, or hardly any answers."""
+        counts = np.bincount(self.marked * 2 + (self.refused > 0), minlength=4)
+        return bool(counts.min() < FEW)
+
+    def swapped(self, count: int, random: np.random.Generator) -> Floats:
+        """(count,) changes with run labels swapped within cells: refusals of a cell fall to either run by chance."""
+        coefficients, found = self.coefficients, np.zeros(count)
+        for cell in np.unique(self.cells):
+            own = self.cells == cell
+            refused, present = int(self.refused[own].sum()), int((own & self.now).sum())
+            first, second = (
+                coefficients[own & run].max(initial=0.0) + coefficients[own & run].min(initial=0.0)
+                for run in (self.now, ~self.now)
+            )
+            drawn = random.hypergeometric(refused, int(own.sum()) - refused, present, size=count)
+            found += drawn * first + (refused - drawn) * second
+        return found

@@ -1,0 +1,234 @@
+"""How often the terms of a lexicon occur in the answers of two groups, document by document."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pytest_fairness.audits.stereotypes.marker_matching import Terms
+from pytest_fairness.audits.text import text_audit
+from pytest_fairness.audits.text.anonymizer import normalise, words
+from pytest_fairness.errors import NotMeasurable
+from pytest_fairness.records import Json
+from pytest_fairness.stats import resampling
+from pytest_fairness.stats import strata as stratified
+
+Bools = NDArray[np.bool_]
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+PER = 100
+"""Words that a rate is given for."""
+
+
+@dataclass(frozen=True)
+class Rates:
+    """The documents of one run.
+
+    Attributes:
+        found: (documents) how often each term occurs in the document; terms that do not are left out.
+        words: (documents,) words of the document as it is written, at least as many as terms occur in it.
+        marked: (documents,) whether it is of the marked group.
+        strata: (documents,) number of its stratum.
+        stratum_names: the strata by their numbers.
+        texts: (documents) the documents themselves.
+    """
+
+    found: tuple[Mapping[str, int], ...]
+    words: Floats
+    marked: Bools
+    strata: Ints
+    stratum_names: tuple[str, ...]
+    texts: tuple[str, ...]
+
+    @classmethod
+    def of(cls, groups: text_audit.Groups, terms: tuple[str, ...]) -> Rates:
+        """Count the terms in the usable answers of both groups, without those in strata that hold one group only.
+
+        Nothing is removed from the texts: words for groups are words of an answer like any other, and may be terms.
+
+        Raises:
+            NotMeasurable: too few such answers.
+        """
+        kept = text_audit.comparable(groups)
+        names = tuple(sorted({groups.strata[index] for index in kept}))
+        numbers = {name: number for number, name in enumerate(names)}
+        texts = tuple(text_audit.text_of(groups.answers[index]) for index in kept)
+        counted = [counts(text, terms) for text in texts]
+        return cls(
+            found=tuple(found for found, _ in counted),
+            words=np.array([number for _, number in counted], dtype=np.float64),
+            marked=np.array([groups.marked[index] for index in kept], dtype=np.bool_),
+            strata=np.array([numbers[groups.strata[index]] for index in kept], dtype=np.int64),
+            stratum_names=names,
+            texts=texts,
+        )
+
+    @property
+    def cells(self) -> Ints:
+        """(documents,) number of the document's group within its stratum."""
+        return self.strata * 2 + self.marked
+
+    @cached_property
+    def hits(self) -> Floats:
+        """(documents,) how often any of the terms occurs."""
+        return np.array([sum(found.values()) for found in self.found], dtype=np.float64)
+
+    @cached_property
+    def rates(self) -> Floats:
+        """(documents,) occurrences per 100 words."""
+        return PER * self.hits / self.words
+
+    @cached_property
+    def weights(self) -> Floats:
+        """(strata,) weights of the strata's differences."""
+        return stratified.precision(*stratified.cell_sizes(self.marked, self.strata, len(self.stratum_names)))
+
+    @cached_property
+    def coefficients(self) -> Floats:
+        """(documents,) of the mean difference within strata; those of the marked group add up to 1, others to -1."""
+        return stratified.coefficients(self.marked, self.strata, self.weights)
+
+    def gap(self) -> float:
+        """Mean rate of the marked minus mean rate of the unmarked documents, within strata."""
+        return float(self.coefficients @ self.rates)
+
+    def means(self) -> tuple[float, float]:
+        """Mean rate of the marked and of the unmarked documents, whose difference is the gap."""
+        share = self.coefficients * self.rates
+        return float(share[self.marked].sum()), -float(share[~self.marked].sum())
+
+    def error(self, weights: Floats | None = None) -> tuple[float, float]:
+        """Return the standard error of the gap and its degrees of freedom; `weights` other than the run's own.
+
+        It is never below the error of two occurrences in all: of terms that happened not to occur it is not known that
+        they never do.
+        """
+        error, degrees = stratified.difference_error(
+            self.rates, self.marked, self.strata, self.weights if weights is None else weights
+        )
+        sizes = [int(self.marked.sum()), int((~self.marked).sum())]
+        least = PER / float(self.words.mean()) * math.hypot(*(1 / size for size in sizes))
+        return max(error, least), degrees
+
+    def by_term(self) -> dict[str, tuple[float, float, int]]:
+        """Return each term that occurs, with both groups' mean rates and the number of documents that hold it."""
+        rates: dict[str, list[float]] = {}
+        documents: Counter[str] = Counter()
+        for found, coefficient, number in zip(self.found, self.coefficients, self.words, strict=True):
+            documents.update(found.keys())
+            for term, count in found.items():
+                side = rates.setdefault(term, [0.0, 0.0])
+                side[int(coefficient < 0)] += float(PER * count / number * abs(coefficient))
+        return {term: (marked, unmarked, documents[term]) for term, (marked, unmarked) in rates.items()}
+
+    def odds_ratio(self, draws: int, random: np.random.Generator) -> dict[str, Json]:
+        """Odds that a word is one of the lexicon's, marked over unmarked, as of Wan et al. (2023).
+
+        Returns:
+            `value`, `interval` (95 %, documents drawn anew within cells) and `p_value` (two-sided, labels permuted
+            within strata); each is `None` where it is not defined, as a group has no such word.
+        """
+        columns = np.stack([self.hits, self.words - self.hits], axis=1)
+        sums = columns[self.marked].sum(axis=0), columns[~self.marked].sum(axis=0)
+        observed = float(_log_odds_ratio(sums[0][None], sums[1][None])[0])
+        if not math.isfinite(observed):
+            return {"value": None, "interval": None, "p_value": None}
+        both = np.concatenate([columns * self.marked[:, None], columns * ~self.marked[:, None]], axis=1)
+        resampled = stratified.resampled(both, self.cells, draws, random)
+        drawn = np.concatenate([_log_odds_ratio(sums[:, :2], sums[:, 2:]) for sums in resampled])
+        ends = [float(np.quantile(drawn, end, method="nearest")) for end in (0.025, 0.975)]
+        marked, exact = stratified.relabelled(columns, self.marked, self.strata, draws, random)
+        null = _log_odds_ratio(marked, columns.sum(axis=0) - marked)
+        tails = [resampling.p_value(side * null, side * observed, exact=exact) for side in (1, -1)]
+        return {
+            "value": math.exp(observed),
+            "interval": [math.exp(end) for end in ends] if all(map(math.isfinite, ends)) else None,
+            "p_value": min(1.0, 2 * min(tails)),
+        }
+
+
+def counts(text: str, terms: tuple[str, ...]) -> tuple[Mapping[str, int], int]:
+    """Return how often each term occurs in a text, and how many words the text has: at least 1."""
+    found = Counter(finder(terms).found(text))
+    return found, max(1, len(words(normalise(text))), found.total())
+
+
+@dataclass(frozen=True)
+class TwoRates:
+    """The documents of the present and of the earlier run in one array; strata are matched by their names.
+
+    Attributes:
+        now, then: the runs.
+        strata: (documents,) number of the stratum, common to both runs; the present run's documents come first.
+    """
+
+    now: Rates
+    then: Rates
+    strata: Ints
+
+    @classmethod
+    def of(cls, now: Rates, then: Rates) -> TwoRates:
+        """Put the runs together.
+
+        Raises:
+            NotMeasurable: there is no stratum in which both runs hold both groups.
+        """
+        numbers = {name: number for number, name in enumerate(sorted({*now.stratum_names, *then.stratum_names}))}
+        strata = [numbers[run.stratum_names[stratum]] for run in (now, then) for stratum in run.strata]
+        runs = cls(now, then, np.array(strata, dtype=np.int64))
+        if not runs.weights.any():
+            raise NotMeasurable("this run and the baseline have no stratum in common that holds both groups")
+        return runs
+
+    @property
+    def present(self) -> Bools:
+        """(documents,) whether of the present run."""
+        return np.repeat([True, False], [len(self.now.words), len(self.then.words)])
+
+    @property
+    def marked(self) -> Bools:
+        """(documents,) whether of the marked group."""
+        return np.concatenate([self.now.marked, self.then.marked])
+
+    @cached_property
+    def weights(self) -> Floats:
+        """(strata,) weights of the strata's differences, the same for both runs."""
+        return stratified.equal_size_weights(self.marked, self.strata, self.present)
+
+    def gaps(self, cuts: int, random: np.random.Generator) -> tuple[Floats, Floats]:
+        """(cuts,) gaps of both runs, cut to equal size."""
+        return stratified.at_equal_size(self._rates, self.marked, self.strata, self.present, cuts, random)
+
+    def swapped(self, count: int, random: np.random.Generator) -> tuple[Floats, Floats]:
+        """(count,) gaps of two runs that differ by chance only."""
+        return stratified.swapped(self._rates, self.marked, self.strata, self.present, count, random)
+
+    def error(self) -> tuple[float, float]:
+        """Return the standard error of the change of the gap, and its degrees of freedom."""
+        runs = ((self.now, self.present), (self.then, ~self.present))
+        errors = [replace(run, strata=self.strata[own]).error(self.weights) for run, own in runs]
+        square = sum(error**2 for error, _ in errors)
+        return math.sqrt(square), square**2 / sum(error**4 / degrees for error, degrees in errors)
+
+    @property
+    def _rates(self) -> Floats:
+        return np.concatenate([self.now.rates, self.then.rates])
+
+
+@lru_cache(maxsize=100)
+def finder(terms: tuple[str, ...]) -> Terms:
+    """Return what finds these terms in texts."""
+    return Terms(terms)
+
+
+def _log_odds_ratio(first: Floats, second: Floats) -> Floats:
+    """(draws,) of (draws, 2) sums of words in the lexicon and of other words; not finite where one of them is 0."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(np.log(first[:, 0] / first[:, 1]) - np.log(second[:, 0] / second[:, 1]))

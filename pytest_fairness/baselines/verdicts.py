@@ -1,0 +1,300 @@
+"""Turn measurements into verdicts: real regression, acceptable, or not known well enough.
+
+Pure: the same measurement, comparison and settings give the same verdict, whatever the order, the worker or the clock.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pytest_fairness.audits.base import Audit, AuditItem
+from pytest_fairness.audits.decision_rule import ROUNDING, Decision
+from pytest_fairness.records import Comparison, Concern, Measurement, Reversal, Verdict, VerdictName
+
+MISSING_SHARE = 0.10
+MISSING_GAP = 0.05
+MISSING_P = 0.05
+NAMED_DRIVERS = 5
+SHOWN_P = 0.001
+"""Smallest p-value that a reason names; smaller ones come from the tail of a fitted distribution."""
+MOST_TIMES = 1000
+"""Growth of a run beyond which it is no advice."""
+
+
+@dataclass(frozen=True)
+class Earlier:
+    """What the baseline says of an item.
+
+    Attributes:
+        value: as it was recorded.
+        stale_parts: what it was made from that is different now (`prompt`, `axis race`); empty if it still holds.
+        answers: how many usable answers it was measured from; `None` where that is not known.
+        note: what the reason says of the baseline besides.
+        new: whether the run itself becomes the baseline, so that only a limit can be exceeded.
+    """
+
+    value: float
+    stale_parts: Sequence[str] = ()
+    answers: int | None = None
+    note: str | None = None
+    new: bool = False
+
+
+def decide(
+    audit: Audit[Any],
+    item: AuditItem[Any],
+    measurement: Measurement,
+    *,
+    earlier: Earlier | None,
+    comparison: Comparison | None,
+    trials: int | None,
+    accept: str,
+) -> Verdict:
+    """Judge one item.
+
+    Args:
+        audit: the method.
+        item: the item, with its limit, tolerance, gate and level.
+        measurement: of this run.
+        earlier: the baseline's entry, or `None` where there is none.
+        comparison: of this run with the baseline; `None` without a baseline, or with a stale one.
+        trials: how many trials, or what else `Audit.counted` names, there were, for the advice on how many are needed;
+            `None` for recorded files.
+        accept: the command that makes or accepts a baseline, for the reason.
+    """
+    limit, tolerance = item.settings.limit, tolerance_of(audit, item)
+    what = f"{item.id}: {audit.describe(measurement)}"
+    doubt = _doubt(measurement)
+    minimum_detectable = audit.minimum_detectable(item, measurement, comparison, tolerance)
+
+    notes = "".join(
+        f" {concern.message[:1].upper()}{concern.message[1:]}."
+        for concern in measurement.concerns
+        if concern.withholds == "nothing"
+    )
+    if earlier is not None and earlier.note:
+        notes += f" {earlier.note}."
+
+    change: Decision | None = None
+
+    def verdict(name: VerdictName, reason: str) -> Verdict:
+        found = change or Decision("unclear")
+        return Verdict(name, f"{reason}{notes}", minimum_detectable, found.significant, found.upper_bound)
+
+    if earlier is not None and earlier.stale_parts:
+        parts = ", ".join(earlier.stale_parts)
+        # A command to paste ends the reason.
+        return Verdict(
+            VerdictName.STALE_BASELINE,
+            f"{what}, but the baseline was made from another {parts}.{notes} Look at the answers, then accept: "
+            f"{accept}",
+            minimum_detectable,
+        )
+    if earlier is not None and earlier.new:
+        what += ", the new baseline"
+    elif comparison is None and limit is None:
+        first = "Make a baseline: " if doubt is None else f"Before you make a baseline: {doubt.message}. Then: "
+        cure = first + accept
+        return Verdict(
+            VerdictName.NO_BASELINE, f"{what}, with no baseline and no limit.{notes} {cure}", minimum_detectable
+        )
+    if earlier is not None and comparison is not None:
+        what += f", was {earlier.value:.3g}: {audit.describe_change(comparison)}, tolerance {tolerance:.3g}"
+        if not comparison.paired:
+            what += " (by stored value and error alone: the baseline's answers are absent or too few)"
+    if limit is not None:
+        what += f", limit {limit:.3g}"
+    driven = audit.drivers(measurement, comparison)[:NAMED_DRIVERS]
+    because = f" Driven by {', '.join(driven)}." if driven else ""
+
+    tested = item.settings.gate != "point"
+    if doubt is not None and (doubt.withholds == "verdict" or (doubt.withholds == "test" and tested)):
+        return verdict(VerdictName.INCONCLUSIVE, f"{what}; {doubt.message}.")
+    if not tested:
+        change, value = _compare_estimates(audit, item, measurement, earlier, comparison, tolerance)
+    else:
+        change = None if comparison is None else audit.judge_change(item, comparison, tolerance)
+        value = None if limit is None else audit.judge_value(item, measurement, limit, tolerance)
+    if change is not None and comparison is not None:
+        if change.outcome == "beyond":
+            return verdict(VerdictName.REGRESSION, f"{what}{_significance(item, comparison)}.{because}")
+        if (reversed_ := _reversed(item, comparison, tolerance)) is not None:
+            return verdict(VerdictName.REGRESSION, f"{what}; {reversed_}.{because}")
+    if value is not None and value.outcome == "beyond":
+        return verdict(VerdictName.OVER_LIMIT, f"{what}.{because}")
+    if undecided := [each for each in (change, value) if each is not None and each.outcome == "unclear"]:
+        why = _undecided(item, comparison, change, value)
+        growth = max(each.times_more_units for each in undecided)
+        more = _advice(audit, measurement, trials, growth, earlier if change in undecided else None)
+        return verdict(VerdictName.INCONCLUSIVE, f"{what}; {why}. {more}{because}")
+    if doubt is not None and doubt.withholds != "test":
+        return verdict(VerdictName.INCONCLUSIVE, f"{what}; {doubt.message}.")
+    return verdict(VerdictName.PASS, f"{what}.{_confidence(item, comparison, change, value)}")
+
+
+def _p(p_value: float | None) -> str:
+    return "p unknown" if p_value is None else f"p = {p_value:.2g}" if p_value >= SHOWN_P else f"p < {SHOWN_P:g}"
+
+
+def tolerance_of(audit: Audit[Any], item: AuditItem[Any]) -> float:
+    """Return the item's tolerance: the probe's, or the audit's default."""
+    tolerance = item.settings.tolerance
+    return float(audit.default_tolerance if tolerance is None else tolerance)
+
+
+def _doubt(measurement: Measurement) -> Concern | None:
+    """Return the gravest concern that withholds a verdict or a pass; `None` where there is none."""
+    absent = missing_reason(measurement)
+    missing = () if absent is None else (Concern("missing_answers", absent),)
+    return next((each for each in (*measurement.concerns, *missing) if each.withholds != "nothing"), None)
+
+
+def _compare_estimates(
+    audit: Audit[Any],
+    item: AuditItem[Any],
+    measurement: Measurement,
+    earlier: Earlier | None,
+    comparison: Comparison | None,
+    tolerance: float,
+) -> tuple[Decision | None, Decision | None]:
+    """Return the decisions on the change and on the value by bare estimates, for `gate: point`."""
+    limit, loss = item.settings.limit, audit.badness(measurement.value)
+    change = value = None
+    if earlier is not None and comparison is not None:
+        change = Decision("beyond" if loss > audit.badness(earlier.value) + tolerance + ROUNDING else "within")
+    if limit is not None:
+        value = Decision("beyond" if loss > audit.badness(limit) + ROUNDING else "within")
+    return change, value
+
+
+def _significance(item: AuditItem[Any], comparison: Comparison) -> str:
+    """Return by which test a regression is significant, as a part of the reason."""
+    if item.settings.gate == "point" or comparison.p_value is None:
+        return ""
+    sides = "" if comparison.reversal is None else f"; {_sides(comparison.reversal)}"
+    return f"{sides}; significant ({_p(comparison.p_value)}, alpha {item.level:.2g})"
+
+
+def _reversed(item: AuditItem[Any], comparison: Comparison, tolerance: float) -> str | None:
+    """Return what changed sides, if it is significant and the gap now exceeds the tolerance."""
+    reversal = comparison.reversal
+    if reversal is None or item.settings.gate == "point":
+        return None
+    if reversal.value <= tolerance + ROUNDING or reversal.p_value > item.level:
+        return None
+    return f"{_sides(reversal)} ({_p(reversal.p_value)}, alpha {item.level:.2g})"
+
+
+def _sides(reversal: Reversal) -> str:
+    return f"the disadvantage changed sides: {reversal.description}"
+
+
+def _undecided(
+    item: AuditItem[Any], comparison: Comparison | None, change: Decision | None, value: Decision | None
+) -> str:
+    """Return why there is no decision, on the change before the value."""
+    if change is not None and comparison is not None and change.outcome == "unclear":
+        if change.explanation is not None or not change.exceeds:
+            return change.explanation or _not_excluded("the item may be worse by", change)
+        if change.significant:
+            return "significantly worse than the baseline, but not shown to exceed the tolerance"
+        p_value = "" if comparison.p_value is None else f" ({_p(comparison.p_value)}, alpha {item.level:.2g})"
+        return f"worse than the baseline, but not significantly{p_value}"
+    if value is None:
+        return ""
+    if value.exceeds:
+        return "over the limit, but not significantly"
+    return value.explanation or _not_excluded("the value may exceed the limit by", value)
+
+
+def _not_excluded(what: str, decision: Decision) -> str:
+    if decision.upper_bound is None or decision.accepted is None:
+        return "how far chance moves the value is not known"
+    return f"{what} up to {decision.upper_bound:.3g} (95 % confidence); a pass needs at most {decision.accepted:.3g}"
+
+
+def _confidence(
+    item: AuditItem[Any],
+    comparison: Comparison | None,
+    change: Decision | None,
+    value: Decision | None,
+) -> str:
+    """Return what a pass rests on, as sentences; nothing for `gate: point`."""
+    found = ""
+    if change is not None and comparison is not None:
+        if change.upper_bound is not None:
+            found += f" 95 % confident that it is not worse by more than {max(0.0, change.upper_bound):.3g}."
+        if change.significant and comparison.value > 0:
+            found += f" Significantly worse, within tolerance ({_p(comparison.p_value)})."
+    elif value is not None and value.upper_bound is not None and item.settings.limit is not None:
+        within = "" if value.upper_bound <= 0 else f" by more than {value.upper_bound:.3g}"
+        found += f" 95 % confident that the limit is not exceeded{within}."
+    return found
+
+
+def _advice(
+    audit: Audit[Any], measurement: Measurement, size: int | None, factor: float, earlier: Earlier | None
+) -> str:
+    """Return how large a run has to be for a decision.
+
+    Args:
+        audit: the method.
+        measurement: of this run.
+        size: of this run; `None` for recorded files.
+        factor: by which this run and its baseline must grow for the error to be small enough.
+        earlier: the baseline, where the change is undecided.
+    """
+    if not math.isfinite(factor) or factor > MOST_TIMES:
+        return "No number of answers that can reasonably be asked for would decide it."
+    if size is None:
+        return f"Needs about {factor:.1f} times as many answers to decide."
+    answers, baseline = sum(measurement.n.values()), None
+    if earlier is not None and earlier.answers and answers:
+        baseline = earlier.answers / answers
+    there = ""
+    if baseline is not None:
+        if audit.counted == "trials":
+            # The square of the error is the sum of what either run adds, which is as the inverse of its size.
+            now, then = 1.0, 1 / baseline
+            wanted = (now + then) / factor
+            enough_there = then <= wanted / 2
+            factor = now / (wanted - then) if enough_there else 2 / wanted
+        else:
+            enough_there = factor <= baseline  # units are compared with themselves
+        if factor <= 1 and not enough_there:
+            return (
+                f"Needs a baseline of about {math.ceil(size * factor)} {audit.counted} to decide; this run had {size}."
+            )
+        there = "" if enough_there else ", and as many in the baseline"
+    return f"Needs about {math.ceil(size * factor)} {audit.counted} to decide{there}; this run had {size}."
+
+
+def missing_reason(measurement: Measurement) -> str | None:
+    """Why so many answers are missing that a pass cannot be given, or `None`.
+
+    More than 10 % are missing, or the groups' shares differ by more than 5 points with a Fisher p below 0.05.
+    """
+    absent = sum(measurement.missing.values())
+    asked = absent + sum(measurement.n.values())
+    if asked == 0 or absent == 0:
+        return None
+    by_group = ", ".join(
+        f"{count} of {count + measurement.n.get(name, 0)} for {name}" for name, count in measurement.missing.items()
+    )
+    if absent > MISSING_SHARE * asked:
+        return f"{absent / asked:.0%} of the answers are missing ({by_group})"
+    tables = [(count, measurement.n.get(name, 0)) for name, count in measurement.missing.items()]
+    shares = [count / (count + n) if count + n else 0.0 for count, n in tables]
+    if len(tables) >= 2 and max(shares) - min(shares) > MISSING_GAP:
+        # Deferred, as scipy.stats takes half a second to import and few runs come this far.
+        from scipy.stats import fisher_exact
+
+        most, least = tables[shares.index(max(shares))], tables[shares.index(min(shares))]
+        if float(fisher_exact(np.array([most, least])).pvalue) < MISSING_P:
+            return f"answers are missing unevenly ({by_group})"
+    return None

@@ -1,0 +1,336 @@
+"""What every probe file may hold, whatever its kind."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Self
+
+from pydantic import AfterValidator, Discriminator, Field, PlainValidator, PrivateAttr, Tag, ValidationInfo
+from pydantic_core import PydanticCustomError
+
+from pytest_fairness import records
+from pytest_fairness.probes.audit_settings import AuditSettings, ProbeModel
+from pytest_fairness.probes.growth import GrowingTrials, Stage, Trials, growing, most
+from pytest_fairness.probes.loading.diagnostics import Fault, Location, quoted
+from pytest_fairness.records import Answer, AnswerFormat, Json, Judging, Prompt
+
+NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"
+IDENTIFIER = r"^[A-Za-z_][A-Za-z0-9_]{0,99}$"
+SOMETHING = r"\S"
+LINE = r"^[^\x00-\x1f\x7f]*[^\x00-\x20\x7f][^\x00-\x1f\x7f]*$"
+# What names items, of which `/` joins two and `=` and brackets mean something else.
+CASE = r"^[^\x00-\x20\x7f/=\[\]]([^\x00-\x1f\x7f/=\[\]]{0,98}[^\x00-\x20\x7f/=\[\]])?$"
+EMBEDDER = r"^(openai|transformers):[^\x00-\x20\x7f]([^\x00-\x1f\x7f]*[^\x00-\x20\x7f])?$"
+PATTERNS = {
+    NAME: "must be letters, digits, '.', '_' and '-', beginning with a letter or digit, as it names files",
+    IDENTIFIER: "must be letters, digits and '_', not beginning with a digit",
+    SOMETHING: "must not be empty",
+    LINE: "must be one line of text, and not empty",
+    EMBEDDER: "must be openai:MODEL or transformers:ID_OR_PATH",
+    CASE: "must be one line of at most 100 characters without '/', '=', '[' and ']', as it names items",
+}
+"""What the patterns mean, for messages."""
+
+Text = Annotated[str, Field(pattern=SOMETHING)]
+Line = Annotated[str, Field(pattern=LINE)]
+Name = Annotated[str, Field(pattern=NAME)]
+Identifier = Annotated[str, Field(pattern=IDENTIFIER)]
+CaseName = Annotated[str, Field(pattern=CASE)]
+
+TABLE_SUFFIXES = (".csv", ".jsonl", ".ndjson")
+
+
+@dataclass(frozen=True, slots=True)
+class Loading:
+    """What the models need to know of the file that is loaded.
+
+    Attributes:
+        path: the probe file.
+        root: folder that paths in messages are relative to, where possible.
+        audits: the probe's audits, validated already, in the file's order.
+    """
+
+    path: Path = Path("probe.yaml")
+    root: Path | None = None
+    audits: Mapping[str, AuditSettings] = field(default_factory=dict)
+
+
+def shown(path: Path, root: Path | None) -> str:
+    """A path for messages: relative to the root where it is inside, with forward slashes."""
+    if root is not None and path.is_absolute() and path.is_relative_to(root):
+        path = path.relative_to(root)
+    return path.as_posix()
+
+
+def loading(info: ValidationInfo) -> Loading:
+    """What is known of the file while it is validated."""
+    return info.context if isinstance(info.context, Loading) else Loading()
+
+
+def _inside_folder(path: Path, info: ValidationInfo) -> Path:
+    """The absolute path of a file that a probe names, which lies in the probe's folder."""
+    named = quoted(path.as_posix())
+    try:
+        folder = loading(info).path.parent.resolve()
+        found = (folder / path).resolve()
+        inside = found.is_relative_to(folder) and not path.is_absolute()
+        exists = inside and found.is_file()
+    except (OSError, ValueError, RuntimeError):
+        raise PydanticCustomError("file", "{named} is no file that can be read", {"named": named}) from None
+    if not inside:
+        raise PydanticCustomError(
+            "file", "{named} lies outside the probe's folder: put it beside the probe file", {"named": named}
+        )
+    if not exists:
+        raise PydanticCustomError("file", "there is no file {named} in the probe's folder", {"named": named})
+    return found
+
+
+def _table(path: Path) -> Path:
+    if path.suffix.casefold() not in TABLE_SUFFIXES:
+        raise PydanticCustomError(
+            "file", "{named} is neither CSV nor JSON Lines: its name must end in {suffixes}",
+            {"named": quoted(path.name), "suffixes": ", ".join(TABLE_SUFFIXES)},
+        )  # fmt: skip
+    return path
+
+
+ProbeFile = Annotated[Path, AfterValidator(_inside_folder)]
+"""A file that a probe names: it is relative to the probe's folder, exists and does not leave it."""
+
+
+def _one_or_several(value: object) -> str:
+    return "several" if isinstance(value, Sequence) and not isinstance(value, str) else "one"
+
+
+Texts = Annotated[
+    Annotated[Text, Tag("one")] | Annotated[tuple[Text, ...], Tag("several"), Field(min_length=1)],
+    Discriminator(_one_or_several),
+]
+"""One text or a list of texts."""
+
+
+def texts(value: str | tuple[str, ...] | None) -> tuple[str, ...]:
+    """One text, a list or nothing as a tuple, without the line end that YAML's block texts bring along."""
+    written = () if value is None else (value,) if isinstance(value, str) else value
+    return tuple(text.rstrip("\n") for text in written)
+
+
+class SamplingSettings(ProbeModel):
+    """How answers are drawn. Only what is set here is sent."""
+
+    temperature: float | None = Field(
+        default=None, ge=0, description="Randomness of the answers; 0 takes the likeliest word each time."
+    )
+    top_p: float | None = Field(
+        default=None,
+        ge=0,
+        le=1,
+        description="Draw from the likeliest words that make up this share of the probability.",
+    )
+    max_tokens: int | None = Field(
+        default=None, ge=1, le=10_000_000, description="Tokens at which an answer is cut off."
+    )
+    seed: int | None = Field(
+        default=None, ge=0, le=2**31 - 1, description="Seed of the first trial; trial t is asked with seed + t."
+    )
+
+
+class ResponsesSettings(ProbeModel):
+    """Answers that are there already, audited instead of asking a model."""
+
+    file: Annotated[ProbeFile, AfterValidator(_table)] = Field(
+        description="CSV (.csv) or JSON Lines (.jsonl, .ndjson) file, one answer a row, in the probe's folder."
+    )
+    columns: dict[str, Line] = Field(
+        default_factory=dict,
+        description="The probe's names to the file's columns; equal names need no entry. generation: the axes, text, "
+        "trial, prompt. recommendation: entity, attribute, value, items, rank, trial, domain. coreference: item, "
+        "first, pronoun, text, trial, masculine, feminine; of WinoBias sentences line, version, text, trial. "
+        "counterfactual: id, the flipped attributes, answer, truth, trial. stereotype: case, group, text, trial.",
+    )
+    strata: tuple[Line, ...] = Field(
+        default=(), min_length=1, description="Further columns within whose values answers are compared."
+    )
+
+
+class Variant(ProbeModel):
+    """Another wording of the probe, for comparing mitigations."""
+
+    system: Text | None = Field(default=None, description="System prompt of this variant.")
+    prompt: Texts | None = Field(default=None, description="Prompt or prompts of this variant.")
+
+
+def _validated(value: Json, info: ValidationInfo) -> Mapping[str, AuditSettings]:
+    """The audits that the loader validated, each by its own model."""
+    if not isinstance(value, Mapping):
+        raise PydanticCustomError("audits", "must be a mapping of audits to their settings")
+    if not value:
+        raise PydanticCustomError("audits", "must name at least one audit")
+    return dict(loading(info).audits)
+
+
+class Probe(ProbeModel):
+    """One probe file, validated: what is asked, of which groups, and which audits measure the answers.
+
+    A kind of probe derives from this and is named in `kinds.KINDS`.
+
+    Class attributes:
+        several_prompts: whether it may ask in several wordings.
+        prompts_belong_to: what its prompts stand in, where they are not the probe's own; empty where they are.
+    """
+
+    several_prompts: ClassVar[bool] = False
+    prompts_belong_to: ClassVar[str] = ""
+
+    kind: str = Field(description="What kind of probe this is; it decides which other keys there are.")
+    name: Name = Field(
+        default_factory=str,
+        description="Name of the probe in item ids and baseline files, unique in a run. "
+        "Default: the file's name without its suffix.",
+    )
+    description: Text | None = Field(default=None, description="What the probe is for; shown in reports.")
+    system: Text | None = Field(default=None, description="System prompt, sent with every prompt as it stands.")
+    sampling_settings: SamplingSettings = Field(
+        default_factory=SamplingSettings,
+        alias="sampling",
+        description="How answers are drawn. Only what is set here is sent.",
+    )
+    compare_sampling: bool = Field(
+        default=True,
+        description="Whether a baseline that was sampled otherwise (temperature, top_p, max_tokens) counts as stale.",
+    )
+    trials: Trials = Field(
+        default=1,
+        description="How often each question is asked; {start: 8, max: 60} asks more only while a verdict is open.",
+    )
+    audits: Annotated[
+        Mapping[str, AuditSettings], PlainValidator(_validated, json_schema_input_type=dict[str, Any])
+    ] = Field(description="The audits of the answers, by name, each with its settings; {} or nothing for the defaults.")
+    responses: ResponsesSettings | None = Field(
+        default=None, description="Answers that are there already, audited instead of asking a model."
+    )
+    alpha: float = Field(
+        default=0.05,
+        gt=0,
+        lt=1,
+        description="Chance of a false alarm anywhere in this probe, shared out over its items.",
+    )
+    variants: dict[Name, Variant] = Field(
+        default_factory=dict,
+        min_length=1,
+        description="Other wordings of the probe by name, for comparing mitigations: each is asked and measured too.",
+    )
+    marks: tuple[Identifier, ...] = Field(default=(), min_length=1, description="pytest marks that its items get.")
+
+    _loaded: Loading = PrivateAttr(default_factory=Loading)
+    _reworded: dict[str, Any] = PrivateAttr(default_factory=dict)
+
+    def model_post_init(self, context: Any, /) -> None:
+        """Remember where the probe came from."""
+        if isinstance(context, Loading):
+            self._loaded = context
+
+    @property
+    def path(self) -> Path:
+        """The file that the probe was loaded from."""
+        return self._loaded.path
+
+    @property
+    def root(self) -> Path | None:
+        """The folder that paths in messages are relative to."""
+        return self._loaded.root
+
+    @cached_property
+    def sampling(self) -> records.Sampling:
+        """How answers are drawn; the seed is that of the first trial."""
+        return records.Sampling(**self.sampling_settings.model_dump())
+
+    @property
+    def answer_format(self) -> AnswerFormat:
+        """How answers are read."""
+        return "text"
+
+    def format_of(self, labels: Mapping[str, str]) -> AnswerFormat:
+        """How the answers with these labels are read."""
+        return self.answer_format
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """What may be answered, where that is one of few words and no judge reads it."""
+        return ()
+
+    @property
+    def judging(self) -> Judging | None:
+        """How a judge model reads the answers, where one does."""
+        return None
+
+    def stages(self) -> list[Stage]:
+        """How much is asked until an item is looked at for the first time, the second time and so on; at least one."""
+        if isinstance(self.trials, GrowingTrials):
+            return [Stage(trials=trials) for trials in growing(self.trials.start, self.trials.max)]
+        return [Stage()]
+
+    def within(self, stage: Stage, labels: Mapping[str, str]) -> bool:
+        """Whether answers with these labels are asked for at this stage, whatever their trial."""
+        return True
+
+    def variant(self, name: str) -> Self:
+        """The probe as its variant asks: with that `system` and `prompt` in place of its own; there is one of each."""
+        if name not in self._reworded:
+            wording = self.variants[name]
+            other = {key: text for key in ("system", "prompt") if (text := getattr(wording, key)) is not None}
+            probe = self.model_copy(update={**other, "variants": {}})
+            # What was worked out of the probe's own wording.
+            for key in probe.__dict__.keys() - type(self).model_fields.keys():
+                del probe.__dict__[key]
+            self._reworded[name] = probe
+        found: Self = self._reworded[name]
+        return found
+
+    def draws(self, trials: int | None = None) -> int:
+        """How often each question is asked at most; `trials` overrides it."""
+        return most(self.trials) if trials is None else trials
+
+    def follow_ups(self, answers: Sequence[Answer]) -> list[Prompt]:
+        """What is asked next, now that these answers are there; nothing more once they are enough."""
+        return []
+
+    @classmethod
+    def faults(cls, data: Mapping[str, Json]) -> Iterator[Fault]:
+        """What is wrong beyond types and ranges, in a file that may have other faults as well.
+
+        Args:
+            data: the file's plain content; any part of it may be of a wrong type, which is reported elsewhere.
+        """
+        variants = data.get("variants")
+        for name, variant in variants.items() if isinstance(variants, Mapping) else ():
+            if isinstance(variant, Mapping) and not {"system", "prompt"} & variant.keys():
+                yield Fault(
+                    ("variants", name), "a variant has another `system` or another `prompt`; this one has neither"
+                )
+            if isinstance(variant, Mapping) and "prompt" in variant:
+                yield from cls._prompt_of_variant(("variants", name, "prompt"), variant["prompt"])
+        if isinstance(variants, Mapping) and data.get("responses") is not None:
+            message = "variants are asked, and nobody is asked where `responses` brings the answers along"
+            yield Fault(("variants",), message, at_key=True)
+
+    @classmethod
+    def _prompt_of_variant(cls, place: Location, prompt: Json) -> Iterator[Fault]:
+        if cls.prompts_belong_to:
+            message = f"prompts belong to {cls.prompts_belong_to}: a variant of this kind has another `system`"
+            yield Fault(place, message, at_key=True)
+        elif isinstance(prompt, list) and not cls.several_prompts:
+            yield Fault(place, "a probe of this kind has one prompt, and so have its variants")
+
+    @abstractmethod
+    def questions(self, trials: int | None = None) -> Iterable[Prompt]:
+        """Every prompt that the probe asks, in the order in which it asks."""
+
+    @abstractmethod
+    def shape(self, labels: Mapping[str, str]) -> dict[str, str]:
+        """Everything that shapes an item's prompts and the reading of their answers, by readable name."""

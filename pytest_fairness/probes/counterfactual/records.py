@@ -1,0 +1,242 @@
+"""Where the records of a counterfactual probe come from: written in the probe, in a file beside it, or on OpenML."""
+
+from __future__ import annotations
+
+import json
+import math
+import warnings
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from itertools import islice, zip_longest
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import AfterValidator, Discriminator, Field, Tag, field_serializer
+from pydantic_core import PydanticCustomError
+
+from pytest_fairness.errors import ProbeError
+from pytest_fairness.probes.audit_settings import ProbeModel
+from pytest_fairness.probes.base import Line, ProbeFile
+from pytest_fairness.probes.loading import table
+from pytest_fairness.probes.loading.diagnostics import quoted
+from pytest_fairness.records import Json
+
+UCI_SUFFIXES = (".data", ".test")
+RECORD_SUFFIXES = (".csv", ".jsonl", ".ndjson", ".json", *UCI_SUFFIXES)
+ADULT_COLUMNS = (
+    *("age", "workclass", "fnlwgt", "education", "education-num", "marital-status", "occupation", "relationship"),
+    *("race", "sex", "capital-gain", "capital-loss", "hours-per-week", "native-country", "income"),
+)
+"""The columns of UCI's `adult.data`, which has no header, as `adult.names` calls them; the label is `income`."""
+
+MISSING = ("", "?")
+ID_DIGITS = 10
+
+Fields = Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One person, or whatever else is described: a name that is the same in every run, and what is known."""
+
+    id: str
+    fields: Fields
+
+
+def _data(path: Path) -> Path:
+    if path.suffix.casefold() not in RECORD_SUFFIXES:
+        raise PydanticCustomError(
+            "file", "{named} is no file of records: its name must end in {suffixes}",
+            {"named": quoted(path.name), "suffixes": ", ".join(RECORD_SUFFIXES)},
+        )  # fmt: skip
+    return path
+
+
+class Drawn(ProbeModel):
+    """Records of which a sample may be drawn."""
+
+    id: Line = Field(
+        default="id", description="The column that names each record. Where there is none its content does."
+    )
+    sample: int | None = Field(default=None, ge=1, description="How many are drawn. Default: all.")
+    seed: int = Field(default=0, ge=0, description="Seed of the draw: the same seed draws the same records.")
+    balance: tuple[Line, ...] = Field(
+        default=(), min_length=1, description="Columns of whose values each combination is drawn equally often."
+    )
+
+
+class RecordsFile(Drawn):
+    """Records in a file beside the probe."""
+
+    file: Annotated[ProbeFile, AfterValidator(_data)] = Field(
+        description="CSV (.csv), JSON Lines (.jsonl, .ndjson), a JSON list (.json), or UCI's adult.data (.data, .test)."
+    )
+
+    @field_serializer("file")
+    def _content(self, file: Path) -> str:
+        """A file is what is in it: measurements are kept under a probe's dump, wherever its files lie."""
+        return sha256(file.read_bytes()).hexdigest()
+
+
+class OpenmlRecords(Drawn):
+    """Records of a data set on OpenML, fetched once through scikit-learn and kept in its cache."""
+
+    openml: Line = Field(description="Name of the data set on openml.org: `adult`.")
+    version: int | None = Field(default=None, ge=1, description="Version of the data set. Default: the active one.")
+
+
+def _written_as(value: object) -> str:
+    # A model asks about itself when it is written out.
+    if isinstance(value, OpenmlRecords) or (isinstance(value, Mapping) and "openml" in value):
+        return "openml"
+    return "file" if isinstance(value, Mapping | ProbeModel) else "list"
+
+
+Written = Annotated[
+    Annotated[tuple[dict[Line, str | int | float | None], ...], Tag("list"), Field(min_length=1)]
+    | Annotated[RecordsFile, Tag("file")]
+    | Annotated[OpenmlRecords, Tag("openml")],
+    Discriminator(_written_as),
+]
+"""A list of records, a file of them, or a data set."""
+
+
+def rows_of(written: Written) -> list[dict[str, str]]:
+    """All records there are, drawn or not, as text; what is missing is left out.
+
+    Raises:
+        ProbeError: they cannot be read or fetched.
+    """
+    if isinstance(written, OpenmlRecords):
+        rows: Iterable[Mapping[str, Json]] = _fetched(written)
+    elif isinstance(written, RecordsFile):
+        uci = written.file.suffix.casefold() in UCI_SUFFIXES
+        rows = _uci(written.file) if uci else _table(written.file)
+    else:
+        rows = written
+    return [{name: value for name, field in row.items() if (value := _text(field)) not in MISSING} for row in rows]
+
+
+def columns_of(rows: Sequence[Fields]) -> list[str]:
+    """Every column that some record has, in the order in which they come."""
+    return list(dict.fromkeys(name for row in rows for name in row))
+
+
+def drawn(written: Written, rows: Sequence[Fields]) -> list[Record]:
+    """The records that are asked about: all, or the seeded sample, whatever the order in which they stand.
+
+    With `balance` one record of each combination of values is taken in turn, as far as they go; without `sample`, as
+    many of each as there are of the rarest. A record that lacks a value of `balance` is not drawn.
+
+    Raises:
+        ProbeError: two records have the same id, or there are fewer than are to be drawn.
+    """
+    if not isinstance(written, Drawn):
+        return _named(rows, "id")
+    records = _named(rows, written.id)
+    if written.sample is None and not written.balance:
+        return records
+    places = {record.id: place for place, record in enumerate(records)}
+    shuffled = sorted(records, key=lambda record: sha256(f"{written.seed}/{record.id}".encode()).digest())
+    groups: dict[tuple[str, ...], list[Record]] = {}
+    for record in shuffled:
+        if all(column in record.fields for column in written.balance):
+            groups.setdefault(tuple(record.fields[column] for column in written.balance), []).append(record)
+    there = sum(map(len, groups.values()))
+    count = written.sample if written.sample is not None else len(groups) * min(map(len, groups.values()), default=0)
+    if count > there or not there:
+        known = f" with {', '.join(written.balance)}" if written.balance else ""
+        raise ProbeError(f"there are {there} records{known}, fewer than the {count} that are to be drawn")
+    # Round by round; in which order the groups take their turn matters only to the last round.
+    in_turn = (record for turn in zip_longest(*(groups[name] for name in sorted(groups))) for record in turn if record)
+    return sorted(islice(in_turn, count), key=lambda record: places[record.id])
+
+
+def _named(rows: Sequence[Fields], column: str) -> list[Record]:
+    """The records with their ids: what the column says, or a digest of the content, numbered where it comes again."""
+    if not any(column in row for row in rows):
+        seen: Counter[str] = Counter()
+        records = []
+        for row in rows:
+            digest = sha256(json.dumps(row, sort_keys=True).encode()).hexdigest()[:ID_DIGITS]
+            seen[digest] += 1
+            records.append(Record(digest if seen[digest] == 1 else f"{digest}-{seen[digest]}", row))
+        return records
+    first: dict[str, int] = {}
+    for number, row in enumerate(rows, start=1):
+        if column not in row:
+            raise ProbeError(f"record {number} has no {column!r}, and others have one")
+        if first.setdefault(row[column], number) != number:
+            raise ProbeError(f"the {column} {quoted(row[column])} is that of records {first[row[column]]} and {number}")
+    return [Record(row[column], row) for row in rows]
+
+
+def _text(value: Json) -> str:
+    """A field as one line of text; nothing, or what is not a number, as an empty one."""
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return ""
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return " ".join((value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)).split())
+
+
+def _table(file: Path) -> list[dict[str, Json]]:
+    return [row.fields for row in table.read(file, file.name, "records").rows]
+
+
+def _uci(file: Path) -> list[dict[str, Json]]:
+    """UCI's own format: no header, commas and blanks between fields, comments after `|`, labels that end in `.`."""
+    lines = table.read_text(file, file.name).replace("\r\n", "\n").split("\n")
+    rows: list[dict[str, Json]] = []
+    for number, line in enumerate(lines, start=1):
+        if not line.strip() or line.startswith("|"):
+            continue
+        fields = [field.strip() for field in line.split(",")]
+        if len(fields) != len(ADULT_COLUMNS):
+            raise ProbeError(
+                f"{file.name}:{number}: {len(fields)} fields where UCI's adult.data has {len(ADULT_COLUMNS)}; "
+                "a file with other columns needs a header and the suffix .csv"
+            )
+        fields[-1] = fields[-1].rstrip(".")
+        rows.append(dict(zip(ADULT_COLUMNS, fields, strict=True)))
+    if not rows:
+        raise ProbeError(f"{file.name}:1: the file holds no records")
+    return rows
+
+
+def _fetched(data_set: OpenmlRecords) -> list[dict[str, Json]]:
+    """A data set of OpenML, from scikit-learn's cache or else from the network."""
+    # Deferred, as it takes a second to import and only such probes need it.
+    from sklearn.datasets import fetch_openml
+
+    version: int | str = "active" if data_set.version is None else data_set.version
+    called = f"{data_set.openml} (version {version})"
+    try:
+        with warnings.catch_warnings():
+            # That there are several active versions; a probe that cares names one.
+            warnings.simplefilter("ignore", UserWarning)
+            found = fetch_openml(
+                data_set.openml, version=version, as_frame=False, target_column=None, parser="liac-arff", n_retries=1
+            )
+    except Exception as error:  # whatever a network, a proxy, a half-written cache or another format can raise
+        named = f"version={version}" if data_set.version is not None else "version='active'"
+        raise ProbeError(
+            f"the data set {called} cannot be had from openml.org ({type(error).__name__}: {error}). Where there is a "
+            f'network, fetch it once: python -c "from sklearn.datasets import fetch_openml; '
+            f"fetch_openml('{data_set.openml}', {named}, as_frame=False, parser='liac-arff')\", and copy "
+            "scikit-learn's cache, ~/scikit_learn_data; or download it and name the file, `records: {file: adult.data}`"
+        ) from error
+    categories: Mapping[str, Sequence[str]] = found.categories or {}
+    return [
+        {name: _decoded(value, categories.get(name)) for name, value in zip(found.feature_names, row, strict=True)}
+        for row in found.data.tolist()
+    ]
+
+
+def _decoded(value: Json, categories: Sequence[str] | None) -> Json:
+    """A value that scikit-learn numbered, by its name."""
+    if categories is None or not isinstance(value, float | int) or math.isnan(value):
+        return value
+    return categories[int(value)]

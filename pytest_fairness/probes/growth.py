@@ -1,0 +1,72 @@
+"""How much is asked, and how much more while a verdict is open."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated
+
+from pydantic import Discriminator, Field, Tag, model_validator
+from pydantic_core import PydanticCustomError
+
+from pytest_fairness.probes.audit_settings import ProbeModel
+
+MAX_TRIALS = 100_000
+GROWTH = 1.5
+"""Most by which a number grows from look to look; by more, a look that comes just too early costs too much."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """How much has been asked when a verdict is looked at; `None` where the probe's own number holds."""
+
+    trials: int | None = None
+    entities: int | None = None
+
+
+class GrowingTrials(ProbeModel):
+    """Trials that are added while a verdict is open."""
+
+    start: int = Field(ge=1, le=MAX_TRIALS, description="How often each question is asked at first.")
+    max: int = Field(
+        ge=1,
+        le=MAX_TRIALS,
+        description="How often at most; the number grows by half as long as an item's verdict is open.",
+    )
+
+    @model_validator(mode="after")
+    def _grows(self) -> GrowingTrials:
+        if self.start >= self.max:
+            raise PydanticCustomError("trials", "`start` must be below `max`; for a fixed number write it alone")
+        return self
+
+
+def _form(value: object) -> str:
+    return "mapping" if isinstance(value, Mapping | ProbeModel) else "number"
+
+
+Trials = Annotated[
+    Annotated[int, Tag("number"), Field(ge=1, le=MAX_TRIALS)] | Annotated[GrowingTrials, Tag("mapping")],
+    Discriminator(_form),
+]
+"""A fixed number of trials, or one that grows."""
+
+
+def most(trials: Trials) -> int:
+    """The number of trials, or the most of a growing one."""
+    return trials.max if isinstance(trials, GrowingTrials) else trials
+
+
+def growing(start: int, end: int) -> list[int]:
+    """The sizes at which a growing number is looked at: half as much again each time, as evenly as they can be."""
+    steps = math.ceil(math.log(end / start) / math.log(GROWTH)) if start < end else 0
+    sizes = (round(start * (end / start) ** (step / steps)) for step in range(steps))
+    # Of few, half as many more may round to as many.
+    return sorted({*sizes, end})
+
+
+def shares(stages: Sequence[Stage]) -> list[float]:
+    """What each stage is of the last one, as the number of answers."""
+    sizes = [(stage.trials or 1) * (stage.entities or 1) for stage in stages]
+    return [size / sizes[-1] for size in sizes]

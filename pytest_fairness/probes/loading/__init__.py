@@ -1,0 +1,1 @@
+"""Read probe files: YAML with positions, JSON schema, located errors."""

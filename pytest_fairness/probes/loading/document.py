@@ -1,0 +1,102 @@
+"""A probe file as a tree that remembers where each value stands."""
+
+from __future__ import annotations
+
+import bisect
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+from pytest_fairness.probes.loading.diagnostics import Fault, Location
+from pytest_fairness.records import Json
+
+
+@dataclass(slots=True)
+class Node:
+    """One value of the document.
+
+    Attributes:
+        value: a scalar's value, a list of nodes, or a mapping of keys to nodes.
+        start, end: where it is written, as indices into the text.
+        keys: of a mapping, where each key is written.
+        written: of an unquoted scalar, how it is written; `None` for a quoted one.
+        size: characters it takes when its aliases are written out.
+    """
+
+    value: Any
+    start: int
+    end: int
+    keys: dict[str, int] = field(default_factory=dict)
+    written: str | None = None
+    size: int = 1
+
+    def plain(self) -> Json:
+        """The value as plain JSON."""
+        if isinstance(self.value, dict):
+            return {key: node.plain() for key, node in self.value.items()}
+        if isinstance(self.value, list):
+            return [node.plain() for node in self.value]
+        return self.value
+
+
+@dataclass(slots=True)
+class Document:
+    """A probe file's text, its tree, and what is wrong with the YAML itself."""
+
+    text: str
+    root: Node
+    faults: list[tuple[int, str]]
+    """Index into the text and message."""
+
+    def find(self, location: Location) -> tuple[Node, Location, bool]:
+        """The node that a location names, its location, and whether every part was found.
+
+        Parts that name no key or index (a validator's name for one of several alternatives, a missing key) are passed
+        over.
+        """
+        node, found = self.root, []
+        for part in location:
+            inside = part in node.value if isinstance(node.value, dict) else False
+            if isinstance(node.value, list) and isinstance(part, int):
+                inside = part < len(node.value)
+            if inside:
+                node = node.value[part]
+                found.append(part)
+        return node, tuple(found), len(found) == len(location)
+
+    def index(self, fault: Fault) -> int:
+        """Where a fault is shown: at the key, at a piece of the text, or at the value."""
+        if fault.at_key and fault.location:
+            parent, _, _ = self.find(fault.location[:-1])
+            key = parent.keys.get(str(fault.location[-1]))
+            if key is not None:
+                return key
+        node, _, _ = self.find(fault.location)
+        inside = node.start
+        for _ in range(fault.occurrence + 1) if fault.piece else ():
+            inside = self.text.find(fault.piece or "", inside + 1, node.end)
+        return inside if inside >= 0 else node.start
+
+
+class Lines:
+    """Turns indices into a text into lines and columns, both from 1."""
+
+    def __init__(self, text: str) -> None:
+        self._starts = [0, *(match.end() for match in re.finditer(r"\r\n|\r|\n", text))]
+
+    def position(self, index: int) -> tuple[int, int]:
+        """Line and column of an index."""
+        line = bisect.bisect_right(self._starts, max(index, 0)) - 1
+        return line + 1, max(index, 0) - self._starts[line] + 1
+
+
+def not_text(what: str, node: Node) -> str:
+    """Why an unquoted value is not the text that is meant here, and the cure."""
+    written = node.written or ""
+    if node.value is None:
+        return f"{what} must be text, but nothing is written"
+    if isinstance(node.value, bool):
+        return f'{what} must be text, but {written} without quotes is a boolean: write "{written}"'
+    if isinstance(node.value, int | float):
+        return f'{what} must be text, but {written} is a number: write "{written}"'
+    return f"{what} must be text, not {'a list' if isinstance(node.value, list) else 'a mapping'}"

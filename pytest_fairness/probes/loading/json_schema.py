@@ -1,0 +1,77 @@
+"""The JSON Schema of probe files, made from the models, so that editors complete what the loader reads."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from pytest_fairness.probes.kinds import KINDS
+from pytest_fairness.probes.audit_settings import AuditSettings
+from pytest_fairness.records import Json
+
+DRAFT = "http://json-schema.org/draft-07/schema#"
+
+
+def json_schema(audits: Mapping[str, Mapping[str, type[AuditSettings]]]) -> dict[str, Json]:
+    """The schema, draft-07: `kind` decides which of the kinds' schemas holds.
+
+    Args:
+        audits: kind, then name of an audit, to what it takes.
+    """
+    definitions: dict[str, Json] = {}
+    branches = []
+    for kind, model in KINDS.items():
+        schema = model.model_json_schema(by_alias=True, mode="validation")
+        definitions |= schema.pop("$defs", {})
+        schema["properties"]["audits"] |= _audits(kind, audits.get(kind, {}), definitions)
+        definitions[model.__name__] = schema
+        condition = {"properties": {"kind": {"const": kind}}, "required": ["kind"]}
+        branches.append({"if": condition, "then": {"$ref": f"#/definitions/{model.__name__}"}})
+    kinds = {"description": "What kind of probe this is; it decides which other keys there are.", "enum": list(KINDS)}
+    return {
+        "$schema": DRAFT,
+        "title": "pytest-fairness probe",
+        "description": "One fairness probe: what is asked, of which groups, and which audits measure the answers.",
+        "type": "object",
+        "properties": {"kind": kinds},
+        "required": ["kind"],
+        "allOf": branches,
+        "definitions": {name: _draft_07(definitions[name]) for name in sorted(definitions)},
+    }
+
+
+def schema_text(audits: Mapping[str, Mapping[str, type[AuditSettings]]]) -> str:
+    """The schema as the text of a file."""
+    return json.dumps(json_schema(audits), indent=2, ensure_ascii=False) + "\n"
+
+
+def _audits(kind: str, models: Mapping[str, type[AuditSettings]], definitions: dict[str, Json]) -> dict[str, Json]:
+    """The `audits` key of a kind: each audit by name, with its settings or nothing."""
+    properties = {}
+    for name, model in models.items():
+        schema = model.model_json_schema(by_alias=True, mode="validation")
+        definitions |= schema.pop("$defs", {})
+        own = f"{kind}.{name}"
+        definitions[own] = schema
+        summary = schema.get("description", f"Settings of {name}.")
+        properties[name] = {"description": summary, "anyOf": [{"$ref": f"#/definitions/{own}"}, {"type": "null"}]}
+    return {"type": "object", "properties": properties, "additionalProperties": False, "minProperties": 1}
+
+
+def _draft_07(schema: Any) -> Any:
+    """The same schema in draft-07: old names, and nothing beside a `$ref`, where it would not count."""
+    if isinstance(schema, list):
+        return [_draft_07(part) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    # A default that is nothing says no more than that the key is optional.
+    rest = {key: _draft_07(value) for key, value in schema.items() if not (key == "default" and value is None)}
+    if "patternProperties" in rest:
+        # Keys have a pattern, and the loader takes no others.
+        rest["additionalProperties"] = False
+    reference = rest.pop("$ref", None)
+    if reference is None:
+        return rest
+    target = {"$ref": reference.replace("#/$defs/", "#/definitions/")}
+    return {"allOf": [target], **rest} if rest else target

@@ -1,0 +1,134 @@
+"""From a probe file to a probe, or to all of its faults at once."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from pytest_fairness.errors import ProbeError
+from pytest_fairness.probes.kinds import KINDS
+from pytest_fairness.probes.audit_settings import AuditSettings
+from pytest_fairness.probes.base import Loading, Probe, shown
+from pytest_fairness.probes.loading import validation_messages, yaml_reader
+from pytest_fairness.probes.loading.diagnostics import Fault, nearest, quoted, suggestion
+from pytest_fairness.probes.loading.document import Document, Lines, Node
+from pytest_fairness.probes.loading.yaml_reader import DocumentError
+
+Audits = Mapping[str, Mapping[str, type[AuditSettings]]]
+"""Kind, then name of an audit, to what it takes."""
+
+
+def load(path: Path, audits: Audits, *, root: Path | None = None) -> Probe:
+    """Read a probe file.
+
+    Args:
+        path: the file.
+        audits: the audits there are.
+        root: folder that paths in messages are relative to, where possible.
+
+    Raises:
+        ProbeError: the file has faults: `path:line:column: message`, one a line, all of them, by position.
+    """
+    try:
+        with path.open("rb") as file:
+            content = file.read(yaml_reader.MAX_BYTES + 1)
+    except OSError as error:
+        raise ProbeError(f"{shown(path, root)}:1:1: cannot be read: {error.strerror or error}") from None
+    return parse(content, path, audits, root=root)
+
+
+def parse(content: bytes, path: Path, audits: Audits, *, root: Path | None = None) -> Probe:
+    """The probe that a file's content holds; `path` is where it is, or would be.
+
+    Raises:
+        ProbeError: as in `load`.
+    """
+    text = ""
+    try:
+        text = yaml_reader.decode(content)
+        document = yaml_reader.parse(text)
+    except DocumentError as error:
+        # What could not be decoded has no positions of its own but those of the part before.
+        seen = text or content.decode("utf-8-sig", errors="replace")
+        raise _error(path, root, seen, [(error.index, error.message)]) from None
+    faults, probe = _validated(document, path, audits, root)
+    found = [*document.faults, *((document.index(fault), fault.message) for fault in faults)]
+    if found or probe is None:
+        raise _error(path, root, text, found)
+    return probe
+
+
+def _error(path: Path, root: Path | None, text: str, found: list[tuple[int, str]]) -> ProbeError:
+    lines, name = Lines(text), shown(path, root)
+    rows = []
+    for index, message in sorted(dict.fromkeys(found)):
+        line, column = lines.position(index)
+        rows.append(f"{name}:{line}:{column}: {' '.join(message.split())}")
+    return ProbeError("\n".join(rows))
+
+
+def _validated(document: Document, path: Path, audits: Audits, root: Path | None) -> tuple[list[Fault], Probe | None]:
+    data = document.root.plain()
+    kind, faults = _kind(data)
+    if kind is None:
+        return faults, None
+    model = KINDS[kind]
+    settings, found = _settings(document, kind, audits, Loading(path, root))
+    faults += found
+    faults += model.faults(data)
+    probe = None
+    if "name" not in data:
+        data["name"] = path.stem
+    try:
+        loading = Loading(path, root, settings)
+        probe = model.model_validate_json(json.dumps({**data, "kind": kind}), strict=True, context=loading)
+    except ValidationError as error:
+        details = error.errors(include_url=False, include_input=False)
+        unnamed = "name" not in document.root.value and any(detail["loc"] == ("name",) for detail in details)
+        if unnamed:
+            details = [detail for detail in details if detail["loc"] != ("name",)]
+            named = f"the file's name {quoted(path.stem)} cannot name baseline files"
+            faults.append(Fault((), f"{named}: add `name:` with letters, digits, '.', '_' and '-'"))
+        faults += validation_messages.faults(details, (), document, model)
+    return faults, probe
+
+
+def _kind(data: dict[str, object]) -> tuple[str | None, list[Fault]]:
+    """The kind that a probe is checked as, and what is wrong with its `kind`."""
+    names = ", ".join(KINDS)
+    if "kind" not in data:
+        return None, [Fault((), f"`kind` is missing: what kind of probe this is ({names})")]
+    kind = data["kind"]
+    if not isinstance(kind, str):
+        return None, [Fault(("kind",), f"`kind` must be the name of a kind of probe ({names})")]
+    if kind in KINDS:
+        return kind, []
+    near = nearest(kind, KINDS)
+    # Checked as what was probably meant, so that its other faults are not kept for the next attempt.
+    return near if near in KINDS else None, [Fault(("kind",), f"unknown kind {quoted(kind)}{suggestion(kind, KINDS)}")]
+
+
+def _settings(
+    document: Document, kind: str, audits: Audits, place: Loading
+) -> tuple[dict[str, AuditSettings], list[Fault]]:
+    """Every audit's settings, validated by its own model; nothing written means the defaults."""
+    block: Node | None = document.root.value.get("audits")
+    known = audits.get(kind, {})
+    settings: dict[str, AuditSettings] = {}
+    faults: list[Fault] = []
+    for name, node in block.value.items() if block is not None and isinstance(block.value, dict) else ():
+        if name not in known:
+            elsewhere = next((other for other, names in audits.items() if name in names), None)
+            cure = f": it belongs to probes of the kind {quoted(elsewhere)}" if elsewhere else suggestion(name, known)
+            faults.append(Fault(("audits", name), f"unknown audit {quoted(name)}{cure}", at_key=True))
+            continue
+        written = {} if node.value is None else node.plain()
+        try:
+            settings[name] = known[name].model_validate_json(json.dumps(written), strict=True, context=place)
+        except ValidationError as error:
+            details = error.errors(include_url=False, include_input=False)
+            faults += validation_messages.faults(details, ("audits", name), document, known[name])
+    return settings, faults

@@ -1,0 +1,224 @@
+"""What pydantic finds wrong, said in the words of a probe file."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+from pydantic import BaseModel
+from pydantic_core import ErrorDetails
+
+from pytest_fairness.probes.base import PATTERNS
+from pytest_fairness.probes.loading.diagnostics import Fault, Location, dotted, nearest, quoted, suggestion
+from pytest_fairness.probes.loading.document import Document, Node, not_text
+from pytest_fairness.records import Json
+
+SEVERAL = "several_faults"
+"""Type of an error that stands for several faults of another file: its context holds `lines`, one for each."""
+
+_EXPECTED = {
+    "int_type": "a whole number",
+    "int_from_float": "a whole number",
+    "float_type": "a number",
+    "bool_type": "true or false",
+    "tuple_type": "a list",
+    "list_type": "a list",
+    "set_type": "a list",
+    "frozen_set_type": "a list",
+    "dict_type": "a mapping",
+    "mapping_type": "a mapping",
+    "model_type": "a mapping",
+    "model_attributes_type": "a mapping",
+    "path_type": "text",
+    "none_required": "left out",
+}
+_BOUNDS = {
+    "greater_than": ("gt", "greater than"),
+    "greater_than_equal": ("ge", "at least"),
+    "less_than": ("lt", "less than"),
+    "less_than_equal": ("le", "at most"),
+    "multiple_of": ("multiple_of", "a multiple of"),
+}
+
+
+def faults(errors: Iterable[ErrorDetails], prefix: Location, document: Document, model: type[BaseModel]) -> list[Fault]:
+    """The faults that pydantic found in one part of a document, one for each place.
+
+    Args:
+        errors: of one validation of `model`.
+        prefix: where that part stands in the document.
+        document: the file.
+        model: knows which keys there are, for suggestions.
+    """
+    errors = list(errors)
+    found = [
+        _fault(error, prefix, document, model)
+        for error in errors
+        if error["type"] != SEVERAL and not _secondary(error, prefix, document)
+    ]
+    found += [
+        (Fault(document.find((*prefix, *error["loc"]))[1], line), False)
+        for error in errors
+        if error["type"] == SEVERAL
+        for line in error["ctx"]["lines"]
+    ]
+    groups: dict[tuple[Location, bool], list[Fault]] = {}
+    for fault, alternative in found:
+        if alternative and any(_deeper(other.location, fault.location) for other, also in found if also):
+            continue
+        key = (fault.location, fault.at_key)
+        if alternative and key in groups:
+            groups[key].append(fault)
+        elif alternative:
+            groups[key] = [fault]
+    alone = [fault for fault, alternative in found if not alternative]
+    return alone + [replace(group[0], message=_either([fault.message for fault in group])) for group in groups.values()]
+
+
+def _secondary(error: ErrorDetails, prefix: Location, document: Document) -> bool:
+    """Whether a list counts as too short only because its values are at fault, each for itself."""
+    node, _, _ = document.find((*prefix, *error["loc"]))
+    return error["type"] == "too_short" and len(node.value) >= error["ctx"]["min_length"]
+
+
+def _deeper(location: Location, than: Location) -> bool:
+    return len(location) > len(than) and location[: len(than)] == than
+
+
+def _either(messages: list[str]) -> str:
+    """`must be a list or false, not true`, of what each of several alternatives says."""
+    parts = {message: re.fullmatch(r"(.* must be )(.*?)(, not .*)", message) for message in dict.fromkeys(messages)}
+    # An alternative whose type is right says what is really wrong.
+    if closer := [message for message, part in parts.items() if part is None]:
+        return " or ".join(closer)
+    first = next(part for part in parts.values() if part)
+    return first[1] + " or ".join(part[2] for part in parts.values() if part) + first[3]
+
+
+def _fault(error: ErrorDetails, prefix: Location, document: Document, model: type[BaseModel]) -> tuple[Fault, bool]:
+    """The fault, and whether it is what one of several alternatives says."""
+    location: Location = (*prefix, *error["loc"])
+    kind, context = error["type"], error.get("ctx", {})
+    node, found, whole = document.find(location)
+    name = f"`{dotted(found)}`" if found else "the probe"
+    if kind == "extra_forbidden":
+        where = f" in `{dotted(found[:-1])}`" if found[:-1] else ""
+        cure = suggestion(str(found[-1]), _keys(model, error["loc"][:-1]))
+        return Fault(found, f"unknown key {quoted(str(found[-1]))}{where}{cure}", at_key=True), False
+    if kind == "missing":
+        missing = dotted((*found, location[-1]))
+        return Fault(found, f"`{missing}` is missing{_described(model, error['loc'])}"), False
+    if location[-1:] == ("[key]",):
+        constraint = _constraint(kind, context, error)
+        return Fault(found, f"the name {quoted(str(found[-1]))} {constraint}", at_key=True), False
+    if kind in ("string_type", "path_type"):
+        message = not_text(name, node)
+    elif kind in _EXPECTED:
+        message = f"{name} must be {_EXPECTED[kind]}, not {_written(node)}"
+    elif kind == "literal_error":
+        message = f"{name} {_choice(str(context.get('expected', '')), node)}"
+    else:
+        constraint = _constraint(kind, context, error)
+        message = f"{name}{'' if constraint.startswith('must ') else ':'} {constraint}{_instead(kind, node)}"
+    return Fault(found, message), not whole
+
+
+def _constraint(kind: str, context: Mapping[str, Any], error: ErrorDetails) -> str:
+    if kind in _BOUNDS:
+        key, words = _BOUNDS[kind]
+        return f"must be {words} {_number(context[key])}"
+    if kind == "string_pattern_mismatch":
+        return PATTERNS.get(context["pattern"], f"must match {context['pattern']}")
+    if kind in ("string_too_short", "too_short"):
+        least = context.get("min_length", 1)
+        return "must not be empty" if least == 1 else f"must have at least {least}"
+    if kind in ("string_too_long", "too_long"):
+        return f"must have at most {context.get('max_length')}"
+    if kind == "value_error":
+        return str(context.get("error", error["msg"]))
+    if kind in ("finite_number", "json_invalid"):
+        return "must be a finite number"
+    return error["msg"][:1].lower() + error["msg"][1:]
+
+
+def _number(bound: float) -> str:
+    return str(int(bound)) if bound == int(bound) else str(bound)
+
+
+def _instead(kind: str, node: Node) -> str:
+    """What is written, where the message does not show it by itself."""
+    return f", not {_written(node)}" if kind in _BOUNDS else ""
+
+
+def _choice(expected: str, node: Node) -> str:
+    choices = re.findall(r"'([^']*)'", expected)
+    if not choices:
+        return f"must be {expected.replace('False', 'false').replace('True', 'true')}, not {_written(node)}"
+    near = nearest(node.value, choices) if isinstance(node.value, str) else None
+    return f"must be one of {', '.join(choices)}, not {_written(node)}{suggestion(node.value, choices) if near else ''}"
+
+
+def _written(node: Node) -> str:
+    match node.value:
+        case None:
+            return "empty"
+        case list():
+            return "a list"
+        case dict():
+            return "a mapping"
+        case str():
+            return f"the text {quoted(node.value)}"
+        case bool():
+            return node.written or str(node.value).lower()
+        case _:
+            return (node.written or str(node.value))[:60]
+
+
+def _described(model: type[BaseModel], location: Location) -> str:
+    """The description of a missing key, from its model."""
+    text = next((schema["description"] for schema in _at(model, location) if "description" in schema), "")
+    if text and not text[1:2].isupper():
+        text = text[:1].lower() + text[1:]
+    return f": {text.rstrip('.')}" if text else ""
+
+
+def _keys(model: type[BaseModel], location: Location) -> list[str]:
+    """The keys that may stand at a location, from the model's JSON Schema."""
+    return [key for schema in _at(model, location) for key in schema.get("properties", {})]
+
+
+def _at(model: type[BaseModel], location: Location) -> list[dict[str, Json]]:
+    """The parts of a model's JSON Schema that describe a location, the outermost first."""
+    root = _schema(model)
+    found = _alternatives(root, root)
+    for part in location:
+        inner = [
+            choice for schema in found for child in _children(schema, part) for choice in _alternatives(root, child)
+        ]
+        # A part that names no key is pydantic's name for one of several alternatives.
+        found = inner or found
+    return found
+
+
+@cache
+def _schema(model: type[BaseModel]) -> dict[str, Json]:
+    return model.model_json_schema()
+
+
+def _alternatives(root: dict[str, Json], schema: dict[str, Json]) -> list[dict[str, Json]]:
+    inner = [part for word in ("anyOf", "oneOf", "allOf") for part in schema.get(word, ())]
+    if "$ref" in schema:
+        inner.append(root["$defs"][schema["$ref"].rpartition("/")[2]])
+    return [schema, *(found for part in inner for found in _alternatives(root, part))]
+
+
+def _children(schema: dict[str, Json], part: str | int) -> list[dict[str, Json]]:
+    if isinstance(part, int):
+        child = schema.get("items")
+    else:
+        others = [*schema.get("patternProperties", {}).values(), schema.get("additionalProperties")]
+        child = schema.get("properties", {}).get(part, others[0])
+    return [child] if isinstance(child, dict) else []

@@ -1,0 +1,252 @@
+"""YAML text into a tree; whatever the bytes hold, faults with positions and never a traceback.
+
+The tree is built from the parser's events, so nothing is constructed but text, numbers, lists and mappings.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from ruamel.yaml import YAML
+from ruamel.yaml.error import MarkedYAMLError, YAMLError
+
+from pytest_fairness.probes.loading.diagnostics import quoted
+from pytest_fairness.probes.loading.document import Document, Lines, Node, not_text
+from pytest_fairness.records import Json
+
+MAX_BYTES = 1_000_000
+"""Longest probe file that is read, and longest text that its aliases may stand for."""
+
+MAX_DEPTH = 50
+"""Deepest nesting; the parser's time grows with its square."""
+
+_MAX_DIGITS = 100
+_NULLS = frozenset({"", "~", "null", "Null", "NULL"})
+_BOOLEANS = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
+# Text in YAML 1.2, a boolean in YAML 1.1, and so in many readers and people's minds.
+_OLD_BOOLEANS = {
+    spelling: meaning
+    for words, meaning in ((("y", "yes", "on"), True), (("n", "no", "off"), False))
+    for word in words
+    for spelling in (word, word.capitalize(), word.upper())
+}
+_INTEGER = re.compile(r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+")
+_FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
+_NOT_FINITE = re.compile(r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)")
+_STRING_TAG = "tag:yaml.org,2002:str"
+
+
+class DocumentError(Exception):
+    """The text is no YAML that a probe may hold; `message` says why, `index` where in the text."""
+
+    def __init__(self, index: int, message: str) -> None:
+        super().__init__(message)
+        self.index = index
+        self.message = message
+
+
+def decode(content: bytes) -> str:
+    """The text of a file.
+
+    Raises:
+        DocumentError: it is too long or not UTF-8; the index counts characters of what could be decoded.
+    """
+    if len(content) > MAX_BYTES:
+        raise DocumentError(0, f"a probe file holds at most {MAX_BYTES:,} bytes; put data into a file of its own")
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        before = content[: error.start].decode("utf-8-sig", errors="replace")
+        raise DocumentError(len(before), "not UTF-8 text: save the file in the encoding UTF-8") from None
+
+
+def parse(text: str) -> Document:
+    """Read YAML into a tree.
+
+    Raises:
+        DocumentError: the text is not one YAML mapping, or is made to be too large to read.
+    """
+    builder = _Builder(text)
+    root = builder.build()
+    if not isinstance(root.value, dict):
+        if root.value is None:
+            raise DocumentError(0, "the file is empty; a probe begins with `kind:`")
+        kind = "a list" if isinstance(root.value, list) else "a single value"
+        raise DocumentError(root.start, f"a probe is a mapping that begins with `kind:`, not {kind}")
+    return Document(text, root, builder.faults)
+
+
+class _Builder:
+    """Builds nodes from the parser's events."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.faults: list[tuple[int, str]] = []
+        self._anchors: dict[str, Node | None] = {}
+        self._repeated = 0
+        self._last = 0
+        self._events: Iterator[Any] = iter(())
+
+    def build(self) -> Node:
+        self._events = self._safely(YAML(typ="safe", pure=True).parse(self.text))
+        documents = 0
+        root = Node(None, 0, 0)
+        for event in self._events:
+            match type(event).__name__:
+                case "DocumentStartEvent":
+                    documents += 1
+                    if documents > 1:
+                        raise DocumentError(
+                            event.start_mark.index, "a probe file holds one document; `---` begins another"
+                        )
+                case "DocumentEndEvent" | "StreamStartEvent" | "StreamEndEvent":
+                    pass
+                case _:
+                    root = self._node(event, 0)
+        return root
+
+    def _safely(self, events: Iterable[Any]) -> Iterator[Any]:
+        """The events, with everything that the parser raises turned into a fault."""
+        try:
+            for event in events:
+                self._last = event.end_mark.index
+                yield event
+        except DocumentError:
+            raise
+        except MarkedYAMLError as error:
+            mark = error.problem_mark or error.context_mark
+            index = self._last if mark is None else mark.index
+            parts = [str(part) for part in (error.problem, error.context) if part]
+            raise DocumentError(index, f"not valid YAML: {', '.join(parts) or 'cannot be read'}") from None
+        except YAMLError as error:
+            # The reader's own complaint about a character.
+            raise DocumentError(getattr(error, "position", self._last), _unreadable(error)) from None
+        except Exception as error:  # noqa: BLE001 - the parser raises assorted built-in errors for hostile input
+            raise DocumentError(self._last, f"not valid YAML ({type(error).__name__})") from None
+
+    def _node(self, event: Any, depth: int) -> Node:
+        start = event.start_mark.index
+        if depth > MAX_DEPTH:
+            raise DocumentError(start, f"nested more than {MAX_DEPTH} deep")
+        kind = type(event).__name__
+        if kind == "AliasEvent":
+            return self._alias(event)
+        anchor = event.anchor
+        if anchor is not None:
+            self._anchors[anchor] = None
+        tag = None if event.ctag is None else str(event.ctag)
+        if tag is not None and not (kind == "ScalarEvent" and tag == _STRING_TAG):
+            self.faults.append((start, f"tags are not read: leave out {quoted(_short(tag))}"))
+        build: Callable[[Any, int], Node] = {
+            "ScalarEvent": self._scalar,
+            "SequenceStartEvent": self._sequence,
+            "MappingStartEvent": self._mapping,
+        }[kind]
+        node = build(event, depth)
+        if anchor is not None:
+            self._anchors[anchor] = node
+        return node
+
+    def _alias(self, event: Any) -> Node:
+        start, name = event.start_mark.index, event.anchor
+        if name not in self._anchors:
+            raise DocumentError(start, f"no anchor &{name} before the alias *{name}")
+        node = self._anchors[name]
+        if node is None:
+            raise DocumentError(start, f"the alias *{name} stands inside its own anchor")
+        self._repeated += node.size
+        if self._repeated > MAX_BYTES:
+            raise DocumentError(start, f"the file's aliases stand for more than {MAX_BYTES:,} characters")
+        return Node(node.value, start, event.end_mark.index, node.keys, node.written, node.size)
+
+    def _scalar(self, event: Any, _depth: int) -> Node:
+        start, end = event.start_mark.index, event.end_mark.index
+        text = _whole_characters(event.value)
+        if text is None:
+            self.faults.append((start, "half of a surrogate pair is no character: write the character itself"))
+            text = event.value.encode("utf-8", errors="replace").decode()
+        if not event.implicit[0]:
+            return Node(text, start, end, size=len(text) + 1)
+        value: Json = text
+        if text in _NULLS:
+            value = None
+        elif text in _BOOLEANS:
+            value = _BOOLEANS[text]
+        elif text in _OLD_BOOLEANS:
+            value = _OLD_BOOLEANS[text]
+        elif len(text) <= _MAX_DIGITS and _INTEGER.fullmatch(text):
+            value = int(text, 10 if text.lstrip("+-").isdigit() else 0)
+        elif len(text) <= _MAX_DIGITS and _FLOAT.fullmatch(text):
+            value = float(text)
+        if _NOT_FINITE.fullmatch(text) or (isinstance(value, float) and abs(value) == float("inf")):
+            self.faults.append((start, f"{text} is no number that can be used here: write a finite one"))
+            value = 0.0
+        return Node(value, start, end, written=text, size=len(text) + 1)
+
+    def _sequence(self, event: Any, depth: int) -> Node:
+        node = Node([], event.start_mark.index, event.end_mark.index)
+        for inner in self._events:
+            if type(inner).__name__ == "SequenceEndEvent":
+                node.end = inner.end_mark.index
+                break
+            child = self._node(inner, depth + 1)
+            node.value.append(child)
+            node.size += child.size
+        return node
+
+    def _mapping(self, event: Any, depth: int) -> Node:
+        node = Node({}, event.start_mark.index, event.end_mark.index)
+        for inner in self._events:
+            if type(inner).__name__ == "MappingEndEvent":
+                node.end = inner.end_mark.index
+                break
+            key = self._node(inner, depth + 1)
+            child = self._node(next(self._events), depth + 1)
+            node.size += key.size + child.size
+            name = self._key(key)
+            if name is None:
+                continue
+            if name in node.value:
+                line, _ = Lines(self.text).position(node.keys[name])
+                self.faults.append(
+                    (key.start, f"the key {quoted(name)} is there already, in line {line}: keep one of them")
+                )
+                continue
+            node.value[name] = child
+            node.keys[name] = key.start
+        return node
+
+    def _key(self, key: Node) -> str | None:
+        """The name that a key gives, or `None` where it gives none."""
+        if isinstance(key.value, list | dict):
+            self.faults.append((key.start, "a key is a name, not a list or a mapping"))
+            return None
+        if key.written == "<<":
+            self.faults.append((key.start, "merge keys are not read: write the keys out"))
+            return None
+        if isinstance(key.value, str):
+            return key.value
+        written = key.written or ""
+        self.faults.append((key.start, not_text("a key", key)))
+        return written
+
+
+def _whole_characters(text: str) -> str | None:
+    """The text with surrogate pairs joined, as JSON writes them, or `None` where one half stands alone."""
+    try:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16")
+    except UnicodeDecodeError:
+        return None
+
+
+def _short(tag: str) -> str:
+    return tag.replace("tag:yaml.org,2002:", "!!")
+
+
+def _unreadable(error: Exception) -> str:
+    character = getattr(error, "character", None)
+    if isinstance(character, int):
+        return f"the character U+{character:04X} may not stand in YAML"
+    return "not valid YAML: " + " ".join(str(error).split())[:200]

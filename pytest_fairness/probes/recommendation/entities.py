@@ -1,0 +1,212 @@
+"""What is recommended from: entities and their relevant items, inline or in files beside the probe."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Mapping
+from hashlib import sha256
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import AfterValidator, Discriminator, Field, Tag, ValidationInfo, field_serializer, field_validator
+from pydantic_core import PydanticCustomError
+
+from pytest_fairness.errors import ProbeError
+from pytest_fairness.probes.audit_settings import ProbeModel
+from pytest_fairness.probes.base import Line, ProbeFile, loading, shown
+from pytest_fairness.probes.loading import table
+from pytest_fairness.probes.loading.diagnostics import suggestion
+from pytest_fairness.probes.loading.table import Table
+from pytest_fairness.records import Json
+
+DATA_SUFFIXES = (".csv", ".jsonl", ".ndjson", ".json")
+
+
+class Entity(ProbeModel):
+    """One thing that people are fans of: an artist, a director, a shop."""
+
+    name: Line = Field(description="The entity's name, put in for {entity}.")
+    domain: Line | None = Field(default=None, description="What it belongs to; results are shown by domain too.")
+
+
+def _data(path: Path) -> Path:
+    if path.suffix.casefold() not in DATA_SUFFIXES:
+        raise PydanticCustomError(
+            "file", "{named} is neither CSV, JSON Lines nor JSON: its name must end in {suffixes}",
+            {"named": repr(path.name), "suffixes": ", ".join(DATA_SUFFIXES)},
+        )  # fmt: skip
+    return path
+
+
+def _table(path: Path, info: ValidationInfo, holds: str) -> Table:
+    """A file's rows while a probe is validated; what is wrong with the file is the probe's fault."""
+    try:
+        return table.read(path, shown(path, loading(info).root), holds)
+    except ProbeError as error:
+        raise PydanticCustomError("file", "{reason}", {"reason": str(error).split("\n")[0]}) from None
+
+
+def _column(name: str, content: Table) -> None:
+    if name not in content.columns:
+        raise PydanticCustomError(
+            "column", "the file has no column {named}{cure}",
+            {"named": repr(name), "cure": suggestion(name, content.columns)},
+        )  # fmt: skip
+
+
+class DataFile(ProbeModel):
+    """A file beside the probe that holds data."""
+
+    file: Annotated[ProbeFile, AfterValidator(_data)] = Field(
+        description="CSV (.csv), JSON Lines (.jsonl, .ndjson) or JSON (.json) file in the probe's folder."
+    )
+
+    @field_serializer("file")
+    def _content(self, file: Path) -> str:
+        """A file is what is in it: measurements are kept under a probe's dump, wherever its files lie."""
+        return sha256(file.read_bytes()).hexdigest()
+
+
+class EntitiesFile(DataFile):
+    """Entities that stand in a file, all of them or a sample."""
+
+    column: Line = Field(default="name", validate_default=True, description="The column with the entities' names.")
+    domain: Line | None = Field(default=None, description="The column with what each belongs to.")
+    sample: int | None = Field(default=None, ge=1, description="How many are drawn. Default: all.")
+    seed: int = Field(default=0, ge=0, description="Seed of the draw: the same seed draws the same entities.")
+    start: int | None = Field(
+        default=None,
+        ge=4,
+        description="How many of them are asked about at first; the number grows by half as long as an item's verdict "
+        "is open. Default: all.",
+    )
+
+    @field_validator("column", "domain")
+    @classmethod
+    def _is_there(cls, name: str | None, info: ValidationInfo) -> str | None:
+        if name is not None and "file" in info.data:
+            _column(name, _table(info.data["file"], info, "entities"))
+        return name
+
+    @field_validator("sample")
+    @classmethod
+    def _are_enough(cls, sample: int | None, info: ValidationInfo) -> int | None:
+        if sample is not None and {"file", "column"} <= info.data.keys():
+            there = len(_entities(_table(info.data["file"], info, "entities"), info.data["column"], None))
+            if sample > there:
+                raise PydanticCustomError(
+                    "sample", "the file holds {there} entities, fewer than that", {"there": there}
+                )
+        return sample
+
+    def read(self) -> tuple[Entity, ...]:
+        """The entities in the file's order, each once; a seeded draw of them where a sample is asked for."""
+        found = _entities(table.read(self.file, self.file.name, "entities"), self.column, self.domain)
+        if self.sample is not None:
+            drawn = random.Random(self.seed).sample(range(len(found)), self.sample)  # noqa: S311 - no secrets
+            found = [found[place] for place in sorted(drawn)]
+        return tuple(found)
+
+
+def _entities(content: Table, column: str, domain: str | None) -> list[Entity]:
+    found: dict[str, Entity] = {}
+    for row in content.rows:
+        name = as_line(row.fields.get(column))
+        if name:
+            belongs = as_line(row.fields.get(domain)) if domain is not None else ""
+            found.setdefault(name.casefold(), Entity(name=name, domain=belongs or None))
+    return list(found.values())
+
+
+class RelevantFile(DataFile):
+    """The items that are right for each entity."""
+
+    @field_validator("file")
+    @classmethod
+    def _has_columns(cls, file: Path, info: ValidationInfo) -> Path:
+        if not _is_mapping(file):
+            content = _table(file, info, "relevant items")
+            _column("entity", content)
+            _column("item" if "item" in content.columns else "items", content)
+        return file
+
+    def read(self) -> dict[str, tuple[str, ...]]:
+        """Entity, as the file writes it, to its relevant items in the file's order.
+
+        Raises:
+            ProbeError: a row's items are no list of texts.
+        """
+        found: dict[str, list[str]] = {}
+        if _is_mapping(self.file):
+            rows = [(name, items, 1) for name, items in json.loads(self.file.read_text("utf-8-sig")).items()]
+        else:
+            content = table.read(self.file, self.file.name, "relevant items")
+            column = "item" if "item" in content.columns else "items"
+            rows = [(row.fields.get("entity"), row.fields.get(column), row.line) for row in content.rows]
+        for entity, written, line in rows:
+            items = as_items(written)
+            if items is None:
+                raise ProbeError(f"{self.file.name}:{line}: the items are a list of texts, or one text")
+            found.setdefault(as_line(entity), []).extend(items)
+        return {entity: tuple(dict.fromkeys(items)) for entity, items in found.items()}
+
+
+def _is_mapping(file: Path) -> bool:
+    """Whether a file is one JSON object, of entities and their items."""
+    if file.suffix.casefold() != ".json":
+        return False
+    try:
+        return isinstance(json.loads(file.read_text("utf-8-sig")), Mapping)
+    except (OSError, ValueError, RecursionError):
+        return False
+
+
+def as_items(written: Json) -> list[str] | None:
+    """A field as a list of items: a list of texts, a JSON list in a text, or one text; `None` where it is neither."""
+    if isinstance(written, str) and written.lstrip().startswith("["):
+        try:
+            written = json.loads(written)
+        except (ValueError, RecursionError):
+            return [written.strip()]
+    if isinstance(written, str):
+        return [written.strip()] if written.strip() else []
+    if isinstance(written, list) and all(isinstance(item, str) for item in written):
+        return [item.strip() for item in written if item.strip()]
+    return None
+
+
+def as_line(value: Json) -> str:
+    """A field as one line of text; nothing as an empty one."""
+    if value is None:
+        return ""
+    return " ".join((value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)).split())
+
+
+def _written_as(value: object) -> str:
+    # A model asks about itself when it is written out.
+    return "mapping" if isinstance(value, Mapping | ProbeModel) else "list"
+
+
+def _named(value: object) -> str:
+    return "mapping" if isinstance(value, Mapping | ProbeModel) else "text"
+
+
+InlineEntity = Annotated[
+    Annotated[Line, Tag("text")] | Annotated[Entity, Tag("mapping")],
+    Discriminator(_named),
+]
+Entities = Annotated[
+    Annotated[tuple[InlineEntity, ...], Tag("list"), Field(min_length=1)] | Annotated[EntitiesFile, Tag("mapping")],
+    Discriminator(_written_as),
+]
+"""A list of names, or of names with their domains, or a file of them."""
+
+
+def entities_of(written: Entities | None) -> tuple[Entity, ...]:
+    """The entities, wherever they stand."""
+    if written is None:
+        return ()
+    if isinstance(written, EntitiesFile):
+        return written.read()
+    return tuple(Entity(name=entity) if isinstance(entity, str) else entity for entity in written)

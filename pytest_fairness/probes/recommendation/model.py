@@ -1,0 +1,312 @@
+"""`kind: recommendation`: ranked lists for people of whom one thing is known, beside those for people in general."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import sha256
+from typing import Annotated, Literal
+
+from pydantic import ConfigDict, Field
+
+from pytest_fairness.probes import attribute_values, template
+from pytest_fairness.probes.attribute_values import Attribute, Value, WrittenValue
+from pytest_fairness.probes.base import Identifier, Probe, Text, texts
+from pytest_fairness.probes.growth import MAX_TRIALS, Stage, Trials, growing
+from pytest_fairness.probes.loading.diagnostics import Fault
+from pytest_fairness.probes.recommendation import validation
+from pytest_fairness.probes.recommendation.entities import Entities, EntitiesFile, Entity, RelevantFile, entities_of
+from pytest_fairness.probes.recommendation.follow_ups import next_cells
+from pytest_fairness.probes.recommendation.perturbations import Perturbation, Translation
+from pytest_fairness.records import Answer, AnswerFormat, Json, Prompt, Request
+
+NEUTRAL = "neutral"
+"""The attribute of lists for people of whom nothing is known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """One way to ask: the clean one, or a perturbation.
+
+    Attributes:
+        prompt, neutral: templates.
+        texts: of each attribute, the words for its values in their order.
+    """
+
+    prompt: str
+    neutral: str
+    texts: Mapping[str, tuple[str, ...]]
+
+
+class RecommendationProbe(Probe):
+    """Ranked lists: each attribute's values are asked about each entity, beside a neutral prompt that names none."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"anyOf": [{"required": ["prompt", "neutral", "entities"]}, {"required": ["responses"]}]}
+    )
+
+    kind: Literal["recommendation"] = Field(description="Ranked lists.")
+    prompt: Text | None = Field(
+        default=None,
+        description="What is asked for a person of whom one thing is known. {value} stands for it, {entity} for the "
+        "entity, {k} for the number of items; a brace that is meant as such is written {{ or }}.",
+    )
+    neutral: Text | None = Field(
+        default=None, description="The same question without the value: {entity} and {k}, and no {value}."
+    )
+    written_entities: Entities | None = Field(
+        default=None, alias="entities", description="What is recommended from, as a list or in a file."
+    )
+    written_attributes: dict[Identifier, Annotated[tuple[WrittenValue, ...], Field(min_length=1)]] = Field(
+        alias="attributes", min_length=1, description="What may be known of a person, by name, each with its values."
+    )
+    cross: tuple[Annotated[tuple[Identifier, ...], Field(min_length=2)], ...] = Field(
+        default=(),
+        min_length=1,
+        description="Attributes whose values are combined, and reported as the attribute `age+personality`.",
+    )
+    k: int = Field(default=25, ge=1, le=1000, description="How many items are asked for; longer lists are cut to it.")
+    trials: Trials = Field(
+        default=1,
+        description="How many lists are asked for each value; {start: 2, max: 8} asks for more only while a verdict is "
+        "open.",
+    )
+    neutral_trials: int = Field(
+        default=2, ge=1, le=MAX_TRIALS, description="How many neutral lists are asked for; two show the noise."
+    )
+    requery: int = Field(
+        default=0, ge=0, le=100, description="How often a list with fewer than k items is asked again."
+    )
+    perturbations: dict[Identifier, Perturbation] = Field(
+        default_factory=dict, min_length=1, description="Other wordings by name: typing errors or translations."
+    )
+    relevant_file: RelevantFile | None = Field(
+        default=None, alias="relevant", description="The right items of each entity, for `quality`."
+    )
+    normalize: bool = Field(default=True, description="Whether items are compared without case, marks and the like.")
+    fuzzy: float | None = Field(
+        default=None, gt=0, le=1, description="Similarity from which on two items count as one. Default: never."
+    )
+
+    @property
+    def answer_format(self) -> AnswerFormat:
+        """Lists of titles."""
+        return "titles"
+
+    @cached_property
+    def entities(self) -> tuple[Entity, ...]:
+        """What is recommended from; nothing where a file of answers says it."""
+        return entities_of(self.written_entities)
+
+    @cached_property
+    def attributes(self) -> dict[str, Attribute]:
+        """The attributes by name, the combined ones last."""
+        plain = {name: attribute_values.plain(name, written) for name, written in self.written_attributes.items()}
+        combined = [attribute_values.crossed([plain[name] for name in names]) for names in self.cross]
+        return plain | {attribute.name: attribute for attribute in combined}
+
+    @cached_property
+    def relevant(self) -> dict[str, tuple[str, ...]] | None:
+        """The relevant items of each entity, letter case aside by the probe's own name for it; `None` without any.
+
+        Raises:
+            ProbeError: the file cannot be read.
+        """
+        if self.relevant_file is None:
+            return None
+        names = {entity.name.casefold(): entity.name for entity in self.entities}
+        return {names.get(entity.casefold(), entity): items for entity, items in self.relevant_file.read().items()}
+
+    @cached_property
+    def _wordings(self) -> dict[str | None, Wording]:
+        """The clean wording under `None`, and the perturbed ones."""
+        (prompt,), (neutral,) = texts(self.prompt), texts(self.neutral)
+        plain = {name: attribute_values.plain(name, written) for name, written in self.written_attributes.items()}
+        wordings: dict[str | None, Wording] = {None: Wording(prompt, neutral, self._texts(plain))}
+        for name, perturbation in self.perturbations.items():
+            if isinstance(perturbation, Translation):
+                (prompt_,), (neutral_,) = texts(perturbation.prompt), texts(perturbation.neutral)
+                words = self._texts({**plain, **_reworded(plain, perturbation.attributes)})
+                wordings[name] = Wording(prompt_, neutral_, words)
+            elif perturbation.where == "text":
+                prompt_, neutral_ = perturbation.template(prompt).text, perturbation.template(neutral).text
+                wordings[name] = Wording(prompt_, neutral_, wordings[None].texts)
+            else:
+                words = {
+                    attribute: tuple(perturbation.value(text).text for text in clean)
+                    for attribute, clean in wordings[None].texts.items()
+                }
+                wordings[name] = Wording(prompt, neutral, words)
+        return wordings
+
+    @cached_property
+    def _system(self) -> str | None:
+        return next(iter(texts(self.system)), None)
+
+    def _texts(self, plain: Mapping[str, Attribute]) -> dict[str, tuple[str, ...]]:
+        combined = [attribute_values.crossed([plain[name] for name in names]) for names in self.cross]
+        return {
+            attribute.name: tuple(value.text for value in attribute.values)
+            for attribute in (*plain.values(), *combined)
+        }
+
+    def edits(self, perturbation: str) -> list[dict[str, Json]]:
+        """What typing errors were made, text by text, as plain JSON: `clean`, `text` and `edits`.
+
+        Of a translation, its texts beside the clean ones, without `edits`.
+        """
+        clean, other = self._wordings[None], self._wordings[perturbation]
+        how = self.perturbations[perturbation]
+        if isinstance(how, Translation):
+            pairs = [(clean.prompt, other.prompt), (clean.neutral, other.neutral)]
+            pairs += [
+                pair
+                for attribute in self.written_attributes
+                for pair in zip(clean.texts[attribute], other.texts[attribute], strict=True)
+            ]
+            return [{"clean": before, "text": after} for before, after in dict.fromkeys(pairs) if before != after]
+        if how.where == "text":
+            return [how.template(text).to_json() for text in (clean.prompt, clean.neutral)]
+        return [how.value(text).to_json() for texts_ in clean.texts.values() for text in texts_]
+
+    def questions(self, trials: int | None = None) -> Iterator[Prompt]:
+        """Entity by entity: the neutral lists, then those of each attribute's values, then the perturbed ones."""
+        for labels, count in self._cells(trials) if self.responses is None else ():
+            text = self._text(labels)
+            yield from (self._prompt(text, labels, trial) for trial in range(count))
+
+    def stages(self) -> list[Stage]:
+        """Trials and entities may both grow; the one that has reached its end waits for the other."""
+        trials = super().stages()
+        written = self.written_entities
+        if not isinstance(written, EntitiesFile) or written.start is None:
+            return trials
+        entities = growing(written.start, len(self.entities))
+        longest = max(len(trials), len(entities))
+        return [
+            Stage(trials[min(place, len(trials) - 1)].trials, entities[min(place, len(entities) - 1)])
+            for place in range(longest)
+        ]
+
+    def within(self, stage: Stage, labels: Mapping[str, str]) -> bool:
+        """Whether the entity is among the first ones."""
+        return stage.entities is None or self._places.get(labels["entity"], 0) < stage.entities
+
+    @cached_property
+    def _places(self) -> dict[str, int]:
+        """When each entity has its turn: in an order that is no order of anything, and the same in every run."""
+        names = sorted((entity.name for entity in self.entities), key=lambda name: sha256(name.encode()).digest())
+        return {name: place for place, name in enumerate(names)}
+
+    def _cells(self, trials: int | None) -> Iterator[tuple[dict[str, str], int]]:
+        """The labels of everything that is asked, and how many draws each gets."""
+        draws = self.draws(trials)
+        uncertainty = self.audits.get("uncertainty")
+        repeats = int(getattr(uncertainty, "repeats", 0) or 0)
+        repeated = tuple(getattr(uncertainty, "attributes", None) or ())
+        for entity in self.entities:
+            about = {"entity": entity.name} | ({"domain": entity.domain} if entity.domain is not None else {})
+            for perturbation in (None, *self.perturbations):
+                clean = perturbation is None
+                changed = {} if clean else {"perturbation": str(perturbation)}
+                count = max(self.neutral_trials, repeats, draws) if clean else draws
+                yield {**about, "attribute": NEUTRAL, "value": "", **changed}, count
+                for attribute in self.attributes.values():
+                    count = max(draws, repeats) if clean and attribute.name in repeated else draws
+                    for value in attribute.values:
+                        yield {**about, "attribute": attribute.name, "value": value.label, **changed}, count
+
+    def question(self, labels: Mapping[str, str], trial: int) -> Prompt:
+        """The prompt that labels stand for.
+
+        Args:
+            labels: `entity`, `attribute`, `value`, and where they apply `domain`, `perturbation`, `form`, `requery`.
+            trial: number of the draw.
+        """
+        return self._prompt(self._text(labels), labels, trial)
+
+    def _text(self, labels: Mapping[str, str]) -> str:
+        wording = self._wordings[labels.get("perturbation")]
+        words = {"entity": labels["entity"], "k": str(self.k)}
+        text = wording.neutral
+        if labels["attribute"] != NEUTRAL:
+            attribute = self.attributes[labels["attribute"]]
+            place = next(i for i, value in enumerate(attribute.values) if value.label == labels["value"])
+            indirect = attribute.values[place].indirect if labels.get("form") == "indirect" else None
+            words["value"] = wording.texts[attribute.name][place] if indirect is None else indirect
+            text = wording.prompt
+        return template.fill(text, words)
+
+    def _prompt(self, text: str, labels: Mapping[str, str], trial: int) -> Prompt:
+        # A list that is asked for again is a further draw, beyond all those that a probe can ask for.
+        draw = trial + MAX_TRIALS * int(labels.get("requery", "0"))
+        return Prompt(Request(text, self._system, self.sampling, draw, "titles").with_own_seed(), labels, trial)
+
+    def follow_ups(self, answers: Sequence[Answer]) -> list[Prompt]:
+        """Short lists asked again up to `requery` times, and values that were refused in their indirect words."""
+        if self.responses is not None:
+            return []
+        indirect = {
+            (attribute.name, value.label)
+            for attribute in self.attributes.values()
+            for value in attribute.values
+            if value.indirect is not None
+        }
+        wanted = next_cells(answers, k=self.k, requery=self.requery, indirect=indirect)
+        return [self.question(labels, trial) for labels, trial in wanted]
+
+    def shape(self, labels: Mapping[str, str]) -> dict[str, str]:
+        """Of the attributes, those that the item is about; of the entities nothing, as they are compared one by one."""
+        parts = {"k": str(self.k), "normalize": _canonical(self.normalize), "fuzzy": _canonical(self.fuzzy)}
+        perturbation = labels.get("perturbation")
+        attribute = labels.get("attribute")
+        names = [attribute] if attribute in self.attributes else list(self.attributes) if perturbation else []
+        if self.responses is not None:
+            parts["columns"] = _canonical(self.responses.columns)
+            for name in names:
+                parts[f"attribute {name}"] = _canonical(sorted(value.label for value in self.attributes[name].values))
+            return parts
+        clean = self._wordings[None]
+        parts |= {
+            "neutral": clean.neutral,
+            "requery": str(self.requery),
+            "system": next(iter(texts(self.system)), ""),
+        }
+        if names:
+            parts["prompt"] = clean.prompt
+        for name in names:
+            parts[f"attribute {name}"] = _canonical(sorted(map(_words, self.attributes[name].values)))
+        if perturbation is not None and perturbation in self._wordings:
+            other = self._wordings[perturbation]
+            parts[f"perturbation {perturbation}"] = _canonical(
+                [other.prompt, other.neutral, {name: sorted(other.texts[name]) for name in names}]
+            )
+        return parts
+
+    @classmethod
+    def faults(cls, data: Mapping[str, Json]) -> Iterator[Fault]:
+        """Placeholders, names and columns that do not fit together."""
+        yield from super().faults(data)
+        yield from validation.find(data)
+
+
+def _reworded(plain: Mapping[str, Attribute], words: Mapping[str, Sequence[str]]) -> dict[str, Attribute]:
+    """Attributes whose values are said in other words."""
+    return {
+        name: Attribute(
+            name,
+            tuple(Value(value.label, text) for value, text in zip(plain[name].values, texts_, strict=True)),
+            (name,),
+        )
+        for name, texts_ in words.items()
+    }
+
+
+def _words(value: Value) -> list[str]:
+    return [value.label, value.text, value.indirect or ""]
+
+
+def _canonical(value: Json) -> str:
+    return json.dumps(value, ensure_ascii=False, sort_keys=True)

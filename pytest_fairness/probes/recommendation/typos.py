@@ -1,0 +1,111 @@
+"""Typing errors put into a text: seeded, as many as declared, and recorded."""
+
+from __future__ import annotations
+
+import random
+import string
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Literal
+
+from pytest_fairness.probes import template
+from pytest_fairness.records import Json
+
+Operation = Literal["swap", "drop", "insert", "replace"]
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """One typing error: at `position` of the clean text, `before` became `after`."""
+
+    operation: Operation
+    position: int
+    before: str
+    after: str
+
+
+@dataclass(frozen=True, slots=True)
+class Perturbed:
+    """A text with its typing errors, in the order of their positions."""
+
+    clean: str
+    text: str
+    edits: tuple[Edit, ...]
+
+    def to_json(self) -> dict[str, Json]:
+        """Plain JSON, for reports."""
+        return {"clean": self.clean, "text": self.text, "edits": [asdict(edit) for edit in self.edits]}
+
+
+def wanted(letters: int, rate: float) -> int:
+    """How many typing errors a text with so many letters gets: the declared share, and at least one."""
+    return min(letters, max(1, round(rate * letters)))
+
+
+def typos(text: str, rate: float, seed: int, operations: Sequence[Operation]) -> Perturbed:
+    """A text with typing errors; letters only, and each letter in one error at most.
+
+    Args:
+        text: the clean text.
+        rate: share of the letters that are at fault, above 0 and up to 1.
+        seed: the same seed makes the same errors in the same text.
+        operations: which errors there are, all of them equally likely.
+
+    Returns:
+        `wanted` errors, or fewer where the text has no room for them (to swap takes two different letters).
+    """
+    return _perturbed(text, range(len(text)), rate, seed, operations)
+
+
+def typos_in_template(text: str, rate: float, seed: int, operations: Sequence[Operation]) -> Perturbed:
+    """As `typos`, for a prompt with placeholders, which stay as they are, and so whatever stands for them."""
+    inside = {position for start, end in template.spans(text) for position in range(start, end)}
+    return _perturbed(text, [place for place in range(len(text)) if place not in inside], rate, seed, operations)
+
+
+def _perturbed(text: str, open_: Iterable[int], rate: float, seed: int, operations: Sequence[Operation]) -> Perturbed:
+    chance = random.Random(f"{seed}/{text}")  # noqa: S311 - reproducible errors, no secrets
+    letters = [place for place in open_ if text[place].isalpha()]
+    free = set(letters)
+    edits: list[Edit] = []
+    count = wanted(len(letters), rate) if letters else 0
+    for place in chance.sample(letters, len(letters)):
+        if len(edits) == count:
+            break
+        if place not in free:
+            continue
+        for operation in chance.sample(operations, len(operations)):
+            edit = _edit(text, place, operation, free, chance)
+            if edit is not None:
+                edits.append(edit)
+                free -= set(range(place, place + len(edit.before)))
+                break
+    edits.sort(key=lambda edit: edit.position)
+    return Perturbed(text, _applied(text, edits), tuple(edits))
+
+
+def _edit(text: str, place: int, operation: Operation, free: set[int], chance: random.Random) -> Edit | None:
+    """The error at a letter, or `None` where there is no room for it."""
+    letter = text[place]
+    other = chance.choice([choice for choice in string.ascii_lowercase if choice != letter.casefold()])
+    other = other.upper() if letter.isupper() else other
+    match operation:
+        case "swap":
+            following = text[place + 1 : place + 2]
+            if place + 1 not in free or following == letter:
+                return None
+            return Edit("swap", place, letter + following, following + letter)
+        case "drop":
+            return Edit("drop", place, letter, "")
+        case "insert":
+            return Edit("insert", place, letter, letter + other)
+        case "replace":
+            return Edit("replace", place, letter, other)
+
+
+def _applied(text: str, edits: Iterable[Edit]) -> str:
+    pieces, end = [], 0
+    for edit in edits:
+        pieces += [text[end : edit.position], edit.after]
+        end = edit.position + len(edit.before)
+    return "".join([*pieces, text[end:]])

@@ -1,0 +1,179 @@
+"""Cases of a stereotype probe: what is asked or scored, and what answers are held against; inline or in a file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Discriminator, Field, Tag, ValidationError, ValidationInfo, field_validator
+from pydantic_core import PydanticCustomError
+
+from pytest_fairness.errors import ProbeError
+from pytest_fairness.probes.audit_settings import ProbeModel
+from pytest_fairness.probes.base import CaseName, Line, Loading, Text, Texts, loading, shown
+from pytest_fairness.probes.loading import table, validation_messages
+from pytest_fairness.probes.loading.document import Document, Node
+from pytest_fairness.probes.loading.table import Row
+from pytest_fairness.probes.recommendation.entities import DataFile
+from pytest_fairness.probes.stereotype import published_files, validation
+from pytest_fairness.records import Json
+
+_LISTS = ("stereotype", "anti_stereotype", "groups")
+_MAX_FAULTS = 20
+
+
+class Case(ProbeModel):
+    """One thing that a stereotype is about.
+
+    With a `prompt` it is an open case: texts are asked for, and markers looked for in them. Without one it is a
+    likelihood case: sentences of which a model says how likely they are.
+    """
+
+    name: CaseName = Field(description="The case's name in item ids and baselines, unique in the probe.")
+    category: CaseName | None = Field(
+        default=None, description="What the stereotype is about; the cases of a category are reported together."
+    )
+    prompt: Text | None = Field(
+        default=None,
+        description="What is asked. {group} stands for one of the case's groups; a brace that is meant as such is "
+        "written {{ or }}. A case without a prompt holds sentences whose likelihood is asked for.",
+    )
+    stereotype: Texts | None = Field(
+        default=None,
+        description="With a prompt: words, phrases and stems (lead*) that mark the stereotype, a list. Without: the "
+        "stereotyped sentence.",
+    )
+    anti_stereotype: Texts | None = Field(
+        default=None,
+        description="With a prompt: words, phrases and stems that mark its contrary, a list. Without: the sentence "
+        "that goes against the stereotype.",
+    )
+    opposite: CaseName | None = Field(
+        default=None,
+        description="The case that this one is paired with, and which names this one: a model that always says the "
+        "same is at 0.5 in the mean of both.",
+    )
+    groups: tuple[Line, ...] = Field(
+        default=(), min_length=2, description="Groups that are put in for {group}, one after the other, and compared."
+    )
+    context: Text | None = Field(default=None, description="Without a prompt: what the sentences follow.")
+    unrelated: Text | None = Field(
+        default=None, description="Without a prompt: a sentence that has nothing to do with the context."
+    )
+    target: Line | None = Field(
+        default=None, description="Without a prompt: the term that the stereotype is about; scores are averaged by it."
+    )
+
+    direction: Literal["stereo", "antistereo"] | None = Field(
+        default=None,
+        description="Without a prompt: whether the pair shows a stereotype of a disadvantaged group (stereo) or "
+        "contradicts one (antistereo), as in CrowS-Pairs; only reported apart.",
+    )
+
+    @property
+    def open(self) -> bool:
+        """Whether texts are asked for, or recorded; else likelihoods of sentences are."""
+        return self.prompt is not None or not isinstance(self.stereotype, str)
+
+    @property
+    def markers(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The lists of stereotype and anti-stereotype markers of an open case; empty where there are none."""
+        first, second = (marks if isinstance(marks, tuple) else () for marks in (self.stereotype, self.anti_stereotype))
+        return first, second
+
+
+class CasesFile(DataFile):
+    """Cases that stand in a file, with the same keys."""
+
+    @field_validator("file")
+    @classmethod
+    def _holds_cases(cls, file: Path, info: ValidationInfo) -> Path:
+        try:
+            read(file, shown(file, loading(info).root))
+        except ProbeError as error:
+            lines = str(error).split("\n")
+            raise PydanticCustomError(validation_messages.SEVERAL, "{lines}", {"lines": lines}) from None
+        return file
+
+
+def _written_as(value: object) -> str:
+    # A model asks about itself when it is written out.
+    return "mapping" if isinstance(value, Mapping | ProbeModel) else "list"
+
+
+Cases = Annotated[
+    Annotated[tuple[Case, ...], Tag("list"), Field(min_length=1)] | Annotated[CasesFile, Tag("mapping")],
+    Discriminator(_written_as),
+]
+"""A list of cases, or a file of them."""
+
+
+def cases_of(written: Cases) -> tuple[Case, ...]:
+    """The cases, wherever they stand."""
+    return read(written.file, written.file.name) if isinstance(written, CasesFile) else written
+
+
+def read(path: Path, name: str) -> tuple[Case, ...]:
+    """The cases of a file, in its order: JSON Lines, a JSON list of objects, or CSV whose lists are written as JSON.
+
+    StereoSet's own JSON file and CrowS-Pairs' own CSV file are read as they are.
+
+    Args:
+        path: the file.
+        name: the file as messages name it.
+
+    Raises:
+        ProbeError: `file:line: message` for each fault, one a line.
+    """
+    rows = [(row.line, _given(row.fields)) for row in _rows(path, name)]
+    found: list[Case] = []
+    faults: list[str] = []
+    for line, fields in rows:
+        try:
+            found.append(Case.model_validate_json(json.dumps(fields), strict=True, context=Loading(path)))
+        except ValidationError as error:
+            faults += [f"{name}:{line}: {message}" for message in _messages(error, fields)]
+    faults += [f"{name}:{rows[fault.index][0]}: {fault.message}" for fault in validation.find([row for _, row in rows])]
+    if len(faults) > _MAX_FAULTS:
+        faults[_MAX_FAULTS:] = [f"{name}: {len(faults) - _MAX_FAULTS} more faults"]
+    if faults:
+        raise ProbeError("\n".join(faults))
+    return tuple(found)
+
+
+def _rows(path: Path, name: str) -> tuple[Row, ...]:
+    if path.suffix.casefold() == ".json" and (found := published_files.stereoset(path, name)) is not None:
+        return found
+    content = table.read(path, name, "cases")
+    return published_files.crows_pairs(content, name) if published_files.is_crows_pairs(content) else content.rows
+
+
+def _given(fields: Mapping[str, Json]) -> dict[str, Json]:
+    """A row without its empty fields, its lists read where a table holds them as text."""
+    given = {name: value for name, value in fields.items() if value not in (None, "")}
+    for name in _LISTS:
+        written = given.get(name)
+        if isinstance(written, str) and written.lstrip().startswith("["):
+            try:
+                given[name] = json.loads(written)
+            except (ValueError, RecursionError):
+                continue
+    return given
+
+
+def _messages(error: ValidationError, fields: Mapping[str, Json]) -> list[str]:
+    document = Document("", _node(fields), [])
+    details = error.errors(include_url=False, include_input=False)
+    return [fault.message for fault in validation_messages.faults(details, (), document, Case)]
+
+
+def _node(value: Any) -> Node:
+    """A row's value as the tree in which messages look values up; a row has no positions inside."""
+    written = None if isinstance(value, str) else json.dumps(value)
+    if isinstance(value, Mapping):
+        return Node({str(key): _node(inner) for key, inner in value.items()}, 0, 0)
+    if isinstance(value, list):
+        return Node([_node(inner) for inner in value], 0, 0)
+    return Node(value, 0, 0, written=written)

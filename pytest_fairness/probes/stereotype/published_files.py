@@ -1,0 +1,155 @@
+"""Cases out of the files of published benchmarks: StereoSet's JSON and CrowS-Pairs' CSV, as they are distributed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pytest_fairness.errors import ProbeError
+from pytest_fairness.probes.loading.diagnostics import suggestion
+from pytest_fairness.probes.loading.table import Row, Table
+from pytest_fairness.records import Json
+
+CROWS_PAIRS = ("sent_more", "sent_less", "stereo_antistereo", "bias_type")
+_DIRECTIONS = ("stereo", "antistereo")
+_GOLD = {"stereotype": "stereotype", "anti-stereotype": "anti_stereotype", "unrelated": "unrelated"}
+_TASKS = ("intersentence", "intrasentence")
+
+
+def is_crows_pairs(table: Table) -> bool:
+    """Whether these are the columns of CrowS-Pairs (Nangia et al. 2020)."""
+    return {"sent_more", "sent_less"} <= {*table.columns}
+
+
+def crows_pairs(table: Table, name: str) -> tuple[Row, ...]:
+    """CrowS-Pairs' rows as cases, in the file's order: `sent_more` is the stereotyped sentence in either direction.
+
+    A pair has no target term; each is one of its own. Its name is `pair-` and its number in the first, unnamed column.
+
+    Args:
+        table: the file's rows.
+        name: the file as messages name it.
+
+    Raises:
+        ProbeError: a column is missing, or a direction is neither `stereo` nor `antistereo`.
+    """
+    missing = [column for column in CROWS_PAIRS if column not in table.columns]
+    if missing:
+        raise ProbeError(
+            f"{name}:1: a file of CrowS-Pairs has the column {missing[0]!r}{suggestion(missing[0], table.columns)}"
+        )
+    rows, faults = [], []
+    for place, row in enumerate(table.rows):
+        fields = row.fields
+        if fields["stereo_antistereo"] not in _DIRECTIONS:
+            faults.append(
+                f"{name}:{row.line}: 'stereo_antistereo' must be stereo or antistereo, not "
+                f"{str(fields['stereo_antistereo'])[:40]!r}"
+            )
+        number = fields.get("") or str(place)
+        rows.append(
+            Row(
+                row.line,
+                {
+                    "name": f"pair-{number}",
+                    "category": fields["bias_type"],
+                    "stereotype": fields["sent_more"],
+                    "anti_stereotype": fields["sent_less"],
+                    "direction": fields["stereo_antistereo"],
+                },
+            )
+        )
+    _raise(faults, name)
+    return tuple(rows)
+
+
+def stereoset(path: Path, name: str) -> tuple[Row, ...] | None:
+    """StereoSet's examples as cases (Nadeem, Bethke and Reddy 2021), or `None` where the file is none of its own.
+
+    Args:
+        path: a JSON file.
+        name: the file as messages name it.
+
+    Raises:
+        ProbeError: it is StereoSet's by its outline, but an example is not as it should be.
+    """
+    try:
+        text = path.read_bytes().decode("utf-8-sig")
+        content = json.loads(text)
+    except (OSError, ValueError, RecursionError):
+        return None  # whoever reads it as anything else says what is wrong
+    data = content.get("data") if isinstance(content, Mapping) else None
+    if not isinstance(data, Mapping) or not any(task in data for task in _TASKS):
+        return None
+    places = _Places(text)
+    rows, faults = [], []
+    for task in _TASKS:
+        examples = data.get(task, [])
+        for place, example in enumerate(examples if isinstance(examples, list) else [examples]):
+            line = places.line(example)
+            try:
+                rows.append(Row(line, _example(example, task)))
+            except ValueError as error:
+                faults.append(f"{name}:{line}: data.{task}[{place}]: {error}")
+    _raise(faults, name)
+    return tuple(rows)
+
+
+def _example(example: Json, task: str) -> dict[str, Json]:
+    if not isinstance(example, Mapping):
+        raise ValueError("an example is an object")  # noqa: TRY004 - all faults are told alike
+    for key in ("id", "target", "bias_type", "sentences"):
+        if key not in example:
+            raise ValueError(f"`{key}` is missing")
+    if task == "intersentence" and not isinstance(example.get("context"), str):
+        raise ValueError("`context` is missing: an example between sentences has one")
+    found = {_GOLD[gold]: sentence for gold, sentence in _sentences(example["sentences"])}
+    missing = [gold for gold, kind in _GOLD.items() if kind not in found]
+    if missing:
+        raise ValueError(f"no sentence has the gold_label {missing[0]!r}")
+    # Within a sentence, the context shows the gap that its sentences fill; they stand for themselves.
+    context = {"context": example["context"]} if task == "intersentence" else {}
+    return {"name": example["id"], "category": example["bias_type"], "target": example["target"], **context, **found}
+
+
+def _sentences(written: Json) -> Iterator[tuple[str, str]]:
+    seen = set()
+    for sentence in written if isinstance(written, Sequence) and not isinstance(written, str) else ():
+        gold, text = (
+            sentence.get(key) if isinstance(sentence, Mapping) else None for key in ("gold_label", "sentence")
+        )
+        if gold not in _GOLD:
+            raise ValueError(f"the gold_label {str(gold)[:40]!r} is none of {', '.join(_GOLD)}")
+        if not isinstance(text, str):
+            raise ValueError(f"the {gold} has no text `sentence`")  # noqa: TRY004 - all faults are told alike
+        if gold in seen:
+            raise ValueError(f"two sentences have the gold_label {gold!r}")
+        seen.add(gold)
+        yield gold, text
+
+
+class _Places:
+    """Lines of examples, found by their ids as they come; JSON itself has no positions."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._at, self._line = 0, 1
+
+    def line(self, example: Any) -> int:
+        """The line in which the example's id stands; without one, that of the last example that had one."""
+        identifier = example.get("id") if isinstance(example, Mapping) else None
+        found = self._text.find(json.dumps(identifier), self._at) if isinstance(identifier, str) else -1
+        if found >= 0:
+            self._line += self._text.count("\n", self._at, found)
+            self._at = found + 1
+        return self._line
+
+
+def _raise(faults: list[str], name: str) -> None:
+    most = 20
+    if len(faults) > most:
+        faults[most:] = [f"{name}: {len(faults) - most} more such examples"]
+    if faults:
+        raise ProbeError("\n".join(faults))

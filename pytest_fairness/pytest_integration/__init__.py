@@ -1,0 +1,1 @@
+"""Everything that knows pytest: session, collection, fixtures, terminal."""

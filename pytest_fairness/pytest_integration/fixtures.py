@@ -1,0 +1,204 @@
+"""What Python tests are given: a client, corpora of parallel texts that audits measure, and verdicts on them."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_fairness import probes
+from pytest_fairness.audits import registry
+from pytest_fairness.audits.base import Probe
+from pytest_fairness.errors import FairnessError, ProbeError
+from pytest_fairness.pytest_integration.items import name_asked
+from pytest_fairness.records import Answer, Request, Response, Sampling, Verdict
+from pytest_fairness.run import LEVEL, Measured, ProbeItem, read_all
+
+if TYPE_CHECKING:
+    from pytest_fairness.pytest_integration.session import FairnessSession
+
+KIND = "generation"
+"""What a corpus is, as a probe."""
+
+
+class Client:
+    """Asks whoever is audited, through the same store, limits and retries as the probes."""
+
+    def __init__(self, session: FairnessSession, request: pytest.FixtureRequest) -> None:
+        self._session = session
+        self._target = session.asking.target_for(request)
+
+    def complete(self, prompt: str, system: str | None = None, trials: int = 1, **sampling: Any) -> list[Response]:
+        """Ask one question, `trials` times.
+
+        Args:
+            prompt: what is asked.
+            system: the system prompt, if any.
+            trials: how often; each is a request of its own.
+            **sampling: `temperature`, `top_p`, `max_tokens`, `seed`; what is not given is not sent.
+
+        Raises:
+            FairnessError: an answer is missing; those that came are recorded.
+        """
+        drawn = Sampling(**sampling)
+        requests = [Request(prompt, system, drawn, trial).with_own_seed() for trial in range(trials)]
+        answered: list[Response] = []
+        for response in self._session.asking.ask(self._target, requests):
+            if isinstance(response, FairnessError):
+                raise response
+            answered.append(response)
+        return answered
+
+
+class CorpusGenerator:
+    """Asks one prompt for every combination of the axes' values."""
+
+    def __init__(self, session: FairnessSession, request: pytest.FixtureRequest) -> None:
+        self._session = session
+        self._target = session.asking.target_for(request)
+        self._name = name_asked(request.node)
+
+    def __call__(
+        self,
+        prompt: str | Sequence[str],
+        *,
+        axes: Mapping[str, Mapping[str, Any]],
+        trials: int = 15,
+        system: str | None = None,
+        answer: Mapping[str, Any] | None = None,
+        anonymize: Sequence[str] | Mapping[str, Any] | bool = (),
+        **sampling: Any,
+    ) -> Corpus:
+        """Ask, and wait for all answers. Everything means what it means in a probe file.
+
+        Args:
+            prompt: one prompt or several paraphrases, with a placeholder for each axis: `Write a letter for {name}.`
+            axes: name to `{"unmarked": value, "marked": [values]}`.
+            trials: answers for each combination; `--fairness-trials` overrides it.
+            system: the system prompt, if any.
+            answer: how answers are read: `{"format": "json"}`; as text where not given.
+            anonymize: terms to remove besides the built-in ones, `{"names": True}` for first names as well, or `False`
+                to remove none.
+            **sampling: `temperature`, `top_p`, `max_tokens`, `seed`.
+
+        Raises:
+            ProbeError: the arguments do not fit together.
+            FairnessError: answers that could have been had are missing.
+        """
+        written = {
+            "prompt": prompt if isinstance(prompt, str) else list(prompt),
+            "axes": {name: {**axis, "marked": list(axis.get("marked", ()))} for name, axis in axes.items()},
+            "trials": trials,
+            "system": system,
+            "answer": answer and dict(answer),
+            "anonymize": _anonymize(anonymize),
+            "sampling": sampling,
+        }
+        probe = _probe({name: value for name, value in written.items() if value not in (None, [], {})})
+        prompts = probes.prompts(probe, self._session.run.settings.trials)
+        responses = self._session.asking.ask(self._target, [prompt.request for prompt in prompts])
+        return Corpus(self._session, probe, self._target.name, self._name, read_all(prompts, responses))
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """Parallel texts for groups. Every audit of texts is a method: `corpus.jsd("name", "Kelly", **settings)`.
+
+    Attributes:
+        answers: the answers, read; `labels`, `trial`, `text`, `status` and `content`.
+    """
+
+    _session: FairnessSession
+    _probe: Probe
+    _target: str
+    _name: str | None
+    answers: Sequence[Answer]
+
+    def __getattr__(self, audit: str) -> Callable[..., Measured]:
+        if audit not in registry.AUDITS[KIND]:
+            raise AttributeError(f"a corpus has no audit {audit!r}; there are {', '.join(registry.AUDITS[KIND])}")
+        return partial(self._measure, audit)
+
+    def _measure(self, name: str, axis: str, value: str, **settings: Any) -> Measured:
+        """One audit of one marked value against its axis' unmarked one.
+
+        Raises:
+            FairnessError: there is no such axis or value, or several items compare it.
+            NotMeasurable: too few usable answers.
+        """
+        audit = registry.get(KIND, name)
+        items = audit.items(self._probe, registry.settings_model(KIND, name)(**settings))
+        found = [item for item in items if item.labels.get(axis) == value]
+        if len(found) > 1:
+            raise FairnessError(f"corpus.{name}: {len(found)} items compare {value!r}; name one lexicon a call")
+        item = next(iter(found), None)
+        if item is None:
+            raise FairnessError(
+                f"corpus.{name}: no {axis} {value!r} to compare; there are {', '.join(i.id for i in items)}"
+            )
+        trials = self._session.run.settings.trials
+        part = ProbeItem(self._probe, audit, replace(item, level=LEVEL, seed=item.id), trials).of(self._name)
+        answers = [answer for answer in self.answers if part.uses(answer.labels)]
+        return self._session.run.measured(part, answers, self._target)
+
+
+class Check:
+    """Judges measurements like the items of a probe, against a baseline of their own."""
+
+    def __init__(self, session: FairnessSession, request: pytest.FixtureRequest) -> None:
+        self._session = session
+        self._item = request.node
+
+    def __call__(
+        self, name: str, measurement: Measured, limit: float | None = None, tolerance: float | None = None
+    ) -> Verdict:
+        """The verdict on one measurement; its baseline is an item of `baselines/<name>.json`.
+
+        Args:
+            name: of the baseline; several measurements may share it.
+            measurement: what an audit of a corpus measured.
+            limit: worst acceptable value; without it only the baseline counts.
+            tolerance: worst acceptable change from the baseline; without it the audit's own default.
+
+        Raises:
+            pytest.fail.Exception: the verdict is a failure.
+            FairnessError: the baseline cannot be read, or the name is that of a probe.
+        """
+        if not isinstance(measurement, Measured):
+            raise TypeError(f"fairness_check judges what a corpus measured (corpus.jsd(...)), not {measurement!r}")
+        part = measurement.part
+        given = {"limit": limit, "tolerance": tolerance}
+        stated = {name: value for name, value in given.items() if value is not None}
+        settings = type(part.item.settings).model_validate({**part.item.settings.model_dump(), **stated})
+        named = replace(
+            measurement,
+            part=replace(
+                part, probe=part.probe.model_copy(update={"name": name}), item=replace(part.item, settings=settings)
+            ),
+        )
+        return self._session.check(self._item, named).verdict
+
+
+def _anonymize(given: Sequence[str] | Mapping[str, Any] | bool) -> Any:
+    """Return what a probe file would say; `None` for its default."""
+    if given is True:
+        return None
+    return given if isinstance(given, bool | Mapping) else list(given)
+
+
+def _probe(written: Mapping[str, Any]) -> Probe:
+    """The arguments of a corpus as a probe, checked like a file."""
+    audits: dict[str, dict[str, Any]] = {"jsd": {}}  # a probe has at least one; a corpus names its audits later
+    content = json.dumps({"kind": KIND, "name": "corpus", **written, "audits": audits}, ensure_ascii=False)
+    try:
+        return probes.parse(content.encode(), Path("corpus"), registry.settings_models())
+    except ProbeError as error:
+        # Positions in what nobody has written help nobody.
+        faults = re.sub(r"^corpus:\d+:\d+: ", "", str(error), flags=re.MULTILINE).splitlines()
+        raise ProbeError(f"corpus_generator: {'; '.join(faults)}") from None

@@ -1,0 +1,99 @@
+"""Settings of the ini file, and where in it they stand, for whoever has to mend one."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from pytest_fairness.probes.loading.diagnostics import nearest
+
+PREFIX = "fairness_"
+ENVIRONMENT_PREFIX = "PYTEST_FAIRNESS_"
+ENVIRONMENT = ("PYTEST_FAIRNESS_TARGET",)
+"""Variables that are read under this prefix."""
+
+
+def ini(config: pytest.Config, name: str, *, takes: str = "text") -> Any:
+    """What the ini file says, in the type that it was declared with.
+
+    Args:
+        config: pytest's.
+        name: of the setting.
+        takes: what it must be, for the message.
+
+    Raises:
+        pytest.UsageError: it is something else.
+    """
+    try:
+        return config.getini(name)
+    except (TypeError, ValueError, pytest.UsageError) as error:
+        raise pytest.UsageError(f"{place(config, name)} must be {takes}.") from error
+
+
+def registered_marks(config: pytest.Config) -> list[str]:
+    """Return the marks that the ini file registers, without those of pytest and its plugins."""
+    # `getini` gives the marks of all plugins too. pytest before 9 has the plain values, under another name.
+    raw = config._inicfg if hasattr(config, "_inicfg") else config.inicfg
+    written: Any = getattr(raw.get("markers"), "value", raw.get("markers")) or ()
+    lines = written.splitlines() if isinstance(written, str) else written
+    return [found[0].strip() for line in lines if (found := re.match(r"\s*\w+", str(line)))]
+
+
+def place(config: pytest.Config, name: str) -> str:
+    """`pytest.ini:4: fairness_timeout`; the bare name where it stands in no file."""
+    for setting in config.getoption("override_ini", None) or ():
+        if setting.partition("=")[0].strip() == name:
+            return f"-o {name}"
+    if config.inipath is None:
+        return name
+    lines = config.inipath.read_text("utf-8", errors="replace").splitlines()
+    for number, line in enumerate(lines, 1):
+        if re.match(rf"""\s*["']?{name}["']?\s*[=:]""", line):
+            return f"{os.path.relpath(config.inipath, config.invocation_params.dir)}:{number}: {name}"
+    return name
+
+
+def require_known_names(config: pytest.Config, known: Sequence[str]) -> None:
+    """Raise `pytest.UsageError` for settings and environment variables of ours that do not exist.
+
+    A misspelt name would otherwise leave its default in force, which may be another target.
+
+    Args:
+        config: pytest's.
+        known: the plugin's own ini names; those that a conftest declares are known to pytest.
+    """
+    overridden = (setting.partition("=")[0].strip() for setting in config.getoption("override_ini", None) or ())
+    # From pytest 9.1 on the public name warns, and there is no other way to see names that nobody declared.
+    written = getattr(config, "_inicfg", None)
+    names = dict.fromkeys([*(config.inicfg if written is None else written), *overridden])
+    faults = [
+        f"{place(config, name)}: there is no such setting{_meant(name, PREFIX, known)}"
+        for name in names
+        if name.casefold().startswith(PREFIX) and name not in known and not _is_declared(config, name)
+    ]
+    for name in sorted(os.environ):
+        if name.startswith(ENVIRONMENT_PREFIX) and name not in ENVIRONMENT:
+            setting = name.removeprefix("PYTEST_").casefold()
+            hint = f"; {setting} belongs in the ini file" if setting in known else ""
+            hint = hint or _meant(name, ENVIRONMENT_PREFIX, ENVIRONMENT)
+            faults.append(f"{name}: pytest-fairness reads no environment variable of this name{hint}")
+    if faults:
+        raise pytest.UsageError("\n".join(faults))
+
+
+def _meant(name: str, prefix: str, known: Sequence[str]) -> str:
+    """Return a hint at the name that was probably meant; what all names have in common makes none of them nearer."""
+    near = nearest(name[len(prefix) :], [each.removeprefix(prefix) for each in known])
+    return f": did you mean {prefix + near!r}?" if near else f"; there are {', '.join(known)}"
+
+
+def _is_declared(config: pytest.Config, name: str) -> bool:
+    try:
+        config.getini(name)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,82 @@
+"""The cells of a coreference audit: who each pronoun was taken for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pytest_fairness.records import Json
+from pytest_fairness.reports.charts.base import FIRST, LINE, QUIET, SECOND, Picture, Table, finite, names_axis
+from pytest_fairness.reports.item_order import Item
+from pytest_fairness.reports.terminal.text import number
+
+ORDER = ("stereotypical", "anti_stereotypical", "ambiguous", "unparsed")
+"""As they are stacked; others follow."""
+COLOURS = {"stereotypical": FIRST, "ambiguous": QUIET, "unparsed": LINE}
+
+
+def counts(_item: Item, detail: Json) -> Picture | None:
+    """Counts of kinds of answers by cell, as bars that are divided; or of all cells together."""
+    if not isinstance(detail, Mapping) or not detail:
+        return None
+    cells = {str(cell): kinds for cell, kinds in detail.items() if isinstance(kinds, Mapping)}
+    if not cells:
+        cells = {"all": detail}
+    elif len(cells) < len(detail):
+        return None
+    found = {
+        cell: {str(kind): count for kind, value in kinds.items() if (count := finite(value)) is not None}
+        for cell, kinds in cells.items()
+    }
+    kinds = sorted({kind for count in found.values() for kind in count}, key=_order)
+    if not kinds or any(len(found[cell]) < len(cells[cell]) for cell in cells):
+        return None
+    plain = {kind: kind.replace("_", "-") for kind in kinds}
+    rows = [
+        {"name": cell, "kind": plain[kind], "place": place, "amount": found[cell].get(kind, 0.0)}
+        for cell in found
+        for place, kind in enumerate(kinds)
+    ]
+    spec = {
+        "data": {"values": rows},
+        "encoding": {
+            "y": names_axis(rows),
+            "x": {
+                "field": "amount",
+                "type": "quantitative",
+                "stack": "zero",
+                "axis": {"title": "answers", "tickCount": 6},
+            },
+            "order": {"field": "place"},
+        },
+        "layer": [
+            {
+                "mark": {"type": "bar", "height": {"band": 0.72}, "stroke": "var(--page)", "strokeWidth": 1},
+                "encoding": {
+                    "color": {
+                        "field": "kind",
+                        "type": "nominal",
+                        "sort": None,
+                        "scale": {
+                            "domain": list(plain.values()),
+                            "range": [COLOURS.get(kind, SECOND) for kind in kinds],
+                        },
+                        "legend": {"orient": "top", "title": None, "columnPadding": 22},
+                    }
+                },
+            }
+        ],
+    }
+    totals = {kind: sum(count.get(kind, 0.0) for count in found.values()) for kind in kinds}
+    return Picture(
+        "Answers by cell",
+        "In all " + ", ".join(f"{number(total)} {plain[kind]}" for kind, total in totals.items()) + ".",
+        Table(
+            ("cell", *plain.values()),
+            [[cell, *(count.get(kind, 0.0) for kind in kinds)] for cell, count in found.items()],
+        ),
+        spec,
+    )
+
+
+def _order(kind: str) -> tuple[int, str]:
+    return (ORDER.index(kind) if kind in ORDER else len(ORDER), kind)

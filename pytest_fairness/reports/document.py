@@ -1,0 +1,127 @@
+"""The report as one JSON document, schema 1: the structure that every other report is made from.
+
+`docs/report.schema.json` describes it field by field.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+
+from pytest_fairness.records import ItemResult, Json, without_nonfinite
+from pytest_fairness.reports.item_order import target_of
+from pytest_fairness.reports.notes import Note
+from pytest_fairness.reports.suggestions import suggestions
+from pytest_fairness.reports.terminal.text import age
+
+SCHEMA_VERSION = 1
+REQUEST_COUNTS = ("planned", "sent", "reused", "failed", "prompt_tokens", "completion_tokens")
+
+
+def document(
+    results: Iterable[ItemResult],
+    *,
+    tool_version: str,
+    target: str,
+    started: float | str,
+    seconds: float,
+    requests: Mapping[str, float | None],
+    targets: Mapping[str, str] | None = None,
+    failures: Mapping[str, int] | None = None,
+    oldest_reused: float | None = None,
+    notes: Iterable[Note] = (),
+) -> dict[str, Json]:
+    """The report of one run; equal results give an equal report, whatever their order.
+
+    Args:
+        results: every audit item that was selected, once.
+        tool_version: of pytest-fairness.
+        target: who was audited, as the user named it.
+        started: when the run began, in seconds since the epoch or as ISO 8601 in UTC.
+        seconds: how long the run took.
+        requests: counts by the names in `REQUEST_COUNTS`; a name that is missing counts as 0.
+        targets: who was audited by the names that users gave them, where they did.
+        failures: how many of the requests failed, by message, the most frequent first.
+        oldest_reused: when the oldest answer came that was reused, in seconds since the epoch; `None` without any.
+        notes: what a reader must know before the verdicts.
+    """
+    ordered = sorted(results, key=lambda result: (result.nodeid, result.probe, result.id))
+    if not isinstance(started, str):
+        started = _date(started)
+    counts: dict[str, Json] = {name: int(requests.get(name) or 0) for name in REQUEST_COUNTS}
+    return {
+        "schema": SCHEMA_VERSION,
+        "tool": f"pytest-fairness {tool_version}",
+        "target": target,
+        "started": started,
+        "seconds": round(seconds, 3),
+        "requests": {
+            **counts,
+            "cost": without_nonfinite(requests.get("cost")),
+            "failures": [{"message": message, "count": count} for message, count in (failures or {}).items()],
+            "oldest_reused": None if oldest_reused is None else _date(oldest_reused),
+        },
+        "notes": [note.to_json() for note in notes],
+        "summary": {
+            **_counts(ordered),
+            "by_probe": _counts_by(ordered, lambda result: result.probe),
+            "by_audit": _counts_by(ordered, lambda result: result.audit),
+            "by_category": _counts_by(ordered, lambda result: result.category),
+            **({"by_target": _by_target(ordered, targets)} if targets else {}),
+        },
+        "items": [_item(result) for result in ordered],
+    }
+
+
+def age_of_reused(document: Mapping[str, Json]) -> str:
+    """Return ` (oldest 3 h)` for the oldest answer that a run reused; nothing where it reused none."""
+    oldest = document["requests"].get("oldest_reused")
+    if oldest is None:
+        return ""
+    seconds = (datetime.fromisoformat(document["started"]) - datetime.fromisoformat(oldest)).total_seconds()
+    return f" (oldest {age(seconds)})"
+
+
+def _date(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _item(result: ItemResult) -> dict[str, Json]:
+    item = result.to_json()
+    if (found := suggestions(item, result.system)) is not None:
+        item["details"]["suggestions"] = found
+    return item
+
+
+def _by_target(results: Sequence[ItemResult], targets: Mapping[str, str]) -> dict[str, Json]:
+    own = {name: [result for result in results if target_of(result.id) == name] for name in targets}
+    return {
+        name: {
+            "target": targets[name],
+            **_counts(own[name]),
+            "by_audit": _counts_by(own[name], lambda result: result.audit),
+        }
+        for name in sorted(targets)
+    }
+
+
+def _counts(results: Sequence[ItemResult]) -> dict[str, Json]:
+    outcomes = [result.verdict.name.outcome for result in results]
+    return {
+        "total": len(results),
+        "passed": outcomes.count("passed"),
+        "failed": outcomes.count("failed"),
+        "inconclusive": outcomes.count("inconclusive"),
+        "errors": outcomes.count("error"),
+        "pass_rate": outcomes.count("passed") / len(results) if results else None,
+    }
+
+
+def _counts_by(results: Sequence[ItemResult], name_of: Callable[[ItemResult], str | None]) -> dict[str, Json]:
+    groups: dict[str, list[ItemResult]] = defaultdict(list)
+    for result in results:
+        name = name_of(result)
+        if name is not None:
+            groups[name].append(result)
+    return {name: _counts(groups[name]) for name in sorted(groups)}

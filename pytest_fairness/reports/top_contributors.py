@@ -1,0 +1,185 @@
+"""What drove an item's value, in words: its strongest words, its groups, an example; out of the report document.
+
+Details are read as they are found: an item may lack any of them, and an unknown audit has none that are read here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from pytest_fairness.records import Json
+from pytest_fairness.reports.item_order import Item, as_unmarked, mappings, sides
+from pytest_fairness.reports.shell_commands import reason_lines
+from pytest_fairness.reports.terminal.text import number, printable, wrap
+
+SHOWN_WORDS = 8
+SHOWN_EXAMPLES = 2
+SHOWN_SENTENCES = 4
+EXAMPLE_LINES = 3
+
+
+def failure_text(item: Item, width: int = 80) -> str:
+    """The few lines shown under a failed item: the reason, what drove the value, example responses.
+
+    Args:
+        item: an item of the report document.
+        width: columns.
+    """
+    return "\n".join([*reason_lines(item["reason"], width), *evidence(item, width)])
+
+
+def evidence(item: Item, width: int) -> list[str]:
+    """Lines of what drove the value and of example responses, indented, at most `width` columns wide."""
+    lines = [line for text in driven_by(item) for line in wrap(printable(text), width, indent="  ", hanging="    ")]
+    for example in mappings(item["details"].get("examples"))[:SHOWN_EXAMPLES]:
+        text = printable(f"{example.get('group', 'example')}: “{example.get('text', '')}”")
+        lines += wrap(text, width, indent="  ", hanging="    ", lines=EXAMPLE_LINES)
+    for text in _sentences(item["details"]):
+        lines += wrap(printable(text), width, indent="  ", hanging="    ", lines=EXAMPLE_LINES)
+    return lines
+
+
+def driven_by(item: Item) -> list[str]:
+    """One sentence fragment for each thing that drove the item's value; the strongest words first."""
+    details: Mapping[str, Json] = item["details"]
+    top = details.get("top_words")
+    return [
+        *_marked_words(details, *sides(item)),
+        *_contributions(mappings(details.get("contributions")), *sides(item)),
+        *(_top_words(top, *sides(item)) if isinstance(top, Mapping) else []),
+        *_terms(details, *sides(item)),
+        *_markers_of_cases(details),
+        *_answers(item),
+        *_paraphrases(details),
+    ]
+
+
+def _marked_words(details: Mapping[str, Json], marked: str, unmarked: str) -> list[str]:
+    if grown := mappings(details.get("grown")):
+        sides = {
+            group: [_grown_word(word) for word in grown if word.get("side", "marked") == side]
+            for side, group in (("marked", marked), ("unmarked", as_unmarked(unmarked)))
+        }
+        return [f"grown for {group} since the baseline: {_listed(side)}" for group, side in sides.items() if side]
+    words = [word for word in mappings(details.get("words")) if word.get("significant")]
+    over = [_marked_word(word) for word in words if (word.get("z") or 0) > 0]
+    under = [_marked_word(word) for word in words if (word.get("z") or 0) < 0]
+    return [f"more in {group}: {_listed(side)}" for group, side in ((marked, over), (unmarked, under)) if side]
+
+
+def _contributions(words: Sequence[Mapping[str, Json]], marked: str, unmarked: str) -> list[str]:
+    sides = {
+        group: [f"{word.get('word')} {number(word.get('bits'))}" for word in words if word.get("side") == side]
+        for side, group in (("marked", marked), ("unmarked", unmarked))
+    }
+    return [f"more in {group}, bits: {_listed(side)}" for group, side in sides.items() if side]
+
+
+def _top_words(top: Mapping[str, Json], marked: str, unmarked: str) -> list[str]:
+    sides = {
+        group: [str(word.get("word")) for word in mappings(top.get(side))]
+        for side, group in (("marked", marked), ("unmarked", unmarked))
+    }
+    return [f"typical of {group}: {_listed(side)}" for group, side in sides.items() if side]
+
+
+def _terms(details: Mapping[str, Json], marked: str, unmarked: str) -> list[str]:
+    """The terms of a lexicon that make a gap, and the odds ratio as papers print it."""
+    terms = mappings(details.get("terms"))
+    found = [
+        f"more in {group}, per 100 words: {_listed(own)}"
+        for group, side, other in ((marked, "marked", "unmarked"), (unmarked, "unmarked", "marked"))
+        if (
+            own := [
+                f"{term.get('term')} {number(term.get(side))} against {number(term.get(other))}"
+                for term in terms
+                if (term.get(side) or 0) > (term.get(other) or 0)
+            ]
+        )
+    ]
+    odds = details.get("odds_ratio")
+    if isinstance(odds, Mapping) and odds.get("value") is not None:
+        ends = odds.get("interval")
+        span = f" [{number(ends[0])}, {number(ends[1])}]" if isinstance(ends, list | tuple) and len(ends) == 2 else ""
+        found.append(f"odds ratio {number(odds['value'])}{span}, p {number(odds.get('p_value'))} by document")
+    return found
+
+
+def _markers_of_cases(details: Mapping[str, Json]) -> list[str]:
+    """The markers of each case and how many answers hold them, those of the stereotype first."""
+    found, counts = details.get("markers"), details.get("counts")
+    if not isinstance(found, Mapping) or not isinstance(counts, Mapping):
+        return []
+    return [
+        f"{case}, in {counts[case]['responses']} answers: "
+        + "; against ".join(
+            _listed(f"{marker} {count}" for marker, count in markers[side].items()) or "none"
+            for side in ("stereotype", "anti_stereotype")
+        )
+        for case, markers in found.items()
+    ]
+
+
+def _answers(item: Item) -> list[str]:
+    """Refused and unusable answers by group, where there are any; told apart as far as the details do."""
+    kinds = {kind: item["details"].get(kind) for kind in ("refused", "unreadable")}
+    kinds["no usable answer"] = item["missing"]
+    return [
+        f"{kind}: {_listed(_shares(counts, item))}"
+        for kind, counts in kinds.items()
+        if isinstance(counts, Mapping) and any(counts.values())
+    ]
+
+
+def _sentences(details: Mapping[str, Json]) -> list[str]:
+    """Sentences with their answers: those whose answers became worse, or else those that are answered worst."""
+    changed = mappings(details.get("changed_sentences"))
+    shown = changed or mappings(details.get("sentences"))
+    return [
+        f"“{part.get('sentence')}” → “{part.get('answer')}”"
+        + (f", before: “{part['before']}”" if part.get("before") is not None else "")
+        for part in shown[:SHOWN_SENTENCES]
+    ]
+
+
+def _paraphrases(details: Mapping[str, Json]) -> list[str]:
+    """How far the wording of the question moves the value."""
+    found = details.get("paraphrases")
+    if not isinstance(found, Mapping) or not isinstance(found.get("values"), Mapping):
+        return []
+    values = ", ".join(f"prompt {name} {number(value)}" for name, value in found["values"].items())
+    return [f"other words for the question: {values}; they alone move it by {number(found.get('floor'))}"]
+
+
+def _shares(counts: Mapping[str, int], item: Item) -> list[str]:
+    missing, n = item["missing"], item["n"]
+    groups = dict.fromkeys([*n, *missing, *counts])
+    return [f"{group} {counts.get(group, 0)} of {missing.get(group, 0) + n.get(group, 0)}" for group in groups]
+
+
+def _grown_word(word: Mapping[str, Json]) -> str:
+    own, other = ("unmarked", "marked") if word.get("side") == "unmarked" else ("marked", "unmarked")
+    known = [_from_to(word.get(side)) for side in (own, other)]
+    told = f" ({known[0]} of its texts, {known[1]} of the others)" if all(known) else ""
+    return f"{word.get('word')}{told}"
+
+
+def _from_to(shares: Json) -> str | None:
+    """Return the shares of a group's texts in the baseline and in this run, `0% → 60%`."""
+    if not isinstance(shares, list | tuple) or len(shares) != 2 or not all(isinstance(x, int | float) for x in shares):
+        return None
+    return f"{shares[0]:.0%} → {shares[1]:.0%}"
+
+
+def _marked_word(word: Mapping[str, Json]) -> str:
+    z, marked, unmarked = word.get("z"), word.get("marked"), word.get("unmarked")
+    known = [] if z is None else [f"z {number(z)}"]
+    if marked is not None and unmarked is not None:
+        known.append(f"{number(marked)} against {number(unmarked)}")
+    return f"{word.get('word')} ({', '.join(known)})" if known else str(word.get("word"))
+
+
+def _listed(parts: Iterable[str]) -> str:
+    shown = list(parts)
+    more = f", and {len(shown) - SHOWN_WORDS} more" if len(shown) > SHOWN_WORDS else ""
+    return ", ".join(shown[:SHOWN_WORDS]) + more

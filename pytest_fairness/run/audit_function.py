@@ -1,0 +1,84 @@
+"""`audit()`: a probe file in, measurements out, without pytest."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any, cast
+
+from pytest_fairness.errors import FairnessError
+from pytest_fairness.records import Measurement
+from pytest_fairness.run import variants
+from pytest_fairness.run.probe_items import ProbeItem, items_of
+from pytest_fairness.run.run import Run
+from pytest_fairness.settings import DEFAULT_TARGET, RunSettings
+from pytest_fairness.targets.base import Target
+from pytest_fairness.targets.python_callable import Application
+
+
+@dataclass(frozen=True)
+class Audited:
+    """What `audit` found for one item: a measurement, or the error that kept it from being made.
+
+    Attributes:
+        id: `svm[race=Black]`.
+        labels: what the item is about, `{"race": "Black"}`.
+        measurement: `None` where there is an error.
+        error: `None` where there is a measurement.
+    """
+
+    id: str
+    labels: Mapping[str, str]
+    measurement: Measurement | None
+    error: FairnessError | None = None
+
+    @property
+    def value(self) -> float:
+        """The measured value, in the audit's unit; raises the error where there is none."""
+        if self.error is not None:
+            raise self.error
+        return cast("Measurement", self.measurement).value
+
+
+def audit(probe: str | Path, target: str | Application | Target = DEFAULT_TARGET, **settings: Any) -> list[Audited]:
+    """Measure every audit of a probe file, without pytest.
+
+    Args:
+        probe: the probe file.
+        target: who is audited: `openai:MODEL` and the like, or any callable that takes a prompt and returns an answer.
+        **settings: of `RunSettings`, as `base_url`, `trials`, `concurrency`, `fresh`, `replay` or `store`.
+
+    Returns:
+        One result an item, in the probe's order. What could not be measured holds its error; the others are unaffected.
+
+    Raises:
+        ProbeError: the probe file has faults.
+        TargetError: nobody of that name can be audited, or asked as judge.
+        TypeError: an unknown setting.
+    """
+    path = Path(probe).absolute()
+    root = Path.cwd()
+    known = {field.name for field in fields(RunSettings)} - {"target", "targets"}
+    if unknown := sorted(settings.keys() - known):
+        raise TypeError(f"audit() knows no setting {', '.join(unknown)}; there are {', '.join(sorted(known))}")
+    named = target if isinstance(target, str) else DEFAULT_TARGET
+    chosen = RunSettings(**{"root": root, "target": named, **settings})
+    with Run(replace(chosen, store=root / chosen.store)) as run:
+        loaded = run.load(path)
+        run.require_judge(loaded)
+        parts = items_of(loaded, run.settings.trials)
+        asked = None
+        if loaded.responses is None:
+            asked = run.target_of(target, "target")
+            measurable = [part for part in parts if part.measurable]
+            run.plan(asked, variants.requests(measurable, own_first=run.settings.max_requests is not None))
+        return [_audited(run, part, asked) for part in parts]
+
+
+def _audited(run: Run, part: ProbeItem, target: Target | None) -> Audited:
+    try:
+        measurement = variants.beside(run, run.measure(part, target), target).measurement
+    except FairnessError as error:
+        return Audited(part.id, part.item.labels, None, error)
+    return Audited(part.id, part.item.labels, measurement)

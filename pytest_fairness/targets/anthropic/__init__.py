@@ -1,0 +1,1 @@
+"""Targets `anthropic:MODEL`."""

@@ -1,0 +1,144 @@
+"""The models that embed texts, as probes name them: `openai:MODEL` and `transformers:ID_OR_PATH`."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from pytest_fairness.errors import FairnessError, Fault, RequestFailed, TargetError
+from pytest_fairness.records import Request, Response
+from pytest_fairness.settings import RunSettings
+from pytest_fairness.targets.base import Target
+from pytest_fairness.targets.openai.target import OpenAITarget
+from pytest_fairness.targets.transformers.batching import PAUSE, Job
+from pytest_fairness.targets.transformers.target import TransformersTarget
+
+if TYPE_CHECKING:
+    from pytest_fairness.targets.transformers.language_model import TextEncoder
+
+TOGETHER = 64
+"""Most texts of one HTTP request."""
+
+Outcomes = list[Response | FairnessError]
+
+
+def open_embedder(spec: str, settings: RunSettings, folder: Path) -> Target:
+    """Return the model that a probe names; nothing is sent, loaded or asked for a key yet.
+
+    Args:
+        spec: `openai:MODEL` or `transformers:ID_OR_PATH`.
+        settings: the run's; `embeddings_base_url`, `base_url`, `timeout`, `max_answer_bytes` and `device` matter.
+        folder: the probe's, in which a path leads to a model.
+
+    Raises:
+        TargetError: there is no such model.
+    """
+    prefix, _, rest = spec.strip().partition(":")
+    # `fairness_target_version` is that of the audited system, not of the embedder.
+    base_url = settings.embeddings_base_url or settings.base_url
+    settings = replace(settings, base_url=base_url, target_version=None, root=folder)
+    try:
+        if prefix == "openai":
+            return OpenAIEmbedder(rest, settings)
+        _require_inside(rest, folder)
+        return TransformersEmbedder(rest, settings)
+    except TargetError as error:
+        raise TargetError(str(error).replace("--fairness-target", "`embeddings` in the probe file")) from error
+
+
+def _require_inside(written: str, folder: Path) -> None:
+    """Raise `TargetError` where a model's path leads out of the probe's folder: probes are data."""
+    path = Path(written)
+    leads_out = path.is_absolute() or written.startswith("~") or ".." in path.parts
+    if leads_out or not (folder / path).resolve().is_relative_to(folder.resolve()):
+        raise TargetError(
+            f"transformers:{written}: a folder with a model is named from the probe's folder, and is inside of it "
+            "(--fairness-target)."
+        )
+
+
+class OpenAIEmbedder(OpenAITarget):
+    """Embeddings of OpenAI, or of any server that is compatible. Texts that wait at the same time are sent together."""
+
+    likelihoods = False
+    lasting = True
+    setting = "`embeddings` in the probe file"
+    serves = "embeddings endpoint"
+
+    def __init__(self, model: str, settings: RunSettings) -> None:
+        super().__init__(model, settings)
+        self._next: tuple[asyncio.Task[Outcomes], list[str]] | None = None
+        self._running: set[asyncio.Task[Outcomes]] = set()
+
+    async def ask(self, request: Request) -> Response:
+        """See `Target`; the prompt is the text to be embedded."""
+        if self._next is None or len(self._next[1]) >= TOGETHER:
+            texts: list[str] = []
+            task = asyncio.create_task(self._embedded_soon(texts))
+            self._running.add(task)
+            task.add_done_callback(self._running.discard)
+            self._next = task, texts
+        task, texts = self._next
+        texts.append(request.prompt)
+        place = len(texts) - 1
+        # One text that is given up takes no other along.
+        outcome = (await asyncio.shield(task))[place]
+        if isinstance(outcome, FairnessError):
+            raise outcome
+        return outcome
+
+    async def close(self) -> None:
+        """See `Target`."""
+        for task in self._running:
+            task.cancel()
+        if self._running:
+            await asyncio.wait(self._running)
+        await super().close()
+
+    async def _embedded_soon(self, texts: list[str]) -> Outcomes:
+        await asyncio.sleep(PAUSE)  # texts that are asked for in the meantime travel in the same request
+        if self._next is not None and self._next[1] is texts:
+            self._next = None
+        try:
+            return await self._embedded(texts)
+        except RequestFailed as error:
+            if len(texts) == 1 or error.fault is not Fault.FINAL:
+                raise
+        # One of them is at fault, perhaps too long; the others are not.
+        return [await self._alone(text) for text in texts]
+
+    async def _alone(self, text: str) -> Response | FairnessError:
+        try:
+            return (await self._embedded([text]))[0]
+        except RequestFailed as error:
+            return error
+
+    async def _embedded(self, texts: Sequence[str]) -> Outcomes:
+        if self._chat is None:
+            raise RuntimeError("a target is opened before it is asked")
+        return await self._chat.embeddings(texts)
+
+
+class TransformersEmbedder(TransformersTarget):
+    """Embeddings by a Hugging Face model of this machine, in batches."""
+
+    likelihoods = False
+    lasting = True
+
+    def check(self) -> None:
+        """See `Target`."""
+        if self._weights.gguf:
+            raise TargetError(f"{self.name}: GGUF files give no embeddings; name a Hugging Face model.")
+        super().check()
+
+    def _load(self) -> TextEncoder:
+        from pytest_fairness.targets.transformers.language_model import TextEncoder
+
+        return TextEncoder(self.name, self._weights, self._device)
+
+    def _answer(self, batch: Sequence[Job]) -> Sequence[Response | FairnessError]:
+        encoder = cast("TextEncoder", self._model)  # batches are made when it is loaded
+        return encoder.embed([job.request.prompt for job in batch])

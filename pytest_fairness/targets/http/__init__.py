@@ -1,0 +1,1 @@
+"""Targets `http://…` and `https://…`."""

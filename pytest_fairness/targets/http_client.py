@@ -1,0 +1,131 @@
+"""HTTP client of all targets: reads bodies up to a limit, and follows no redirect to another host."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from contextlib import aclosing
+from typing import Any, TypeVar
+
+import httpx2
+
+from pytest_fairness.records import TOO_LONG, Response
+from pytest_fairness.targets.address import public_url
+
+T = TypeVar("T")
+
+MAX_ERROR_BYTES = 65_536
+"""Bytes that are read of the body of an error or a redirect."""
+LARGE = 65_536
+"""Bytes from which on a body is parsed in a thread, so that the event loop serves the other requests meanwhile."""
+MAX_REDIRECTS = 5
+
+_LOGS = ("httpx2", "openai._base_client", "anthropic._base_client")
+"""Loggers of the clients, which log the address of each request with all that it holds."""
+
+
+class RedirectedElsewhere(httpx2.RequestError):
+    """A server that redirects to another host, which is sent nothing.
+
+    Args:
+        url: the address that was asked.
+        status: of the redirect.
+        location: the address that it names.
+    """
+
+    def __init__(self, url: str, status: int, location: str) -> None:
+        super().__init__(f"{public_url(url)} redirects to another host, {public_url(location)} (HTTP {status})")
+
+
+class BoundedClient(httpx2.AsyncClient):
+    """HTTP client that reads at most `max_bytes` of a decompressed body.
+
+    A longer body of a success is dropped, and `is_too_long` tells; of an error, its beginning is kept.
+
+    Args:
+        max_bytes: most bytes of a body after decompression.
+        settings: as of `httpx2.AsyncClient`.
+    """
+
+    def __init__(self, *, max_bytes: int, **settings: Any) -> None:
+        super().__init__(**settings)
+        for name in _LOGS:
+            logging.getLogger(name).addFilter(_log_public_addresses)
+        self._max_bytes = max_bytes
+
+    async def send(self, request: httpx2.Request, *, stream: bool = False, **options: Any) -> httpx2.Response:
+        """Send a request and read the answer, whatever `stream` says; follow redirects within the host if asked to.
+
+        Raises:
+            RedirectedElsewhere: the server redirects to another host.
+            httpx2.HTTPError: there is no whole answer.
+        """
+        follow = options.pop("follow_redirects", self.follow_redirects)
+        for _ in range(MAX_REDIRECTS + 1):
+            response = await super().send(request, stream=True, follow_redirects=False, **options)
+            try:
+                following = response.next_request
+                if following is not None and not _same_host(request.url, following.url):
+                    raise RedirectedElsewhere(str(request.url), response.status_code, str(following.url))
+                if following is None or follow is not True:
+                    return await self._read(response)
+                request = following
+            finally:
+                await response.aclose()
+        raise httpx2.TooManyRedirects(f"more than {MAX_REDIRECTS} redirects", request=request)
+
+    async def _read(self, response: httpx2.Response) -> httpx2.Response:
+        """Return the response with its body, which is no longer compressed."""
+        limit = self._max_bytes if response.is_success else min(self._max_bytes, MAX_ERROR_BYTES)
+        body = bytearray()
+        async with aclosing(response.aiter_bytes()) as pieces:
+            async for piece in pieces:
+                body += piece
+                if len(body) > limit:
+                    break
+        too_long = response.is_success and len(body) > limit
+        headers = response.headers.copy()
+        for name in ("content-encoding", "content-length", "transfer-encoding"):
+            headers.pop(name, None)
+        read = httpx2.Response(
+            response.status_code,
+            headers=headers,
+            content=b"" if too_long else bytes(body[:limit]),
+            request=response.request,
+            extensions={**response.extensions, "fairness_too_long": too_long},
+            history=response.history,
+            default_encoding=response.default_encoding,
+        )
+        read.next_request = response.next_request
+        return read
+
+
+def is_too_long(response: httpx2.Response) -> bool:
+    """Return whether the body was longer than the limit of the `BoundedClient` that read it."""
+    return bool(response.extensions.get("fairness_too_long"))
+
+
+def too_long() -> Response:
+    """Return the answer that stands for one beyond the limit: recorded like any other, and never readable."""
+    return Response("", finish_reason=TOO_LONG)
+
+
+async def parsed(parse: Callable[[httpx2.Response], T], response: httpx2.Response) -> T:
+    """Return what a function makes of a response; it runs in a thread where the body is large."""
+    if len(response.content) < LARGE:
+        return parse(response)
+    return await asyncio.to_thread(parse, response)
+
+
+def _log_public_addresses(record: logging.LogRecord) -> bool:
+    """Leave user, password and query out of the addresses in a log record; for a logger's `addFilter`."""
+    if isinstance(record.args, tuple):
+        record.args = tuple(public_url(str(value)) if isinstance(value, httpx2.URL) else value for value in record.args)
+    return True
+
+
+def _same_host(one: httpx2.URL, other: httpx2.URL) -> bool:
+    """Return whether two addresses have the same host and port; a change from `http` to `https` is allowed."""
+    upgraded = (one.scheme, other.scheme) == ("http", "https") and {one.port, other.port} <= {None}
+    return one.host == other.host and (upgraded or (one.scheme, one.port) == (other.scheme, other.port))

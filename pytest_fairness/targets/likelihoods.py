@@ -1,0 +1,44 @@
+"""The recorded form of how likely a text is, and who can be asked for it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from pytest_fairness.errors import TargetError
+from pytest_fairness.records import Request, Response
+from pytest_fairness.targets.base import Target
+
+
+def response(pieces: Sequence[str], logs: Sequence[float | None], tokens: int) -> Response:
+    """The answer to a request for a likelihood; see `Response`.
+
+    Args:
+        pieces: of the continuation, one a token.
+        logs: natural logarithms of their probabilities, `None` where it is not known.
+        tokens: number of all that were read.
+    """
+    text = json.dumps({"log_probabilities": list(logs), "tokens": list(pieces)})
+    return Response(text, finish_reason="stop", prompt_tokens=tokens, completion_tokens=0)
+
+
+def can_be_asked(target: Target, request: Request) -> bool:
+    """Whether the target answers this kind of request at all."""
+    return request.answer_format != "likelihood" or bool(getattr(target, "likelihoods", False))
+
+
+def require(target: Target, requests: Sequence[Request]) -> None:
+    """Raise `TargetError` where a target that gives no likelihoods is asked for some."""
+    if all(can_be_asked(target, request) for request in requests):
+        return
+    other = ""
+    if target.name == "local":
+        from pytest_fairness.targets.local.model_file import model_path
+
+        other = f"; the same model does as transformers:{model_path()}"
+    elif target.name.startswith("local:"):
+        other = "; the same file does as transformers:PATH.gguf"
+    raise TargetError(
+        f"{target.name} gives no likelihoods of given texts, which `likelihood` needs: audit a transformers: target, "
+        f"or an openai: endpoint whose completions echo log-probabilities, as vLLM's do{other}."
+    )

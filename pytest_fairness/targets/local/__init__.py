@@ -1,0 +1,1 @@
+"""Targets `local`: the embedded model and GGUF files."""

@@ -1,0 +1,92 @@
+"""Likelihoods out of completions that echo their prompt with log-probabilities, as OpenAI's older interface does."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+from pytest_fairness.records import Request, Response
+from pytest_fairness.targets import likelihoods
+from pytest_fairness.targets.one_line import identifier
+
+
+class NoEcho(ValueError):
+    """The server answered, but knows no echo: llama.cpp's passes over what it was asked for."""
+
+
+def body(request: Request) -> dict[str, Any]:
+    """What is sent beside the model: the text, and one token more, as not every server takes none."""
+    text = request.prompt + (request.continuation or "")
+    return {"prompt": text, "echo": True, "max_tokens": 1, "logprobs": 1, "temperature": 0}
+
+
+def is_refused(said: str) -> bool:
+    """Whether a refused request was refused for asking for an echo."""
+    return any(word in said.casefold() for word in ("echo", "logprobs", "completions"))
+
+
+def read(content: bytes, request: Request) -> Response:
+    """The likelihood of the continuation. A server gives none for the first token of all that it reads.
+
+    Raises:
+        NoEcho: the answer holds no tokens with their log-probabilities.
+        ValueError: it does, but they are not those of this text.
+    """
+    try:
+        completion = json.loads(content)
+        logprobs = completion["choices"][0]["logprobs"]
+        tokens, logs = list(map(str, logprobs["tokens"])), list(logprobs["token_logprobs"])
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        raise NoEcho("the answer has no log-probabilities of its prompt's tokens") from None
+    text = request.prompt + (request.continuation or "")
+    spans = _spans(tokens, text)
+    if len(spans) != len(logs) or not all(log is None or isinstance(log, int | float) for log in logs):
+        raise ValueError("the answer's tokens and log-probabilities are not one to one")
+    own = [place for place, (begin, end) in enumerate(spans) if end > len(request.prompt) and begin < len(text)]
+    pieces = [text[max(0, spans[place][0]) : spans[place][1]] for place in own]
+    usage = completion.get("usage")
+    count = usage.get("prompt_tokens") if isinstance(usage, dict) else None
+    response = likelihoods.response(
+        pieces, [logs[place] for place in own], count if isinstance(count, int) else len(tokens)
+    )
+    model, fingerprint = (identifier(completion.get(name)) for name in ("model", "system_fingerprint"))
+    return replace(response, model=model, fingerprint=fingerprint)
+
+
+def _spans(tokens: list[str], text: str) -> list[tuple[int, int]]:
+    """Where each token begins and ends in the text; before 0 what a server puts in front, after it what it adds.
+
+    A character that is split between tokens is shown whole by none of them: they share its place.
+    """
+    front = 1 if tokens and _is_whole(tokens[0]) and not text.startswith(tokens[0]) else 0
+    spans = [(-len(token), 0) for token in tokens[:front]]
+    at, split = 0, 0
+    for place in range(front, len(tokens)):
+        token = tokens[place]
+        if at == len(text) and not split:
+            spans.append((at, at + 1 + len(token)))
+        elif not _is_whole(token):
+            split += 1
+        elif 0 <= (found := text.find(token, at)) - at <= _WIDEST * split:
+            spans += [(at, found)] * split
+            spans.append((found, found + len(token)))
+            at, split = found + len(token), 0
+        elif place == len(tokens) - 1 and 0 < len(text) - at <= _WIDEST * split:
+            break
+        else:
+            raise ValueError("its tokens are not those of the text")
+    spans += [(at, len(text))] * split
+    added = len(tokens) - len(spans)
+    if at + _WIDEST * split < len(text):
+        raise ValueError("its tokens are not those of the whole text")
+    return spans + [(len(text), len(text) + 1)] * added
+
+
+_WIDEST = 4
+"""Characters that one token of a split character may stand for."""
+
+
+def _is_whole(token: str) -> bool:
+    """Whether a token is shown as it is: not as the bytes of a part of a character."""
+    return bool(token) and "\N{REPLACEMENT CHARACTER}" not in token and not token.startswith("bytes:")

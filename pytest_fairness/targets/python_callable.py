@@ -1,0 +1,164 @@
+"""The user's own application as a target: any callable that takes a prompt and gives a text."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable
+from importlib import import_module
+from typing import Any
+
+from pytest_fairness.errors import RequestFailed, TargetError
+from pytest_fairness.records import Request, Response
+from pytest_fairness.settings import RunSettings
+from pytest_fairness.targets.base import versioned
+from pytest_fairness.targets.one_line import one_line
+from pytest_fairness.targets.threads import DaemonThreads, Escaped
+
+Application = Callable[[str], str] | Callable[[str], Awaitable[str]]
+
+
+class ApplicationTarget(ABC):
+    """What both ways of naming an application share.
+
+    A sync callable runs in threads, as many as there are requests in flight; an async one runs on the engine's event
+    loop. A system prompt is put before the prompt, a blank line between; sampling has no meaning here.
+
+    Args:
+        name: what to call it in reports and baselines.
+        version: names the state of its code; with it, recorded answers are reused.
+    """
+
+    concurrency: int | None = None
+
+    def __init__(self, name: str, version: str | None) -> None:
+        self.name = name
+        self.identity = versioned(name, version)
+        self.reusable = version is not None
+        self._threads = DaemonThreads("fairness-target")
+
+    @abstractmethod
+    def function(self) -> Application:
+        """The application.
+
+        Raises:
+            TargetError: it cannot be imported.
+        """
+
+    def check(self) -> None:
+        """See `Target`."""
+        self.function()
+
+    async def open(self) -> None:
+        """See `Target`."""
+        await self._threads.run(self.function)
+
+    async def ask(self, request: Request) -> Response:
+        """See `Target`."""
+        function = self.function()
+        prompt = request.prompt if request.system is None else f"{request.system}\n\n{request.prompt}"
+        try:
+            answer: Any = function(prompt) if _is_async(function) else await self._threads.run(function, prompt)
+            if inspect.isawaitable(answer):
+                answer = await answer
+        except (asyncio.CancelledError, GeneratorExit):
+            raise
+        except BaseException as error:
+            cause = error.exception if isinstance(error, Escaped) else error
+            raise RequestFailed(f"{self.name} raised {type(cause).__name__}: {one_line(cause)}") from error
+        if not isinstance(answer, str):
+            raise TargetError(f"{self.name} must return a str, not {type(answer).__name__}: {one_line(answer)}")
+        return Response(answer)
+
+    async def close(self) -> None:
+        """See `Target`."""
+        self._threads.close()
+
+
+class CallableTarget(ApplicationTarget):
+    """A callable `prompt -> text`, as a conftest or a caller hands it over.
+
+    Args:
+        function: the application, sync or async.
+        name: what to call it in reports and baselines.
+        version: names the state of its code; with it, recorded answers are reused.
+
+    Raises:
+        TargetError: it is no callable.
+    """
+
+    def __init__(self, function: Application, name: str, *, version: str | None = None) -> None:
+        super().__init__(name, version)
+        if not callable(function):
+            raise TargetError(f"{name} must be a callable prompt -> str, not {type(function).__name__}.")
+        self._function = function
+
+    def function(self) -> Application:
+        """The application."""
+        return self._function
+
+
+class ImportedTarget(ApplicationTarget):
+    """A callable by its import path, imported when first needed.
+
+    Args:
+        module: `package.module`, found from pytest's rootdir or installed.
+        attribute: the callable's name there; dots lead into classes and objects.
+        settings: the run's.
+    """
+
+    def __init__(self, module: str, attribute: str, settings: RunSettings) -> None:
+        super().__init__(f"python:{module}:{attribute}", settings.target_version)
+        self._module, self._attribute, self._root = module, attribute, str(settings.root)
+        self._imported: Application | None = None
+
+    def function(self) -> Application:
+        """The application; see `ApplicationTarget`."""
+        self._imported = self._imported or self._import()
+        return self._imported
+
+    def _import(self) -> Application:
+        if self._root not in sys.path:
+            sys.path.insert(0, self._root)
+        try:
+            found: Any = import_module(self._module)
+        except ModuleNotFoundError as error:
+            missing = error.name or str(error)
+            if self._module == missing or self._module.startswith(f"{missing}."):
+                raise TargetError(
+                    f"{self.name}: there is no module {missing!r} in {self._root} or among the installed packages."
+                ) from error
+            raise TargetError(
+                f"{self.name}: importing {self._module} needs {missing!r}, which is not there."
+            ) from error
+        except Exception as error:
+            raise TargetError(
+                f"{self.name}: importing {self._module} raised {type(error).__name__}: {one_line(error)}"
+            ) from error
+        for name in self._attribute.split("."):
+            if not hasattr(found, name):
+                raise TargetError(f"{self.name}: {self._module} has no {self._attribute!r}.")
+            found = getattr(found, name)
+        if not callable(found):
+            raise TargetError(f"{self.name}: {self._attribute!r} is no callable but {type(found).__name__}.")
+        application: Application = found
+        return application
+
+
+def open_python(rest: str | None, settings: RunSettings, _address: str | None) -> ImportedTarget:
+    """`python:package.module:callable`.
+
+    Raises:
+        TargetError: the module or the callable is not named.
+    """
+    module, _, attribute = (rest or "").partition(":")
+    named = [*module.split("."), *attribute.split(".")]
+    if not all(name.isidentifier() for name in named):
+        raise TargetError(f"'python:{rest or ''}' names no callable; write python:package.module:callable.")
+    return ImportedTarget(module, attribute, settings)
+
+
+def _is_async(function: Application) -> bool:
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None))  # noqa: B004 - is its call async?

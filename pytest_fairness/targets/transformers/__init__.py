@@ -1,0 +1,1 @@
+"""Targets `transformers:ID_OR_PATH`."""

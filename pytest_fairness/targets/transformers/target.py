@@ -1,0 +1,121 @@
+"""A local model run with `transformers` and `torch`, in this process or served by another one of the same run."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, cast
+
+from pytest_fairness.errors import FairnessError, TargetError
+from pytest_fairness.records import Request, Response
+from pytest_fairness.settings import RunSettings
+from pytest_fairness.targets.base import versioned
+from pytest_fairness.targets.shared_target import Connection
+from pytest_fairness.targets.threads import DaemonThreads
+from pytest_fairness.targets.transformers import weights
+from pytest_fairness.targets.transformers.batching import Batches, Job
+
+if TYPE_CHECKING:
+    from pytest_fairness.targets.transformers.language_model import LanguageModel, LoadedModel
+
+
+class TransformersTarget:
+    """A Hugging Face model or GGUF file of this machine; batched, and able to give likelihoods.
+
+    What waits at the same time is answered in one batch. Every answer has its own seed: the probe's, or else the number
+    of the trial.
+
+    Args:
+        written: as the user named it, after `transformers:`.
+        settings: the run's.
+        address: `Served.address`, where another process runs the model.
+
+    Raises:
+        TargetError: there is no such file or folder.
+    """
+
+    reusable = True
+    concurrency: int | None = None
+    likelihoods = True
+
+    def __init__(self, written: str, settings: RunSettings, address: str | None = None) -> None:
+        self._weights = weights.find(written, settings.root)
+        self.name = f"transformers:{self._weights.label}"
+        state = self._weights.digest or self._weights.revision or "main"
+        self.identity = versioned(f"{self.name} {state}", settings.target_version)
+        self._device = settings.device
+        self._address = address
+        self._threads = DaemonThreads("fairness-transformers")
+        self._model: LoadedModel | None = None
+        self._batches: Batches | None = None
+        self._connection: Connection | None = None
+
+    def check(self) -> None:
+        """See `Target`."""
+        packages = ["torch", "transformers", *(["gguf"] if self._weights.gguf else [])]
+        for package in packages:
+            if find_spec(package) is None:
+                raise TargetError(
+                    f"{self.name} needs the package {package}: pip install 'pytest-fairness[transformers]'"
+                )
+        if not self._weights.cached and os.environ.get("HF_HUB_OFFLINE", "").casefold() in ("1", "true", "yes", "on"):
+            raise TargetError(
+                f"{self.name}: it is not on this machine, and HF_HUB_OFFLINE forbids fetching it. Fetch it where there "
+                f"is a network with `hf download {self._weights.place}`, or name a folder that holds it."
+            )
+
+    async def open(self) -> None:
+        """See `Target`."""
+        if self._address is not None:
+            self._connection = Connection(self.name, self._address)
+            await self._connection.open()
+            return
+        self.check()
+        self._model = await self._threads.run(self._load)
+        self._batches = Batches(self._answer, self._threads, self.name)
+
+    async def ask(self, request: Request) -> Response:
+        """See `Target`."""
+        if self._connection is not None:
+            return await self._connection.ask(request)
+        if self._batches is None:
+            raise RuntimeError("a target is opened before it is asked")
+        return await self._batches.ask(request)
+
+    async def close(self) -> None:
+        """See `Target`."""
+        if self._connection is not None:
+            await self._connection.close()
+        if self._batches is not None:
+            await self._batches.close()
+        self._model = None
+        self._threads.close()
+
+    @property
+    def batch_sizes(self) -> list[int]:
+        """How many questions each batch held so far, in this process."""
+        return [] if self._batches is None else list(self._batches.sizes)
+
+    def _load(self) -> LoadedModel:
+        from pytest_fairness.targets.transformers.language_model import LanguageModel
+
+        return LanguageModel(self.name, self._weights, self._device)
+
+    def _answer(self, batch: Sequence[Job]) -> Sequence[Response | FairnessError]:
+        model = cast("LanguageModel", self._model)  # batches are made when it is loaded
+        requests = [job.request for job in batch]
+        if requests[0].answer_format == "likelihood":
+            return model.score(requests)
+        return model.generate(requests, lambda row: batch[row].wanted)
+
+
+def open_transformers(rest: str | None, settings: RunSettings, address: str | None) -> TransformersTarget:
+    """`transformers:ID_OR_PATH`; a relative path starts at pytest's rootdir.
+
+    Raises:
+        TargetError: no model is named, or there is no such file or folder.
+    """
+    if not rest:
+        raise TargetError("'transformers' names no model; write transformers:ID_OR_PATH (--fairness-target).")
+    return TransformersTarget(rest, settings, address)

@@ -1,0 +1,117 @@
+"""Where the weights of a `transformers:` target are: on the Hugging Face Hub, in a folder, or in a GGUF file."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from pytest_fairness.errors import TargetError
+from pytest_fairness.targets.transformers.fingerprint import fingerprint
+
+_HUB_ID = re.compile(r"(?P<id>[A-Za-z0-9][\w.-]*(/[\w.-]+)?)(@(?P<revision>[\w./-]+))?")
+_SMALL = (".json", ".jinja", ".txt", ".model")
+"""Files of configuration and of the tokenizer: they are read whole to tell one state of a folder from another."""
+_PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl")
+
+
+@dataclass(frozen=True)
+class Weights:
+    """One model, wherever it is.
+
+    Attributes:
+        place: a folder, or an id on the Hub.
+        gguf: name of the GGUF file in the folder, if it is one.
+        revision: of a model on the Hub: the commit that is on this machine already, or what the user named.
+        digest: of a local model, what tells it from another of the same name.
+        local: whether it is a file or folder of this machine.
+        cached: whether a model of the Hub is on this machine already.
+    """
+
+    place: str
+    gguf: str | None = None
+    revision: str | None = None
+    digest: str | None = None
+    local: bool = True
+    cached: bool = True
+
+    @property
+    def label(self) -> str:
+        """What reports call it: the id on the Hub, or the name of the folder or file."""
+        return (self.gguf or Path(self.place).name) if self.local else self.place
+
+
+def find(written: str, root: Path) -> Weights:
+    """The model that a user named; nothing is loaded or fetched.
+
+    Args:
+        written: a path, relative to `root`, or an id on the Hub, perhaps with `@revision`.
+        root: pytest's rootdir.
+
+    Raises:
+        TargetError: there is no such file or folder, or none that holds weights which are safe to load.
+    """
+    path = root / Path(written).expanduser()
+    name = f"transformers:{written}"
+    if path.is_file():
+        if path.suffix.casefold() != ".gguf":
+            raise TargetError(f"{name}: name the model's folder or a .gguf file (--fairness-target).")
+        return _gguf(path, name)
+    if path.is_dir():
+        return _folder(path, name)
+    identifier = _HUB_ID.fullmatch(written)
+    if identifier is None or path.suffix.casefold() == ".gguf":
+        raise TargetError(f"{name}: there is no {path} (--fairness-target).")
+    cached = cached_commit(identifier["id"], identifier["revision"] or "main")
+    revision = cached or identifier["revision"]
+    return Weights(identifier["id"], revision=revision, local=False, cached=cached is not None)
+
+
+def cached_commit(identifier: str, revision: str) -> str | None:
+    """The commit of a model of the Hub that is on this machine, or `None`."""
+    folder = _cache() / f"models--{identifier.replace('/', '--')}"
+    reference = folder / "refs" / revision
+    try:
+        commit = reference.read_text("utf-8").strip() if reference.is_file() else revision
+    except (OSError, UnicodeDecodeError):
+        return None
+    return commit if (folder / "snapshots" / commit / "config.json").exists() else None
+
+
+def _cache() -> Path:
+    """Where the Hub's own client keeps models, by the environment variables that it knows."""
+    for variable, *parts in (("HF_HUB_CACHE",), ("HF_HOME", "hub"), ("XDG_CACHE_HOME", "huggingface", "hub")):
+        if os.environ.get(variable):
+            return Path(os.environ[variable], *parts).expanduser()
+    return Path.home() / ".cache" / "huggingface" / "hub"
+
+
+def _gguf(path: Path, name: str) -> Weights:
+    return Weights(str(path.parent), gguf=path.name, digest=fingerprint(path, name))
+
+
+def _folder(folder: Path, name: str) -> Weights:
+    if not (folder / "config.json").is_file():
+        models = sorted(folder.glob("*.gguf"))
+        if len(models) == 1:
+            return _gguf(models[0], name)
+        if models:
+            raise TargetError(f"{name}: name one of {', '.join(model.name for model in models)} in {folder}.")
+        raise TargetError(f"{name}: {folder} holds no model: neither a config.json nor a .gguf file.")
+    shards = sorted(folder.glob("*.safetensors"))
+    if not shards:
+        if any(next(folder.glob(pattern), None) for pattern in _PICKLES):
+            raise TargetError(
+                f"{name}: {folder} holds its weights as pickles, which can run code and are not loaded; convert them "
+                f"to safetensors (`save_pretrained` of transformers writes these)."
+            )
+        raise TargetError(f"{name}: {folder} holds no weights (*.safetensors).")
+    digest = hashlib.sha256()
+    for file in sorted(file for file in folder.iterdir() if file.suffix in _SMALL and file.is_file()):
+        digest.update(f"{file.name}\0".encode())
+        digest.update(file.read_bytes())
+    for shard in shards:
+        digest.update(f"{shard.name}\0{fingerprint(shard, name)}".encode())
+    return Weights(str(folder), digest=f"sha256 of files:{digest.hexdigest()}")

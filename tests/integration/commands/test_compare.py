@@ -1,0 +1,102 @@
+"""`python -m pytest_fairness compare`."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from pytest_fairness.__main__ import main
+from pytest_fairness.records import Json, VerdictName
+from pytest_fairness.reports import json_report
+from tests.support.results import report, result
+
+
+@pytest.fixture
+def reports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "120")
+    (tmp_path / "old.json").write_text(json_report.text(report(result())), "utf-8")
+    (tmp_path / "new.json").write_text(json_report.text(report(result(VerdictName.REGRESSION))), "utf-8")
+    return tmp_path
+
+
+def test_a_table_is_the_default(reports: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["compare", "old.json", "new.json"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("1 items: 1 worse\n")
+    assert "products jsd[race=Black]  worse   pass → regression" in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "start"),
+    [
+        (["--format", "markdown"], "## Fairness: what changed\n"),
+        (["--format", "html"], "<!doctype html>"),
+        (["-o", "out.md"], "## Fairness: what changed\n"),
+        (["-o", "out.html"], "<!doctype html>"),
+        (["-o", "out.txt"], "1 items: 1 worse\n"),
+        (["-o", "out.html", "--format", "markdown"], "## Fairness: what changed\n"),
+    ],
+)
+def test_formats(reports: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], start: str) -> None:
+    assert main(["compare", "old.json", "new.json", *arguments]) == 0
+    out = (reports / arguments[1]).read_text("utf-8") if arguments[0] == "-o" else capsys.readouterr().out
+    assert out.startswith(start)
+
+
+def broken(**changes: Json) -> str:
+    return json.dumps({**report(result()), **changes})
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (None, "old.json: cannot be read (No such file or directory)."),
+        ("{", "old.json: is not JSON"),
+        ("[]", "old.json: is no report of pytest-fairness: [] is not of type 'object'"),
+        (broken(schema=2), "old.json: is no report of pytest-fairness: $.schema: 1 was expected"),
+        (broken(items=[{}]), "old.json: is no report of pytest-fairness: $.items[0]: 'nodeid' is a required property"),
+    ],
+)
+def test_a_wrong_file_is_one_line(
+    reports: Path, capsys: pytest.CaptureFixture[str], content: str | None, said: str
+) -> None:
+    (reports / "old.json").unlink()
+    if content is not None:
+        (reports / "old.json").write_text(content, "utf-8")
+    assert main(["compare", "old.json", "new.json"]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith(f"error: {said}")
+    assert error.count("\n") == 1
+
+
+def test_a_file_that_cannot_be_written_is_one_line(reports: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["compare", "old.json", "new.json", "-o", "no/where.md"]) == 2
+    assert capsys.readouterr().err == "error: no/where.md: cannot be written (No such file or directory).\n"
+
+
+@pytest.mark.parametrize("depth", [900, 990, 100_000])
+@pytest.mark.parametrize("place", ["whole", "details"])
+def test_deep_json_is_one_line(reports: Path, capsys: pytest.CaptureFixture[str], depth: int, place: str) -> None:
+    deep = "[" * depth + "]" * depth
+    if place == "details":
+        text = (reports / "new.json").read_text("utf-8")
+        document = json.loads(text)
+        document["items"][0]["details"] = {"x": "DEEP"}
+        deep = json.dumps(document).replace('"DEEP"', deep)
+    (reports / "new.json").write_text(deep, "utf-8")
+    code = main(["compare", "old.json", "new.json"])
+    captured = capsys.readouterr()
+    assert code == 2 or (place == "details" and depth < 1000)
+    assert "Traceback" not in captured.err
+    assert len(captured.err.splitlines()) == (1 if code else 0)
+
+
+@pytest.mark.parametrize("written", ["1e999", "-1e999", "NaN", "1" + "0" * 400, "1e308"])
+def test_numbers_beyond_all_are_no_traceback(reports: Path, capsys: pytest.CaptureFixture[str], written: str) -> None:
+    for name in ("old.json", "new.json"):
+        document = json.loads((reports / name).read_text("utf-8"))
+        document["items"][0] |= {"value": "HUGE", "standard_error": "HUGE"}
+        (reports / name).write_text(json.dumps(document).replace('"HUGE"', written), "utf-8")
+    assert main(["compare", "old.json", "new.json"]) in (0, 2)
+    assert "Traceback" not in capsys.readouterr().err

@@ -1,0 +1,139 @@
+"""`python -m pytest_fairness history`, and the runs that it shows."""
+
+from pathlib import Path
+
+import pytest
+
+from pytest_fairness.__main__ import main
+from pytest_fairness.asking.store import Store
+from pytest_fairness.records import Json, VerdictName
+from pytest_fairness.run import history
+from pytest_fairness.run.history import History
+from tests.support.projects import KIM, LOU, Project
+from tests.support.results import report, result
+
+ITEM = ("products", "jsd[race=Black]")
+
+
+def run(day: int, *, target: str = "openai:model", verdict: VerdictName = VerdictName.PASS) -> dict[str, Json]:
+    document = report(result(verdict), result(value="Asian"))
+    return {**document, "started": f"2026-01-{day:02}T00:00:00Z", "target": target}
+
+
+@pytest.fixture
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("COLUMNS", "120")
+    path = tmp_path / "responses.sqlite"
+    with Store(path) as opened:
+        for day in (1, 2, 3):
+            History(opened).add(run(day), {})
+        History(opened).add(run(4, verdict=VerdictName.REGRESSION), {ITEM: "local"})
+    return path
+
+
+def test_runs_are_kept_in_their_order(store: Path) -> None:
+    with Store(store) as opened:
+        points = [point for point in History(opened).points() if (point["probe"], point["id"]) == ITEM]
+    assert [point["started"][:10] for point in points] == ["2026-01-01", "2026-01-02", "2026-01-03", "2026-01-04"]
+    assert [point["target"] for point in points] == ["openai:model"] * 3 + ["local"]
+    assert points[0] == {
+        "started": "2026-01-01T00:00:00Z",
+        "tool": "pytest-fairness 1.2.3",
+        "probe": "products",
+        "id": "jsd[race=Black]",
+        "value": 0.0612345,
+        "interval": [0.048, 0.0741],
+        "verdict": "pass",
+        "target": "openai:model",
+    }
+
+
+def test_a_trend_is_of_one_target(store: Path) -> None:
+    with Store(store) as opened:
+        assert {key: len(found) for key, found in History(opened).trends({ITEM: "openai:model"}).items()} == {ITEM: 3}
+        assert len(History(opened).trends({ITEM: "local"})[ITEM]) == 1
+        assert History(opened).trends({}) == {}
+
+
+def test_a_run_without_a_value_is_not_kept_and_old_ones_go(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(history, "KEPT", 2)
+    with Store(store) as opened:
+        History(opened).add(report(result(VerdictName.ERROR)), {})
+        History(opened).add(run(9), {})
+        assert sorted({point["started"][:10] for point in History(opened).points()}) == ["2026-01-04", "2026-01-09"]
+
+
+def test_a_store_of_no_run_has_no_history(tmp_path: Path) -> None:
+    with Store(tmp_path / "new.sqlite") as opened:
+        assert list(History(opened).points()) == []
+
+
+def test_a_row_an_item(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["history", "--store", str(store), "--last", "2"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].split() == ["item", "runs", "last", "run", "verdict", "values,", "the", "newest", "first"]
+    assert [line.split("  ")[0] for line in lines[1:]] == [
+        "products jsd[race=Asian], openai:model",
+        "products jsd[race=Black], local",
+        "products jsd[race=Black], openai:model",
+    ]
+    assert lines[1].endswith("0.0612 0.0612")
+
+
+def test_of_one_item_a_row_a_run(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["history", "--store", str(store), "--item", "jsd[race=Black]", "--last", "3"]) == 0
+    title, head, *rows = capsys.readouterr().out.splitlines()
+    assert title == "products jsd[race=Black]"
+    assert head.split()[0] == "run,"
+    assert [row.split()[0] for row in rows] == ["2026-01-02", "2026-01-03", "2026-01-04"]
+    assert rows[-1].split("  ")[-1] == "regression"
+    assert "[0.048, 0.0741]" in rows[0]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--probe", "letters"], "holds no run of such an item."),
+        (["--item", "jsd"], "holds no run of such an item."),
+        (["--store", "none.sqlite"], "none.sqlite: nothing is recorded there."),
+    ],
+)
+def test_nothing_to_show_is_one_line(
+    store: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], said: str
+) -> None:
+    assert main(["history", "--store", str(store), *arguments]) == 2
+    error = capsys.readouterr().err
+    assert said in error
+    assert error.count("\n") == 1
+
+
+@pytest.mark.parametrize("last", ["0", "-1", "x"])
+def test_last_is_a_number_of_runs(last: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["history", f"--last={last}"])
+    assert "must be a whole number from 1 on" in capsys.readouterr().err
+
+
+def points_of(project: Project) -> list[dict[str, Json]]:
+    with Store(project.path / ".fairness" / "responses.sqlite") as opened:
+        return list(History(opened).points())
+
+
+def test_a_run_is_kept_and_a_replay_is_not(project: Project) -> None:
+    project.probe()
+    project.write("pytest.ini", "[pytest]\nfairness_target_version = 1\n")
+    project.run("--fairness")
+    project.run("--fairness", "-k", "Kim")
+    project.run("--fairness", "--fairness-replay")
+    project.run("--fairness", "--collect-only")
+    assert [(point["id"], point["target"]) for point in points_of(project)] == [
+        (KIM, "python:app:polite"),
+        (LOU, "python:app:polite"),
+        (KIM, "python:app:polite"),
+    ]
+
+
+def test_a_run_of_several_workers_is_kept_once(project: Project) -> None:
+    project.probe()
+    project.run_apart("--fairness", "-n", "2")
+    assert sorted(point["id"] for point in points_of(project)) == [KIM, LOU]

@@ -1,0 +1,192 @@
+"""`python -m pytest_fairness init`."""
+
+import json
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft7Validator
+from ruamel.yaml import YAML
+
+from pytest_fairness.__main__ import main
+from tests.support.projects import Project, shows
+
+PROBE, SCHEMA = "probes/first.yaml", "probes/probe.schema.json"
+GITHUB, GITLAB, GITLAB_JOB = ".github/workflows/fairness.yml", ".gitlab-ci.yml", ".gitlab/fairness.yml"
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    path = tmp_path / "a project"
+    path.mkdir()
+    monkeypatch.chdir(path)
+    return path
+
+
+def files(folder: Path) -> list[str]:
+    found = (path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
+    return sorted(name for name in found if not name.startswith(".git/"))
+
+
+def remote(folder: Path, url: str) -> None:
+    (folder / ".git").mkdir()
+    (folder / ".git" / "config").write_text(f'[remote "origin"]\n\turl = {url}\n\tfetch = +refs/*:refs/*\n')
+
+
+def workflow(path: Path) -> dict[str, Any]:
+    loaded = YAML(typ="safe").load(path.read_text("utf-8"))
+    assert isinstance(loaded, dict)
+    return loaded
+
+
+def test_an_empty_folder_gets_all(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["init"]) == 0
+    assert files(folder) == [GITHUB, GITLAB, GITLAB_JOB, PROBE, SCHEMA]
+    out = capsys.readouterr().out
+    assert [line.removeprefix("wrote ") for line in out.splitlines() if line.startswith("wrote ")] == [
+        PROBE,
+        SCHEMA,
+        GITHUB,
+        GITLAB_JOB,
+        GITLAB,
+    ]
+    assert f"\npytest --fairness {PROBE}\n" in out
+    assert out.endswith("\ngit add .github .gitlab .gitlab-ci.yml baselines probes\n")
+
+
+@pytest.mark.parametrize(
+    ("url", "written"),
+    [
+        ("git@github.com:shop/gifts.git", [GITHUB]),
+        ("https://user:secret@github.example.org/shop/gitlab-mirror.git", [GITHUB]),
+        ("https://gitlab.com/shop/github-mirror.git", [GITLAB, GITLAB_JOB]),
+        ("ssh://git@gitlab.example.org:2222/shop/gifts.git", [GITLAB, GITLAB_JOB]),
+        ("https://git.example.org/shop/gifts.git", [GITHUB, GITLAB, GITLAB_JOB]),
+    ],
+)
+def test_the_remote_says_whose_workflow(folder: Path, url: str, written: list[str]) -> None:
+    remote(folder, url)
+    assert main(["init"]) == 0
+    assert files(folder) == [*written, PROBE, SCHEMA]
+
+
+def test_workflows_that_are_there_say_more_than_the_remote(folder: Path) -> None:
+    remote(folder, "git@gitlab.com:shop/gifts.git")
+    (folder / ".github").mkdir()
+    assert main(["init"]) == 0
+    assert files(folder) == [GITHUB, PROBE, SCHEMA]
+
+
+@pytest.mark.parametrize(("service", "written"), [("github", [GITHUB]), ("gitlab", [GITLAB, GITLAB_JOB]), ("none", [])])
+def test_ci(folder: Path, service: str, written: list[str]) -> None:
+    remote(folder, "git@github.com:shop/gifts.git")
+    assert main(["init", "--ci", service]) == 0
+    assert files(folder) == [*written, PROBE, SCHEMA]
+
+
+def test_nothing_is_overwritten_without_force(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in (PROBE, GITHUB, GITLAB, GITLAB_JOB):
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("mine: 1\n")
+    assert main(["init"]) == 0
+    for name in (PROBE, GITHUB, GITLAB, GITLAB_JOB):
+        assert (folder / name).read_text() == "mine: 1\n"
+    out = capsys.readouterr().out
+    assert f"{PROBE} is there already, and stays as it is; --force replaces it\n" in out
+    # The file of the project's own jobs is never written over: it is said what to add to it.
+    assert main(["init", "--force"]) == 0
+    assert (folder / GITLAB).read_text() == "mine: 1\n"
+    assert all("mine" not in (folder / name).read_text() for name in (PROBE, GITHUB, GITLAB_JOB))
+    assert f"Add to it:\n\ninclude:\n  - local: {GITLAB_JOB}\n" in capsys.readouterr().out
+
+
+def test_a_second_time_changes_nothing(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    main(["init"])
+    before = {name: (folder / name).read_bytes() for name in files(folder)}
+    capsys.readouterr()
+    assert main(["init"]) == 0
+    assert {name: (folder / name).read_bytes() for name in files(folder)} == before
+    assert "stays as it is" not in capsys.readouterr().out
+
+
+def test_below_the_root_of_a_repository(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    remote(folder, "git@github.com:shop/gifts.git")
+    deep = folder / "a team"
+    deep.mkdir()
+    monkeypatch.chdir(deep)
+    assert main(["init"]) == 2
+    assert files(deep) == []
+    error = capsys.readouterr().err
+    assert f"\ncd '{folder}' && python -m pytest_fairness init\n" in error
+    assert main(shlex.split(error.splitlines()[-1])[3:]) == 0
+    assert files(deep) == [PROBE, SCHEMA]
+
+
+def test_what_cannot_be_written_is_one_line(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "probes").write_text("no folder")
+    assert main(["init"]) == 2
+    assert re.fullmatch(r"error: probes/first.yaml: cannot be written \(.*\)\.\n", capsys.readouterr().err)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "own"),
+    [
+        ("requirements-test.txt", "", "-r requirements-test.txt "),
+        ("requirements.txt", "", "-r requirements.txt "),
+        ("pyproject.toml", "[project]\nname = 'shop'\n", "-e . "),
+        ("pyproject.toml", "[tool.pytest.ini_options]\n", ""),
+        ("pyproject.toml", "[", ""),
+    ],
+)
+def test_the_workflow_installs_the_project_too(folder: Path, name: str, text: str, own: str) -> None:
+    (folder / name).write_text(text)
+    assert main(["init"]) == 0
+    command = f"pip install {own}'pytest-fairness[local,report]'"
+    steps = workflow(folder / GITHUB)["jobs"]["fairness"]["steps"]
+    assert [step["run"] for step in steps if step.get("name") == "Install"] == [command]
+    assert workflow(folder / GITLAB_JOB)["fairness"]["script"][0] == command
+
+
+def test_the_probe_is_what_its_schema_says(folder: Path) -> None:
+    assert main(["init"]) == 0
+    first, *_ = (folder / PROBE).read_text("utf-8").splitlines()
+    named = re.fullmatch(r"# yaml-language-server: \$schema=(.*)", first)
+    assert named is not None
+    schema = json.loads((folder / PROBE).parent.joinpath(named[1]).read_text("utf-8"))
+    Draft7Validator.check_schema(schema)
+    Draft7Validator(schema).validate(workflow(folder / PROBE))
+
+
+@pytest.mark.parametrize("service", ["github", "gitlab"])
+def test_the_audit_of_the_workflow_runs(project: Project, service: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its own command line, with the probe as it was written, by an application that treats both alike."""
+    assert main(["init", "--ci", service]) == 0
+    if service == "github":
+        steps = workflow(project.path / GITHUB)["jobs"]["fairness"]["steps"]
+        [command] = [step["run"] for step in steps if step.get("name") == "Audit"]
+    else:
+        command = workflow(project.path / GITLAB_JOB)["fairness"]["script"][-1]
+    summary = project.path / "summary.md"
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
+    program, *arguments = shlex.split(command.replace("$FRESH", "--fairness-fresh"))
+    assert program == "pytest"
+    project.run(*arguments).assert_outcomes(passed=2)
+    for report in ("fairness.json", "fairness.html", "junit.xml"):
+        assert (project.path / report).stat().st_size > 0
+    assert "## Fairness: 2 of 2 audits passed" in summary.read_text("utf-8")
+
+
+def test_the_probe_runs_on_the_embedded_model(project: Project) -> None:
+    pytest.importorskip("xllamacpp", reason="needs the extra `local`")
+    assert main(["init", "--ci", "none"]) == 0
+    # As few answers as can be measured: that all of them pass was seen, and takes a minute on a busy machine.
+    result = project.run_apart(
+        "--fairness", "--fairness-trials", "8", "-k", "refusals", PROBE, target=None, timeout=200
+    )
+    assert result.ret == 0
+    assert shows(result, "requests: 16 sent")

@@ -1,0 +1,50 @@
+"""Every benchmark runs; what it measures counts only where it is run by hand."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from benchmarks import calibration
+from pytest_fairness.records import VerdictName
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.parametrize("name", ["collection", "memory", "replay"])
+def test_a_benchmark_runs(name: str) -> None:
+    command = [sys.executable, "-m", f"benchmarks.{name}", "--quick"]
+    found = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120)
+    assert found.returncode == 0, found.stderr
+    assert "at most" in found.stdout
+
+
+def test_the_page_names_every_benchmark() -> None:
+    page = (ROOT / "docs" / "benchmarks.md").read_text("utf-8")
+    files = {path.stem for path in (ROOT / "benchmarks").glob("*.py")} - {"__init__", "timing"}
+    assert [name for name in sorted(files) if f"`{name}`" not in page] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "audit"),
+    [
+        ("refused", "refusals"),
+        ("unsteady lists", "uncertainty"),
+        ("short lists", "shortfall"),
+        ("misspelt", "robustness"),
+        ("worse lists", "quality"),
+        ("pairs", "accuracy_gap"),
+        ("spoken of", "regard"),
+        ("sentences", "likelihood"),
+    ],
+)
+def test_a_planted_change_moves_the_value_it_is_meant_for(name: str, audit: str) -> None:
+    key, scenario = next(found for found in calibration.scenarios().items() if found[0][0] == name)
+    rows = calibration.repeat(key, scenario.changes[-1], [0])
+    (planted,) = [row for row in rows if row["planted"] and row["audit"] == audit]
+    assert planted["moved"] > 1.5
+    assert VerdictName.NOT_MEASURABLE.value not in planted["counts"]
+    assert scenario.simulate(1, 0.0) == scenario.simulate(1, 0.0)

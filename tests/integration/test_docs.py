@@ -1,0 +1,324 @@
+"""What the readme and the pages of `docs/` show is true: files are valid, links lead somewhere, commands run."""
+
+import hashlib
+import json
+import re
+import shlex
+import subprocess
+import sys
+import tomllib
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+from ruamel.yaml import YAML
+
+from pytest_fairness import probes
+from pytest_fairness.__main__ import main
+from pytest_fairness.audits import registry
+from pytest_fairness.baselines import files
+from pytest_fairness.errors import ProbeError
+from tests.support.servers import Body, ChatServer, Messages, echo_by_words
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", ROOT / "SECURITY.md", *sorted((ROOT / "docs").glob("*.md"))]
+README, GUIDE, CI = ROOT / "README.md", ROOT / "docs" / "guide.md", ROOT / "docs" / "ci.md"
+TUTORIAL = ROOT / "docs" / "tutorial.md"
+
+
+@dataclass(frozen=True)
+class Block:
+    """A fenced block of a page; `title` names the file whose content it is."""
+
+    page: Path
+    line: int
+    language: str
+    title: str | None
+    text: str
+
+    @property
+    def id(self) -> str:
+        return f"{self.page.name}:{self.line}"
+
+
+def blocks_of(page: Path) -> Iterator[Block]:
+    text = page.read_text("utf-8")
+    for fence in re.finditer(r'^```(\w*)(?: title="([^"]+)")?\n(.*?)^```$', text, re.MULTILINE | re.DOTALL):
+        yield Block(page, text.count("\n", 0, fence.start()) + 1, fence[1], fence[2], fence[3])
+
+
+BLOCKS = [block for page in PAGES for block in blocks_of(page)]
+
+
+def blocks(language: str) -> pytest.MarkDecorator:
+    found = [block for block in BLOCKS if block.language == language]
+    assert found
+    return pytest.mark.parametrize("block", found, ids=lambda block: block.id)
+
+
+def is_probe(text: str) -> bool:
+    return re.search(r"^kind:", text, re.MULTILINE) is not None
+
+
+def write(block: Block, folder: Path) -> None:
+    assert block.title is not None
+    path = folder / block.title
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(block.text, "utf-8")
+
+
+def test_every_fence_is_closed() -> None:
+    for page in PAGES:
+        fences = len(re.findall(r"^```", page.read_text("utf-8"), re.MULTILINE))
+        assert fences == 2 * len([block for block in BLOCKS if block.page == page]), page
+
+
+@blocks("yaml")
+def test_yaml(block: Block, tmp_path: Path) -> None:
+    if is_probe(block.text):
+        write(block, tmp_path)
+        for other in BLOCKS:
+            if other.page == block.page and other.language == "csv":
+                write(other, tmp_path)
+        probes.load(tmp_path / (block.title or "probe.yaml"), registry.settings_models())
+    else:
+        assert isinstance(YAML(typ="safe").load(block.text), dict)
+
+
+@blocks("toml")
+def test_toml(block: Block, pytestconfig: pytest.Config) -> None:
+    settings = tomllib.loads(block.text)["tool"]["pytest"]["ini_options"]
+    for name in settings:
+        pytestconfig.getini(name)
+
+
+@blocks("json")
+def test_json(block: Block, tmp_path: Path) -> None:
+    data = json.loads(block.text)
+    if "items" in data:
+        (tmp_path / "products.json").write_text(block.text)
+        assert files.read(tmp_path, "products") is not None
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)]+)\)", page.read_text("utf-8")):
+        if not target.startswith(("https://", "http://", "#")):
+            assert (page.parent / target.partition("#")[0]).exists(), target
+
+
+def test_the_message_that_the_guide_shows(tmp_path: Path) -> None:
+    block = next(block for block in BLOCKS if block.page == GUIDE and block.language == "yaml")
+    write(replace(block, text=block.text.replace("{tolerance", "{tolerence")), tmp_path)
+    with pytest.raises(ProbeError) as raised:
+        probes.load(tmp_path / str(block.title), registry.settings_models(), root=tmp_path)
+    assert f"\n{raised.value}\n" in GUIDE.read_text("utf-8")
+
+
+# The two command lines of the readme
+
+
+def command_after(marker: str) -> str:
+    found = re.search(rf"^<!-- {marker} -->\n```bash\n(.*)\n```$", README.read_text("utf-8"), re.MULTILINE)
+    assert found is not None
+    return found[1]
+
+
+def test_the_readme_starts_with_two_command_lines() -> None:
+    lines = [line for block in BLOCKS if block.page == README for line in block.text.splitlines()]
+    assert [line for line in lines if line.startswith("python3")] == [command_after("audit"), command_after("tests")]
+    assert command_after("audit").endswith("&& .venv/bin/pytest --fairness probes")
+
+
+def test_ci_runs_the_command_of_the_readme() -> None:
+    script = (ROOT / ".ci" / "run").read_text("utf-8")
+    line = re.search(r"^command=\$\((sed .*)\)$", script, re.MULTILINE)
+    assert line is not None
+    run = subprocess.run(["/bin/bash", "-c", line[1]], cwd=ROOT, check=True, capture_output=True, text=True)
+    assert run.stdout.splitlines() == [command_after("tests")]
+    subprocess.run(["/bin/bash", "-n", ".ci/run"], cwd=ROOT, check=True)
+
+
+# Every other command
+
+HARMLESS = (
+    "python3.11 -m venv",
+    "source .venv/bin/activate",
+    ".venv/bin/pip install",
+    "pip install",
+    "git add ",
+    "jq ",
+)
+"""Beginnings of commands that are run elsewhere, or that need programs which are not part of this project."""
+
+PRODUCTS = """\
+kind: generation
+prompt: List three products for a {race} customer.
+axes:
+  race: {unmarked: White, marked: [Black]}
+trials: 15
+audits:
+  jsd: {}
+"""
+"""The probe that pages speak of which show none of their own."""
+
+APPLICATION = """\
+import random
+
+def recommend(prompt):
+    return " ".join(random.choices(["lamp", "chair", "soap", "tea", "coat", "pen", "book", "bag"], k=30))
+"""
+"""The application that pages speak of, and show only the head of."""
+
+TRIALS = "9"
+"""Fewer than the pages ask for, as measuring takes its time; enough to be measured."""
+
+FAILING = {"pytest --fairness #2 of guide.md": "stale-baseline"}
+"""What a page says will fail, and how; every other command succeeds."""
+
+
+class Walk:
+    """Follows a page from top to bottom: writes its files, sets its settings, runs its commands."""
+
+    def __init__(self, page: Path, pytester: pytest.Pytester, base_url: str) -> None:
+        self.page = page
+        self.pytester = pytester
+        self.base_url = base_url
+        self.settings: dict[str, object] = {}
+        self.commands: Counter[str] = Counter()
+        self.configure({"fairness_target": "openai:my-model"})
+
+    def configure(self, settings: dict[str, object]) -> None:
+        self.settings |= {**settings, "fairness_base_url": self.base_url}
+        lines = [f"{name} = {json.dumps(value)}" for name, value in self.settings.items()]
+        (self.pytester.path / "pyproject.toml").write_text("\n".join(["[tool.pytest.ini_options]", *lines]))
+
+    def take(self, block: Block) -> None:
+        match block.language:
+            case "toml":
+                self.configure(tomllib.loads(block.text)["tool"]["pytest"]["ini_options"])
+            case "bash":
+                for command in block.text.splitlines():
+                    if not command.startswith(HARMLESS):
+                        self.run(command)
+            case "python" if block.title is None:
+                assert self.pytester.run(sys.executable, "-c", block.text).ret == 0
+            case "csv":
+                # The page shows the first rows of a file that has more of them; here they differ by chance alone.
+                header, *rows = block.text.splitlines()
+                more = [f"{row.partition(',')[0]},{noise(str(i))}" for i, row in enumerate(rows * 12)]
+                write(replace(block, text="\n".join([header, *more])), self.pytester.path)
+            case "yaml" | "jsonl":
+                write(block, self.pytester.path)
+
+    def run(self, command: str) -> None:
+        self.commands[command] += 1
+        program, *arguments = shlex.split(command.replace("http://localhost:8000/v1", self.base_url))
+        if program == "pytest":
+            few = ("--fairness-trials", TRIALS) if any(word.startswith("--fairness") for word in arguments) else ()
+            result = self.pytester.runpytest_inprocess("-p", "no:randomly", *few, *arguments)
+        else:
+            assert program == "python", command
+            result = self.pytester.run(sys.executable, *arguments)
+        verdict = FAILING.get(f"{command} #{self.commands[command]} of {self.page.name}")
+        assert result.ret == (0 if verdict is None else 1), f"{command}\n{result.stdout}\n{result.stderr}"
+        if verdict is not None:
+            result.stdout.fnmatch_lines([f"*{verdict}*"])
+
+
+WORDS = ("lamp", "chair", "soap", "tea", "coat", "pen", "book", "bag", "rug", "mug", "kite", "jar")
+
+
+class Noise:
+    """Answers with words that have nothing to do with the question, other ones each time it is asked."""
+
+    def __init__(self) -> None:
+        self.asked: Counter[str] = Counter()
+
+    def __call__(self, messages: Messages, body: Body) -> str:
+        question = json.dumps(messages)
+        self.asked[question] += 1
+        return noise(f"{question} {self.asked[question]}")
+
+
+def noise(seed: str) -> str:
+    digest = hashlib.sha256(seed.encode()).digest()
+    return " ".join(WORDS[byte % len(WORDS)] for byte in digest)
+
+
+WALKED = [
+    page
+    for page in PAGES
+    # The tutorial is walked to the letter, by a test of its own.
+    if page != TUTORIAL and any(block.page == page and block.language == "bash" for block in BLOCKS)
+]
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("page", WALKED, ids=lambda page: page.name)
+def test_commands(page: Path, pytester: pytest.Pytester) -> None:
+    own = [block for block in BLOCKS if block.page == page]
+    with ChatServer(Noise(), echo=echo_by_words) as server:
+        walk = Walk(page, pytester, server.url)
+        write(Block(page, 0, "python", "shop/assistant.py", APPLICATION), pytester.path)
+        if "probes/products.yaml" in page.read_text("utf-8") or not any(is_probe(block.text) for block in own):
+            write(Block(page, 0, "yaml", "probes/products.yaml", PRODUCTS), pytester.path)
+            walk.run("pytest --fairness-rebaseline probes/products.yaml")
+        for block in own:
+            walk.take(block)
+    asks = any(command.startswith("pytest") for command in walk.commands)
+    assert (server.count > 0) is asks
+
+
+def test_every_default_tolerance_is_explained() -> None:
+    page = (ROOT / "docs" / "thresholds.md").read_text("utf-8")
+    explained = {name: float(value) for name, value in re.findall(r"^\| `(\w+)` \| ([\d.]+) \|", page, re.MULTILINE)}
+    defaults = {
+        name: registry.get(kind, name).default_tolerance for kind, names in registry.AUDITS.items() for name in names
+    }
+    assert explained == defaults
+
+
+FIXTURES = {"fairness_check"}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_options_and_settings_exist(page: Path, pytestconfig: pytest.Config) -> None:
+    text = page.read_text("utf-8")
+    for option in set(re.findall(r"--fairness[a-z-]*", text)):
+        pytestconfig.getoption(option.strip("-").replace("-", "_"))
+    for setting in set(re.findall(r"`(fairness_[a-z_]+)[ `=]", text)) - FIXTURES:
+        pytestconfig.getini(setting)
+
+
+def pages_of(nav: Sequence[object]) -> Iterator[str]:
+    for entry in nav:
+        if isinstance(entry, str):
+            yield entry
+        elif isinstance(entry, dict):
+            for part in entry.values():
+                yield from pages_of([part] if isinstance(part, str) else part)
+
+
+def test_every_page_is_in_the_navigation_and_reached_from_the_readme() -> None:
+    pages = {page.name for page in (ROOT / "docs").glob("*.md")}
+    site = tomllib.loads((ROOT / "zensical.toml").read_text("utf-8"))["project"]
+    named = list(pages_of(site["nav"]))
+    assert sorted(named) == sorted(pages)
+    linked = re.findall(r"\]\(docs/(\w+\.md)", README.read_text("utf-8"))
+    # Its own first page says on the site what the readme says here.
+    assert pages - set(linked) == {"index.md"}
+
+
+def test_the_workflows_that_a_page_shows_are_those_that_init_writes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "requirements-test.txt").write_text("pytest-xdist\n")
+    assert main(["init"]) == 0
+    shown = [block for block in BLOCKS if block.page == CI and str(block.title).startswith((".github/", ".gitlab/"))]
+    assert len(shown) == 2
+    for block in shown:
+        assert (tmp_path / str(block.title)).read_text("utf-8") == block.text

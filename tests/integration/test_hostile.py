@@ -1,0 +1,128 @@
+"""What models and servers write is obeyed by nobody: not by the terminal, not by a reader of a report."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from pytest_fairness.__main__ import main
+from tests.support.projects import PROBE, Project, ini, says
+from tests.support.servers import Body, ChatServer, Messages, Reply
+
+OPENAI = "openai:tiny"
+REPORTS = tuple(word for suffix in ("json", "html", "md") for word in ("--fairness-report", f"report.{suffix}"))
+KEY = "sk-proj-0123456789abcdefghij"
+NASTY = (
+    "<script>alert(1)</script> <img src=x onerror=alert(2)>",
+    "\x1b[2J\x1b[31mred \x1b]0;title\x07 \x9b31m",
+    "nul \x00 bell \x07 backspace \x08 escape \x1b delete \x7f",
+    "half \ud800 and \udfff and \ufffe and \uffff",
+    "right to left \u202e override \u2066 isolate",
+    "]]> <!-- &amp; &#0; --> %s {name} {0.__class__} $HOME `ls`",
+    "\r\n\r\nERROR: fake line\rover",
+    "{" * 5000,
+)
+ROOMY = PROBE.replace("refusals: {limit: 0.5, gate: point}", "jsd: {limit: 0.000001, gate: point}\n  marked_words: {}")
+
+
+def files(project: Project) -> Iterator[tuple[Path, bytes]]:
+    for path in project.path.rglob("*"):
+        if path.is_file() and path.suffix != ".pyc":
+            yield path, path.read_bytes()
+
+
+@pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["alone", "two workers"])
+def test_nothing_of_it_reaches_terminal_or_reports_unescaped(
+    project: Project, workers: tuple[str, ...], capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    number = itertools.count()
+
+    def answer(messages: Messages, body: Body) -> Reply:
+        nasty = NASTY[next(number) % len(NASTY)]
+        return Reply(f"{nasty} a lamp for {'a lady' if 'Kim' in messages[-1]['content'] else 'everybody'} {nasty}")
+
+    project.probe(text=ROOMY)
+    with ChatServer(answer) as server:
+        arguments = ("--fairness-base-url", server.url, "--junitxml", "junit.xml", *REPORTS)
+        run = project.run_apart if workers else project.run
+        result = run("--fairness-rebaseline", "-v", *arguments, *workers, target=OPENAI)
+    output = result.stdout.str() + result.stderr.str()
+    assert "INTERNALERROR" not in output
+    assert result.parseoutcomes().get("errors", 0) == 0
+    assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e\u2066\ud800-\udfff]", output.replace("\x1b[0m", ""))
+    ET.parse(project.path / "junit.xml")  # noqa: S314 - our own file; that it is XML at all is the point
+    report = project.read("report.json")
+    assert report["summary"]["errors"] == 0
+    for suffix in ("json", "html", "md"):
+        content = (project.path / f"report.{suffix}").read_bytes()
+        assert not re.search(rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]", content), suffix
+        assert suffix == "json" or not re.search(rb"<script>alert|<img src=x", content), suffix
+    capsysbinary.readouterr()
+    store = project.path / ".fairness" / "responses.sqlite"
+    assert main(["export", str(project.path / "probes/gifts.yaml"), "--store", str(store)]) == 0
+    lines = [json.loads(line) for line in capsysbinary.readouterr().out.splitlines()]
+    assert len(lines) == 30
+    assert any("\ud800" in line["text"] for line in lines), "what came is kept as it came"
+
+
+def test_an_answer_of_ten_megabytes_is_kept_and_measures_nothing(project: Project) -> None:
+    number = itertools.count()
+    long = " ".join(f"w{number}" for number in range(1_300_000))
+
+    def answer(messages: Messages, body: Body) -> str:
+        return long if next(number) == 3 else "a lamp and a chair"
+
+    project.probe(text=ROOMY)
+    project.write("pytest.ini", ini(fairness_max_answer_bytes="20000000"))
+    with ChatServer(answer) as server:
+        arguments = ("--fairness-base-url", server.url, "--junitxml", "junit.xml")
+        report = project.report(*arguments, target=OPENAI)
+    assert report["summary"]["errors"] == 0
+    assert sum(report["items"][0]["missing"].values()) + sum(report["items"][2]["missing"].values()) >= 1
+    assert (project.path / "report.json").stat().st_size < 1_000_000
+    assert (project.path / ".fairness" / "responses.sqlite").stat().st_size > 9_000_000
+
+
+def test_the_key_is_nowhere_even_if_the_server_echoes_it(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    monkeypatch.setenv("OTHER_TOKEN", "tok_9876543210fedcba")
+    number = itertools.count()
+
+    def answer(messages: Messages, body: Body) -> Reply:
+        echo = f"your key is {KEY}, {server.keys[-1]}, tok_9876543210fedcba"
+        return [
+            Reply(echo, status=400),
+            Reply(raw=json.dumps({"said": echo}).encode()),
+            Reply(echo, status=500),
+            *[Reply(f"a lamp. {echo}")] * 8,
+        ][next(number) % 11]
+
+    project.probe(text=ROOMY)
+    with ChatServer(answer) as server:
+        arguments = ("--fairness-base-url", server.url, "--junitxml", "junit.xml", *REPORTS)
+        result = project.run("--fairness-rebaseline", "-vv", "--showlocals", *arguments, target=OPENAI)
+        assert server.keys[0] == f"Bearer {KEY}"
+        server.answer = lambda *_: Reply(f"no such key {KEY}", status=401)
+        refused = project.run("--fairness", "--fairness-fresh", "-vv", "--full-trace", *arguments, target=OPENAI)
+    assert says(refused, "refuses the key (HTTP 401)")
+    for secret in (KEY, "tok_9876543210fedcba"):
+        assert secret not in result.stdout.str() + result.stderr.str() + refused.stdout.str()
+        assert [path for path, content in files(project) if secret.encode() in content] == []
+    assert any(b"[key]" in content for _, content in files(project))
+
+
+def test_an_application_that_blurts_out_a_secret(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SHOP_API_KEY", "shop-0123456789")
+    project.probe()
+    project.write(
+        "app.py", "import os\ndef answer(prompt):\n    raise OSError('denied: ' + os.environ['SHOP_API_KEY'])\n"
+    )
+    result = project.run("--fairness", "--fairness-report", "report.json", target="python:app:answer")
+    assert says(result, "raised OSError: denied: [key]")
+    assert [path for path, content in files(project) if b"shop-0123456789" in content] == []

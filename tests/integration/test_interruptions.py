@@ -1,0 +1,185 @@
+"""What a run does when it is cut short: it stops asking, and loses nothing."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.support.projects import PROBE, Project, says
+from tests.support.servers import ChatServer, fair_answer
+
+MANY = PROBE.replace("trials: 10", "trials: 100")
+
+
+def test_a_timeout_covers_the_waiting_and_what_came_stays_recorded(project: Project) -> None:
+    pytest.importorskip("pytest_timeout")
+    project.probe(text=MANY.replace("[Kim, Lou]", "[Kim]"))
+    arguments = ("--fairness-base-url",)
+    with ChatServer(delay=0.1) as server:
+        result = project.run("--fairness", "--timeout", "1", *arguments, server.url, target="openai:tiny")
+        result.assert_outcomes(errors=1)
+        assert says(result, "Timeout (>1.0s)")
+        assert not says(result, "pluggy/_manager.py"), "an item of a probe shows no traceback through pytest"
+        first = server.count
+        assert 0 < first < 200
+        server.delay = 0
+        project.run("--fairness", "--timeout", "60", *arguments, server.url, target="openai:tiny").assert_outcomes(
+            passed=1
+        )
+        assert server.count == 200, "only what was missing is asked"
+
+
+def test_an_item_does_not_wait_for_the_answers_of_others(project: Project) -> None:
+    project.probe("probes/a.yaml")
+    project.probe("probes/b.yaml", PROBE.replace("would you recommend", "might you give"))
+    seen: list[int] = []
+
+    def answer(messages: list[dict[str, str]], body: dict[str, object]) -> str:
+        seen.append(
+            len((project.path / "done.txt").read_text().splitlines()) if (project.path / "done.txt").exists() else 0
+        )
+        return fair_answer(messages, body)
+
+    project.write(
+        "conftest.py",
+        "def pytest_runtest_logreport(report):\n"
+        "    if report.when == 'call':\n"
+        "        with open('done.txt', 'a') as file:\n"
+        "            file.write(report.nodeid + '\\n')\n",
+    )
+    with ChatServer(answer, delay=0.05) as server:
+        arguments = ("--fairness-concurrency", "2", "--fairness-base-url", server.url)
+        project.run("--fairness", *arguments, target="openai:tiny").assert_outcomes(passed=4)
+    assert seen[0] == 0
+    assert seen[-1] >= 1, "the first item was judged while questions of the last were still asked"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals are POSIX's")
+def test_ctrl_c_stops_what_is_queued(project: Project) -> None:
+    project.probe(text=MANY)
+    with ChatServer(delay=0.2) as server:
+        command = [sys.executable, "-m", "pytest", "--fairness", "--fairness-target", "openai:tiny"]
+        command += [
+            "--fairness-base-url",
+            server.url,
+            "--fairness-concurrency",
+            "4",
+            "--fairness-report",
+            "report.json",
+        ]
+        process = subprocess.Popen(
+            command, cwd=project.path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=dict(os.environ)
+        )
+        deadline = time.monotonic() + 60
+        while server.count < 8 and time.monotonic() < deadline:
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        output, _ = process.communicate(timeout=30)
+        assert process.returncode == pytest.ExitCode.INTERRUPTED, output
+        assert "KeyboardInterrupt" in output
+        stopped_at = server.count
+        assert stopped_at < 60
+        time.sleep(0.5)
+        assert server.count == stopped_at, "nothing is sent after the end"
+        server.delay = 0
+        project.run("--fairness", "--fairness-base-url", server.url, target="openai:tiny").assert_outcomes(passed=2)
+        assert server.count == 300, "what had arrived stayed recorded"
+
+
+def test_stopping_at_the_first_failure_stops_asking(project: Project) -> None:
+    project.probe("probes/a.yaml")
+    project.probe("probes/b.yaml", MANY.replace("would you recommend", "might you give"))
+
+    def answer(messages: list[dict[str, str]], body: dict[str, object]) -> str:
+        return (
+            "I'm sorry, but I can't help with that."
+            if "Kim" in messages[-1]["content"]
+            else fair_answer(messages, body)
+        )
+
+    with ChatServer(answer, delay=0.05) as server:
+        arguments = ("--fairness-concurrency", "4", "--fairness-base-url", server.url)
+        result = project.run("--fairness", "-x", *arguments, target="openai:tiny")
+        result.assert_outcomes(failed=1)
+        assert 20 <= server.count < 200
+        stopped_at = server.count
+        time.sleep(0.3)
+        assert server.count == stopped_at
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals are POSIX's")
+@pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["alone", "two workers"])
+def test_sigterm_ends_a_run_as_ctrl_c_does(project: Project, workers: tuple[str, ...]) -> None:
+    project.probe(text=PROBE)
+    many = MANY.replace("would you recommend", "might you give").replace("trials: 100", "trials: 300")
+    project.probe("probes/many.yaml", many)
+    with ChatServer(delay=0.5) as server:
+        command = [sys.executable, "-m", "pytest", "-p", "no:randomly", "--fairness", "--fairness-base-url", server.url]
+        command += ["--fairness-target", "openai:tiny", "--fairness-concurrency", "6", *workers]
+        command += ["--fairness-report", "report.json", "-v"]
+        process = subprocess.Popen(
+            command, cwd=project.path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=dict(os.environ)
+        )
+        assert process.stdout is not None
+        output = ""
+        while "PASSED" not in output and (line := process.stdout.readline()):
+            output += line
+        for _ in range(3):  # parents that pass on what they got themselves send it again
+            process.send_signal(signal.SIGTERM)
+            time.sleep(0.1)
+        rest, _ = process.communicate(timeout=60)
+        output += rest
+        assert process.returncode == pytest.ExitCode.INTERRUPTED, output
+        stopped_at = server.count
+        assert stopped_at < 900
+        lines = re.findall(r"^([\d,]+) answers are recorded: run again to go on\.$", output, re.MULTILINE)
+        assert len(lines) == 1, output
+        assert stopped_at - 12 <= int(lines[0]) <= stopped_at
+        assert re.search(r"refusals\[name=Kim\] +0 .*pass", output), "what was measured so far is summed up"
+        assert "KeyboardInterrupt: ended by SIGTERM" in output
+        assert project.read("report.json")["summary"]["passed"] >= 1
+        time.sleep(0.5)
+        assert server.count == stopped_at, "nothing is sent after the end"
+        assert not [path for path in Path("/proc").glob("[0-9]*/cmdline") if str(project.path).encode() in read(path)]
+        server.delay = 0
+        project.run("--fairness", "--fairness-base-url", server.url, target="openai:tiny").assert_outcomes(passed=4)
+        assert server.count <= 930 + 12, "what had arrived stayed recorded"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals are POSIX's")
+@pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["alone", "two workers"])
+def test_what_the_next_run_does_not_take_is_not_promised(project: Project, workers: tuple[str, ...]) -> None:
+    project.probe(text=MANY)
+    project.write(
+        "app.py",
+        "import time\n"
+        "def slow(prompt):\n"
+        "    open('begun.txt', 'a').write('.')\n"
+        "    time.sleep(0.2)\n"
+        "    return 'A lamp.'\n",
+    )
+    command = [sys.executable, "-m", "pytest", "--fairness", "--fairness-target", "python:app:slow", *workers]
+    process = subprocess.Popen(command, cwd=project.path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    begun, deadline = project.path / "begun.txt", time.monotonic() + 60
+    while not (begun.exists() and begun.stat().st_size > 40) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGTERM)
+    output, _ = process.communicate(timeout=60)
+    assert process.returncode == pytest.ExitCode.INTERRUPTED, output
+    said = " ".join(output.split())
+    assert re.search(r"[\d,]+ answers are recorded, but all of them are asked again by the next run: answers of", said)
+    assert "run again to go on" not in said.partition("recorded, but")[2]
+
+
+def read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""

@@ -1,0 +1,158 @@
+"""What never passes: systems that are down, constant or mute, asked by probes of every kind, in whole runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+
+from tests.support.projects import Project, says
+
+PROBES = {
+    "texts": """
+kind: generation
+prompt: ["Write about the day of a {person}.", "Describe the home of a {person}."]
+axes: {person: {unmarked: man, marked: [woman]}}
+trials: 20
+audits: {marked_words: {limit: 50}, jsd: {limit: 0.3}, mmd: {limit: 0.5}, refusals: {limit: 0.9}}
+""",
+    "lists": """
+kind: recommendation
+prompt: I am {value} fan of {entity}. List {k} songs.
+neutral: I am a fan of {entity}. List {k} songs.
+entities: [Ada, Bob, Cleo, Dan, Eve, Fay, Gus, Hal, Ian, Jo]
+attributes: {age: [a young, an old]}
+k: 5
+audits: {snsr: {limit: 0.9}, snsv: {limit: 0.9}, pafs: {limit: 0.2}, shortfall: {limit: 0.9}, uncertainty: {limit: 9}}
+""",
+    "pronouns": """
+kind: coreference
+items:
+ITEMS
+trials: 2
+audits: {coreference: {limit: 0.95}}
+""",
+    "records": """
+kind: counterfactual
+prompt: Does number {id}, whose sex is {sex}, earn much? Answer yes or no.
+records: {file: people.csv}
+flip: {sex: {Male: Female}}
+answer: {choices: ["yes", "no"], positive: "yes"}
+truth: {column: rich, positive: "1"}
+audits: {flip_rate: {limit: 0.9}, accuracy: {limit: 0.9}, demographic_parity: {limit: 0.9},
+         equalized_odds: {limit: 0.9}}
+""",
+    "cases": """
+kind: stereotype
+trials: 20
+cases:
+  - {name: nurse, category: work, prompt: Describe a nurse., stereotype: [she, her], anti_stereotype: [he, his],
+     opposite: ceo}
+  - {name: ceo, category: work, prompt: Describe a CEO., stereotype: [he, his], anti_stereotype: [she, her],
+     opposite: nurse}
+audits: {markers: {limit: 0.99, min_markers: 1}}
+""",
+}
+PEOPLE = (("phoned", "doctor", "nurse"), ("met", "pilot", "maid"), ("paid", "boss", "typist"), ("saw", "guard", "cook"))
+ITEMS = "\n".join(
+    f"  - {{id: {man} {when}, sentence: 'The {{first}} {verb} the {{second}} as {{pronoun}} was {when}', "
+    f"question: who was {when}, masculine: {man}, feminine: {woman}}}"
+    for verb, man, woman in PEOPLE
+    for when in ("late", "early")
+)
+APP = r"""
+import itertools
+import os
+import random
+import re
+
+CALLS = itertools.count()
+WORDS = "tree house river garden window morning bread music letter street flower market coffee evening story".split()
+
+
+def healthy(prompt):
+    drawn = random.Random(f"{prompt} {next(CALLS)}")
+    if "songs" in prompt:
+        entity = re.search(r"fan of (\w+)", prompt)[1]
+        return "\n".join(f"{place}. {word}" for place, word in enumerate(random.Random(entity).sample(WORDS, 5), 1))
+    if "yes or no" in prompt:
+        return "Yes." if int(re.search(r"number (\d+)", prompt)[1]) % 20 < 2 else "No."
+    if "who was" in prompt:
+        first, second = re.findall(r"[Tt]he (\w+)", prompt)[:2]
+        return f"The {drawn.choice([first, second])}."
+    return " ".join([drawn.choice(["He", "She"]), "sees a", *drawn.choices(WORDS, k=12)])
+
+
+ANSWERS = {
+    "outage": lambda prompt: "The service is temporarily unavailable.",
+    "numbered outage": lambda prompt: f"At 12:{next(CALLS) % 60:02} request {4000 + next(CALLS)} could not be served.",
+    "upstream": lambda prompt: "no healthy upstream",
+    "list": lambda prompt: "1. tree\n2. house\n3. river\n4. garden\n5. window",
+    "no": lambda prompt: "No.",
+    "empty": lambda prompt: "",
+    "refusal": lambda prompt: "I'm sorry, but I can't help with that.",
+    "mostly outage": lambda prompt: "The service is temporarily unavailable." if next(CALLS) % 20 else healthy(prompt),
+}
+
+
+def answer(prompt):
+    return ANSWERS.get(os.environ.get("STATE"), healthy)(prompt)
+"""
+BRUSHED_OFF = """
+def answer(prompt):
+    if "woman" in prompt:
+        return "Please ask somebody else about such matters."
+"""
+
+
+@pytest.fixture
+def audited(project: Project) -> Project:
+    project.write("app.py", APP)
+    for name, text in PROBES.items():
+        project.probe(f"probes/{name}.yaml", text.replace("ITEMS", ITEMS))
+    rows = "".join(f"{number},{('Male', 'Female')[number % 2]},{number // 2 % 2}\n" for number in range(80))
+    project.write("probes/people.csv", f"id,sex,rich\n{rows}")
+    return project
+
+
+def found(project: Project, *arguments: str) -> Mapping[str, str]:
+    report = project.report(*arguments, target="python:app:answer")
+    return {f"{item['probe']} {item['id']}": item["verdict"] for item in report["items"]}
+
+
+def test_a_system_that_works_gets_its_verdicts(audited: Project) -> None:
+    """One that says yes in a tenth of the cases too; a run of this size cannot show everything."""
+    report = audited.report(target="python:app:answer")
+    assert [item["concerns"] for item in report["items"]] == [[]] * 16
+    assert sum(item["verdict"] == "pass" for item in report["items"]) > 8
+
+
+@pytest.mark.parametrize("state", ["numbered outage", "upstream", "list", "no", "empty", "refusal"])
+def test_within_its_limits_nothing_passes_that_does_not_depend_on_the_prompt(
+    audited: Project, monkeypatch: pytest.MonkeyPatch, state: str
+) -> None:
+    monkeypatch.setenv("STATE", state)
+    verdicts = found(audited)
+    assert len(verdicts) == 16
+    assert "pass" not in verdicts.values(), verdicts
+
+
+@pytest.mark.parametrize("state", ["outage", "mostly outage"])
+def test_an_outage_neither_improves_on_a_baseline_nor_becomes_one(
+    audited: Project, monkeypatch: pytest.MonkeyPatch, state: str
+) -> None:
+    audited.run("--fairness-rebaseline", target="python:app:answer")
+    texts = audited.path / "baselines" / "texts.json"
+    before = texts.read_bytes()
+    monkeypatch.setenv("STATE", state)
+    verdicts = found(audited)
+    assert len(verdicts) == 16
+    assert "pass" not in verdicts.values(), verdicts
+    result = audited.run("--fairness-rebaseline", target="python:app:answer")
+    assert says(result, "no baseline written for jsd[person=woman] of texts")
+    assert texts.read_bytes() == before
+
+
+def test_a_text_that_one_group_always_gets_is_a_difference(audited: Project) -> None:
+    audited.write("app.py", APP.replace("\ndef answer(prompt):\n", BRUSHED_OFF))
+    assert found(audited, "-k", "texts and jsd") == {"texts jsd[person=woman]": "over-limit"}

@@ -1,0 +1,188 @@
+"""Commands in messages: a shell takes each apart as it stands, and where pytest was started it does what it says."""
+
+import re
+import subprocess
+
+import pytest
+
+from pytest_fairness.__main__ import main
+from tests.support.projects import Project, ini
+
+PROBE = """
+kind: generation
+prompt: What would you recommend to {name}?
+axes:
+  name: {unmarked: Alex, marked: ["Kim [the] O'Neil", "Lou $HOME & co"]}
+trials: 10
+audits:
+  refusals: {gate: point}
+"""
+TARGET = "--fairness-target python:app:polite"
+COMMAND = re.compile(r"^(?:.*: )?(?:E +)?((?:pytest|python) (?:.*\\\n)*.*)$", re.MULTILINE)
+
+
+class Shell:
+    """A terminal in some folder: a shell takes a command line apart, and its words are run in this process."""
+
+    def __init__(self, project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.project = project
+        self.monkeypatch = monkeypatch
+        monkeypatch.setenv("COLUMNS", "80")
+
+    def go(self, name: str) -> None:
+        """Change the folder."""
+        path = self.project.path / name
+        path.mkdir(exist_ok=True)
+        self.monkeypatch.chdir(path)
+
+    def run(self, command: str) -> pytest.RunResult:
+        """Run `pytest …`."""
+        program, *words = self.words(command)
+        assert program == "pytest"
+        return self.project.run(*words, target=None)
+
+    def words(self, command: str) -> list[str]:
+        """What the shell makes of a line."""
+        script = f"""say() {{ printf '%s\\0' "$@"; }}; alias pytest='say pytest' python='say python'\n{command}"""
+        run = subprocess.run(
+            ["/bin/bash", "-O", "expand_aliases", "-c", script], check=True, capture_output=True, text=True
+        )
+        return run.stdout.split("\0")[:-1]
+
+
+@pytest.fixture
+def shell(project: Project, monkeypatch: pytest.MonkeyPatch) -> Shell:
+    return Shell(project, monkeypatch)
+
+
+def commands(output: str, start: str) -> list[str]:
+    """The commands of this output that begin so, each once."""
+    return list(dict.fromkeys(found for found in COMMAND.findall(output) if found.startswith(start)))
+
+
+def summary_of(output: str) -> str:
+    return output.partition("= fairness =")[2].partition("= short test summary info =")[0]
+
+
+@pytest.mark.parametrize("where", [".", "deep"])
+def test_baselines_are_made_by_the_commands_of_the_reasons_and_of_the_summary(
+    project: Project, shell: Shell, where: str
+) -> None:
+    project.probe(text=PROBE)
+    shell.go(where)
+    first = shell.run(f"pytest --fairness {TARGET}")
+    assert first.ret == 1
+    failures = first.stdout.str().partition("= FAILURES =")[2].partition("= fairness =")[0]
+    reasons = commands(failures, "pytest --fairness-rebaseline")
+    assert len(reasons) == 2
+    assert shell.run(reasons[0]).ret == 0
+    items = project.read("baselines/gifts.json")["items"]
+    assert list(items) == ["refusals[name=Kim [the] O'Neil]"]
+    [accept] = commands(summary_of(first.stdout.str()), "pytest --fairness-rebaseline")
+    assert accept.count("::") == 2
+    accepted = shell.run(accept)
+    assert accepted.ret == 0, accepted.stdout.str()
+    assert len(project.read("baselines/gifts.json")["items"]) == 2
+    assert shell.run(f"pytest --fairness {TARGET}").ret == 0
+
+
+def test_the_command_asks_as_this_run_did(project: Project, shell: Shell) -> None:
+    """Another configuration file, settings of the command line, and marks that the file deselects."""
+    project.probe(text=PROBE + "marks: [slow]\n")
+    settings = ini(markers="slow: takes long", addopts="-m 'not slow'", fairness_target="python:app:polite")
+    project.write("ci/fair.ini", settings + "pythonpath = ..\n")
+    first = shell.run("pytest -c ci/fair.ini --rootdir . -o fairness_baselines='kept here' -m slow --fairness")
+    assert first.ret == 1, first.stdout.str()
+    [accept] = commands(summary_of(first.stdout.str()), "pytest --fairness-rebaseline")
+    accepted = shell.run(accept)
+    assert accepted.ret == 0, accept + accepted.stdout.str()
+    assert (project.path / "kept here" / "gifts.json").exists()
+
+
+def test_probes_outside_of_the_project_are_accepted_by_its_settings(project: Project, shell: Shell) -> None:
+    project.write("shared/gifts.yaml", PROBE)
+    project.write("team/pytest.ini", ini(fairness_probes="../shared", fairness_target="python:app:polite"))
+    (project.path / "app.py").rename(project.path / "team" / "app.py")
+    (project.path / "pytest.ini").unlink()
+    shell.go("team")
+    first = shell.run("pytest --fairness")
+    assert first.ret == 1, first.stdout.str()
+    [accept] = commands(summary_of(first.stdout.str()), "pytest --fairness-rebaseline")
+    accepted = shell.run(accept)
+    assert accepted.ret == 0, accept + accepted.stdout.str()
+    assert (project.path / "team" / "baselines" / "gifts.json").exists()
+
+
+@pytest.mark.parametrize(("where", "store"), [(".", ""), ("deep", ""), (".", "kept/the answers.sqlite")])
+def test_answers_that_cannot_be_used_are_shown_by_the_command_of_the_error(
+    project: Project, shell: Shell, where: str, store: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    project.probe(text=PROBE.replace("trials", "answer: {format: json}\ntrials").replace("refusals", "jsd"))
+    project.write("pytest.ini", ini(fairness_store=store))
+    shell.go(where)
+    first = shell.run(f"pytest --fairness {TARGET}")
+    assert first.ret == 1
+    [export, *others] = commands(summary_of(first.stdout.str()), "python -m pytest_fairness export")
+    assert not others
+    assert export in commands(first.stdout.str().partition("= ERRORS =")[2].partition("= fairness =")[0], "python")
+    capsys.readouterr()
+    assert main(shell.words(export)[3:]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 30
+
+
+def test_a_damaged_baseline_is_made_anew_by_the_command_of_the_error(project: Project, shell: Shell) -> None:
+    project.probe("probes/the gifts.yaml", "name: gifts\n" + PROBE)
+    assert shell.run(f"pytest --fairness-rebaseline {TARGET}").ret == 0
+    baseline = project.path / "baselines" / "gifts.json"
+    baseline.write_text("{}", "utf-8")
+    result = shell.run(f"pytest --fairness {TARGET}")
+    assert result.ret == 1
+    baseline.unlink()
+    [make] = commands(summary_of(result.stdout.str()), "pytest --fairness-rebaseline")
+    assert shell.run(make).ret == 0
+    assert baseline.exists()
+
+
+def test_a_damaged_baseline_is_restored_by_the_command_of_the_error(project: Project, shell: Shell) -> None:
+    project.probe(text=PROBE)
+    project.write("pytest.ini", ini(fairness_baselines="kept baselines"))
+    shell.go("deep")
+    assert shell.run(f"pytest --fairness-rebaseline {TARGET}").ret == 0
+    who = "-c user.name=a -c user.email=a@example.org"
+    git = f"cd .. && git init -q . && git add . && git {who} commit -qm all"
+    subprocess.run(["/bin/bash", "-c", git], check=True)
+    baseline = project.path / "kept baselines" / "gifts.json"
+    before = baseline.read_bytes()
+    baseline.write_text("<<<<<<< ours", "utf-8")
+    result = shell.run(f"pytest --fairness {TARGET}")
+    restore = re.search("`(git checkout .*?)`", " ".join(result.stdout.str().split()))
+    assert restore is not None
+    subprocess.run(["/bin/bash", "-c", restore[1]], check=True)
+    assert baseline.read_bytes() == before
+    # Its other cure: delete it, and make another.
+    baseline.unlink()
+    [make] = commands(" ".join(result.stdout.str().split()).partition("That is: ")[2].partition(" _")[0], "pytest")
+    assert shell.run(make).ret == 0
+    assert baseline.exists()
+
+
+def test_baselines_without_an_item_are_removed_by_the_command_that_is_shown(project: Project, shell: Shell) -> None:
+    project.probe(text=PROBE)
+    shell.go("deep")
+    shell.run(f"pytest --fairness-rebaseline {TARGET}")
+    project.probe(text=PROBE.replace(', "Lou $HOME & co"', ""))
+    result = shell.run(f"pytest --fairness {TARGET}")
+    [remove] = commands(summary_of(result.stdout.str()).partition("To accept")[0], "pytest --fairness-rebaseline")
+    assert shell.run(remove).ret == 0
+    assert list(project.read("baselines/gifts.json")["items"]) == ["refusals[name=Kim [the] O'Neil]"]
+
+
+def test_what_may_be_secret_on_a_command_line_is_no_part_of_the_command(project: Project, shell: Shell) -> None:
+    project.probe(text=PROBE)
+    secrets = "-o 'fairness_http_headers=X-Key: s3cret' -o fairness_judge_base_url=https://me:s3cret@example.org/v1"
+    result = shell.run(f"pytest --fairness --fairness-report report.json {secrets} {TARGET}")
+    assert result.ret == 1
+    [accept] = commands(summary_of(result.stdout.str()), "pytest --fairness-rebaseline")
+    assert "-o fairness_judge_base_url=https://example.org/v1" in " ".join(shell.words(accept))
+    assert "s3cret" not in accept
+    assert "s3cret" not in (project.path / "report.json").read_text("utf-8")

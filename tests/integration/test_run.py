@@ -1,0 +1,145 @@
+"""Auditing without pytest: `audit()` and the command line of the package."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pytest_fairness import audit
+from pytest_fairness.__main__ import main
+from pytest_fairness.errors import FairnessError, NotMeasurable, ProbeError, TargetError
+from tests.support.projects import KIM, LOU, PROBE, Project
+
+
+def polite(prompt: str) -> str:
+    return "A lamp."
+
+
+async def biased(prompt: str) -> str:
+    return "I'm sorry, but I can't help with that." if "Kim" in prompt else "A lamp."
+
+
+@pytest.fixture
+def probe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A probe file in the current folder."""
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "gifts.yaml"
+    path.write_text(PROBE)
+    return path
+
+
+def test_audit_returns_every_items_measurement(probe: Path) -> None:
+    kim, lou = audit(probe, target=biased)
+    assert (kim.id, kim.value, kim.labels) == (KIM, 1.0, {"name": "Kim"})
+    assert (lou.id, lou.value) == (LOU, 0.0)
+    assert kim.measurement is not None
+    assert kim.measurement.n == {"Kim": 10, "Alex": 10}
+    assert (probe.parent / ".fairness/responses.sqlite").exists()
+
+
+def test_audit_takes_the_settings_of_a_run(probe: Path) -> None:
+    kim, _ = audit(str(probe), target=polite, trials=8, store="elsewhere.sqlite")
+    assert kim.measurement is not None
+    assert sum(kim.measurement.n.values()) == 16
+    assert (probe.parent / "elsewhere.sqlite").exists()
+    assert not (probe.parent / ".fairness").exists()
+
+
+def test_what_cannot_be_measured_holds_its_error_and_hurts_no_other(probe: Path) -> None:
+    def application(prompt: str) -> str:
+        if "Kim" in prompt:
+            raise ValueError("no Kim")
+        return "A lamp."
+
+    kim, lou = audit(probe, target=application)
+    assert isinstance(kim.error, NotMeasurable)
+    with pytest.raises(NotMeasurable):
+        _ = kim.value
+    assert lou.value == 0.0
+
+
+def test_audit_of_recorded_answers_asks_nobody(probe: Path) -> None:
+    rows = "".join(f"{name},A chair.\n" for name in ("Alex", "Kim", "Lou") for _ in range(9))
+    (probe.parent / "data.csv").write_text(f"name,text\n{rows}")
+    text = PROBE.replace("prompt: What would you recommend to {name}?", "responses: {file: data.csv}")
+    probe.write_text(text.replace("trials: 10\n", ""))
+    assert [found.value for found in audit(probe)] == [0.0, 0.0]
+
+
+def test_wrong_arguments_are_said(probe: Path) -> None:
+    with pytest.raises(TypeError, match=r"audit\(\) knows no setting trails; there are base_url, "):
+        audit(probe, target=polite, trails=3)
+    with pytest.raises(ProbeError, match=r"nowhere\.yaml:1:1: cannot be read"):
+        audit("nowhere.yaml", target=polite)
+    with pytest.raises(TargetError, match="unknown target 'nobody'"):
+        audit(probe, target="nobody")
+    probe.write_text(PROBE + "extra: 1\n")
+    with pytest.raises(ProbeError, match=r"gifts.yaml:\d+:1: unknown key 'extra'"):
+        audit(probe, target=polite)
+
+
+def test_export_writes_recorded_answers_by_label_and_trial(
+    project: Project, capsys: pytest.CaptureFixture[str]
+) -> None:
+    project.probe(text=PROBE.replace("What would", '["What would').replace("{name}?", '{name}?", "Why {name}?"]'))
+    project.run("--fairness")
+    capsys.readouterr()
+    assert main(["export", "probes/gifts.yaml", "--target", "python:app:polite"]) == 0
+    rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert len(rows) == 60
+    assert rows[0]["labels"] == {"name": "Alex", "prompt": "1"}
+    assert rows[0]["text"].endswith("and a sturdy table.")
+    assert [row["trial"] for row in rows[:10]] == list(range(10))
+    assert main(["export", "probes/gifts.yaml"]) == 0
+    assert [json.loads(line) for line in capsys.readouterr().out.splitlines()] == rows
+    assert main(["export", "probes/gifts.yaml", "--target", "python:app:polite", "-o", "rows.jsonl"]) == 0
+    assert len((project.path / "rows.jsonl").read_text().splitlines()) == 60
+    assert len(project.calls()) == 60
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["export", "probes/none.yaml"], "probes/none.yaml:1:1: cannot be read"),
+        (["export", "probes/gifts.yaml", "--target", "nobody"], "unknown target 'nobody'"),
+        (["export", "probes/gifts.yaml", "--target", "openai:x"], "no answers of openai:x"),
+        (["export", "probes/gifts.yaml", "--store", "none.sqlite"], "nothing is recorded there"),
+        (
+            ["export", "probes/gifts.yaml", "--target", "python:app:polite", "-o", "no/such/file"],
+            "no/such/file: cannot",
+        ),
+    ],
+)
+def test_errors_of_the_command_line_are_one_line(
+    project: Project, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
+) -> None:
+    project.probe()
+    project.run("--fairness")
+    capsys.readouterr()
+    assert main(arguments) == 2
+    errors = capsys.readouterr().err
+    assert message in errors
+    assert len(errors.splitlines()) == 1
+
+
+def test_schema_prints_the_schema_that_is_shipped(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["schema"]) == 0
+    schema = json.loads(capsys.readouterr().out)
+    assert schema["$schema"].startswith("http://json-schema.org/draft-07/")
+    assert schema == json.loads(Path(__file__).parents[2].joinpath("docs/probe.schema.json").read_text("utf-8"))
+
+
+def test_the_package_runs_as_a_module() -> None:
+    result = subprocess.run(
+        [sys.executable, "-m", "pytest_fairness", "nonsense"], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert result.returncode == 2
+    assert "invalid choice: 'nonsense'" in result.stderr
+
+
+def test_errors_derive_from_one_class() -> None:
+    assert issubclass(NotMeasurable, FairnessError)

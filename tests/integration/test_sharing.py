@@ -1,0 +1,110 @@
+"""What is read once for several items, and what is let go of between two of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from pytest_fairness import probes
+from pytest_fairness.audits import registry
+from pytest_fairness.baselines import files
+from pytest_fairness.baselines.answers import read_answers
+from pytest_fairness.run import ProbeItem, Run, items_of, variants
+from pytest_fairness.settings import RunSettings
+from tests.support.projects import PROBE, Project
+
+TWO_AUDITS = PROBE + "  jsd: {}\n"
+"""Refusals and divergences of Kim's answers and of Lou's."""
+
+COUNTING = """
+import gc
+
+def pytest_runtest_logfinish(nodeid):
+    alive = sum(type(each).__name__ == "Answer" for each in gc.get_objects())
+    with open("alive.txt", "a") as file:
+        file.write(f"{nodeid.partition('::')[2]} {alive}\\n")
+"""
+
+
+async def polite(prompt: str) -> str:
+    return f"A lamp, a chair and a sturdy table for {prompt}."
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    return Run(RunSettings(tmp_path, store=tmp_path / "responses.sqlite", baselines=tmp_path / "baselines"))
+
+
+def parts(folder: Path, text: str = TWO_AUDITS) -> dict[str, ProbeItem]:
+    path = folder / "gifts.yaml"
+    path.write_text(text)
+    return {part.id: part for part in items_of(probes.load(path, registry.settings_models(), root=folder))}
+
+
+def test_items_of_the_same_questions_share_their_answers(run: Run, tmp_path: Path) -> None:
+    with run:
+        target = run.target_of(polite, "polite")
+        kim, lou, divergence = (
+            parts(tmp_path)[name] for name in ("refusals[name=Kim]", "refusals[name=Lou]", "jsd[name=Lou]")
+        )
+        first, second = run.answers(kim, target), run.answers(lou, target)
+        assert {answer.labels["name"] for answer in second} == {"Alex", "Lou"}
+        assert first is not second
+        same = parts(tmp_path)
+        assert run.answers(same["refusals[name=Lou]"], target) is run.answers(same["jsd[name=Lou]"], target)
+        assert len(run.answers(divergence, target)) == 20
+        fewer = replace(same["jsd[name=Lou]"], trials=5)
+        assert len(run.answers(fewer, target)) == 10
+
+
+def test_a_baseline_is_read_once_for_the_items_of_its_probe(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reads = []
+
+    def read(path: Path) -> object:
+        reads.append(path)
+        return read_answers(path)
+
+    with run:
+        target = run.target_of(polite, "polite")
+        measured = [run.measure(part, target) for part in parts(tmp_path).values() if part.item.audit == "refusals"]
+        entries = {each.id: run.as_baseline(each).entry for each in measured}
+        rows = [row for each in measured for row in each.rows()]
+        known = {name: entry for name, entry in entries.items() if entry is not None}
+        files.update(tmp_path / "baselines", "gifts", known, rows)
+        monkeypatch.setattr(files, "read_answers", read)
+        comparisons = [run.before(each).comparison for each in measured]
+        assert len(reads) == 1
+        assert [each is not None and each.paired and each.value == 0 for each in comparisons] == [True, True]
+        # What was written meanwhile counts.
+        files.update(tmp_path / "baselines", "gifts", known, [replace(row, text="A lamp.") for row in rows])
+        reads.clear()
+        assert run.before(measured[0]).answers[0].text == "A lamp."
+        assert len(reads) == 1
+        # One that is large is not kept.
+        monkeypatch.setattr("pytest_fairness.run.run.KEPT_ANSWERS", 10)
+        again = [run.before(each).comparison for each in measured]
+        assert len(reads) == 2
+        assert again[0] == run.before(measured[0]).comparison
+
+
+@pytest.mark.parametrize("asked", ["polite", "biased"])
+def test_no_more_than_one_items_answers_are_in_memory(project: Project, asked: str) -> None:
+    project.write("conftest.py", COUNTING)
+    project.probe("probes/gifts.yaml", PROBE)
+    project.probe("probes/more.yaml", PROBE.replace("would you recommend", "could one give"))
+    project.run_apart("--fairness", target=f"python:app:{asked}")
+    alive = [int(line.split()[-1]) for line in (project.path / "alive.txt").read_text().splitlines()]
+    assert len(alive) == 4
+    assert max(alive) <= 20
+
+
+def test_a_variant_that_asks_nothing_else_is_left_out(tmp_path: Path) -> None:
+    text = PROBE.replace(
+        "audits:", "system: Be kind.\nvariants:\n  same: {system: Be kind.}\n  other: {system: Be brief.}\naudits:"
+    )
+    for part in parts(tmp_path, text).values():
+        assert list(variants.of(part)) == ["other"]

@@ -1,0 +1,58 @@
+"""The tutorial, walked to the letter: its files, its commands, and the output that it shows."""
+
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from itertools import pairwise
+
+import pytest
+
+from tests.integration.test_docs import BLOCKS, HARMLESS, TUTORIAL, Block, write
+from tests.support.projects import PLUGINS
+
+STEPS = [block for block in BLOCKS if block.page == TUTORIAL]
+
+
+def runs() -> Iterator[tuple[Block, str]]:
+    """Each block of a command, and the output that is shown below it."""
+    for block, following in pairwise([*STEPS, None]):
+        if block is not None and block.language == "bash":
+            yield block, following.text if following and following.language == "text" else ""
+
+
+def test_the_page_leads_from_green_to_red_to_green() -> None:
+    audits = [line for _, shown in runs() for line in shown.splitlines() if line.startswith("audits: ")]
+    assert audits == [
+        "audits: 2 passed, 0 failed, 0 inconclusive",
+        "audits: 1 passed, 1 failed, 0 inconclusive",
+        "audits: 2 passed, 0 failed, 0 inconclusive",
+    ]
+
+
+def test_it_does_what_it_shows(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    shown = dict(runs())
+    versions = []
+    for block in STEPS:
+        if block.title is not None:
+            write(block, pytester.path)
+            versions += [block.text] if block.title == "shop/gifts.py" else []
+        elif block.language == "bash":
+            for command in block.text.splitlines():
+                if not command.startswith(HARMLESS):
+                    follow(command, shown[block], pytester)
+    assert len(set(versions)) == 3
+
+
+def follow(command: str, shown: str, pytester: pytest.Pytester) -> None:
+    program, *arguments = shlex.split(command)
+    if program == "pytest":
+        result = pytester.runpytest_inprocess(*PLUGINS, *arguments)
+        output, status = result.stdout.str(), result.ret
+    else:
+        assert program == "python", command
+        run = subprocess.run([sys.executable, *arguments], capture_output=True, text=True, check=False)
+        output, status = run.stdout, run.returncode
+    assert status == (1 if " 1 failed" in shown else 0), output
+    assert shown in output + "\n", f"{command} says:\n{output}"

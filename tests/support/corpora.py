@@ -1,0 +1,72 @@
+"""Answers of a pretended shop assistant, fair or biased by a known amount; every one is drawn from a seed."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from pytest_fairness.audits import registry
+from pytest_fairness.audits.base import AuditItem
+from pytest_fairness.records import Answer, Sampling, Status
+
+PRODUCTS = (
+    "laptop stand keeps your desk tidy and your back straight",
+    "water bottle holds a litre and stays cold all day",
+    "desk lamp gives warm light for long evenings of reading",
+    "running shoes cushion every step on hard ground",
+    "coffee grinder makes fresh powder each morning in seconds",
+    "yoga mat grips the floor and rolls up small",
+    "backpack carries books and a computer with ease",
+    "wireless headphones block noise while you travel or work",
+    "cooking pan heats evenly and cleans without effort",
+    "notebook with thick paper takes ink without bleeding",
+    "umbrella opens with one hand in heavy rain",
+    "blanket is soft and warm on cold nights",
+    "phone charger fills the battery in under an hour",
+    "plant pot drains well and suits small balconies",
+    "bicycle light makes you visible after sunset",
+    "board game brings friends together for an evening",
+)
+STEREOTYPED = (
+    "hair oil nourishes curls and braids overnight",
+    "cocoa butter keeps skin smooth in winter",
+    "shea lotion softens dry elbows and hands",
+    "satin scarf protects braids while you sleep",
+)
+PROBE = SimpleNamespace(
+    name="products",
+    removed_terms=(),
+    removed_names=frozenset(),
+    sampling=Sampling(temperature=1.0),
+    intersections=(),
+    axes={
+        "race": SimpleNamespace(unmarked="White", marked=["Black"]),
+        "gender": SimpleNamespace(unmarked="man", marked=["woman"]),
+    },
+)
+
+
+def answers(
+    seed: int, trials: int = 15, bias: float = 0.0, genders: tuple[str, ...] = ("man", "woman")
+) -> list[Answer]:
+    """One run: with probability `bias` each product for a Black customer is a stereotyped one."""
+    random = np.random.default_rng(seed)
+    run = []
+    for race in ("White", "Black"):
+        for gender in genders:
+            for trial in range(trials):
+                products = random.choice(PRODUCTS, size=6, replace=False)
+                text = ". ".join(
+                    str(random.choice(STEREOTYPED) if race == "Black" and random.random() < bias else product)
+                    for product in products
+                )
+                run.append(Answer({"race": race, "gender": gender}, trial, text, Status.OK, text))
+    return run
+
+
+def item(name: str, level: float = 0.01, **settings: Any) -> AuditItem[Any]:
+    """The item of the audit `name` for race=Black."""
+    model = registry.get("generation", name).settings_model(**settings)
+    return AuditItem(name, "race=Black", {"race": "Black"}, model, level, seed=f"products/{name}[race=Black]")

@@ -1,0 +1,62 @@
+"""Decisions of a pretended system about made-up records, fair or biased by a known amount."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from pytest_fairness import probes
+from pytest_fairness.answers import reading
+from pytest_fairness.audits import registry
+from pytest_fairness.probes import CounterfactualProbe
+from pytest_fairness.records import Answer, Measurement, Response
+from pytest_fairness.run import ProbeItem, items_of
+
+GROUPS = ("Male", "Female")
+Decide = Callable[[str, str], str | None]
+"""From the record's name and the value that the prompt shows to an answer; `None` for one that never came."""
+
+
+def probe(
+    records: Sequence[tuple[str, str | None]], values: Sequence[str] = GROUPS, **more: Any
+) -> CounterfactualProbe:
+    """A probe of records, given by group and truth ("rich", "poor" or unknown) and named 000, 001 and so on."""
+    written: dict[str, Any] = {
+        "kind": "counterfactual",
+        "name": "people",
+        "prompt": "Record {id}; group is {group}. Yes or no?",
+        "records": [
+            {"id": f"{number:03}", "group": group, "truth": truth or "?"}
+            for number, (group, truth) in enumerate(records)
+        ],
+        "flip": {"group": {values[0]: values[1]} if len(values) == 2 else list(values)},
+        "truth": {"positive": "rich"},
+        "audits": {"flip_rate": {}, "demographic_parity": {}, "equalized_odds": {}, "accuracy": {}},
+        **more,
+    }
+    found = probes.parse(json.dumps(written).encode(), Path("people.yaml"), registry.settings_models())
+    assert isinstance(found, CounterfactualProbe)
+    return found
+
+
+def part(asked: CounterfactualProbe, name: str) -> ProbeItem:
+    """The item of one audit."""
+    return next(part for part in items_of(asked) if part.item.audit == name)
+
+
+def answers(item: ProbeItem, decide: Decide, again: Decide | None = None) -> list[Answer]:
+    """The answers that an item is measured from; `again` decides where the same prompt comes again."""
+    found = []
+    for prompt in item.prompts:
+        labels = prompt.labels
+        asked = again if again is not None and labels["form"] == "again" else decide
+        text = asked(labels["record"], labels.get("to", labels["group"]))
+        found.append(reading.answer(prompt, None if text is None else Response(text)))
+    return found
+
+
+def measure(item: ProbeItem, decide: Decide, again: Decide | None = None) -> Measurement:
+    """What the item measures of these decisions."""
+    return item.audit.measure(item.probe, item.item, answers(item, decide, again))

@@ -1,0 +1,99 @@
+"""Lists of a pretended recommender, fair or biased by a known amount; every one is drawn from a seed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from pytest_fairness.audits import registry
+from pytest_fairness.audits.base import AuditItem
+from pytest_fairness.records import Answer, Status
+
+K = 25
+RELIGIONS = ("Buddhist", "Christian", "Hindu", "Muslim")
+
+
+def probe(**changes: Any) -> SimpleNamespace:
+    """What audits read of a loaded probe."""
+    attributes = {
+        "religion": SimpleNamespace(values=[SimpleNamespace(label=name) for name in RELIGIONS]),
+        "age": SimpleNamespace(values=[SimpleNamespace(label=name) for name in ("a young", "an old")]),
+    }
+    plain = {
+        "name": "songs",
+        "k": K,
+        "attributes": attributes,
+        "perturbations": {"typo": SimpleNamespace()},
+        "trials": 1,
+        "neutral_trials": 2,
+        "normalize": True,
+        "fuzzy": None,
+        "relevant": None,
+        "responses": None,
+        "edits": lambda perturbation: [{"clean": "songs", "text": "sonsg", "edits": [perturbation]}],
+    }
+    return SimpleNamespace(**{**plain, **changes})
+
+
+def titles(random: np.random.Generator, entity: str, noise: float, other: float = 0.0) -> list[str]:
+    """K songs of an entity: each is another one with probability `noise`, and one of no other list with `other`."""
+    songs = []
+    for number in range(K):
+        if random.random() < other:
+            songs.append(f"{entity} rarity {number} {random.integers(10**6)}")
+        elif random.random() < noise:
+            songs.append(f"{entity} song {K + random.integers(4 * K)}")
+        else:
+            songs.append(f"{entity} song {number}")
+    return songs
+
+
+def answer(labels: dict[str, str], trial: int, content: Sequence[str] | None, status: Status = Status.OK) -> Answer:
+    return Answer(labels, trial, None if content is None else "\n".join(content), status, content)
+
+
+def run(
+    seed: int,
+    *,
+    entities: int = 30,
+    noise: float = 0.2,
+    other: float = 0.0,
+    harmed: str = "Muslim",
+    attribute: str = "religion",
+    values: Sequence[str] = RELIGIONS,
+    trials: int = 1,
+    neutral_trials: int = 2,
+    perturbation: str = "",
+) -> list[Answer]:
+    """One run: the lists of one value hold a share `other` of items that nobody else gets."""
+    random = np.random.default_rng(seed)
+    answers = []
+    extra = {"perturbation": perturbation} if perturbation else {}
+    for number in range(entities):
+        entity = f"artist {number:03}"
+        for trial in range(neutral_trials):
+            labels = {"entity": entity, "attribute": "neutral", "value": "", **extra}
+            answers.append(answer(labels, trial, titles(random, entity, noise)))
+        for value in values:
+            labels = {"entity": entity, "attribute": attribute, "value": value, **extra}
+            for trial in range(trials):
+                share = other if value == harmed else 0.0
+                answers.append(answer(labels, trial, titles(random, entity, noise, share)))
+    return answers
+
+
+def item(name: str, subject: str | None = "religion", level: float = 0.01, **settings: Any) -> AuditItem[Any]:
+    """An item of the audit `name`, about an attribute, a perturbation or nothing."""
+    audit = registry.get("recommendation", name)
+    label = "perturbation" if name == "robustness" else "attribute"
+    return AuditItem(
+        name,
+        subject,
+        {} if subject is None else {label: subject},
+        audit.settings_model(**settings),
+        level,
+        seed=f"songs/{name}[{subject}]",
+    )

@@ -1,0 +1,114 @@
+"""Choices are read by exact rule, and what is no choice is missing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_fairness.answers import choices, reading
+from pytest_fairness.records import Prompt, Request, Response, Status
+from tests.support.oracles import vectors
+
+YES_NO = ("yes", "no")
+
+
+@pytest.mark.parametrize("vector", vectors("adult_answer_parse"))
+def test_the_worked_vectors(vector: dict[str, Any]) -> None:
+    read = choices.read(vector["input"]["answer"], YES_NO)
+    expected = vector["expected"]["recommended"]
+    assert read == {1: "yes", 0: "no", None: None}[expected]
+
+
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        ("Yes.", "yes"),
+        ("  **NO**, because of the hours.", "no"),
+        ("Answer: yes", "yes"),
+        ("Answer:\nyes, they do", "yes"),
+        ("**Answer:**\nNo", "no"),
+        ("2. Yes", "yes"),
+        ("I would say yes because of the education.", "yes"),
+        ("No. Yes would be wrong.", "no"),
+        ("It is $50.5, so no", "no"),
+        ("Yes/no", None),
+        ("Yes or no? I cannot say.", None),
+        ("No-one can know.", None),
+        ("There is no way to tell.", None),
+        ("No information is given.", None),
+        ("Nobody knows", None),
+        ("It is unknown. No.", None),
+        ("\u201cYes\u201d", "yes"),
+    ],
+)
+def test_a_table_of_answers(text: str, read: str | None) -> None:
+    assert choices.read(text, YES_NO) == read
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "no healthy upstream",
+        "No server is available to handle this request.",
+        "Connection refused, no such host",
+        "no response",
+        "Unable to approve requests at this time.",
+    ],
+)
+def test_a_word_within_a_clause_decides_nothing(text: str) -> None:
+    assert choices.read(text, YES_NO) is None
+    assert choices.read(text, ("approve", "deny")) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I would approve this application.",
+        "I recommend approve.",
+        "Approve John Smith for the loan.",
+        "Approve loan",
+        "Final answer: approve",
+        "Approve, as the income is high.",
+    ],
+)
+def test_a_decision_in_a_sentence_is_read(text: str) -> None:
+    assert choices.read(text, ("approve", "deny")) == "approve"
+    assert choices.read(text.replace("pprove", "PPROVE"), ("approve", "deny")) == "approve"
+
+
+def test_choices_of_several_words_the_longest_first() -> None:
+    assert choices.read("I am not  sure about it.", ("sure", "not sure")) == "not sure"
+    assert choices.read("Sure!", ("sure", "not sure")) == "sure"
+    assert choices.read("sure, or not sure", ("sure", "not sure")) is None
+    assert choices.read("The income is >50K.", (">50K", "<=50K")) == ">50K"
+    assert choices.read("2", ("1", "2")) == "2"
+
+
+@pytest.mark.parametrize(
+    ("text", "status", "content"),
+    [
+        ("Yes.", Status.OK, "yes"),
+        ("I'm sorry, but I can't help with that.", Status.REFUSED, None),
+        ("No, I can't help with that.", Status.REFUSED, None),
+        ("That depends on many things. I'm sorry, I can't answer.", Status.UNREADABLE, None),
+        ("Perhaps.", Status.UNREADABLE, None),
+        ("", Status.UNREADABLE, None),
+    ],
+)
+def test_what_becomes_of_an_answer(text: str, status: Status, content: str | None) -> None:
+    answer = reading.answer(Prompt(Request("Earns it?"), {}, 0, YES_NO), Response(text))
+    assert (answer.status, answer.content) == (status, content)
+
+
+@given(st.text(max_size=200), st.lists(st.text(min_size=1, max_size=8).filter(str.strip), min_size=2, unique=True))
+def test_any_text_gives_one_of_the_choices_or_none(text: str, allowed: list[str]) -> None:
+    assert choices.read(text, allowed) in {*allowed, None}
+
+
+@given(st.sampled_from(YES_NO), st.sampled_from(["{}", "{}.", "**{}**", "Answer: {}", "{}, they do.", '"{}"']))
+def test_a_choice_is_read_however_it_is_set(choice: str, form: str) -> None:
+    assert choices.read(form.format(choice.upper()), YES_NO) == choice
+    assert choices.read(form.format(choice.capitalize()), YES_NO) == choice

@@ -1,0 +1,195 @@
+from __future__ import annotations
+
+import csv
+import json
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from pytest_fairness.answers.recorded.rows import rows
+from pytest_fairness.errors import ProbeError
+from pytest_fairness.probes import GenerationProbe, parse
+from pytest_fairness.records import Status
+from tests.support.probe_files import AUDITS, SMALL
+
+PROBE = """\
+kind: generation
+axes:
+  race: {unmarked: White, marked: [Black]}
+  gender: {unmarked: man, marked: [woman]}
+responses: {file: FILE, columns: {race: group, text: answer}}
+audits: {jsd: }
+"""
+CSV = """\
+group,gender,answer,topic
+White,man,A razor.,skin
+white , Man,"A comb,
+and a brush.",hair
+Black,woman,"I'm sorry, but I can't help with that.",hair
+Black,man,,hair
+Asian,man,A lotion.,skin
+"""
+
+
+def probe_of(folder: Path, text: str = PROBE, **files: str) -> GenerationProbe:
+    for name, content in files.items():
+        (folder / name.replace("_", ".")).write_text(content, newline="")
+    loaded = parse(
+        text.replace("FILE", next(iter(files)).replace("_", ".")).encode(), folder / "p.yaml", AUDITS, root=folder
+    )
+    assert isinstance(loaded, GenerationProbe)
+    return loaded
+
+
+def fault_of(folder: Path, text: str = PROBE, **files: str) -> str:
+    with pytest.raises(ProbeError) as caught:
+        rows(probe_of(folder, text, **files))
+    return str(caught.value)
+
+
+def test_csv(tmp_path: Path) -> None:
+    found = rows(probe_of(tmp_path, a_csv=CSV))
+    assert [(row.labels, row.trial, row.text, row.status) for row in found] == [
+        ({"race": "White", "gender": "man"}, 0, "A razor.", Status.OK),
+        ({"race": "White", "gender": "man"}, 1, "A comb,\nand a brush.", Status.OK),
+        ({"race": "Black", "gender": "woman"}, 0, "I'm sorry, but I can't help with that.", Status.REFUSED),
+        ({"race": "Black", "gender": "man"}, 0, "", Status.UNREADABLE),
+    ]
+
+
+def test_strata_are_labels_of_their_own(tmp_path: Path) -> None:
+    text = PROBE.replace("answer}}", "answer}, strata: [topic]}")
+    found = rows(probe_of(tmp_path, text, a_csv=CSV))
+    assert [(row.labels["topic"], row.trial) for row in found] == [("skin", 0), ("hair", 0), ("hair", 0), ("hair", 0)]
+    assert list(found[0].labels) == ["race", "gender", "topic"]
+
+
+def test_json_lines(tmp_path: Path) -> None:
+    lines = [
+        {"group": "White", "gender": "man", "answer": {"Razor": "Sharp."}},
+        {"group": "Black", "gender": "man", "answer": '{"Comb": "Soft."}'},
+        {"group": "Black", "gender": "woman", "answer": None},
+        {"group": "Black", "gender": "woman", "answer": '"\ud800"'},
+    ]
+    content = "\ufeff" + "\r\n\n".join(json.dumps(line) for line in lines)
+    found = rows(probe_of(tmp_path, PROBE + "answer: {format: json}\n", a_jsonl=content))
+    assert [row.content for row in found] == ["Razor\nSharp.", "Comb\nSoft.", None, None]
+    assert [row.status for row in found] == [Status.OK, Status.OK, Status.FAILED, Status.UNREADABLE]
+    assert [row.text for row in found][2] is None
+    (found[3].text or "").encode()
+
+
+def test_numbers_and_booleans_as_values(tmp_path: Path) -> None:
+    text = SMALL.replace("unmarked: man, marked: [woman]", "unmarked: '30', marked: ['true']")
+    text = text.replace("prompt: Describe a {group}.", "responses: {file: FILE}")
+    content = '{"group": 30, "text": "a"}\n{"group": true, "text": "b"}\n'
+    assert [row.labels["group"] for row in rows(probe_of(tmp_path, text, a_jsonl=content))] == ["30", "true"]
+
+
+def test_a_trial_column_numbers_the_answers(tmp_path: Path) -> None:
+    content = "group,gender,answer,trial\nWhite,man,a,7\nWhite,man,b,3\nBlack,woman,c,7\n"
+    assert [row.trial for row in rows(probe_of(tmp_path, a_csv=content))] == [7, 3, 7]
+    assert fault_of(tmp_path, a_csv=content.replace("b,3", "b,7")) == (
+        "a.csv:3: trial 7 of race White, gender man is in line 2 already; "
+        "a column that tells them apart belongs under `responses.strata`"
+    )
+    assert fault_of(tmp_path, a_csv=content.replace("b,3", "b,x")) == "a.csv:3: 'trial' must be a whole number from 0"
+
+
+def test_a_prompt_column_counts_where_it_is_named(tmp_path: Path) -> None:
+    content = "group,gender,answer,prompt\nWhite,man,a,1\nWhite,man,b,2\nBlack,woman,c,1\n"
+    assert "prompt" not in rows(probe_of(tmp_path, a_csv=content))[0].labels
+    named = PROBE.replace("answer}}", "answer, prompt: prompt}}")
+    assert [(row.labels["prompt"], row.trial) for row in rows(probe_of(tmp_path, named, a_csv=content))] == [
+        ("1", 0), ("2", 0), ("1", 0),
+    ]  # fmt: skip
+
+
+def test_every_missing_column_is_named(tmp_path: Path) -> None:
+    content = "groups,gender,reply\nWhite,man,a\n"
+    there = "(the columns are 'groups', 'gender', 'reply')"
+    assert fault_of(tmp_path, PROBE.replace("answer}}", "answer}, strata: [topic]}"), a_csv=content).split("\n") == [
+        f"a.csv:1: no column 'group': did you mean 'groups'? {there}; name the right one as `responses.columns.race`",
+        f"a.csv:1: no column 'topic' {there}",
+        f"a.csv:1: no column 'answer' {there}; name the right one as `responses.columns.text`",
+    ]
+
+
+def test_values_that_no_row_has(tmp_path: Path) -> None:
+    assert fault_of(tmp_path, a_csv=CSV.replace("Black", "African-American")) == (
+        "a.csv:1: no row has 'Black' in the column 'group'; the column also has 'African-American', 'Asian'"
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "fault"),
+    [
+        ("a_csv", "", "a.csv:1: the file holds no answers"),
+        ("a_csv", "group,gender,answer\n", "a.csv:1: the file holds no answers"),
+        ("a_csv", "group,gender,answer\nWhite,man,a,b\n", "a.csv:2: 4 fields where the header has 3"),
+        ("a_csv", "group,gender,answer\nWhite,man\n", "a.csv:2: 2 fields where the header has 3"),
+        ("a_csv", 'group,gender,answer\n\nWhite,man,"a\n', "a.csv:3: not valid CSV: unexpected end of data"),
+        ("a_csv", "group,gender,gender,answer\n", "a.csv:1: the column 'gender' is there twice"),
+        ("a_jsonl", '{"group": 1}\n{"group": }\n', "a.jsonl:2:11: not JSON: Expecting value; one JSON object a line"),
+        ("a_jsonl", "[1]\n", "a.jsonl:1: one JSON object a line is meant, not [1]"),
+        ("a_jsonl", "[" * 100_000, "a.jsonl:1: "),
+        ("a_jsonl", "9" * 5000, "a.jsonl:1: JSON that cannot be read"),
+        ("a_jsonl", '{"group": 1, "gender": "man", "answer": "x"}\n{"group": "White"}\n', "a.jsonl:1: no row has"),
+    ],
+)
+def test_faults_of_the_file(tmp_path: Path, name: str, content: str, fault: str) -> None:
+    assert fault_of(tmp_path, **{name: content}).startswith(fault)
+
+
+def test_a_row_that_lacks_a_column(tmp_path: Path) -> None:
+    lines = [
+        {"group": race, "gender": gender, "answer": "x"} for race in ("White", "Black") for gender in ("man", "woman")
+    ]
+    content = "\n".join(map(json.dumps, [*lines, {"group": "White", "gender": "man"}]))
+    assert fault_of(tmp_path, a_jsonl=content) == "a.jsonl:5: no 'answer' in this row"
+
+
+def test_many_faults_are_cut_short(tmp_path: Path) -> None:
+    found = fault_of(tmp_path, a_jsonl="nonsense\n" * 500).split("\n")
+    assert len(found) == 21
+    assert found[-1] == "a.jsonl: 480 more such lines"
+
+
+def test_files_that_are_no_text(tmp_path: Path) -> None:
+    probe = probe_of(tmp_path, a_csv=CSV)
+    (tmp_path / "a.csv").write_bytes(b"group,gender,answer\nWhite,man,\xff\n")
+    with pytest.raises(ProbeError, match=r"^a\.csv:2: not UTF-8 text"):
+        rows(probe)
+    (tmp_path / "a.csv").unlink()
+    with pytest.raises(ProbeError, match=r"^a\.csv: cannot be read: No such file"):
+        rows(probe)
+
+
+def test_long_fields_are_read_and_the_csv_modules_limit_is_left_as_it_was(tmp_path: Path) -> None:
+    before = csv.field_size_limit()
+    long = "word " * 100_000
+    content = f"group,gender,answer\nWhite,man,{long}\nBlack,woman,b\n"
+    assert rows(probe_of(tmp_path, a_csv=content))[0].text == long
+    assert csv.field_size_limit() == before
+
+
+def test_a_probe_that_asks_has_no_rows(tmp_path: Path) -> None:
+    probe = parse(SMALL.encode(), tmp_path / "p.yaml", AUDITS)
+    assert isinstance(probe, GenerationProbe)
+    with pytest.raises(ValueError, match=re.escape("the probe p has no `responses:`")):
+        rows(probe)
+
+
+def test_thirty_thousand_rows(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(["group", "gender", "answer"])
+        for number in range(30_000):
+            text = json.dumps({f"Product {i}": "A gentle one that keeps skin soft." for i in range(10)})
+            writer.writerow([("White", "Black")[number % 2], ("man", "woman")[number // 2 % 2], text])
+    found = rows(probe_of(tmp_path, PROBE + "answer: {format: json}\n", a_csv=path.read_text()))
+    assert Counter(row.status for row in found) == {Status.OK: 30_000}
+    assert {row.trial for row in found} == set(range(7_500))

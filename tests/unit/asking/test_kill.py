@@ -1,0 +1,48 @@
+"""Killed at any point, the next run sends only what is missing."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from tests.support.asking import engine_for, questions, settings_in, texts, wait_until
+from tests.support.servers import ChatServer
+
+PROGRAM = """
+import sys
+from pathlib import Path
+from tests.support.asking import engine_for, questions, settings_in
+with engine_for(settings_in(Path(sys.argv[1]), sys.argv[2], concurrency=16)) as engine:
+    engine.answers(questions(500))
+"""
+ROOT = Path(__file__).parents[3]
+
+
+def test_killed_and_run_again_only_what_was_in_flight_is_asked_twice(tmp_path: Path) -> None:
+    with ChatServer(delay=0.1) as server:
+        for kill_at in (120, 300):
+            process = subprocess.Popen([sys.executable, "-c", PROGRAM, str(tmp_path), server.url], cwd=ROOT)
+            wait_until(lambda at=kill_at: server.count >= at, 60)
+            process.kill()
+            process.wait()
+            wait_until(lambda: server.in_flight == 0)
+        started = time.monotonic()
+        with engine_for(settings_in(tmp_path, server.url, concurrency=16)) as engine:
+            assert len(texts(engine.answers(questions(500)))) == 500
+            assert engine.progress()["reused"] >= 300 - 3 * 16
+        # The claims of the killed were not waited for.
+        assert time.monotonic() - started < 15
+        prompts = [body["messages"][0]["content"] for body in server.bodies]
+        assert len(set(prompts)) == 500
+        assert len(prompts) - 500 <= 2 * 16
+
+
+def test_two_processes_at_once_ask_everything_once(tmp_path: Path) -> None:
+    with ChatServer(delay=0.05) as server:
+        command = [sys.executable, "-c", PROGRAM, str(tmp_path), server.url]
+        processes = [subprocess.Popen(command, cwd=ROOT) for _ in range(2)]
+        assert [process.wait(60) for process in processes] == [0, 0]
+        assert server.count == len({body["messages"][0]["content"] for body in server.bodies}) == 500
+        assert server.most_in_flight <= 16

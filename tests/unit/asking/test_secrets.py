@@ -1,0 +1,32 @@
+from __future__ import annotations
+
+import pytest
+
+from pytest_fairness.asking.secrets import Secrets
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "hidden"),
+    [
+        ("OPENAI_API_KEY", "sk-abcdefgh", True),
+        ("OPENAI_API_KEY", " abc123def456 \n", True),
+        ("HF_TOKEN", "hf_0123456789", True),
+        ("db_password", "hunter22", True),
+        ("AWS_SECRET", "a\"b\\c1234567", True),
+        ("OPENAI_API_KEY", "none", False),
+        ("OPENAI_API_KEY", "lm-studio", False),
+        ("OPENAI_API_KEY", "abc123", False),
+        ("SSH_KEY", "/home/me1/.ssh/id", False),
+        ("SECRET", "two words 1", False),
+        ("SHELL", "abc123def456", False),
+    ],
+)  # fmt: skip
+def test_what_is_a_secret(name: str, value: str, hidden: bool) -> None:
+    secrets = Secrets({name: value, "EMPTY_KEY": ""})
+    text = f"it says {value.strip()}, twice: {value.strip()}"
+    assert secrets.hidden(text) == ("it says [key], twice: [key]" if hidden else text)
+
+
+def test_a_secret_within_json_and_within_another() -> None:
+    secrets = Secrets({"A_KEY": 'a"b12345678', "B_KEY": "token123", "C_KEY": "token12345"})
+    assert secrets.hidden(r'{"said": "a\"b12345678"} token12345 token123') == '{"said": "[key]"} [key] [key]'

@@ -1,0 +1,543 @@
+"""The store: what is kept, under which key, and who may ask what; on real SQLite, with real processes."""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import os
+import sqlite3
+import stat
+import subprocess
+import sys
+import time
+from contextlib import closing
+from dataclasses import replace
+from hashlib import sha256
+from math import inf
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_fairness.asking.claims import Halt
+from pytest_fairness.asking.database import APPLICATION
+from pytest_fairness.asking.freshness import Freshness
+from pytest_fairness.asking.processes import this_process
+from pytest_fairness.asking.rate_limit import Pace
+from pytest_fairness.asking.store import VERSION, Claim, RunId, Store, response_key
+from pytest_fairness.errors import StoreError
+from pytest_fairness.records import Measurement, Request, Response, Sampling
+from tests.support.asking import FOREVER
+
+ANSWERS = """
+CREATE TABLE responses (
+    sequence INTEGER PRIMARY KEY AUTOINCREMENT, key TEXT NOT NULL UNIQUE, target TEXT NOT NULL, request TEXT NOT NULL,
+    response TEXT NOT NULL, created REAL NOT NULL
+);
+CREATE TABLE failures (
+    sequence INTEGER PRIMARY KEY AUTOINCREMENT, target TEXT NOT NULL, key TEXT NOT NULL, message TEXT NOT NULL,
+    created REAL NOT NULL
+);
+"""
+EARLIER = {
+    1: f"{ANSWERS} CREATE TABLE claims (key TEXT PRIMARY KEY, owner TEXT, process TEXT, expires REAL);",
+    2: f"""{ANSWERS}
+CREATE TABLE claims (
+    key TEXT PRIMARY KEY, owner TEXT NOT NULL, process TEXT NOT NULL, target TEXT NOT NULL, expires REAL NOT NULL,
+    flying INTEGER NOT NULL
+);
+CREATE TABLE runs (
+    run TEXT PRIMARY KEY, sent INTEGER NOT NULL, stopped INTEGER NOT NULL, created REAL NOT NULL
+);
+CREATE TABLE refusals (run TEXT NOT NULL, target TEXT NOT NULL, message TEXT NOT NULL, PRIMARY KEY (run, target));
+CREATE TABLE tallies (run TEXT NOT NULL, owner TEXT NOT NULL, counts TEXT NOT NULL, PRIMARY KEY (run, owner));
+CREATE TABLE paces (
+    target TEXT PRIMARY KEY, allowed REAL NOT NULL, strikes INTEGER NOT NULL, resume_at REAL NOT NULL,
+    reduced_at REAL NOT NULL, touched REAL NOT NULL
+);
+""",
+}
+"""Tables that differ from today's, by the version of the store."""
+QUESTION = Request("Who?", "Be brief.", Sampling(temperature=0.5, seed=4), 1, "json")
+ANSWER = Response("Me.", "stop", 3, 1, created=1000.0)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / ".fairness" / "responses.sqlite"
+
+
+def claim(store: Store, keys: list[str], owner: str = "a", **more: Any) -> Claim:
+    given = {"limit": 10, "capacity": 10, "lease_seconds": 30.0, "fresh": FOREVER, **more}
+    return store.claim(keys, owner, **given)
+
+
+# Keys
+
+
+def test_a_key_depends_on_all_that_can_change_the_answer() -> None:
+    others = [
+        replace(QUESTION, prompt="who?"),
+        replace(QUESTION, system=None),
+        replace(QUESTION, trial=2),
+        replace(QUESTION, answer_format="text"),
+        replace(QUESTION, sampling=Sampling(temperature=0.5, seed=5)),
+        replace(QUESTION, sampling=Sampling(temperature=0.5)),
+    ]
+    keys = [response_key("target", request) for request in [QUESTION, *others]] + [response_key("other", QUESTION)]
+    assert len(set(keys)) == len(keys)
+
+
+def test_a_key_is_the_same_in_every_version() -> None:
+    # Recorded answers are worth money: whoever changes how keys are made throws them all away.
+    canonical = '["target","Be brief.","Who?",{"seed":4,"temperature":0.5},1,"json"]'
+    assert response_key("target", QUESTION) == sha256(canonical.encode()).hexdigest()
+
+
+# Answers
+
+
+@pytest.mark.parametrize(
+    "text", ["", "plain", "nul \0 inside", "lone \ud800 surrogate", "smile \U0001f600", "a\r\nb\n"]
+)
+def test_any_text_survives(path: Path, text: str) -> None:
+    request, answer = replace(QUESTION, prompt=text, system=text), replace(ANSWER, text=text)
+    with Store(path) as store:
+        store.record("k", request, "target", answer)
+    with Store(path) as store:
+        assert store.get(["k"], FOREVER) == {"k": answer}
+        (kept,) = store.everything()
+        assert (kept.key, kept.target, kept.request, kept.response) == ("k", "target", request, answer)
+
+
+def test_the_newest_answer_counts_and_old_ones_do_not(path: Path) -> None:
+    with Store(path) as store:
+        store.record("k", QUESTION, "target", ANSWER)
+        newer = replace(ANSWER, text="You.", created=2000.0)
+        store.record("k", QUESTION, "target", newer)
+        assert store.get(["k"], Freshness("other", 2000.0)) == {"k": newer}
+        assert store.get(["k"], Freshness("other", 2000.1)) == {}
+        assert store.recorded(["k", "l"], Freshness("other", 2000.0)) == {"k"}
+        assert store.recorded(["k", "l"], Freshness("other", 2000.1)) == set()
+
+
+def test_an_answer_belongs_to_the_run_that_asked(path: Path) -> None:
+    one, two, any_run = Freshness("one", inf), Freshness("two", inf), Freshness("three", 0.0)
+    answers = {run: replace(ANSWER, text=run.run) for run in (one, two)}
+    with Store(path) as store:
+        for run in (one, two):
+            assert claim(store, ["k"], run.run, fresh=run, run=RunId(run.run, "")).claimed == ["k"], "of each run"
+        assert claim(store, ["k"], "one again", fresh=one) == Claim([], []), "once a run"
+        since = store.now()
+        store.record("k", QUESTION, "target", answers[one], one)
+        assert store.news(since, "target", two).answered == []
+        store.fail("k", "target", "no luck", two)
+        assert store.news(since, "target", one)[1:] == (["k"], {})
+        assert store.news(since, "target", any_run).failed == {}
+        store.record("k", QUESTION, "target", answers[two], two)
+        assert [store.get(["k"], run)["k"] for run in (one, two)] == list(answers.values())
+        assert store.get(["k"], any_run)["k"].text == "two", "the newest"
+        assert store.get(["k"], FOREVER)["k"].text == "two"
+        # Of runs that are over, nothing is left once the question is asked anew.
+        for run in (one, two):
+            store.stop_run(RunId(run.run, ""))
+        store.record("k", QUESTION, "target", ANSWER)
+        assert [kept.response for kept in store.everything()] == [ANSWER]
+
+
+def test_an_answer_dated_in_the_future_is_not_fresh(path: Path) -> None:
+    with Store(path) as store:
+        store.record("k", QUESTION, "target", replace(ANSWER, created=time.time() + 3600), Freshness("one", 0.0))
+        assert store.recorded(["k"], Freshness("two", 0.0)) == set()
+        assert store.recorded(["k"], Freshness("one", 0.0)) == {"k"}, "a run's own answers are"
+        assert store.recorded(["k"], FOREVER) == {"k"}, "as in a replay"
+        store.record("k", QUESTION, "target", replace(ANSWER, created=time.time() + 5), Freshness("one", 0.0))
+        assert store.recorded(["k"], Freshness("two", 0.0)) == {"k"}, "clocks of two machines differ"
+
+
+def test_many_keys_at_once(path: Path) -> None:
+    keys = [f"{number:064x}" for number in range(32_000)]
+    with Store(path) as store:
+        with store.transaction():
+            for key in keys[::2]:
+                store.record(key, QUESTION, "target", ANSWER)
+        assert store.recorded(keys, FOREVER) == set(keys[::2])
+        assert store.get(keys, FOREVER).keys() == set(keys[::2])
+
+
+def test_a_failed_transaction_leaves_nothing(path: Path) -> None:
+    with Store(path) as store:
+        with contextlib.suppress(ZeroDivisionError), store.transaction():
+            store.record("k", QUESTION, "target", ANSWER)
+            raise ZeroDivisionError
+        assert store.recorded(["k"], FOREVER) == set()
+
+
+# Measurements and answer sets
+
+
+def test_measurements_and_answer_sets(path: Path) -> None:
+    with Store(path) as store:
+        assert store.get_measurement("m", dict) is None
+        store.put_measurement("m", {"value": 1.5, "words": ["é", "\ud800"]})
+        rows = [[{"race": "Black"}, 0, "text"]]
+        digest = store.put_answer_set(rows)
+        assert store.put_answer_set(rows) == digest
+    with Store(path) as store:
+        assert store.get_measurement("m", dict) == {"value": 1.5, "words": ["é", "\ud800"]}
+        assert [*store.get_answer_set(digest)] == rows
+        assert list(store.get_answer_set("other")) == []
+
+
+# Claims
+
+
+def test_what_is_answered_or_claimed_is_not_claimed(path: Path) -> None:
+    with Store(path) as store:
+        store.record("b", QUESTION, "target", ANSWER)
+        assert claim(store, ["a", "b", "c"], "one", limit=1) == Claim(["a"], ["b"])
+        assert claim(store, ["a", "b", "c"], "two") == Claim(["c"], ["b"])
+        assert claim(store, ["a", "b", "c"], "one") == Claim([], ["b"])
+        assert claim(store, ["b"], "one", fresh=Freshness("other", ANSWER.created + 1)) == Claim(["b"], [])
+
+
+def test_recording_releasing_and_failing_free_the_slot(path: Path) -> None:
+    with Store(path) as store:
+        assert claim(store, ["a", "b", "c", "d"], capacity=3).claimed == ["a", "b", "c"]
+        assert claim(store, ["d"], capacity=3).claimed == []
+        store.record("a", QUESTION, "target", ANSWER)
+        assert claim(store, ["d"], capacity=3).claimed == ["d"]
+        store.release("b", "somebody else")
+        assert claim(store, ["e"], capacity=3).claimed == []
+        store.release("b", "a")
+        assert claim(store, ["e"], capacity=3).claimed == ["e"]
+        store.fail("c", "target", "no luck")
+        assert claim(store, ["f"], capacity=3).claimed == ["f"]
+        store.release_all("a")
+        assert claim(store, list("efg"), capacity=3).claimed == list("efg")
+
+
+def test_a_claim_lapses_unless_renewed(path: Path) -> None:
+    with Store(path) as store:
+        claim(store, ["a"], "one", lease_seconds=-1.0)
+        claim(store, ["b"], "two", lease_seconds=-1.0)
+        store.renew("two", 30.0)
+        assert claim(store, ["a", "b"], "three").claimed == ["a"]
+
+
+def test_the_claims_of_a_process_that_ended_lapse_at_once(path: Path) -> None:
+    program = f"""
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+from pytest_fairness.asking.store import Store
+with Store(Path({str(path)!r})) as store:
+    store.claim(["a"], "dead", limit=1, capacity=1, lease_seconds=3600, fresh=FOREVER)
+    import os
+    os._exit(1)
+"""
+    subprocess.run([sys.executable, "-c", program], check=False)
+    with Store(path) as store:
+        assert claim(store, ["a"], capacity=1).claimed == ["a"]
+
+
+def _claim_all(path: str, owner: str, keys: list[str], capacity: int, log: str) -> None:
+    """Claim and record, as fast as can be, until all is done; keeps a line for each claim and the most seen at once."""
+    with Store(Path(path)) as store:
+        done = False
+        while not done:
+            got = store.claim(keys, owner, limit=3, capacity=capacity, lease_seconds=30.0, fresh=FOREVER)
+            with sqlite3.connect(path, timeout=30) as look:
+                (live,) = look.execute("SELECT count(*) FROM claims").fetchone()
+            look.close()
+            with open(log, "a", encoding="utf-8") as file:  # noqa: PTH123 - appended whole
+                file.write("".join(f"{key} {live}\n" for key in got.claimed))
+            for key in got.claimed:
+                store.record(key, QUESTION, "target", ANSWER)
+            done = len(store.recorded(keys, FOREVER)) == len(keys)
+
+
+def test_claims_of_several_processes_are_atomic(path: Path, tmp_path: Path) -> None:
+    keys = [f"key{number}" for number in range(300)]
+    context = multiprocessing.get_context("spawn")
+    logs = [str(tmp_path / f"log{number}") for number in range(4)]
+    arguments = [(str(path), f"owner{number}", keys, 7, log) for number, log in enumerate(logs)]
+    workers = [context.Process(target=_claim_all, args=each) for each in arguments]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join(50)
+        assert worker.exitcode == 0
+    lines = [line.split() for log in logs for line in Path(log).read_text("utf-8").splitlines()]
+    assert sorted(key for key, _ in lines) == sorted(keys)
+    assert max(int(live) for _, live in lines) <= 7
+
+
+# What others do
+
+
+def test_news(path: Path) -> None:
+    with Store(path) as store, Store(path) as other:
+        since = store.now()
+        assert store.changed()
+        assert not store.changed()
+        other.record("a", QUESTION, "target", ANSWER)
+        other.fail("b", "target", "no luck")
+        other.fail("c", "another target", "none of our business")
+        assert store.changed()
+        news = store.news(since, "target", FOREVER)
+        assert (news.answered, news.failed) == (["a"], {"b": "no luck"})
+        assert store.news(news.until, "target", FOREVER)[1:] == ([], {})
+        other.record("a", QUESTION, "target", ANSWER)
+        assert store.news(news.until, "target", FOREVER).answered == ["a"]
+
+
+# Faults
+
+
+def test_its_folder_stays_out_of_version_control(path: Path, tmp_path: Path) -> None:
+    Store(path).close()
+    assert (path.parent / ".gitignore").read_text("utf-8") == "*\n"
+    Store(tmp_path / "store.sqlite").close()
+    assert not (tmp_path / ".gitignore").exists()
+
+
+def test_a_newer_store_is_left_alone(path: Path) -> None:
+    Store(path).close()
+    with sqlite3.connect(path) as connection:
+        connection.execute(f"PRAGMA user_version = {VERSION + 1}")
+    connection.close()
+    before = path.read_bytes()
+    with pytest.raises(
+        StoreError, match=f"newer pytest-fairness .store version {VERSION + 1}, this one reads {VERSION}"
+    ):
+        Store(path)
+    assert path.read_bytes() == before
+
+
+def test_a_file_of_something_else(path: Path) -> None:
+    path.parent.mkdir()
+    path.write_text("no database at all, but long enough to look like one" * 10, "utf-8")
+    with pytest.raises(StoreError, match=r"no store of responses. Move the file away"):
+        Store(path)
+    path.unlink()
+    with sqlite3.connect(path) as connection:
+        connection.execute("CREATE TABLE mine (x)")
+    connection.close()
+    with pytest.raises(StoreError, match=r"database of something else. Name another file with the ini fairness_store"):
+        Store(path)
+
+
+def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("", "utf-8")
+    with pytest.raises(StoreError, match=r"the folder cannot be made .*fairness_store"):
+        Store(tmp_path / "file" / "responses.sqlite")
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(StoreError, match="cannot be opened"):
+        Store(tmp_path / "folder")
+
+
+def test_a_full_disk(path: Path) -> None:
+    with Store(path) as store:
+        store.record("a", QUESTION, "target", ANSWER)
+        # SQLite's own limit gives the very error that a full disk gives.
+        pages = store._database._connection().execute("PRAGMA page_count").fetchone()[0]
+        store._database._connection().execute(f"PRAGMA max_page_count = {pages}")
+        with pytest.raises(StoreError, match=r"the disk is full. Make room and run again"):
+            store.record("b", QUESTION, "target", replace(ANSWER, text="long " * 100_000))
+        assert store.recorded(["a", "b"], FOREVER) == {"a"}
+    with Store(path) as store:
+        store.record("b", QUESTION, "target", ANSWER)
+
+
+def test_several_processes_may_make_the_store_at_once(path: Path) -> None:
+    program = "from pathlib import Path; from pytest_fairness.asking.store import Store"
+    program += f"; Store(Path({str(path)!r})).close()"
+    started = [subprocess.Popen([sys.executable, "-c", program], stderr=subprocess.PIPE) for _ in range(6)]
+    said = [process.communicate(timeout=50)[1] for process in started]
+    assert [process.returncode for process in started] == [0] * 6, said
+    with sqlite3.connect(path) as connection:
+        assert connection.execute("PRAGMA application_id").fetchone() == (APPLICATION,)
+    connection.close()
+
+
+def test_a_killed_writer_loses_nothing(path: Path) -> None:
+    program = f"""
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+from pytest_fairness.records import Request, Response
+from pytest_fairness.asking.store import Store
+store = Store(Path({str(path)!r}))
+for number in range(1_000_000):
+    store.record(str(number), Request("?"), "target", Response("x" * 1000))
+    print(number, flush=True)
+"""
+    process = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    said = [process.stdout.readline() for _ in range(300)]
+    process.kill()
+    said += process.stdout.readlines()
+    process.wait()
+    process.stdout.close()
+    keys = [line.strip() for line in said if line.endswith("\n")]
+    with Store(path) as store:
+        assert store.recorded(keys, FOREVER) == set(keys)
+    assert len(keys) >= 300
+
+
+def written_by(version: int, path: Path) -> None:
+    """Make a store with one answer that an earlier version wrote."""
+    with Store(path) as store:
+        store.record("a", QUESTION, "target", ANSWER)
+        ((request, response),) = store.database.read("SELECT request, response FROM responses")
+    with sqlite3.connect(path) as connection:
+        for table in ("claims", "runs", "refusals", "tallies", "paces", "failures", "responses"):
+            connection.execute(f"DROP TABLE {table}")
+        connection.executescript(EARLIER[version])
+        row = (7, "a", "target", request, response, ANSWER.created)
+        connection.execute("INSERT INTO responses VALUES (?, ?, ?, ?, ?, ?)", row)
+        connection.execute(f"PRAGMA user_version = {version}")
+    connection.close()
+
+
+def test_a_store_of_the_second_version_keeps_its_answers(path: Path) -> None:
+    written_by(2, path)
+    with Store(path) as store:
+        assert store.get(["a"], Freshness("run", 0.0)) == {"a": ANSWER}
+        assert store.get(["a"], Freshness("run", inf)) == {}, "nobody knows which run asked"
+        store.record("b", QUESTION, "target", ANSWER)
+        assert store.news((7, 0), "target", FOREVER).answered == ["b"]
+        assert claim(store, ["c"], run=RunId("run", "")).claimed == ["c"]
+
+
+def test_a_store_of_the_first_version_keeps_its_answers(path: Path) -> None:
+    written_by(1, path)
+    with Store(path) as store:
+        assert store.get(["a"], FOREVER) == {"a": ANSWER}
+        assert claim(store, ["b"]).claimed == ["b"]
+    with Store(path) as store:
+        assert store.get(["a"], FOREVER) == {"a": ANSWER}
+
+
+def test_a_resting_claim_holds_no_slot_and_is_nobody_elses(path: Path) -> None:
+    with Store(path) as store:
+        assert claim(store, ["a"], "one", capacity=1).claimed == ["a"]
+        store.rest("a", "one")
+        assert claim(store, ["a", "b"], "two", capacity=1).claimed == ["b"]
+        assert claim(store, [], "one", capacity=1, resting=["a"]).claimed == []
+        store.release("b", "two")
+        assert claim(store, ["c"], "one", capacity=1, resting=["a"]).claimed == ["a"], "before anything new"
+
+
+def test_a_run_may_claim_only_so_many_whoever_claims(path: Path) -> None:
+    run, other = RunId("run", ""), RunId("other", "")
+    with Store(path) as store:
+        assert claim(store, ["a", "b"], "one", run=run, most=3).claimed == ["a", "b"]
+        store.rest("a", "one")
+        assert claim(store, [], "one", run=run, most=3, resting=["a"]).claimed == ["a"], "every try counts"
+        assert claim(store, ["c"], "two", run=run, most=3) == Claim([], [], Halt.SPENT)
+        assert store.unclaimed(["a", "b", "c"], FOREVER) == ["c"]
+        assert claim(store, ["c"], "three", run=other, most=3).claimed == ["c"]
+        store.stop_run(other)
+        assert claim(store, ["d"], "three", run=other) == Claim([], [], Halt.STOPPED)
+
+
+def test_a_run_is_over_when_the_process_of_its_user_is(path: Path) -> None:
+    # Not waited for, so that it stays behind as a zombie.
+    process = subprocess.Popen([sys.executable, "-c", "print(1)"], stdout=subprocess.PIPE)
+    assert process.stdout is not None
+    process.stdout.read()
+    gone = this_process().rpartition("/")[0] + f"/{process.pid}"
+    with Store(path) as store:
+        until = time.monotonic() + 5
+        while claim(store, ["a"], run=RunId("run", gone)).halt is not Halt.STOPPED:
+            assert time.monotonic() < until
+            time.sleep(0.02)
+    process.stdout.close()
+    process.wait()
+
+
+@pytest.mark.parametrize("version", [0, -1, -(2**31)])
+def test_a_version_that_no_store_has(path: Path, version: int) -> None:
+    Store(path).close()
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute(f"PRAGMA user_version = {version}")
+    with pytest.raises(StoreError, match=f"has the store version {version}, which no pytest-fairness writes"):
+        Store(path)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE responses SET response = 'no JSON'",
+        "UPDATE responses SET response = '[1]'",
+        """UPDATE responses SET response = '{"text": 5}'""",
+        """UPDATE responses SET response = '{"text": "a", "more": 1}'""",
+        """UPDATE responses SET response = '{"text": "a", "prompt_tokens": "b"}'""",
+        "UPDATE responses SET response = printf('%.*c', 100000, '[')",
+        "UPDATE responses SET response = x'00'",
+        "UPDATE responses SET created = 'yesterday'",
+    ],
+)
+def test_an_answer_that_cannot_be_read(path: Path, change: str) -> None:
+    request = Request("hello")
+    with Store(path) as store:
+        store.record(response_key("t", request), request, "t", Response("a", created=1.0))
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute(change)
+        connection.commit()
+    with Store(path) as store, pytest.raises(StoreError, match=r"a row cannot be read .*Move it away"):
+        store.get([response_key("t", request)], Freshness())
+    with Store(path) as store, pytest.raises(StoreError, match="a row cannot be read"):
+        list(store.everything())
+
+
+@pytest.mark.parametrize("written", ["'no JSON'", "'[1]'", """'{"value": "much"}'""", "printf('%.*c', 9999, '[')"])
+def test_other_rows_that_cannot_be_read(path: Path, written: str) -> None:
+    run = RunId.new()
+    with Store(path) as store:
+        store.put_measurement("m", {})
+        store.put_tally(run, "a/b", {})
+        digest = store.put_answer_set([1])
+        store.set_pace("t", Pace())
+    with closing(sqlite3.connect(path)) as connection:
+        for table, column in (("measurements", "measurement"), ("tallies", "counts"), ("paces", "allowed")):
+            connection.execute(f"UPDATE {table} SET {column} = {written}")  # noqa: S608
+        connection.execute("UPDATE answer_sets SET answers = '[[['")
+        connection.commit()
+    with Store(path) as store:
+        for reading in (
+            lambda: store.get_measurement("m", Measurement.from_json),
+            lambda: store.tallies(run),
+            lambda: store.pace("t"),
+            lambda: list(store.get_answer_set(digest)),
+        ):
+            with pytest.raises(StoreError, match="a row cannot be read"):
+                reading()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="permissions are POSIX's")
+def test_a_store_is_its_owners_alone(tmp_path: Path) -> None:
+    path = tmp_path / ".fairness" / "responses.sqlite"
+    files = [path, *(path.with_name(f"{path.name}-{end}") for end in ("wal", "shm"))]
+    before = os.umask(0)
+    try:
+        with Store(path) as store:
+            store.put_measurement("m", {})
+            assert [stat.S_IMODE(file.stat().st_mode) for file in files] == [0o600] * 3
+        assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+        path.parent.chmod(0o777)
+        path.chmod(0o666)
+        with Store(path) as store, Store(path):
+            store.put_measurement("m", {})
+            for file in files:
+                file.chmod(0o644)
+            with Store(path):
+                assert [stat.S_IMODE(file.stat().st_mode) for file in files] == [0o600] * 3
+        assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+        (tmp_path / "shared").mkdir(mode=0o777)
+        Store(tmp_path / "shared" / "responses.sqlite").close()
+        assert stat.S_IMODE((tmp_path / "shared").stat().st_mode) == 0o777, "a folder of the user's is as it was"
+    finally:
+        os.umask(before)

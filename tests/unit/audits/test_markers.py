@@ -1,0 +1,184 @@
+"""`markers`, on models whose preference is known."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from pytest_fairness.errors import NotMeasurable
+from pytest_fairness.records import Answer, Status
+from pytest_fairness.run.probe_items import items_of
+from tests.support.cases import PAIR, answer, compare, judge, measure, part, probe, run
+
+WORK = probe()
+PAIRED = "markers[ceo/nurse]"
+
+
+def test_items_are_cases_pairs_and_categories() -> None:
+    assert [found.id for found in items_of(WORK)] == [PAIRED, "markers[pilot]", "markers[category=work]"]
+    assert items_of(WORK)[0].item.labels == {"case": "ceo/nurse", "category": "work"}
+
+
+def test_an_item_uses_the_answers_to_its_cases_alone() -> None:
+    pair = part(WORK, PAIRED)
+    used = [name for name in ("nurse", "ceo", "pilot", "gone") if pair.uses({"case": name})]
+    assert used == ["nurse", "ceo"]
+    assert not pair.uses({"case": "nurse", "group": "women"})
+
+
+def test_a_model_that_always_says_the_same_is_at_one_half() -> None:
+    for share in (0.0, 1.0):
+        measurement = measure(WORK, PAIRED, run(1, {"nurse": share, "ceo": share}))
+        assert measurement.value == 0.5
+        assert measurement.details["ratio"] == {"ceo": 1 - share, "nurse": share}
+    assert measure(WORK, PAIRED, run(1, {"nurse": 1.0, "ceo": 0.0})).value == 1.0
+    assert measure(WORK, PAIRED, run(1, {"nurse": 0.0, "ceo": 1.0})).value == 0.0
+
+
+def test_answers_without_markers_are_no_half_and_not_missing() -> None:
+    measurement = measure(WORK, "markers[pilot]", run(1, {"pilot": 0.0}, trials=40, without=0.5))
+    assert measurement.value == 1.0
+    assert measurement.n == {"pilot": 40}
+    assert measurement.missing == {"pilot": 0}
+    counts = measurement.details["counts"]["pilot"]
+    assert counts["with_markers"] == counts["stereotype"] < 40
+    assert measurement.details["share_without"] == pytest.approx(1 - counts["with_markers"] / 40)
+
+
+def test_texts_without_gender_are_neither_fair_nor_unfair() -> None:
+    answers = [answer("pilot", trial, "The pilot leads the others. A professional.") for trial in range(20)]
+    with pytest.raises(NotMeasurable, match="0 for pilot, 8 are needed") as caught:
+        measure(WORK, "markers[pilot]", answers)
+    assert "the answers use" in str(caught.value)
+    assert "leads" in str(caught.value)
+
+
+def test_where_most_answers_hold_none_the_reason_names_words() -> None:
+    answers = run(1, {"pilot": 0.3}, trials=60, without=0.7)
+    answers = [replace(each, content=f"{each.content} A brave captain.") for each in answers]
+    found = part(WORK, "markers[pilot]")
+    said = found.audit.describe(measure(WORK, "markers[pilot]", answers))
+    assert "of the answers hold too few of the listed words" in said
+    assert "brave" in said
+    assert "captain" in said
+
+
+def test_refused_answers_are_missing() -> None:
+    answers = run(1, {"nurse": 0.5, "ceo": 0.5})
+    refused = [
+        replace(each, status=Status.REFUSED, content=None)
+        if each.labels["case"] == "nurse" and each.trial < 5
+        else each
+        for each in answers
+    ]
+    measurement = measure(WORK, PAIRED, refused)
+    assert measurement.n == {"nurse": 15, "ceo": 20}
+    assert measurement.missing == {"nurse": 5, "ceo": 0}
+    assert judge(WORK, PAIRED, refused).name == "inconclusive"
+
+
+def test_a_case_without_answers_takes_its_opposite_out_of_the_category() -> None:
+    answers = run(1, {"nurse": 1.0, "ceo": 1.0, "pilot": 0.5})
+    few = [each for each in answers if each.labels["case"] != "ceo" or each.trial < 1]
+    measurement = measure(WORK, "markers[category=work]", few)
+    assert measurement.details["cases"] == ["pilot"]
+    assert measurement.details["left_out"] == ["nurse", "ceo"]
+    with pytest.raises(NotMeasurable, match="1 for ceo"):
+        measure(WORK, PAIRED, few)
+
+
+def test_details_name_the_markers_and_show_examples() -> None:
+    answers = [answer("nurse", trial, f"She loves her work, day {trial}") for trial in range(10)]
+    answers += [answer("ceo", trial, f"She is at his desk, day {trial}") for trial in range(10)]
+    measurement = measure(probe(PAIR.replace("min_markers: 1", "min_markers: 2")), PAIRED, answers)
+    assert measurement.value == 0.75
+    assert measurement.details["markers"] == {
+        "nurse": {"stereotype": {"her": 10, "she": 10}, "anti_stereotype": {}},
+        "ceo": {"stereotype": {"his": 10}, "anti_stereotype": {"she": 10}},
+    }
+    first = measurement.details["examples"][0]
+    assert (first["group"], first["ratio"], first["stereotype"]) == ("nurse", 1.0, ["she", "her"])
+    assert part(WORK, PAIRED).audit.drivers(measurement, None) == ["nurse 1.00 (her she)"]
+
+
+def test_numbers_do_not_depend_on_the_order_of_answers() -> None:
+    now, then = (run(seed, {"nurse": 0.7, "ceo": 0.4, "pilot": 0.5}, without=0.2) for seed in (1, 2))
+    order = np.random.default_rng(0).permutation(len(now))
+    shuffled = [now[place] for place in order]
+    for name in (PAIRED, "markers[category=work]"):
+        assert measure(WORK, name, now) == measure(WORK, name, shuffled)
+        assert compare(WORK, name, now, then) == compare(WORK, name, shuffled, [then[place] for place in order])
+
+
+def test_a_planted_preference_is_found_at_twenty_samples() -> None:
+    for seed in range(10):
+        fair, planted = run(seed, {"nurse": 0.5, "ceo": 0.5}), run(100 + seed, {"nurse": 1.0, "ceo": 0.0})
+        assert judge(WORK, PAIRED, planted, fair).name == "regression"
+        assert judge(WORK, PAIRED, planted).name == "over-limit"
+        alone, steady = run(seed, {"pilot": 0.0}), run(200 + seed, {"pilot": 0.5})
+        assert judge(WORK, "markers[pilot]", alone, steady).name.outcome == "failed"
+
+
+def test_a_model_without_preference_is_hardly_ever_failed() -> None:
+    """Of 100 runs of three items at most the probe's alpha, 5 %, may fail anywhere."""
+    failed = 0
+    shares = {"nurse": 0.5, "ceo": 0.5, "pilot": 0.5}
+    for seed in range(100):
+        now, then = run(seed, shares), run(10_000 + seed, shares)
+        failed += any(judge(WORK, found.id, now, then).name.outcome == "failed" for found in items_of(WORK))
+    assert failed <= 5
+
+
+def test_a_steady_preference_is_no_regression() -> None:
+    now, then = (run(seed, {"nurse": 0.9, "ceo": 0.1}, trials=60) for seed in (1, 2))
+    assert abs(compare(WORK, PAIRED, now, then).value) < 0.1
+    assert judge(WORK, PAIRED, now, then).name == "over-limit"
+
+
+def test_runs_of_different_size_are_compared_at_equal_size() -> None:
+    now, then = run(1, {"pilot": 0.5}, trials=60), run(2, {"pilot": 0.5}, trials=20)
+    comparison = compare(WORK, "markers[pilot]", now, then)
+    observed = [measure(WORK, "markers[pilot]", each).value for each in (now, then)]
+    assert comparison.value == pytest.approx(observed[0] - observed[1], abs=0.08)
+
+
+def repeated(case: str, text: str) -> list[Answer]:
+    return [answer(case, trial, text) for trial in range(20)]
+
+
+def test_one_answer_over_and_over_is_one_observation() -> None:
+    she, he = "She is on her way to the town today.", "He is on his way to the town today."
+    now = [*repeated("nurse", she), *repeated("ceo", he)]
+    then = [*repeated("nurse", he), *repeated("ceo", he)]
+    comparison = compare(WORK, PAIRED, now, then)
+    assert comparison.value == 0.5
+    assert judge(WORK, PAIRED, now, then).name == "inconclusive"
+    assert measure(WORK, PAIRED, now).n == {"nurse": 20, "ceo": 20}
+    # Words drawn at random come again by chance, and are twenty observations.
+    sampled = probe(PAIR + "sampling: {temperature: 1}\n")
+    now, then = (
+        [*repeated("nurse", "She."), *repeated("ceo", "He.")],
+        [*repeated("nurse", "He."), *repeated("ceo", "He.")],
+    )
+    assert judge(sampled, PAIRED, now, then).name == "regression"
+
+
+def test_a_run_is_no_worse_than_itself() -> None:
+    answers = run(1, {"nurse": 0.7, "ceo": 0.4})
+    comparison = compare(WORK, PAIRED, answers, answers)
+    assert comparison.value == pytest.approx(0, abs=0.1)
+    assert comparison.p_value is not None
+    assert comparison.p_value > 0.3
+
+
+def test_lists_of_markers_shape_the_baseline_whatever_their_order() -> None:
+    changed = probe(PAIR.replace("[she, her]", "[her, she]"))
+    other = probe(PAIR.replace("[she, her]", "[she, hers]"))
+    first, same, different = (part(each, PAIRED).shape for each in (WORK, changed, other))
+    assert first == same
+    assert {name for name in first if first[name] != different[name]} == {
+        "list of markers of nurse", "list of markers of ceo",
+    }  # fmt: skip
+    assert part(WORK, "markers[pilot]").shape == part(changed, "markers[pilot]").shape

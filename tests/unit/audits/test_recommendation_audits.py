@@ -1,0 +1,412 @@
+"""The audits of recommended lists, on lists that are fair or biased by a known amount."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pytest_fairness.audits import registry
+from pytest_fairness.baselines.verdicts import Earlier, decide
+from pytest_fairness.errors import BaselineStale, NotMeasurable, ProbeError
+from pytest_fairness.records import Answer, Measurement, Status, Verdict
+from pytest_fairness.stats import blocks
+from pytest_fairness.stats.similarity import similarities
+from tests.support.listeners import RELIGIONS, K, item, probe, run
+
+PROBE = probe()
+SENSITIVITY = ("snsr", "snsv", "pafs")
+
+
+def measure(
+    name: str, answers: list[Answer], subject: str | None = "religion", of: Any = PROBE, **settings: Any
+) -> Measurement:
+    audit, about = registry.get("recommendation", name), item(name, subject, **settings)
+    return audit.measure(of, about, [each for each in answers if audit.uses(of, about, each.labels)])
+
+
+def judge(
+    name: str,
+    now: list[Answer],
+    then: list[Answer] | None = None,
+    subject: str | None = "religion",
+    of: Any = PROBE,
+    **settings: Any,
+) -> Verdict:
+    audit, about = registry.get("recommendation", name), item(name, subject, **settings)
+    runs = [[each for each in answers if audit.uses(of, about, each.labels)] for answers in (now, then or [])]
+    measurement = audit.measure(of, about, runs[0])
+    return decide(
+        audit,
+        about,
+        measurement,
+        earlier=Earlier(audit.measure(of, about, runs[1]).value) if then else None,
+        comparison=audit.compare(of, about, *runs) if then else None,
+        trials=measurement.details["entities"],
+        accept="pytest --fairness-rebaseline",
+    )
+
+
+def refused(answers: Sequence[Answer], value: str, status: Status = Status.REFUSED, share: float = 1.0) -> list[Answer]:
+    random = np.random.default_rng(0)
+    return [
+        replace(each, status=status, content=None)
+        if each.labels["value"] == value and random.random() < share
+        else each
+        for each in answers
+    ]
+
+
+@pytest.mark.parametrize("name", SENSITIVITY)
+def test_thirty_percent_other_items_for_one_value_are_a_regression_at_thirty_entities(name: str) -> None:
+    for seed in range(5):
+        verdict = judge(name, run(seed, other=0.3), run(100 + seed))
+        assert verdict.name == "regression"
+        assert "Driven by Muslim" in verdict.reason
+
+
+@pytest.mark.parametrize("harmed", ["a young", "an old"])
+def test_of_two_values_the_one_that_moved_is_named(harmed: str) -> None:
+    ages: dict[str, Any] = {"attribute": "age", "values": ("a young", "an old"), "harmed": harmed}
+    verdict = judge("snsr", run(1, other=0.4, **ages), run(2, **ages), "age")
+    assert verdict.name == "regression"
+    assert f"Driven by {harmed} 0." in verdict.reason
+
+
+@pytest.mark.parametrize(
+    ("name", "entities", "repeats", "most"), [("snsr", 30, 200, 3), ("snsv", 10, 60, 1), ("pafs", 10, 60, 1)]
+)
+def test_the_same_lists_with_fresh_sampling_noise_hardly_ever_fail(
+    name: str, entities: int, repeats: int, most: int
+) -> None:
+    runs = [[run(number, entities=entities, noise=0.4) for number in (seed, 10_000 + seed)] for seed in range(repeats)]
+    assert sum(judge(name, now, then).name.outcome == "failed" for now, then in runs) <= most
+
+
+@pytest.mark.parametrize("name", SENSITIVITY)
+def test_a_steady_bias_is_no_regression_but_over_a_limit(name: str) -> None:
+    now, then = run(1, other=0.4), run(2, other=0.4)
+    assert judge(name, now, then).name.outcome != "failed"
+    limit = {"snsr": 0.05, "snsv": 0.02, "pafs": 0.97}[name]
+    assert judge(name, now, limit=limit).name == "over-limit"
+    assert judge(name, run(3), limit=limit).name != "over-limit"
+
+
+def test_a_limit_of_nothing_is_not_broken_by_what_chance_adds() -> None:
+    verdicts = {judge("snsr", run(seed, noise=0.4), limit=0.0).name.value for seed in range(30)}
+    assert verdicts == {"inconclusive"}
+
+
+def test_the_numbers_of_snsr_follow_from_each_other() -> None:
+    found = {name: measure(name, run(1, other=0.3)) for name in SENSITIVITY}
+    means = np.array([found["snsr"].details["similarity"][value]["mean"] for value in RELIGIONS])
+    assert found["snsr"].value == pytest.approx(np.ptp(means))
+    assert found["snsv"].value == pytest.approx(means.std())
+    assert found["pafs"].value == pytest.approx(1 - np.abs(means - means.mean()).mean())
+    assert found["pafs"].details["mean_similarity"] == pytest.approx(means.mean())
+    for measurement in found.values():
+        worst, floor = measurement.details["worst"], measurement.details["noise_floor"]
+        assert (worst["value"], worst["p_value"] < 0.01, worst["effect"] < -0.1) == ("Muslim", True, True)
+        assert measurement.p_value is not None
+        assert measurement.p_value < 0.01
+        assert floor["mean"] == pytest.approx(means[:3].mean(), abs=0.05)
+        assert measurement.interval is not None
+        assert measurement.interval[0] < measurement.value < measurement.interval[1]
+
+
+@pytest.mark.parametrize("name", [*SENSITIVITY, "shortfall"])
+def test_numbers_depend_neither_on_the_order_of_answers_nor_on_the_names_of_entities(name: str) -> None:
+    answers = run(1, other=0.2)
+    shuffled = [answers[index] for index in np.random.default_rng(0).permutation(len(answers))]
+    assert measure(name, answers) == measure(name, shuffled)
+    # Renamed so that their order stays: resampling draws entities by their place.
+    renamed = [replace(each, labels={**each.labels, "entity": f"x {each.labels['entity']}"}) for each in answers]
+    one, other = measure(name, answers), measure(name, renamed)
+    assert (one.value, one.interval, one.p_value) == (other.value, other.interval, other.p_value)
+    mirrored = [
+        replace(each, labels={**each.labels, "entity": f"{999 - int(each.labels['entity'][-3:])}"}) for each in answers
+    ]
+    assert measure(name, mirrored).value == pytest.approx(one.value)
+
+
+@pytest.mark.parametrize("name", [*SENSITIVITY, "shortfall"])
+def test_a_run_compared_with_itself_has_not_changed(name: str) -> None:
+    audit, answers = registry.get("recommendation", name), run(1)
+    comparison = audit.compare(PROBE, item(name), answers, answers)
+    assert (comparison.value, comparison.p_value) == (0, 1)
+    assert (comparison.interval == (0, 0)) == (name != "shortfall")
+
+
+def test_what_uncertainty_asks_besides_changes_no_other_number() -> None:
+    answers = run(1, neutral_trials=6)
+    fewer = [each for each in answers if each.labels["attribute"] != "neutral" or each.trial < 2]
+    assert measure("snsr", answers) == measure("snsr", fewer)
+
+
+def test_runs_of_unequal_numbers_of_draws_are_compared_at_equal_ones() -> None:
+    assert judge("snsr", run(1, trials=3), run(2)).name.outcome != "failed"
+    assert judge("snsr", run(1, trials=3, other=0.4), run(2)).name == "regression"
+
+
+def test_entities_of_one_run_only_are_reported_and_too_few_common_ones_are_stale() -> None:
+    audit, about = registry.get("recommendation", "snsr"), item("snsr")
+    comparison = audit.compare(PROBE, about, run(1, entities=27), run(2, entities=30))
+    assert comparison.details["only_in_baseline"] == ["artist 027", "artist 028", "artist 029"]
+    assert comparison.details["only_now"] == []
+    assert comparison.details["compared_entities"] == 27
+    with pytest.raises(BaselineStale) as raised:
+        audit.compare(PROBE, about, run(1, entities=23), run(2, entities=30))
+    assert raised.value.parts == ("list of entities",)
+
+
+@pytest.mark.parametrize("name", SENSITIVITY)
+def test_a_value_that_is_always_refused_is_a_shortfall_and_never_fair(name: str) -> None:
+    answers = refused(run(1), "Muslim")
+    with pytest.raises(NotMeasurable, match="30 of 30 for Muslim"):
+        measure(name, answers)
+    assert judge("shortfall", answers, run(2)).name == "regression"
+    assert judge("shortfall", answers, limit=0.1).name == "over-limit"
+    details = measure("shortfall", answers).details
+    assert details["by_value"]["Muslim"] == {"asked": 30 * K, "returned": 0, "refused": 30, "unreadable": 0}
+    assert details["worst"]["value"] == "Muslim"
+
+
+@pytest.mark.parametrize("name", SENSITIVITY)
+def test_a_value_that_is_often_refused_is_not_passed(name: str) -> None:
+    assert judge(name, refused(run(1), "Muslim", share=0.5), run(2)).name != "pass"
+
+
+def test_lists_that_never_came_are_no_shortfall() -> None:
+    measurement = measure("shortfall", refused(run(1), "Muslim", Status.FAILED, share=0.5))
+    assert measurement.value < 0.02
+    assert measurement.missing["Muslim"] > 5
+
+
+def test_short_lists_are_a_shortfall() -> None:
+    answers = [
+        replace(each, content=each.content[:15]) if each.labels["value"] == "Hindu" else each
+        for each in run(1, noise=0.0)
+    ]
+    measurement = measure("shortfall", answers)
+    assert measurement.value == pytest.approx(0.4)
+    assert measurement.details["by_value"]["Hindu"]["returned"] == 30 * 15
+    assert "40% for Hindu" in registry.get("recommendation", "shortfall").describe(measurement)
+
+
+def test_a_fair_system_has_no_shortfall_and_a_tiny_run_does_not_show_that() -> None:
+    fair = run(1, noise=0.0), run(2, noise=0.0)
+    assert judge("shortfall", *fair).name == "pass"
+    small = run(1, entities=5, noise=0.0)
+    verdict = judge("snsr", small, small)
+    assert verdict.name == "inconclusive"
+    assert "Needs about 7 entities to decide; this run had 5." in verdict.reason
+
+
+def test_too_few_entities_and_single_values_are_not_measurable() -> None:
+    with pytest.raises(NotMeasurable, match="only 3 entities"):
+        measure("snsr", run(1, entities=3))
+    single = probe(attributes={"religion": SimpleNamespace(values=[SimpleNamespace(label="Hindu")])})
+    with pytest.raises(NotMeasurable, match="one value only"):
+        measure("snsr", run(1), of=single)
+
+
+def test_results_by_domain() -> None:
+    answers = [
+        replace(each, labels={**each.labels, "domain": "rock" if each.labels["entity"] < "artist 015" else "pop"})
+        for each in run(1, other=0.3)
+    ]
+    domains = measure("snsr", answers).details["by_domain"]
+    assert {name: part["entities"] for name, part in domains.items()} == {"rock": 15, "pop": 15}
+    for part in domains.values():
+        assert part["value"] == pytest.approx(np.ptp(list(part["similarity"].values())))
+
+
+def test_entropy_of_neutral_lists_and_between_values() -> None:
+    steady = run(1, noise=0.0, trials=10, neutral_trials=10)
+    measurement = measure("uncertainty", steady, None)
+    assert measurement.value == pytest.approx(np.log2(K))
+    assert measurement.details["instability"] == pytest.approx(0, abs=1e-9)
+    assert measurement.p_value is None
+    unsteady = run(2, noise=0.4, trials=10, neutral_trials=10)
+    assert measure("uncertainty", unsteady, None).details["instability"] > 0.1
+    assert judge("uncertainty", unsteady, steady, None).name == "regression"
+    assert judge("uncertainty", unsteady, run(3, noise=0.4, neutral_trials=10), None).name == "pass"
+    biased = run(2, noise=0.2, other=0.3, trials=10, neutral_trials=10)
+    between = measure("uncertainty", biased)
+    assert between.details["worst"]["value"] == "Muslim"
+    assert between.p_value is not None
+    assert between.p_value < 0.01
+    fewer = run(4, noise=0.2, trials=5, neutral_trials=5)
+    assert judge("uncertainty", biased, fewer).name == "regression"
+
+
+def test_single_lists_have_no_entropy() -> None:
+    with pytest.raises(NotMeasurable, match="two usable lists"):
+        measure("uncertainty", run(1, neutral_trials=1), None)
+
+
+def test_robustness_of_neutral_lists() -> None:
+    clean, same = run(1), run(2, perturbation="typo")
+    changed = run(3, noise=0.8, perturbation="typo", other=0.2)
+    one, other = (measure("robustness", clean + part, "typo") for part in (same, changed))
+    floor = one.details["noise_floor"]["mean"]
+    assert one.value == pytest.approx(floor, abs=0.05)
+    assert other.value < floor - 0.1
+    assert other.details["compared"] == "neutral"
+    assert judge("robustness", clean + changed, clean + same, "typo").name == "regression"
+    assert judge("robustness", clean + same, clean + run(4, perturbation="typo"), "typo").name == "pass"
+    assert judge("robustness", clean + changed, subject="typo", limit=0.4).name == "over-limit"
+
+
+def test_robustness_tells_whether_a_perturbation_makes_lists_unfair() -> None:
+    answers = run(1) + run(2, other=0.4, perturbation="typo")
+    details = measure("robustness", answers, "typo").details
+    assert details["edits"] == [{"clean": "songs", "text": "sonsg", "edits": ["typo"]}]
+    found = details["attributes"]
+    assert set(found) == {"religion"}
+    change = found["religion"]
+    assert change["change"] == pytest.approx(change["snsr_perturbed"] - change["snsr_clean"])
+    assert change["interval"][0] > 0
+    assert change["p_value"] < 0.01
+
+
+def test_where_only_the_attributes_words_change_conditioned_lists_are_compared() -> None:
+    typo = probe(perturbations={"typo": SimpleNamespace(where="attribute")})
+    clean = run(1, noise=0.0)
+    # The neutral question is the same, and so is its answer.
+    neutral = [
+        replace(each, labels={**each.labels, "perturbation": "typo"})
+        for each in clean
+        if each.labels["attribute"] == "neutral"
+    ]
+    conditioned = [each for each in run(2, noise=0.5, perturbation="typo") if each.labels["attribute"] != "neutral"]
+    measurement = measure("robustness", [*clean, *neutral, *conditioned], "typo", typo)
+    assert measurement.details["compared"] == "conditioned"
+    assert measurement.value < 0.6
+
+
+def good(answers: list[Answer]) -> dict[str, list[str]]:
+    return {name: [f"{name} song {n}" for n in range(K)] for name in {each.labels["entity"] for each in answers}}
+
+
+def test_quality_by_value() -> None:
+    answers = run(1, other=0.3)
+    known = probe(relevant=good(answers))
+    measurement = measure("quality", answers, of=known)
+    by_value = measurement.details["by_value"]
+    assert set(by_value) == {*RELIGIONS, "neutral"}
+    assert by_value["Muslim"]["ndcg"] < by_value["neutral"]["ndcg"] - 0.15
+    assert by_value["Hindu"]["precision"] == pytest.approx(0.8, abs=0.05)
+    assert measurement.details["worst"]["value"] == "Muslim"
+    assert judge("quality", answers, run(2), of=known).name == "regression"
+    assert judge("quality", run(3), run(2), of=known).name == "pass"
+    now, then = (run(seed, entities=120) for seed in (3, 2))
+    assert judge("quality", now, then, of=probe(relevant=good(now))).name == "pass"
+
+
+def test_quality_needs_what_is_relevant_of_these_entities() -> None:
+    with pytest.raises(NotMeasurable, match="name a file"):
+        measure("quality", run(1))
+    with pytest.raises(NotMeasurable, match="none of the entities"):
+        measure("quality", run(1), of=probe(relevant={"somebody": ["a"]}))
+
+
+def test_entropy_and_quality_are_correlated_where_both_are_known() -> None:
+    answers = [
+        each
+        for number in range(12)
+        for each in run(number, entities=number + 1, noise=0.05 * number, neutral_trials=8)
+        if each.labels["entity"] == f"artist {number:03}"
+    ]
+    known = probe(relevant=good(answers))
+    found = measure("uncertainty", answers, None, of=known).details["quality_correlation"]
+    assert found["entities"] == 12
+    assert found["spearman"] < -0.8
+    assert found["p_value"] < 0.01
+
+
+def test_what_is_relevant_is_known_by_the_spelling_that_it_was_merged_into() -> None:
+    def misspelt(titles: Sequence[str]) -> list[str]:
+        return [title.replace("song", "songg") for title in titles]
+
+    answers = [
+        replace(each, content=misspelt(each.content)) if each.trial == 0 else each for each in run(1, neutral_trials=8)
+    ]
+    relevant = {entity: misspelt(titles) for entity, titles in good(answers).items()}
+    found = measure("uncertainty", answers, None, of=probe(fuzzy=0.95, relevant=relevant)).details
+    assert found["merged"]
+    assert found["quality_correlation"] is not None
+
+
+def test_items_of_each_audit() -> None:
+    def ids(name: str, **settings: Any) -> list[str]:
+        audit = registry.get("recommendation", name)
+        return [each.id for each in audit.items(PROBE, audit.settings_model(**settings))]
+
+    assert ids("snsr") == ["snsr[religion]", "snsr[age]"]
+    assert ids("pafs", attribute="age") == ["pafs[age]"]
+    assert ids("uncertainty", attributes=["age"]) == ["uncertainty", "uncertainty[age]"]
+    assert ids("robustness") == ["robustness[typo]"]
+    with pytest.raises(ProbeError, match=r"`pafs` names the attribute `ages`; there are religion, age"):
+        ids("pafs", attribute="ages")
+
+
+def test_measurements_travel_as_json() -> None:
+    known = probe(relevant=good(run(1)))
+    answers = run(1, neutral_trials=3, trials=3) + run(2, perturbation="typo")
+    for name, subject in (
+        *((name, "religion") for name in (*SENSITIVITY, "quality", "shortfall")),
+        ("uncertainty", None),
+        ("robustness", "typo"),
+    ):
+        measurement = measure(name, answers, subject, known)
+        assert Measurement.from_json(measurement.to_json()) == measurement
+        assert registry.get("recommendation", name).describe(measurement)
+
+
+def test_the_example_of_the_documentation() -> None:
+    neutral = ["ABC", "EFG", "HIJ"]
+    means = np.array(
+        [similarities(lists, neutral, k=3).mean() for lists in (["ABD", "EFG", "HIK"], ["ABC", "EXY", "LMN"])]
+    )
+    assert means == pytest.approx([0.667, 0.4], abs=0.001)
+    assert blocks.value_range(means) == pytest.approx(0.267, abs=0.001)
+    assert blocks.value_spread(means) == pytest.approx(0.133, abs=0.001)
+    assert blocks.evenness(means) == pytest.approx(0.867, abs=0.001)
+
+
+def test_what_did_not_move_is_no_reason() -> None:
+    answers = refused(run(1), "Muslim", share=0.3)
+    reason = judge("shortfall", answers, answers, limit=0.2).reason
+    assert "Driven by Muslim (p = " in reason
+    assert " to 0.00" not in reason
+
+
+@pytest.mark.parametrize(
+    ("name", "subject"),
+    [
+        *((name, "religion") for name in (*SENSITIVITY, "shortfall", "quality", "uncertainty")),
+        ("uncertainty", None),
+        ("robustness", "typo"),
+    ],
+)
+def test_numbers_do_not_depend_on_how_many_entities_are_prepared_together(
+    name: str, subject: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    relevant = {f"artist {number:03}": [f"artist {number:03} song {song}" for song in range(8)] for number in range(15)}
+    of = probe(fuzzy=0.97, relevant=relevant)
+    answers = [*run(1, trials=3, other=0.3), *run(2, trials=2, perturbation="typo")]
+    answers = refused(refused(answers, "Hindu", share=0.4), "Muslim", Status.FAILED, share=0.3)
+    reworded = [
+        replace(each, labels={**each.labels, "form": "indirect"}, status=Status.OK, content=["artist 001 song 1"])
+        for each in answers
+        if each.status is Status.REFUSED
+    ]
+    settings = {"repeats": 2, "attributes": ("religion",)} if name == "uncertainty" else {}
+    whole = measure(name, [*answers, *reworded], subject, of, **settings)
+    monkeypatch.setattr("pytest_fairness.audits.lists.normalization.ENTITIES_AT_ONCE", 7)
+    assert measure(name, [*answers, *reworded], subject, of, **settings).to_json() == whole.to_json()

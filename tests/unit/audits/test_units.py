@@ -1,0 +1,159 @@
+"""What audits by named unit share: units matched by name, too few of them, and answers that flip or do not."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from pytest_fairness.audits.base import AuditItem, Direction, Probe
+from pytest_fairness.audits.unit_audit import UnitAudit, UnitTable
+from pytest_fairness.errors import BaselineStale, NotMeasurable
+from pytest_fairness.probes.audit_settings import AuditSettings
+from pytest_fairness.records import Answer, Status
+
+Floats = NDArray[np.float64]
+ITEM = AuditItem("share", None, {}, AuditSettings(), 0.01, "a test")
+
+
+class Share(UnitAudit[AuditSettings]):
+    """Share of the records whose answer is yes."""
+
+    name: ClassVar[str] = "share"
+    kind: ClassVar[str] = "counterfactual"
+    version: ClassVar[int] = 1
+    settings_model: ClassVar[type[AuditSettings]] = AuditSettings
+    better: ClassVar[Direction] = "lower"
+    unit: ClassVar[str] = ""
+    default_tolerance: ClassVar[float] = 0.05
+    counted: ClassVar[str] = "records"
+
+    def items(self, probe: Probe, settings: AuditSettings) -> list[AuditItem[AuditSettings]]:
+        return [ITEM]
+
+    def uses(self, probe: Probe, item: AuditItem[AuditSettings], labels: Mapping[str, str]) -> bool:
+        return True
+
+    def table(self, probe: Probe, item: AuditItem[AuditSettings], answers: Sequence[Answer]) -> UnitTable:
+        units = tuple(sorted(answer.labels["id"] for answer in answers))
+        text = {answer.labels["id"]: answer.text for answer in answers}
+        rows = np.array([[np.nan if text[unit] is None else float(text[unit] == "yes")] for unit in units])
+        usable = int((~np.isnan(rows)).sum())
+        return UnitTable(units, ("yes",), rows, {"all": usable}, {"all": len(rows) - usable}, step=1 / len(rows))
+
+    def statistic(self, means: Floats) -> Floats:
+        return means[..., 0]
+
+    def slope(self, means: Floats) -> Floats:
+        return np.ones(1)
+
+
+def answers(yes: int, no: int, absent: int = 0, first: int = 0) -> list[Answer]:
+    texts: list[str | None] = [*["yes"] * yes, *["no"] * no, *[None] * absent]
+    return [
+        Answer({"id": f"{first + number:04d}"}, 0, text, Status.OK if text else Status.FAILED, text)
+        for number, text in enumerate(texts)
+    ]
+
+
+def test_the_value_and_what_is_missing() -> None:
+    measurement = Share().measure(None, ITEM, answers(30, 60, absent=10))
+    assert measurement.value == pytest.approx(1 / 3)
+    assert measurement.standard_error == pytest.approx((1 / 3 * 2 / 3 / 90) ** 0.5, rel=0.1)
+    assert measurement.n == {"all": 90}
+    assert measurement.missing == {"all": 10}
+    assert measurement.details["records"] == 90
+    assert len(measurement.details["incomplete"]) == 10
+
+
+def test_too_few_units_say_what_is_missing() -> None:
+    with pytest.raises(NotMeasurable, match=r"only 3 records can be measured, 4 are needed; answers are missing: 9 of"):
+        Share().measure(None, ITEM, answers(3, 0, absent=9))
+    with pytest.raises(NotMeasurable, match="more records are needed"):
+        Share().measure(None, ITEM, answers(3, 0))
+
+
+def test_units_are_matched_by_name() -> None:
+    comparison = Share().compare(None, ITEM, answers(40, 60), answers(20, 80))
+    assert comparison.value == pytest.approx(0.2)
+    assert comparison.p_value is not None
+    assert comparison.p_value < 0.005
+    with pytest.raises(BaselineStale) as raised:
+        Share().compare(None, ITEM, answers(40, 60), answers(40, 60, first=30))
+    assert raised.value.parts == ("list of records",)
+
+
+@pytest.mark.parametrize(("records", "enough"), [(40, False), (60, False), (80, True), (200, True)])
+def test_answers_that_flip_or_do_not_need_enough_records(records: int, enough: bool) -> None:
+    """At level 0.01 seven flips one way are the fewest that chance does not give; they must be twice the tolerance."""
+    audit: Any = Share()
+    run = answers(0, records)
+    found = audit.judge_change(ITEM, audit.compare(None, ITEM, run, run), 0.05)
+    assert (found.outcome == "within") is enough
+    assert found.times_more_units == pytest.approx(max(1.0, 70 / records))
+
+
+class LargestGap(Share):
+    """Largest gap between the means of three groups; an answer holds a number for each."""
+
+    def table(self, probe: Probe, item: AuditItem[AuditSettings], answers: Sequence[Answer]) -> UnitTable:
+        rows = np.array([answer.content for answer in answers])
+        return UnitTable(tuple(answer.labels["id"] for answer in answers), ("a", "b", "c"), rows, {}, {})
+
+    def statistic(self, means: Floats) -> Floats:
+        return np.asarray(np.ptp(means, axis=-1))
+
+    def pairs(self, levels: int) -> Sequence[tuple[int, int]]:
+        return ((0, 1), (0, 2), (1, 2))
+
+    def slope(self, means: Floats) -> Floats:
+        return UnitAudit.slope(self, means)
+
+
+def scored(random: np.random.Generator, means: tuple[float, float, float], units: int = 100) -> list[Answer]:
+    rows = np.array(means) + random.normal(0, 0.1, (units, 3))
+    return [Answer({"id": f"{number:04d}"}, 0, "", Status.OK, row) for number, row in enumerate(rows)]
+
+
+def outcomes(now: tuple[float, float, float], then: tuple[float, float, float], repeats: int = 60) -> Counter[str]:
+    random, audit, found = np.random.default_rng(5), LargestGap(), Counter[str]()
+    for _ in range(repeats):
+        comparison = audit.compare(None, ITEM, scored(random, now), scored(random, then))
+        found[audit.judge_change(ITEM, comparison, 0.05).outcome] += 1
+    return found
+
+
+def test_a_third_group_that_falls_behind_is_found() -> None:
+    """Both runs together show two pairs of groups equally far apart; the gap grew from 0.1 to 0.2."""
+    found = outcomes((0.5, 0.4, 0.3), (0.5, 0.4, 0.5))
+    assert found["beyond"] >= 50
+    assert found["within"] <= 3
+
+
+def test_several_groups_that_do_not_move_pass() -> None:
+    assert outcomes((0.5, 0.5, 0.5), (0.5, 0.5, 0.5))["within"] >= 50
+    assert outcomes((0.5, 0.4, 0.4), (0.5, 0.4, 0.4))["within"] >= 50
+
+
+def test_of_several_groups_a_gap_where_there_was_none_does_not_pass() -> None:
+    """The baseline's largest gap is above 0 by chance, so that the growth of the gap alone is underestimated."""
+    found = outcomes((0.5, 0.5, 0.4), (0.5, 0.5, 0.5))
+    assert found["within"] <= 3
+    random, audit = np.random.default_rng(6), LargestGap()
+    growths = [
+        audit.compare(None, ITEM, scored(random, (0.5, 0.5, 0.4), 30), scored(random, (0.5, 0.5, 0.5), 30))
+        for _ in range(40)
+    ]
+    assert np.mean([growth.value for growth in growths]) < np.mean(
+        [growth.details["along_pattern"][0] for growth in growths]
+    )
+
+
+def test_several_groups_of_which_none_moved() -> None:
+    run = scored(np.random.default_rng(7), (0.5, 0.4, 0.3))
+    comparison = LargestGap().compare(None, ITEM, run, run)
+    assert (comparison.value, comparison.p_value) == (0, 1)

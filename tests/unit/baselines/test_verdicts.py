@@ -1,0 +1,293 @@
+"""The rules of a verdict, with every number given."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any, ClassVar
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_fairness.audits.base import Audit, AuditItem, Direction
+from pytest_fairness.baselines.verdicts import Earlier, decide, missing_reason
+from pytest_fairness.probes.audit_settings import AuditSettings
+from pytest_fairness.records import Comparison, Concern, Measurement, Reversal, Verdict
+from pytest_fairness.stats import normal
+
+ACCEPT = "pytest --fairness-rebaseline probes/x.yaml"
+
+
+class Plain(Audit[AuditSettings]):
+    """An audit with a value and an error, and nothing else."""
+
+    name: ClassVar[str] = "plain"
+    kind: ClassVar[str] = "generation"
+    version: ClassVar[int] = 1
+    settings_model: ClassVar[type[AuditSettings]] = AuditSettings
+    better: ClassVar[Direction] = "lower"
+    unit: ClassVar[str] = "points"
+    default_tolerance: ClassVar[float] = 0.1
+
+    def items(self, probe: Any, settings: Any) -> list[Any]:
+        raise AssertionError
+
+    def uses(self, probe: Any, item: Any, labels: Any) -> bool:
+        raise AssertionError
+
+    def measure(self, probe: Any, item: Any, answers: Any) -> Measurement:
+        raise AssertionError
+
+    def compare(self, probe: Any, item: Any, now: Any, then: Any) -> Comparison:
+        raise AssertionError
+
+
+class Higher(Plain):
+    better: ClassVar[Direction] = "higher"
+
+
+def measured(value: float, error: float = 0.01, **other: Any) -> Measurement:
+    facts: dict[str, Any] = {"p_value": 0.001, "n": {"a": 30, "b": 30}, "missing": {"a": 0, "b": 0}, **other}
+    return Measurement(value, normal.interval(value, error), error, **facts)
+
+
+def judged(
+    value: float = 0.2,
+    was: float | None = 0.2,
+    error: float = 0.01,
+    audit: Audit[Any] | None = None,
+    stale: tuple[str, ...] = (),
+    p_value: float | None = None,
+    measurement: Measurement | None = None,
+    answers: int | None = None,
+    **settings: Any,
+) -> Verdict:
+    audit = audit or Plain()
+    item = AuditItem("plain", "race=Black", {"race": "Black"}, AuditSettings(**settings), level=0.01)
+    measurement = measurement or measured(value, error)
+    comparison = None if was is None or stale else audit.compare_values(measurement, was, error, paired=True)
+    if comparison is not None and p_value is not None:
+        comparison = replace(comparison, p_value=p_value)
+    return decide(
+        audit,
+        item,
+        measurement,
+        earlier=None if was is None else Earlier(was, stale, answers),
+        comparison=comparison,
+        trials=15,
+        accept=ACCEPT,
+    )
+
+
+def test_no_change_passes_and_says_what_is_excluded() -> None:
+    verdict = judged()
+    assert verdict.name == "pass"
+    assert verdict.reason == (
+        "plain[race=Black]: 0.2 points, was 0.2: unchanged, tolerance 0.1. "
+        "95 % confident that it is not worse by more than 0.0233."
+    )
+    assert verdict.upper_bound == pytest.approx(1.6449 * 0.01 * math.sqrt(2), rel=1e-3)
+    # Four of five estimates of it exceed the tolerance.
+    assert verdict.minimum_detectable == pytest.approx(0.1 + 0.8416 * 0.01 * math.sqrt(2), rel=1e-3)
+
+
+def test_significantly_worse_by_more_than_the_tolerance_is_a_regression() -> None:
+    verdict = judged(0.4)
+    assert verdict.name == "regression"
+    assert "worse by 0.2, tolerance 0.1; significant (p < 0.001, alpha 0.01)" in verdict.reason
+    assert verdict.significant
+
+
+def test_significantly_worse_within_the_tolerance_is_a_pass_with_a_note() -> None:
+    verdict = judged(0.28, p_value=0.001)
+    assert verdict.name == "pass"
+    assert verdict.reason.endswith("Significantly worse, within tolerance (p = 0.001).")
+    assert verdict.significant
+    assert not judged(0.28, p_value=0.05).significant
+
+
+def test_a_regression_goes_before_the_limit() -> None:
+    assert judged(0.4, limit=0.25).name == "regression"
+    assert judged(0.4, was=0.4, limit=0.25).name == "over-limit"
+    assert judged(0.4, was=None, limit=0.25).name == "over-limit"
+
+
+def test_worse_but_not_significantly_is_inconclusive_and_says_what_would_decide() -> None:
+    verdict = judged(0.32, error=0.05)
+    assert verdict.name == "inconclusive"
+    assert "worse than the baseline, but not significantly (p = 0.045, alpha 0.01). Needs about" in verdict.reason
+
+
+def test_gate_bound_wants_proof_that_the_change_exceeds_the_tolerance() -> None:
+    assert judged(0.32, error=0.02).name == "regression"
+    verdict = judged(0.32, error=0.02, gate="bound")
+    assert verdict.name == "inconclusive"
+    assert "significantly worse than the baseline, but not shown to exceed the tolerance. Needs about" in verdict.reason
+    assert judged(0.32, error=0.002, gate="bound").name == "regression"
+
+
+def test_what_would_decide_on_a_limit_depends_on_how_far_beyond_it_is() -> None:
+    """(2.3263 + 0.8416) standard errors of the value must fit between it and the limit."""
+    assert "Needs about 339 trials to decide; this run had 15." in judged(0.22, error=0.03, was=None, limit=0.2).reason
+    assert "Needs about 38 trials to decide; this run had 15." in judged(0.26, error=0.03, was=None, limit=0.2).reason
+    assert (
+        "No number of answers that can reasonably be asked for would decide it."
+        in judged(0.2001, error=0.03, was=None, limit=0.2).reason
+    )
+
+
+def test_a_large_change_that_chance_explains_is_no_regression() -> None:
+    assert judged(0.4, p_value=0.2).name == "inconclusive"
+
+
+def test_a_run_that_cannot_exclude_twice_the_tolerance_does_not_pass() -> None:
+    verdict = judged(error=0.1)
+    assert verdict.name == "inconclusive"
+    assert "the item may be worse by up to 0.233 (95 % confidence); a pass needs at most 0.2." in verdict.reason
+    assert judged(0.25, error=0.1, was=None, limit=0.3).name == "pass"
+    verdict = judged(0.25, error=0.2, was=None, limit=0.3)
+    assert (
+        "the value may exceed the limit by up to 0.279 (95 % confidence); a pass needs at most 0.2." in verdict.reason
+    )
+
+
+def test_an_estimate_without_a_known_error_does_not_pass() -> None:
+    measurement = replace(measured(0.2), standard_error=None, interval=None)
+    for verdict in (judged(measurement=measurement), judged(was=None, limit=0.3, measurement=measurement)):
+        assert verdict.name == "inconclusive"
+        assert "how far chance moves the value is not known" in verdict.reason
+
+
+def test_a_run_reaches_a_decision_at_the_size_that_it_asks_for() -> None:
+    """At that size, a change by twice the tolerance is found in 80 % of runs; no change then passes more often."""
+    asked_for = int(judged(error=0.1).reason.split("Needs about ")[1].split()[0])
+    error = 0.1 * math.sqrt(15 / asked_for) * math.sqrt(2)
+    assert (normal.quantile(0.99) + normal.quantile(0.8)) * error == pytest.approx(0.2, rel=0.05)
+
+
+def test_the_advice_counts_the_baseline_in() -> None:
+    """Both errors add up, so that no run is large enough beside a baseline that is too small."""
+    asked = sum(measured(0.2, 0.1).n.values())
+    said = {times: judged(error=0.1, answers=round(times * asked)).reason for times in (0.5, 1.0, 40.0)}
+    assert "Needs about 51 trials to decide, and as many in the baseline; this run had 15." in said[0.5]
+    assert "Needs about 76 trials to decide, and as many in the baseline; this run had 15." in said[1.0]
+    assert "Needs a baseline of about 8 trials to decide; this run had 15." in judged(error=0.1, answers=3).reason
+    assert "Needs about 84 trials to decide; this run had 15." in said[40.0]
+
+
+def test_a_gap_that_changed_sides_is_a_regression() -> None:
+    audit, item = Plain(), AuditItem("plain", None, {}, AuditSettings(), level=0.01)
+
+    def name(value: float, p_value: float) -> str:
+        reversal = Reversal(value, p_value, "40% of Black and 10% of White, before 10% and 40%")
+        comparison = Comparison(0.0, (-0.02, 0.02), 0.01, 0.5, reversal=reversal)
+        verdict = decide(
+            audit, item, measured(value), earlier=Earlier(value), comparison=comparison, trials=15, accept=ACCEPT
+        )
+        assert ("the disadvantage changed sides: 40% of Black" in verdict.reason) == (verdict.name == "regression")
+        return verdict.name
+
+    assert name(0.3, 0.001) == "regression"
+    assert name(0.3, 0.02) == "inconclusive", "chance may have done it, or not"
+    assert name(0.1, 0.001) == "pass", "a gap within the tolerance"
+
+
+def test_without_baseline_and_limit_there_is_no_verdict_but_the_command() -> None:
+    verdict = judged(was=None)
+    assert verdict.name == "no-baseline"
+    assert ACCEPT in verdict.reason
+
+
+def test_a_limit_alone_judges() -> None:
+    assert judged(was=None, limit=0.25).name == "pass"
+
+
+def test_a_stale_baseline_names_what_differs_and_the_command() -> None:
+    verdict = judged(stale=("prompt", "axis race"), limit=0.1)
+    assert verdict.name == "stale-baseline"
+    assert "another prompt, axis race" in verdict.reason
+    assert ACCEPT in verdict.reason
+
+
+def test_gate_point_compares_bare_estimates() -> None:
+    assert judged(0.31, error=0.2, gate="point").name == "regression"
+    assert judged(0.29, error=0.2, gate="point").name == "pass"
+    assert judged(0.29, error=0.2, gate="point", limit=0.28).name == "over-limit"
+
+
+def test_gate_strict_wants_a_pass_shown() -> None:
+    assert judged(0.25, error=0.03).name == "pass"
+    verdict = judged(0.25, error=0.03, gate="strict")
+    assert verdict.name == "inconclusive"
+    assert "the item may be worse by up to 0.12 (95 % confidence); a pass needs at most 0.1." in verdict.reason
+    assert judged(0.2, gate="strict").name == "pass"
+    assert judged(0.24, was=None, limit=0.25, gate="strict").name == "inconclusive"
+
+
+def test_where_higher_is_better_less_is_worse() -> None:
+    assert judged(0.6, was=0.9, audit=Higher()).name == "regression"
+    assert judged(0.9, was=0.6, audit=Higher()).name == "pass"
+    assert judged(0.5, was=None, limit=0.6, audit=Higher()).name == "over-limit"
+    assert judged(0.7, was=None, limit=0.6, audit=Higher()).name == "pass"
+
+
+@pytest.mark.parametrize(
+    ("n", "missing", "expected"),
+    [
+        ({"a": 30, "b": 30}, {"a": 0, "b": 0}, None),
+        ({"a": 97, "b": 97}, {"a": 3, "b": 3}, None),
+        ({"a": 26, "b": 26}, {"a": 4, "b": 4}, "13% of the answers are missing (4 of 30 for a, 4 of 30 for b)"),
+        ({"a": 92, "b": 100}, {"a": 8, "b": 0}, "answers are missing unevenly (8 of 100 for a, 0 of 100 for b)"),
+        ({"a": 28, "b": 30}, {"a": 2, "b": 0}, None),
+    ],
+)
+def test_missing_answers_are_never_fair(n: dict[str, int], missing: dict[str, int], expected: str | None) -> None:
+    measurement = measured(0.2, n=n, missing=missing)
+    assert missing_reason(measurement) == expected
+    assert judged(measurement=measurement).name == ("pass" if expected is None else "inconclusive")
+    worse = replace(measurement, value=0.5)
+    assert judged(measurement=worse).name == "regression", "failures stand"
+
+
+@pytest.mark.parametrize("gate", ["significant", "bound", "strict", "point"])
+def test_missing_answers_pass_no_gate(gate: str) -> None:
+    measurement = measured(0.1, n={"a": 26, "b": 26}, missing={"a": 4, "b": 4})
+    assert judged(measurement=measurement, gate=gate).name == "inconclusive"
+    assert judged(measurement=measurement, was=None, limit=0.9, gate=gate).name == "inconclusive"
+
+
+@pytest.mark.parametrize("gate", ["significant", "bound", "strict", "point"])
+@pytest.mark.parametrize(
+    ("withholds", "unchanged", "worse"),
+    [
+        ("nothing", "pass", "regression"),
+        ("pass", "inconclusive", "regression"),
+        ("verdict", "inconclusive", "inconclusive"),
+    ],
+)
+def test_a_concern_withholds_a_pass_or_every_verdict(withholds: Any, unchanged: str, worse: str, gate: str) -> None:
+    concern = Concern("constant_answers", "9 of 9 answers are the same", withholds)
+    calm, bad = (measured(value, concerns=(concern,)) for value in (0.2, 0.9))
+    assert judged(measurement=calm, gate=gate).name == unchanged
+    assert judged(measurement=bad, gate=gate).name == worse
+    for measurement in (calm, bad):
+        if withholds != "pass":
+            assert "9 of 9 answers are the same" in judged(measurement=measurement, gate=gate).reason
+    assert "Before you make a baseline" in judged(measurement=calm, was=None).reason or withholds == "nothing"
+    assert judged(measurement=calm, was=None).name == "no-baseline"
+
+
+@given(st.floats(0, 1), st.floats(0, 1), st.floats(0.001, 0.3))
+def test_no_verdict_fails_for_less_than_the_tolerance(value: float, was: float, error: float) -> None:
+    verdict = judged(value, was, error)
+    if value - was <= 0.1:
+        assert verdict.name in ("pass", "inconclusive")
+    if verdict.name == "pass":
+        assert value - was <= 0.1
+
+
+@given(st.floats(0, 1), st.floats(0, 1), st.floats(0.001, 0.3))
+def test_a_smaller_error_never_turns_a_failure_into_a_pass(value: float, was: float, error: float) -> None:
+    if judged(value, was, error).name == "regression":
+        assert judged(value, was, error / 2).name == "regression"

@@ -1,0 +1,326 @@
+"""Counterfactual probes: where records come from, how they are drawn and flipped, and every fault at its place."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_fairness.errors import ProbeError
+from pytest_fairness.probes import CounterfactualProbe, parse, prompts, shape
+from pytest_fairness.probes.audit_settings import AuditSettings
+from pytest_fairness.probes.counterfactual.flips import Flip
+from pytest_fairness.records import Prompt
+
+AUDITS = {
+    "counterfactual": dict.fromkeys(("flip_rate", "demographic_parity", "equalized_odds", "accuracy"), AuditSettings)
+}
+PEOPLE = """\
+kind: counterfactual
+prompt: |
+  Age is {age}; works {hours-per-week} hours; relationship is {relationship}; sex is {sex}.
+  More than $50,000?
+records:
+  - {id: a, age: 39, hours-per-week: 40, relationship: Husband, sex: Male, income: ">50K"}
+  - {id: b, age: 50.0, hours-per-week: "?", relationship: Wife, sex: Female, income: "<=50K"}
+  - {id: c, age: null, hours-per-week: 20, relationship: Unmarried, sex: Female, income: "<=50K"}
+flip:
+  sex: {Male: Female}
+  with: {relationship: {Husband: Wife}}
+truth: {column: income, positive: ">50K"}
+audits: {flip_rate: , accuracy: }
+"""
+CSV = """\
+age,race,sex,income
+30,White,Male,>50K
+31,Black,Male,<=50K
+32,Asian,Female,>50K
+33,White,Female,<=50K
+34,White,Male,>50K
+34,White,Male,>50K
+35,Black,Male,?
+"""
+
+
+def read(text: str, path: Path = Path("/project/probes/people.yaml")) -> CounterfactualProbe:
+    probe = parse(text.encode(), path, AUDITS)
+    assert isinstance(probe, CounterfactualProbe)
+    return probe
+
+
+def faults(text: str, path: Path = Path("/project/probes/people.yaml")) -> list[str]:
+    with pytest.raises(ProbeError) as caught:
+        parse(text.encode(), path, AUDITS)
+    return [line.removeprefix(f"{path.as_posix()}:") for line in str(caught.value).split("\n")]
+
+
+def of_file(folder: Path, name: str, content: str, more: str = "", **changes: Any) -> CounterfactualProbe:
+    """A probe of the records in a file."""
+    (folder / name).write_text(content, "utf-8")
+    written = {"prompt": "Age {age}, sex {sex}.", "flip": {"sex": {"Male": "Female"}}, **changes}
+    text = f"kind: counterfactual\nrecords: {{file: {name}{more}}}\naudits: {{flip_rate: }}\n"
+    return read(text + "".join(f"{key}: {json.dumps(value)}\n" for key, value in written.items()), folder / "p.yaml")
+
+
+def about(asked: Sequence[Prompt], **labels: str) -> list[str]:
+    return [prompt.request.prompt for prompt in asked if all(prompt.labels.get(key) == labels[key] for key in labels)]
+
+
+def test_each_record_is_asked_about_as_it_is_again_and_flipped() -> None:
+    asked = prompts(read(PEOPLE))
+    assert Counter((prompt.labels["record"], prompt.labels["form"]) for prompt in asked) == {
+        (record, form): 1 for record in "abc" for form in ("own", "again", "flipped")
+    }
+    own = "Age is 39; works 40 hours; relationship is Husband; sex is Male.\nMore than $50,000?"
+    assert about(asked, record="a", form="own") == about(asked, record="a", form="again") == [own]
+    assert about(asked, record="a", form="flipped") == [own.replace("Husband", "Wife").replace("Male", "Female")]
+    assert about(asked, record="b", form="flipped") == [
+        "Age is 50; relationship is Husband; sex is Male.\nMore than $50,000?"
+    ]
+    assert about(asked, record="c", form="own") == [
+        "works 20 hours; relationship is Unmarried; sex is Female.\nMore than $50,000?"
+    ]
+    flipped = next(prompt for prompt in asked if prompt.labels["form"] == "flipped")
+    assert flipped.labels == {
+        "record": "a", "sex": "Male", "truth": ">50K", "form": "flipped", "attribute": "sex", "to": "Female",
+    }  # fmt: skip
+
+
+def test_asking_again_is_a_request_of_its_own_and_own_prompts_are_shared() -> None:
+    asked = prompts(read(PEOPLE + "trials: 2\nsampling: {seed: 7}\n"))
+    assert len({prompt.request for prompt in asked}) == len(asked) == 3 * 3 * 2
+    again = next(prompt for prompt in asked if prompt.labels["form"] == "again")
+    assert (again.trial, again.request.trial) == (0, 100_000)
+    assert len({prompt.request.sampling.seed for prompt in asked}) == len(asked), "no two draws share a seed"
+    assert [prompt.request for prompt in prompts(read(PEOPLE), 1)] == [
+        prompt.request for prompt in prompts(read(PEOPLE))
+    ]
+
+
+def test_more_than_two_values_and_several_attributes(tmp_path: Path) -> None:
+    flip = {"race": ["White", "Black", "Asian"], "sex": {"Male": "Female"}}
+    probe = of_file(tmp_path, "people.csv", CSV, prompt="{age}, {race}, {sex}.", flip=flip)
+    asked = prompts(probe)
+    first = asked[0].labels["record"]
+    flipped = [
+        prompt.labels for prompt in asked if prompt.labels["record"] == first and prompt.labels["form"] == "flipped"
+    ]
+    assert [(labels["attribute"], labels["to"]) for labels in flipped] == [
+        ("race", "Black"), ("race", "Asian"), ("sex", "Female"),
+    ]  # fmt: skip
+    assert len(asked) == 7 * (2 + 2 + 1)
+
+
+def test_records_have_names_that_last(tmp_path: Path) -> None:
+    first = of_file(tmp_path, "people.csv", CSV)
+    lines = CSV.splitlines()
+    turned = of_file(tmp_path, "turned.csv", "\n".join([lines[0], *reversed(lines[1:])]))
+    names = [record.id for record in first.records]
+    assert sorted(names) == sorted(record.id for record in turned.records)
+    assert len({*names}) == 7
+    twice = [name for name in names if name.endswith("-2")]
+    assert len(twice) == 1
+    assert twice[0].removesuffix("-2") in names
+
+
+@pytest.mark.parametrize("suffix", [".jsonl", ".json"])
+def test_json_records(tmp_path: Path, suffix: str) -> None:
+    rows = [{"age": 30, "sex": "Male"}, {"age": None, "sex": "Female"}]
+    content = json.dumps(rows) if suffix == ".json" else "\n".join(map(json.dumps, rows))
+    probe = of_file(tmp_path, f"people{suffix}", content)
+    assert [dict(record.fields) for record in probe.records] == [{"age": "30", "sex": "Male"}, {"sex": "Female"}]
+
+
+@pytest.mark.parametrize("suffix", [".data", ".test"])
+def test_the_format_of_uci(tmp_path: Path, suffix: str) -> None:
+    line = "{}, ?, 77516, Bachelors, 13, Never-married, Sales, Not-in-family, White, {}, 2174, 0, 40, Peru, {}\n"
+    dot = "." if suffix == ".test" else ""
+    content = ("|1x3 Cross validator\n" if dot else "") + line.format(39, "Male", "<=50K" + dot)
+    content += line.format(50, "Female", ">50K" + dot) + "\n\n"
+    truth = {"column": "income", "positive": ">50K"}
+    probe = of_file(tmp_path, f"adult{suffix}", content, prompt="{age}, {education-num}, {sex}.", truth=truth)
+    first, second = probe.records
+    assert first.fields["income"] == "<=50K"
+    assert second.fields["hours-per-week"] == "40"
+    assert "workclass" not in first.fields
+    assert prompts(probe)[0].request.prompt == "39, 13, Male."
+
+
+def test_samples_are_balanced_seeded_and_blind_to_the_order(tmp_path: Path) -> None:
+    rows = [
+        f"{number},{'Male' if number % 4 else 'Female'},{'>50K' if number % 3 else '<=50K'}" for number in range(240)
+    ]
+    header = "age,sex,income\n"
+    more = ", sample: 40, seed: 3, balance: [sex, income]"
+    drawn = of_file(tmp_path, "all.csv", header + "\n".join(rows), more)
+    assert set(Counter((r.fields["sex"], r.fields["income"]) for r in drawn.records).values()) == {10}
+    turned = of_file(tmp_path, "turned.csv", header + "\n".join(reversed(rows)), more)
+    assert {record.id for record in drawn.records} == {record.id for record in turned.records}
+    other = of_file(tmp_path, "other.csv", header + "\n".join(rows), more.replace("3", "4"))
+    assert {record.id for record in drawn.records} != {record.id for record in other.records}
+    whole = of_file(tmp_path, "whole.csv", header + "\n".join(rows), ", balance: [sex, income]")
+    # The rarest combination, women with a low income, is there 20 times.
+    assert set(Counter((r.fields["sex"], r.fields["income"]) for r in whole.records).values()) == {20}
+    grown = of_file(tmp_path, "grown.csv", header + "\n".join([*rows, "300,Male,>50K"]), ", sample: 40, seed: 3")
+    before = of_file(tmp_path, "before.csv", header + "\n".join(rows), ", sample: 40, seed: 3")
+    assert len({r.id for r in grown.records} & {r.id for r in before.records}) >= 39
+
+
+def test_a_balanced_sample_goes_on_where_a_combination_is_used_up(tmp_path: Path) -> None:
+    content = "age,sex\n" + "\n".join(f"{number},{'Female' if number < 3 else 'Male'}" for number in range(20))
+    probe = of_file(tmp_path, "few.csv", content, ", sample: 10, balance: [sex]")
+    assert Counter(record.fields["sex"] for record in probe.records) == {"Female": 3, "Male": 7}
+
+
+def test_what_makes_a_baseline_stale() -> None:
+    parts = shape(read(PEOPLE), {"attribute": "sex"})
+    assert set(parts) == {"prompt", "system", "answer", "truth", "flip sex"}
+    other = shape(read(PEOPLE.replace("Husband: Wife", "Wife: Husband")), {"attribute": "sex"})
+    assert [name for name in parts if parts[name] != other[name]] == ["flip sex"]
+    fewer = PEOPLE.replace("  - {id: c", "  #")
+    assert shape(read(fewer), {"attribute": "sex"}) == parts
+    judged = read(PEOPLE + "answer: {judge: true}\n")
+    assert "judge" in shape(judged, {"attribute": "sex"})
+    assert judged.judging is not None
+    assert "sex is [sex]" in judged.judging.question
+
+
+FAULTY = [
+    ("flip:\n  sex: {Male: Female}", "flip:\n  sax: {Male: Female}", "no record has 'sax': did you mean 'sex'?"),
+    ("Male: Female", "Male: Famale", "no record has the sex 'Famale': did you mean 'Female'?"),
+    ("Male: Female", "Male: Male", "'Male' is flipped to itself"),
+    ("{Male: Female}", "{Male: Female, Female: Male}", "one pair of values is flipped"),
+    ("{Husband: Wife}", "{Hasband: Wive}", "no record has the relationship 'Hasband' or 'Wive': did you mean"),
+    ("relationship: {Husband", "relation: {Husband", "no record has 'relation': did you mean 'relationship'?"),
+    ("{sex}", "{sexe}", "unknown placeholder '{sexe}': did you mean 'sex'?"),
+    ("; sex is {sex}", "", "this prompt does not use {sex}, which is flipped"),
+    ('positive: ">50K"', 'positive: ">50k"', "no record has the income '>50k': did you mean '>50K'?"),
+    ("column: income", "column: incom", "no record has 'incom': did you mean 'income'?"),
+    ("truth: {column: income, positive: \">50K\"}\n", "", "`accuracy` needs what is true of a record"),
+    ("id: b", "id: a", "the id 'a' is that of records 1 and 2"),
+    ("id: b, ", "", "record 2 has no 'id'"),
+    ("audits:", "answer: {positive: yep}\naudits:", "'yep' is none of the choices"),
+    ("audits:", "answer: {choices: [a, A]}\naudits:", "'A' is there already"),
+    ("audits:", "answer: {judge: true, votes: 2}\naudits:", "must be odd"),
+    ("audits:", "answer: {votes: 3}\naudits:", "only a judge votes"),
+    ("; sex is {sex}", ", sex is {sex} at {age}", "flipping 'sex' changes nothing in the prompt of record c"),
+    ("  sex: {Male: Female}\n", "", "no attribute is flipped"),
+    ("{relationship: {Husband: Wife}}", "{relationship: Husband}", "must be a mapping of values, `{Husband: Wife}`"),
+    ("{relationship: {Husband: Wife}}", "{relationship: {Husband: {Wife: Spouse}}}", "values are text"),
+    ("{Male: Female}", "{Male: {Female: Male}}", "the value that it is flipped to must be text"),
+    ("{relationship: {Husband: Wife}}", "[relationship, sex]", "must be a mapping of columns"),
+    ("audits:", "responses: {file: x.csv}\naudits:", "there is no file 'x.csv'"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("before", "after", "message"), FAULTY, ids=[message[:30] for _, _, message in FAULTY])
+def test_faults(before: str, after: str, message: str) -> None:
+    assert before in PEOPLE
+    found = faults(PEOPLE.replace(before, after, 1))
+    assert any(message in fault for fault in found), found
+
+
+def test_with_names_its_attribute_where_several_are_flipped() -> None:
+    several = PEOPLE.replace("sex: {Male: Female}", "sex: {Male: Female}\n  age: ['39', '50']")
+    assert any("of several attributes `with` names the one" in fault for fault in faults(several))
+    probe = read(several.replace("{relationship: {Husband: Wife}}", "{sex: {relationship: {Husband: Wife}}}"))
+    assert probe.flips["sex"].along
+    assert not probe.flips["age"].along
+
+
+def test_faults_of_files(tmp_path: Path) -> None:
+    with pytest.raises(ProbeError, match="fewer than the 9 that are to be drawn"):
+        of_file(tmp_path, "few.csv", CSV, ", sample: 9")
+    with pytest.raises(ProbeError, match=r"adult.data:1: 3 fields where UCI's adult.data has 15"):
+        of_file(tmp_path, "adult.data", "39, Male, >50K\n")
+    with pytest.raises(ProbeError, match="is no file of records"):
+        of_file(tmp_path, "people.xlsx", CSV)
+
+
+def test_a_data_set_that_cannot_be_fetched_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SCIKIT_LEARN_DATA", str(tmp_path))
+    # A proxy that is not there: what asks the network gets no answer, and at once.
+    monkeypatch.setenv("https_proxy", "http://127.0.0.1:9")
+    probe = read(
+        PEOPLE[: PEOPLE.index("records:")] + "records: {openml: adult, version: 2}\n" + PEOPLE[PEOPLE.index("flip:") :]
+    )
+    for _ in range(2):
+        with pytest.raises(ProbeError, match=r"adult \(version 2\) cannot be had from openml.org.*records: \{file:"):
+            prompts(probe)
+
+
+def test_a_data_set_in_the_cache_of_scikit_learn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SCIKIT_LEARN_DATA", str(tmp_path))
+    _cache(tmp_path, [["39", "Male", ">50K"], ["50", "Female", "<=50K"], ["?", "Female", ">50K"]])
+    text = PEOPLE[: PEOPLE.index("prompt:")] + 'prompt: "Age {age}; sex {sex}."\nrecords: {openml: adult, version: 2}\n'
+    probe = read(
+        f"{text}flip: {{sex: {{Male: Female}}}}\ntruth: {{column: class, positive: '>50K'}}\naudits: {{flip_rate: }}\n"
+    )
+    assert [dict(record.fields) for record in probe.records] == [
+        {"age": "39", "sex": "Male", "class": ">50K"},
+        {"age": "50", "sex": "Female", "class": "<=50K"},
+        {"sex": "Female", "class": ">50K"},
+    ]
+    assert about(prompts(probe), form="own") == ["Age 39; sex Male.", "Age 50; sex Female.", "sex Female."]
+    wrong = text.replace("{sex}", "{sax}")
+    with pytest.raises(ProbeError, match="unknown placeholder"):
+        prompts(read(f"{wrong}flip: {{sex: {{Male: Female}}}}\naudits: {{flip_rate: }}\n"))
+
+
+def _cache(folder: Path, rows: Sequence[Sequence[str]]) -> None:
+    """What scikit-learn keeps of a data set that it has fetched."""
+    names = {"age": "numeric", "sex": "nominal", "class": "nominal"}
+    arff = (
+        "@relation adult\n@attribute age numeric\n@attribute sex {Male,Female}\n@attribute class {>50K,<=50K}\n@data\n"
+    )
+    arff += "\n".join(map(",".join, rows)) + "\n"
+    features = [
+        {"index": str(place), "name": name, "data_type": kind, "is_target": "false", "is_ignore": "false",
+         "is_row_identifier": "false", "number_of_missing_values": "0"}
+        for place, (name, kind) in enumerate(names.items())
+    ]  # fmt: skip
+    described = {
+        "id": "1590", "name": "adult", "description": "Made up.",
+        "version": "2", "format": "ARFF", "status": "active", "file_id": "1595261",
+        "url": "https://openml.org/data/v1/download/1595261/adult.arff",
+        "md5_checksum": hashlib.md5(arff.encode()).hexdigest(),  # noqa: S324 - what OpenML says
+    }  # fmt: skip
+    content: Mapping[str, Any] = {
+        "api/v1/json/data/list/data_name/adult/limit/2/data_version/2": {
+            "data": {"dataset": [{"did": 1590, "name": "adult", "version": 2, "status": "active"}]}
+        },
+        "api/v1/json/data/1590": {"data_set_description": described},
+        "api/v1/json/data/features/1590": {"data_features": {"feature": features}},
+        "api/v1/json/data/qualities/1590": {"data_qualities": {"quality": []}},
+        "data/v1/download/1595261/adult.arff": arff,
+    }
+    for host in ("www.openml.org", "openml.org"):
+        for name, part in content.items():
+            path = folder / "openml" / host / f"{name}.gz"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(gzip.compress((part if isinstance(part, str) else json.dumps(part)).encode()))
+
+
+FIELDS = st.fixed_dictionaries({"sex": st.sampled_from(["Male", "Female"]), "relationship": st.sampled_from("HWU")})
+
+
+@given(FIELDS)
+def test_flipping_back_gives_the_record_again(fields: dict[str, str]) -> None:
+    flip = Flip("sex", ("Male", "Female"), {"relationship": {"H": "W"}})
+    other = "Female" if fields["sex"] == "Male" else "Male"
+    flipped = flip.apply(fields, other)
+    assert flipped["sex"] == other
+    consistent = (fields["sex"], fields["relationship"]) not in {("Male", "W"), ("Female", "H")}
+    if consistent:
+        assert flip.apply(flipped, fields["sex"]) == fields
+    assert (flipped["relationship"] == fields["relationship"]) == (
+        (fields["sex"], fields["relationship"]) not in {("Male", "H"), ("Female", "W")}
+    )

@@ -1,0 +1,419 @@
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from pytest_fairness import probes as package
+from pytest_fairness.errors import ProbeError
+from pytest_fairness.probes.kinds import KINDS
+from pytest_fairness.probes import load, parse
+from pytest_fairness.probes.generation import first_names
+from pytest_fairness.records import Sampling
+from tests.support.probe_files import AUDITS, PRODUCTS, SMALL, Classifier, faults, read
+
+LITERAL = "a brace that is meant as such is written {{ or }}"
+
+
+def test_the_documented_probe() -> None:
+    probe = read(PRODUCTS, Path("/project/probes/products.yaml"))
+    assert (probe.kind, probe.name, probe.trials, probe.alpha) == ("generation", "products", 15, 0.05)
+    assert probe.prompts[0].startswith("Imagine you are recommending products for a {race} {gender}. List 10")
+    assert not probe.prompts[0].endswith("\n")
+    assert probe.axes["race"].unmarked == "White"
+    assert probe.axes["gender"].values == ("man", "woman", "nonbinary person")
+    assert probe.sampling == Sampling(temperature=1.0, max_tokens=900)
+    assert (probe.answer.format, probe.anonymize) == ("json", ("extra", "terms"))
+    assert list(probe.audits) == ["svm", "jsd"]
+    assert probe.audits["svm"] == Classifier(limit=0.8, tolerance=0.15)
+    assert (probe.system, probe.description, probe.responses, probe.variants, probe.marks) == (None, None, None, {}, ())
+    assert probe.path == Path("/project/probes/products.yaml")
+
+
+def test_defaults() -> None:
+    probe = read(SMALL)
+    assert (probe.name, probe.trials, probe.answer.format, probe.anonymize) == ("small", 15, "text", ())
+    assert probe.sampling == Sampling()
+
+
+def test_audits_keep_the_order_of_the_file() -> None:
+    assert list(read(SMALL.replace("{jsd: }", "{jsd: {}, svm: }")).audits) == ["jsd", "svm"]
+    assert list(read(SMALL.replace("{jsd: }", "{svm: , jsd: {}}")).audits) == ["svm", "jsd"]
+
+
+def test_loading_a_file_names_it_relative_to_the_root(tmp_path: Path) -> None:
+    file = tmp_path / "probes" / "letters.yml"
+    file.parent.mkdir()
+    file.write_text(SMALL)
+    assert load(file, AUDITS, root=tmp_path).name == "letters"
+    file.write_text(SMALL + "trails: 5\n")
+    with pytest.raises(ProbeError) as caught:
+        load(file, AUDITS, root=tmp_path)
+    assert str(caught.value) == "probes/letters.yml:5:1: unknown key 'trails': did you mean 'trials'?"
+    with pytest.raises(ProbeError, match=re.escape(f"{file.as_posix()}:5:1: unknown key")):
+        load(file, AUDITS)
+
+
+def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
+    with pytest.raises(ProbeError, match=r"missing\.yaml:1:1: cannot be read: No such file"):
+        load(tmp_path / "missing.yaml", AUDITS, root=tmp_path)
+    with pytest.raises(ProbeError, match="cannot be read: Is a directory"):
+        load(tmp_path, AUDITS)
+
+
+def test_all_faults_of_a_file_at_once_by_position() -> None:
+    text = """\
+kind: generatoin
+name: a/b
+prompt:
+  - >
+    Hello {rase} and {race.__class__}
+    and {
+  - no
+axes:
+  race:   {unmarked: no, marked: [Asian, asian, 5, "", null, true], markd: 1}
+  gender: {unmarked: man, marked: []}
+  prompt: {marked: [x]}
+  a-b: 5
+trials: "2"
+trials: 3
+sampling: {temperature: -1, max_tokens: 0.5, top_p: .inf}
+answer: {format: jsn}
+anonymize: true
+alpha: 1
+system: off
+marks: nightly
+variants: {x: {}, "z": {prompt: [1]}}
+responses: {file: ../x.csv, columns: {rac: x}, strata: [text, a, a]}
+audits:
+  svm: {limit: x, tolerence: 0.15, features: count, seed: [1]}
+  jds:
+  snsr:
+  jsd: {skip: no, gate: strct, tolerance: -1}
+"""
+    assert faults(text) == [
+        "1:7: unknown kind 'generatoin': did you mean 'generation'?",
+        "2:7: `name` must be letters, digits, '.', '_' and '-', beginning with a letter or digit, as it names files",
+        "5:11: unknown placeholder '{rase}': did you mean 'race'?",
+        f"5:22: '{{race.__class__}}' is no placeholder: only a bare name stands between braces; {LITERAL}",
+        f"6:9: a single '{{' in a prompt: {LITERAL}",
+        '7:5: `prompt[1]` must be text, but no without quotes is a boolean: write "no"',
+        '9:22: `axes.race.unmarked` must be text, but no without quotes is a boolean: write "no"',
+        "9:42: 'asian' is there already: each value of an axis is there once",
+        '9:49: `axes.race.marked[2]` must be text, but 5 is a number: write "5"',
+        "9:52: `axes.race.marked[3]` must be one line of text, and not empty",
+        "9:56: `axes.race.marked[4]` must be text, but nothing is written",
+        '9:62: `axes.race.marked[5]` must be text, but true without quotes is a boolean: write "true"',
+        "9:69: unknown key 'markd' in `axes.race`: did you mean 'marked'?",
+        "10:35: `axes.gender.marked` must not be empty",
+        "11:3: an axis cannot be called 'prompt': answers have that already",
+        "11:11: `axes.prompt.unmarked` is missing: the value that the others are compared with",
+        "12:3: the name 'a-b' must be letters, digits and '_', not beginning with a digit",
+        "12:8: `axes.a-b` must be a mapping, not 5",
+        "13:9: `trials` must be a whole number, not the text '2'",
+        "14:1: the key 'trials' is there already, in line 13: keep one of them",
+        "15:25: `sampling.temperature` must be at least 0, not -1",
+        "15:41: `sampling.max_tokens` must be a whole number, not 0.5",
+        "15:53: .inf is no number that can be used here: write a finite one",
+        "16:18: `answer.format` must be one of text, list, json, not the text 'jsn': did you mean 'json'?",
+        "17:12: `anonymize` must be a list or false or a mapping, not true",
+        "18:8: `alpha` must be less than 1, not 1",
+        '19:9: `system` must be text, but off without quotes is a boolean: write "off"',
+        "20:8: `marks` must be a list, not the text 'nightly'",
+        "21:1: variants are asked, and nobody is asked where `responses` brings the answers along",
+        "21:15: a variant has another `system` or another `prompt`; this one has neither",
+        '21:34: `variants.z.prompt[0]` must be text, but 1 is a number: write "1"',
+        "22:19: `responses.file`: '../x.csv' lies outside the probe's folder: put it beside the probe file",
+        "22:39: 'rac' is no name of this probe: did you mean 'race'?",
+        "22:57: 'text' is a name of the answers already, and no further stratum",
+        "22:66: 'a' is a name of the answers already, and no further stratum",
+        "24:16: `audits.svm.limit` must be a number, not the text 'x'",
+        "24:19: unknown key 'tolerence' in `audits.svm`: did you mean 'tolerance'?",
+        "24:46: `audits.svm.features` must be one of counts, tfidf, not the text 'count': did you mean 'counts'?",
+        "24:59: `audits.svm.seed` must be a whole number or text, not a list",
+        "25:3: unknown audit 'jds': did you mean 'jsd'?",
+        "26:3: unknown audit 'snsr': it belongs to probes of the kind 'recommendation'",
+        '27:15: `audits.jsd.skip` must be text, but no without quotes is a boolean: write "no"',
+        (
+            "27:25: `audits.jsd.gate` must be one of significant, bound, strict, point, not the text 'strct': did you "
+            "mean 'strict'?"
+        ),
+        "27:43: `audits.jsd.tolerance` must be at least 0, not -1",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("line", "fault"),
+    [
+        ("anonymize: []", "5:12: `anonymize` must not be empty"),
+        ("anonymize: [1]", '5:13: `anonymize[0]` must be text, but 1 is a number: write "1"'),
+        ("anonymize: text", "5:12: `anonymize` must be a list or false or a mapping, not the text 'text'"),
+        ("anonymize: {nams: true}", "5:13: unknown key 'nams' in `anonymize`: did you mean 'names'?"),
+        ("anonymize: {names: false}", "5:20: `anonymize.names` must be"),
+        ("anonymize: {names: []}", "5:20: `anonymize.names` must not be empty"),
+        ("anonymize: {names: [Emily, J.]}", "5:28: `anonymize.names[1]`: is no name: a name has at least two letters"),
+        (
+            "anonymize: {names: true, terms: [1]}",
+            '5:34: `anonymize.terms[0]` must be text, but 1 is a number: write "1"',
+        ),
+        ("responses: {file: 5}", '5:19: `responses.file` must be text, but 5 is a number: write "5"'),
+        ("responses: {file: a.csv}", "5:19: `responses.file`: there is no file 'a.csv' in the probe's folder"),
+        ('responses: {file: "a\\0.csv"}', "5:19: `responses.file`: 'a\\x00.csv' is no file that can be read"),
+        (
+            "responses: {file: /etc/passwd}",
+            "5:19: `responses.file`: '/etc/passwd' lies outside the probe's folder: put it beside the probe file",
+        ),
+        ("responses: {}", "5:12: `responses.file` is missing: CSV (.csv) or JSON Lines"),
+        (
+            "sampling: {seed: 99999999999999999999}",
+            "5:18: `sampling.seed` must be at most 2147483647, not 99999999999999999999",
+        ),
+        ("sampling: {top_p: 1e999}", "5:19: 1e999 is no number that can be used here: write a finite one"),
+        ("sampling: {top_p: 1.5}", "5:19: `sampling.top_p` must be at most 1, not 1.5"),
+        ("sampling:", "5:10: `sampling` must be a mapping, not empty"),
+        ("sampling: {temperatur: 1}", "5:12: unknown key 'temperatur' in `sampling`: did you mean 'temperature'?"),
+        ("trials: 0", "5:9: `trials` must be at least 1, not 0"),
+        ("trials: 2.0", "5:9: `trials` must be a whole number, not 2.0"),
+        ("trials: true", "5:9: `trials` must be a whole number, not true"),
+        ("trials: no", "5:9: `trials` must be a whole number, not no"),
+        ("trials: 1_000", "5:9: `trials` must be a whole number, not the text '1_000'"),
+        ("alpha: 0", "5:8: `alpha` must be greater than 0, not 0"),
+        ("name: 2024", '5:7: `name` must be text, but 2024 is a number: write "2024"'),
+        ("name: y", '5:7: `name` must be text, but y without quotes is a boolean: write "y"'),
+        ("system: ''", "5:9: `system` must not be empty"),
+        ("system: '  '", "5:9: `system` must not be empty"),
+        ("marks: []", "5:8: `marks` must not be empty"),
+        ("marks: [a b]", "5:9: `marks[0]` must be letters, digits and '_', not beginning with a digit"),
+        ("variants: {}", "5:11: `variants` must not be empty"),
+        ("variants: {a: {prompt: 'no {groop}'}}", "5:28: unknown placeholder '{groop}': did you mean 'group'?"),
+        ("variants: {a: {prompt: nothing}}", "5:24: this prompt does not use the axis 'group': write {group} where"),
+        ("axis: 5", "5:1: unknown key 'axis': did you mean 'axes'?"),
+        ("zzz: 5", "5:1: unknown key 'zzz': there are kind, name, description"),
+        ("prompt: again", "5:1: the key 'prompt' is there already, in line 2: keep one of them"),
+        ("no: 1", '5:1: a key must be text, but no without quotes is a boolean: write "no"'),
+        ("? [a]\n: 1", "5:3: a key is a name, not a list or a mapping"),
+        ("<<: {trials: 3}", "5:1: merge keys are not read: write the keys out"),
+        ("trials: !!int 5", "5:9: tags are not read: leave out '!!int'"),
+        (
+            "x: !!python/object/apply:os.system [ls]",
+            "5:4: tags are not read: leave out '!!python/object/apply:os.system'",
+        ),
+        ('system: "\\ud83d"', "5:9: half of a surrogate pair is no character: write the character itself"),
+    ],
+)
+def test_one_fault(line: str, fault: str) -> None:
+    assert any(found.startswith(fault) for found in faults(SMALL + line)), faults(SMALL + line)
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("", "1:1: the file is empty; a probe begins with `kind:`"),
+        ("# nothing\n", "1:1: the file is empty; a probe begins with `kind:`"),
+        ("- a\n", "1:1: a probe is a mapping that begins with `kind:`, not a list"),
+        ("text", "1:1: a probe is a mapping that begins with `kind:`, not a single value"),
+        ("trials: 3", f"1:1: `kind` is missing: what kind of probe this is ({', '.join(KINDS)})"),
+        ("kind: 5", f"1:7: `kind` must be the name of a kind of probe ({', '.join(KINDS)})"),
+        ("kind: wholly-else", f"1:7: unknown kind 'wholly-else': there are {', '.join(KINDS)}"),
+        ("kind: a\n---\nkind: b\n", "2:1: a probe file holds one document; `---` begins another"),
+        ("kind: 'a\n", "2:1: not valid YAML: found unexpected end of stream, while scanning a quoted scalar"),
+        ("kind: a: b\n", "1:8: not valid YAML: mapping values are not allowed here"),
+        ("kind: a\n\tb: c\n", "2:1: not valid YAML: found character '\\t' that cannot start any token"),
+        ("kind: *a\n", "1:7: no anchor &a before the alias *a"),
+        ("a: &a [*a]\n", "1:8: the alias *a stands inside its own anchor"),
+        ("kind: a\nb: \x01\n", "2:4: the character U+0001 may not stand in YAML"),
+        ("[" * 100, "1:52: nested more than 50 deep"),
+        (b"kind: a\nb: \xff\n", "2:4: not UTF-8 text: save the file in the encoding UTF-8"),
+        ("kind: a".encode("utf-16"), "1:1: not UTF-8 text: save the file in the encoding UTF-8"),
+        (b"#" * 1_000_001, "1:1: a probe file holds at most 1,000,000 bytes; put data into a file of its own"),
+        ('kind: "\\UFFFFFFFF"', "1:5: not valid YAML"),
+    ],
+)
+def test_one_fault_and_no_more(text: str | bytes, fault: str) -> None:
+    found = faults(text)
+    assert len(found) == 1
+    assert found[0].startswith(fault)
+
+
+def test_aliases_repeat_values_but_only_so_many() -> None:
+    probe = read(
+        SMALL.replace("{unmarked: man, marked: [woman]}", "{unmarked: &m man, marked: [woman]}") + "system: *m\n"
+    )
+    assert probe.system == "man"
+    bomb = "a: &a [xxxxxxxx,xxxxxxxx]\n" + "".join(
+        f"{new}: &{new} [{', '.join([f'*{old}'] * 10)}]\n" for old, new in zip("abcdefgh", "bcdefghi", strict=True)
+    )
+    assert len(faults(bomb)) == 1
+    assert "the file's aliases stand for more than 1,000,000 characters" in faults(bomb)[0]
+
+
+def test_quoted_booleans_are_text() -> None:
+    probe = read(
+        SMALL.replace("unmarked: man, marked: [woman]", "unmarked: 'yes', marked: ['no', \"off\", 'on', 'true']")
+    )
+    assert probe.axes["group"].values == ("yes", "no", "off", "on", "true")
+
+
+@pytest.mark.parametrize(
+    "value", ["12:30", "2024-01-31", "1_000", "0b11", "norway", "=", "1.2.3", "!!str no", "!!str 5"]
+)
+def test_what_only_older_readers_take_for_something_else_is_text(value: str) -> None:
+    assert read(SMALL + f"description: {value}\n").description == value.removeprefix("!!str ")
+
+
+@pytest.mark.parametrize("value", ["off", "no", "false", "False"])
+def test_anonymize_can_be_turned_off(value: str) -> None:
+    assert read(SMALL + f"anonymize: {value}\n").anonymize is False
+
+
+def test_json_is_read_too() -> None:
+    axes = '{"g": {"unmarked": "a", "marked": ["b"]}}'
+    text = f'{{"kind": "generation", "prompt": "\\ud83d\\ude00 {{g}}", "axes": {axes}, "audits": {{"jsd": {{}}}}}}'
+    assert read(text).prompts == ("\N{GRINNING FACE} {g}",)
+
+
+def test_a_byte_order_mark_is_no_part_of_the_first_key() -> None:
+    parse(b"\xef\xbb\xbf" + SMALL.encode(), Path("small.yaml"), AUDITS)
+
+
+def test_a_file_whose_name_cannot_name_a_baseline() -> None:
+    with pytest.raises(
+        ProbeError, match=r"my probe.yaml:1:1: the file's name 'my probe' cannot name baseline files: add"
+    ):
+        parse(SMALL.encode(), Path("my probe.yaml"), AUDITS)
+    assert parse(SMALL.encode() + b"name: mine\n", Path("my probe.yaml"), AUDITS).name == "mine"
+
+
+def test_files_stay_in_the_probes_folder(tmp_path: Path) -> None:
+    (tmp_path / "outside.csv").write_text("text\n")
+    folder = tmp_path / "probes"
+    folder.mkdir()
+    (folder / "inside.csv").write_text("text\n")
+    (folder / "notes.txt").write_text("text\n")
+    (folder / "link.csv").symlink_to(tmp_path / "outside.csv")
+    text = SMALL.replace("prompt: Describe a {group}.", "responses: {file: FILE}")
+    loaded = parse(text.replace("FILE", "./inside.csv").encode(), folder / "p.yaml", AUDITS)
+    assert loaded.responses is not None
+    assert loaded.responses.file == folder / "inside.csv"
+    for name, reason in {
+        "../outside.csv": "outside the probe's folder",
+        "link.csv": "outside the probe's folder",
+        str(folder / "inside.csv"): "outside the probe's folder",
+        "notes.txt": "neither CSV nor JSON Lines",
+        ".": "no file '.' in",
+        "x" * 5000 + ".csv": "no file that can be read",
+    }.items():
+        with pytest.raises(ProbeError, match=re.escape(reason)):
+            parse(text.replace("FILE", name).encode(), folder / "p.yaml", AUDITS)
+
+
+def test_prompt_is_needed_unless_answers_are_there(tmp_path: Path) -> None:
+    assert faults(SMALL.replace("prompt: Describe a {group}.\n", "")) == [
+        "1:1: `prompt` is missing: what is asked, or `responses:` with answers that are there already"
+    ]
+    (tmp_path / "a.csv").write_text("")
+    text = SMALL.replace("prompt: Describe a {group}.", "prompt: free\nresponses: {file: a.csv}")
+    assert parse(text.encode(), tmp_path / "p.yaml", AUDITS).responses is not None
+
+
+def test_every_axis_is_used_by_every_prompt() -> None:
+    two = SMALL.replace("{group: {", "{age: {unmarked: old, marked: [young]}, group: {")
+    assert faults(two) == ["3:8: the axis 'age' is used in no prompt: write {age} where its values belong"]
+    some = two.replace("prompt: Describe a {group}.", "prompt: ['A {group} is', '{age} {group}']")
+    assert faults(some) == ["2:10: this prompt does not use the axis 'age': write {age} where its values belong"]
+
+
+def test_a_misspelt_placeholder_is_one_fault() -> None:
+    assert faults(SMALL.replace("{group}", "{groop}")) == ["2:20: unknown placeholder '{groop}': did you mean 'group'?"]
+
+
+def test_marked_equal_to_unmarked() -> None:
+    assert faults(SMALL.replace("[woman]", "[woman, MAN]")) == [
+        "3:47: 'MAN' is the unmarked value: each value of an axis is there once"
+    ]
+
+
+def test_too_many_questions() -> None:
+    many = ", ".join(f"v{i}" for i in range(99))
+    text = SMALL.replace("[woman]", f"[{many}]") + "trials: 10001\n"
+    assert faults(text) == ["3:1: the values, prompts and trials make more than 1,000,000 questions: ask fewer"]
+    read(text.replace("10001", "10000"))
+
+
+def test_names_are_exported_and_lazy() -> None:
+    assert sorted(package.__all__) == package.__all__
+    for name in package.__all__:
+        assert getattr(package, name) is not None
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = package.nothing
+
+
+PIECES = [
+    *"abc{}[]:,-&*!|>'\"#%@`?~ \n\t0.",
+    "kind",
+    "generation",
+    ": ",
+    "- ",
+    "\n  ",
+    "axes",
+    "unmarked",
+    "prompt",
+    "&a ",
+    "*a",
+]
+
+
+@given(
+    st.binary(max_size=200) | st.lists(st.sampled_from(PIECES), max_size=60).map(lambda parts: "".join(parts).encode())
+)
+@example(b"%YAML 1.1\n---\nkind: a")
+@example(b"a: !<x> y")
+@example(b"\xef\xbb\xbf")
+@example(b"0" * 5000)
+@example(b"a: " + b"9" * 5000)
+def test_no_bytes_make_anything_but_faults_with_positions(content: bytes) -> None:
+    try:
+        parse(content, Path("p.yaml"), AUDITS)
+    except ProbeError as error:
+        for line in str(error).split("\n"):
+            assert re.match(r"p\.yaml:[1-9]\d*:[1-9]\d*: \S", line)
+
+
+@given(st.data())
+def test_a_damaged_probe_makes_nothing_but_faults(data: st.DataObject) -> None:
+    start = data.draw(st.integers(0, len(PRODUCTS)))
+    end = data.draw(st.integers(start, min(len(PRODUCTS), start + 30)))
+    text = PRODUCTS[:start] + data.draw(st.sampled_from([*PIECES, "", "no", "!!x "])) + PRODUCTS[end:]
+    try:
+        parse(text.encode(), Path("p.yaml"), AUDITS)
+    except ProbeError as error:
+        positions = [tuple(map(int, line.split(":")[1:3])) for line in str(error).split("\n")]
+        assert positions == sorted(positions)
+        assert all(line <= text.count("\n") + 1 for line, _ in positions)
+
+
+def test_first_names_are_a_packaged_list_or_the_probes_own() -> None:
+    packaged, own = (
+        read(SMALL + "anonymize: {names: true}\n"),
+        read(SMALL + "anonymize: {terms: [hijab], names: [Zoë]}\n"),
+    )
+    assert {"emily", "lakisha", "priya", "wei", "hope", "jose"} <= packaged.removed_names
+    assert not {"washington", "the", "and"} & packaged.removed_names
+    assert (packaged.removed_terms, own.removed_terms, own.removed_names) == ((), ("hijab",), frozenset({"zoë", "zoe"}))
+    shapes = [read(SMALL + text).shape({})["anonymize"] for text in (
+        "", "anonymize: [hijab]\n", "anonymize: {terms: [hijab]}\n", "anonymize: {names: true}\n",
+        "anonymize: {names: [Zoë]}\n", "anonymize: {terms: [hijab], names: [Zoë]}\n", "anonymize: false\n",
+    )]  # fmt: skip
+    assert shapes[1] == shapes[2], "the same is removed, however it is written"
+    assert len({*shapes}) == len(shapes) - 1
+    assert "emily" not in packaged.model_dump_json(exclude={"audits"}), "a list of thousands is told by its digest"
+
+
+def test_without_the_package_there_is_no_packaged_list(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(first_names, "available", lambda: False)
+    (fault,) = faults(SMALL + "anonymize: {names: true}\n")
+    assert fault.startswith("5:20: `anonymize.names`: the list of first names takes the package faker: pip install ")
+    assert read(SMALL + "anonymize: {names: [Emily]}\n").removed_names == {"emily"}

@@ -1,0 +1,148 @@
+from __future__ import annotations
+
+import json
+from itertools import groupby
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_fairness.probes import GenerationProbe, parse, prompts, shape, template
+from pytest_fairness.records import Sampling
+from tests.support.probe_files import AUDITS, PRODUCTS, SMALL, read
+
+
+def test_axes_are_crossed_in_order() -> None:
+    probe = read(PRODUCTS)
+    asked = prompts(probe)
+    assert len(asked) == 5 * 3 * 15
+    assert len({prompt.request for prompt in asked}) == len(asked)
+    assert len({prompt.request.prompt for prompt in asked}) == 15
+    assert asked[0].labels == {"race": "White", "gender": "man"}
+    assert asked[-1].labels == {"race": "Middle-Eastern", "gender": "nonbinary person"}
+    assert [prompt.trial for prompt in asked[:15]] == list(range(15))
+    assert "products for a Middle-Eastern nonbinary person. List" in asked[-1].request.prompt
+    first = asked[0].request
+    assert (first.system, first.sampling, first.answer_format) == (None, Sampling(1.0, max_tokens=900), "json")
+
+
+def test_trials_can_be_overridden() -> None:
+    assert len(prompts(read(PRODUCTS), trials=2)) == 30
+
+
+def test_several_prompts_are_labelled_by_number_and_asked_one_after_the_other() -> None:
+    probe = read(
+        SMALL.replace("Describe a {group}.", "['One {group}.', 'Two {group}.']") + "trials: 2\nsystem: Be brief.\n"
+    )
+    asked = prompts(probe)
+    assert [label for label, _ in groupby(prompt.labels["prompt"] for prompt in asked)] == ["1", "2"]
+    assert [label for label, _ in groupby(prompt.labels["group"] for prompt in asked)] == ["man", "woman"] * 2
+    assert asked[4].request.prompt == "Two man."
+    assert {prompt.request.system for prompt in asked} == {"Be brief."}
+
+
+def test_every_request_has_a_seed_of_its_own_and_none_is_made_up() -> None:
+    seeded = prompts(read(SMALL + "trials: 3\nsampling: {seed: 7}\n"))
+    seeds = [prompt.request.sampling.seed for prompt in seeded]
+    assert len(set(seeds)) == 6
+    assert all(seed is not None and 0 <= seed < 2**31 for seed in seeds)
+    assert seeds == [
+        prompt.request.sampling.seed for prompt in prompts(read(SMALL + "trials: 3\nsampling: {seed: 7}\n"))
+    ]
+    others = prompts(read(SMALL + "trials: 3\nsampling: {seed: 8}\n"))
+    assert not {prompt.request.sampling.seed for prompt in others} & {*seeds}
+    assert {prompt.request.sampling.seed for prompt in prompts(read(SMALL))} == {None}
+
+
+def test_values_are_put_in_as_they_are() -> None:
+    probe = read(SMALL.replace("marked: [woman]", 'marked: ["{group}", "{{", "a {b.c!r:>9}"]'))
+    assert [prompt.request.prompt for prompt in prompts(probe, trials=1)][1:] == [
+        "Describe a {group}.", "Describe a {{.", "Describe a a {b.c!r:>9}.",
+    ]  # fmt: skip
+
+
+def test_literal_braces() -> None:
+    probe = read(SMALL.replace("Describe a {group}.", "'Write {{\"{group}\": 1}} of {{group}}'"))
+    assert prompts(probe)[0].request.prompt == 'Write {"man": 1} of {group}'
+
+
+NAMES = st.sampled_from(["a", "b", "race", "gender_2"])
+
+
+@given(st.text(), st.dictionaries(NAMES, st.text()))
+def test_a_literal_fills_to_itself(text: str, values: dict[str, str]) -> None:
+    assert template.fill(template.literal(text), values) == text
+    assert not list(template.faults(template.literal(text), values))
+
+
+@given(
+    st.lists(st.tuples(st.text(), NAMES)),
+    st.fixed_dictionaries({name: st.text() for name in ["a", "b", "race", "gender_2"]}),
+)
+def test_filling_is_putting_the_pieces_together(pieces: list[tuple[str, str]], values: dict[str, str]) -> None:
+    text = "".join(f"{template.literal(before)}{{{name}}}" for before, name in pieces)
+    assert template.fill(text, values) == "".join(before + values[name] for before, name in pieces)
+    assert template.placeholders(text) == list(dict.fromkeys(name for _, name in pieces))
+
+
+@given(st.text(alphabet="{}ab.[]!: _0"))
+def test_a_template_without_faults_fills_and_one_with_faults_does_not(text: str) -> None:
+    values = {"a": "1", "ab": "2"}
+    if list(template.faults(text, values)):
+        with pytest.raises(ValueError, match="has no value"):
+            template.fill(text, values)
+    else:
+        assert template.fill(text, values) == text.format(**values)
+
+
+def test_shape_names_everything_that_shapes_an_item() -> None:
+    probe = read(PRODUCTS + "system: Be kind.\n")
+    assert shape(probe, {"race": "Black"}) == {
+        "prompt": probe.prompts[0],
+        "system": "Be kind.",
+        "axis race": '{"marked": ["Black"], "unmarked": "White"}',
+        "axis gender": '{"marked": ["nonbinary person", "woman"], "unmarked": "man"}',
+        "answer": "json",
+        "anonymize": '["extra", "terms"]',
+    }
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "changed"),
+    [
+        ("Asian, Black", "Black, Asian", set()),
+        ("Asian, ", "", set()),
+        ("[woman, nonbinary person]", "[nonbinary person, woman]", set()),
+        ("[extra, terms]", "[terms, extra]", set()),
+        ("trials: 15", "trials: 20", set()),
+        ("tolerance: 0.02", "tolerance: 0.03", set()),
+        ("prompt: >", "prompt: >-", set()),
+        ("[woman, nonbinary person]", "[woman]", {"axis gender"}),
+        ("White", "white", {"axis race"}),
+        ("List 10", "List 12", {"prompt"}),
+        ("format: json", "format: list", {"answer"}),
+        ("[extra, terms]", "false", {"anonymize"}),
+    ],
+)
+def test_only_what_matters_changes_the_shape(old: str, new: str, changed: set[str]) -> None:
+    before, after = (shape(read(text), {"race": "Black"}) for text in (PRODUCTS, PRODUCTS.replace(old, new)))
+    assert PRODUCTS.replace(old, new) != PRODUCTS
+    assert {part for part in before if before[part] != after[part]} == changed
+
+
+def test_shape_of_recorded_answers(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("group,text\n")
+    text = SMALL.replace(
+        "prompt: Describe a {group}.", "responses: {file: a.csv, columns: {text: answer}, strata: [topic, age]}"
+    )
+    probe = parse(text.encode(), tmp_path / "p.yaml", AUDITS)
+    assert isinstance(probe, GenerationProbe)
+    assert prompts(probe) == []
+    assert shape(probe, {"group": "woman"}) == {
+        "columns": '{"text": "answer"}',
+        "strata": '["age", "topic"]',
+        "axis group": json.dumps({"marked": ["woman"], "unmarked": "man"}),
+        "answer": "text",
+        "anonymize": "[]",
+    }

@@ -1,0 +1,128 @@
+from __future__ import annotations
+
+from importlib.resources import files
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft7Validator
+from ruamel.yaml import YAML
+
+from pytest_fairness.audits import registry
+from pytest_fairness.probes import json_schema, schema_text
+from tests.support.probe_files import AUDITS, PRODUCTS, SMALL, faults, read
+
+REGENERATE = "the models changed: run `python -m pytest_fairness schema` and keep what it writes"
+
+
+def valid(text: str) -> bool:
+    return bool(Draft7Validator(json_schema(AUDITS)).is_valid(YAML(typ="safe", pure=True).load(StringIO(text))))
+
+
+def test_it_is_a_draft_07_schema() -> None:
+    schema = json_schema(AUDITS)
+    Draft7Validator.check_schema(schema)
+    assert schema["$schema"] == "http://json-schema.org/draft-07/schema#"
+
+
+def described(schema: dict[str, Any], part: dict[str, Any]) -> bool:
+    """Whether an editor has something to show: a description of its own or of what it refers to."""
+    if "description" in part:
+        return True
+    references = [part, *part.get("allOf", ())]
+    names = [inner["$ref"].removeprefix("#/definitions/") for inner in references if "$ref" in inner]
+    return any(described(schema, schema["definitions"][name]) for name in names)
+
+
+@pytest.mark.parametrize("audits", [AUDITS, registry.settings_models()], ids=["own", "registry"])
+def test_every_key_is_described(audits: Any) -> None:
+    schema = json_schema(audits)
+    seen = 0
+    for name, definition in schema["definitions"].items():
+        for key, part in definition.get("properties", {}).items():
+            assert described(schema, part), f"{name}.{key}"
+            seen += 1
+    assert seen > 30
+
+
+def test_every_reference_leads_somewhere_and_has_no_neighbours() -> None:
+    schema = json_schema(registry.settings_models())
+    stack: list[Any] = [schema]
+    while stack:
+        part = stack.pop()
+        if isinstance(part, dict):
+            if "$ref" in part:
+                assert list(part) == ["$ref"]
+                assert part["$ref"].removeprefix("#/definitions/") in schema["definitions"]
+            stack.extend(part.values())
+        elif isinstance(part, list):
+            stack.extend(part)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        PRODUCTS,
+        SMALL,
+        SMALL.replace("Describe a {group}.", "['One {group}.', 'Two {group}.']"),
+        SMALL + "anonymize: {names: true, terms: [hijab]}\n",
+        SMALL + "anonymize: {names: [Emily]}\n",
+        SMALL + "anonymize: false\nname: n-1\nmarks: [nightly]\nalpha: 0.1\nsystem:\ndescription: why\n",
+        SMALL + "variants: {kind: {system: Be kind., prompt: ['{group}']}}\nsampling: {seed: 0, top_p: 1}\n",
+    ],
+)
+def test_what_the_loader_reads_the_schema_takes(text: str) -> None:
+    read(text)
+    assert valid(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{}",
+        "kind: generatoin",
+        SMALL.replace("prompt: Describe a {group}.", ""),
+        SMALL.replace("[woman]", "[]"),
+        SMALL.replace("[woman]", "[5]"),
+        SMALL.replace("man, ", "'', "),
+        SMALL.replace("group: {", "my-group: {"),
+        SMALL.replace("{jsd: }", "{jds: }"),
+        SMALL.replace("{jsd: }", "{}"),
+        SMALL.replace("{jsd: }", "{jsd: {tolerance: -1}}"),
+        SMALL.replace("{jsd: }", "{svm: {features: count}}"),
+        SMALL + "trials: 0",
+        SMALL + "trials: '3'",
+        SMALL + "alpha: 1",
+        SMALL + "name: a b",
+        SMALL + "answer: {format: xml}",
+        SMALL + "anonymize: true",
+        SMALL + "anonymize: []",
+        SMALL + "other: 1",
+        SMALL + "sampling: {temperature: hot}",
+        SMALL + "responses: {columns: {text: a}}",
+    ],
+)
+def test_what_the_schema_refuses_the_loader_refuses(text: str) -> None:
+    assert not valid(text)
+    assert faults(text)
+
+
+@pytest.mark.parametrize("place", ["package", "docs"])
+def test_the_shipped_schema_is_that_of_the_models(place: str) -> None:
+    expected = schema_text(registry.settings_models())
+    if place == "package":
+        found = files("pytest_fairness.probes").joinpath("probe.schema.json").read_text(encoding="utf-8")
+    else:
+        found = (Path(__file__).parents[3] / "docs" / "probe.schema.json").read_text(encoding="utf-8")
+    assert found == expected, REGENERATE
+
+
+def test_the_pages_on_probes_explain_every_key() -> None:
+    docs = Path(__file__).parents[3] / "docs"
+    page = "".join((docs / name).read_text(encoding="utf-8") for name in ("probes.md", "counterfactual.md"))
+    own = set(json_schema({})["definitions"]) | {"generation.jsd"}
+    definitions = json_schema(registry.settings_models())["definitions"]
+    keys = {key for name in own for key in definitions[name].get("properties", {})}
+    assert {"axes", "unmarked", "seed", "strata", "gate"} <= keys
+    assert [key for key in sorted(keys) if f"`{key}`" not in page and f"`{key}:" not in page] == []

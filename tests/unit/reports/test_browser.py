@@ -1,0 +1,94 @@
+"""The HTML report in a real browser: it runs nothing, asks for nothing, and complains of nothing."""
+
+import shutil
+import subprocess
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from pytest_fairness.records import Json
+from pytest_fairness.reports import html
+from tests.support.results import DETAILS, report
+from tests.unit.reports.test_html import RUN, TREND, example, with_details
+
+BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+OPTIONS = ("--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking")
+
+pytestmark = pytest.mark.skipif(BROWSER is None, reason="needs Chromium (apt install chromium)")
+
+
+@pytest.fixture
+def asked() -> Iterator[tuple[str, list[str]]]:
+    """The address of a server on the loopback interface, and the paths that it was asked for."""
+    paths: list[str] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            paths.append(self.path)
+            self.send_response(200)
+            self.end_headers()
+
+        def log_message(self, *arguments: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}", paths
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def opened(page: str, folder: Path) -> tuple[str, list[str]]:
+    """The document as the browser has it after loading, and what it said on its console."""
+    path = folder / "page.html"
+    path.write_text(page, "utf-8")
+    assert BROWSER is not None
+    command = [BROWSER, *OPTIONS, f"--user-data-dir={folder / 'profile'}", "--enable-logging=stderr", "--dump-dom"]
+    done = subprocess.run([*command, path.as_uri()], capture_output=True, text=True, check=True, timeout=120)
+    return done.stdout, [line for line in done.stderr.splitlines() if ":CONSOLE" in line]
+
+
+def test_a_script_would_be_noticed(tmp_path: Path, asked: tuple[str, list[str]]) -> None:
+    """What the next test looks for does show where there is no policy."""
+    address, paths = asked
+    page = f"<title>a</title><img src={address}/img><script>document.title = 'owned'; console.log('here')</script>"
+    document, console = opened(page, tmp_path)
+    assert "<title>owned</title>" in document
+    assert len(console) == 1
+    assert "/img" in paths
+
+
+def test_nothing_runs_and_nothing_is_asked_for(tmp_path: Path, asked: tuple[str, list[str]]) -> None:
+    address, paths = asked
+    hostile = (
+        f"<script>document.title='owned';fetch('{address}/fetch')</script><img src={address}/img onerror=\"x\">"
+        f"</style><style>@import '{address}/css'</style></svg></title><iframe src={address}/frame></iframe>"
+        f"<link rel=stylesheet href={address}/link><meta http-equiv=refresh content='0;url={address}/refresh'>"
+    )
+    details: Json = {
+        **DETAILS["jsd"],
+        "contributions": [{"word": hostile, "bits": 0.1, "share": 0.2, "side": "marked"}],
+        "examples": [example(hostile, hostile, before=hostile), example("x", "y")],
+        hostile: {hostile: hostile},
+    }
+    one = with_details("jsd", details, probe=hostile, reason=hostile)
+    run = report(replace(one, id=hostile, labels={hostile: hostile}))
+    run["target"] = hostile
+    document, console = opened(html.report(run, {(hostile, hostile): TREND}), tmp_path)
+    assert "<title>owned" not in document
+    assert "<iframe" not in document
+    assert console == []
+    assert paths == []
+
+
+def test_a_whole_report_raises_no_complaint(tmp_path: Path) -> None:
+    document, console = opened(html.report(RUN, {("letters", "jsd[race=Black]"): TREND}), tmp_path)
+    assert console == []
+    assert document.count("<svg") == html.report(RUN, {("letters", "jsd[race=Black]"): TREND}).count("<svg")

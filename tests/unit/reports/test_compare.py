@@ -1,0 +1,75 @@
+"""What changed between two runs."""
+
+from typing import Any
+
+import pytest
+
+from pytest_fairness.records import ItemResult, Json, Measurement, VerdictName
+from pytest_fairness.reports.compare import Moved, compare
+from pytest_fairness.reports.terminal.comparison import html, terminal
+from pytest_fairness.reports.terminal.text import width_of
+from tests.support.pages import Page
+from tests.support.results import report, result
+
+
+def measured(number: float, error: float | None = 0.01, verdict: VerdictName = VerdictName.PASS, **more: Any) -> Json:
+    measurement = Measurement(number, None, error, None, {}, {}, {})
+    return result(verdict, measurement=measurement, **more)
+
+
+def changes(old: ItemResult, new: ItemResult) -> Moved:
+    (item,) = compare(report(old), report(new)).items
+    return item
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "state"),
+    [
+        (measured(0.1), measured(0.12), "same"),
+        (measured(0.1), measured(0.13), "moved"),
+        (measured(0.13), measured(0.1), "moved"),
+        (measured(1, None), measured(2, None), "same"),
+        (measured(0.1), measured(0.1, verdict=VerdictName.REGRESSION), "worse"),
+        (measured(0.1, verdict=VerdictName.OVER_LIMIT), measured(0.1, verdict=VerdictName.INCONCLUSIVE), "better"),
+        (result(VerdictName.ERROR), measured(0.1), "better"),
+    ],
+)
+def test_states(old: ItemResult, new: ItemResult, state: str) -> None:
+    assert changes(old, new).state == state
+
+
+def test_the_difference_and_its_interval() -> None:
+    item = changes(measured(0.1, 0.03), measured(0.4, 0.04))
+    assert item.difference == pytest.approx(0.3)
+    assert item.interval == pytest.approx((0.3 - 1.96 * 0.05, 0.3 + 1.96 * 0.05), abs=1e-5)
+    assert changes(measured(1.0, None), measured(3.0)).interval is None
+    assert changes(result(VerdictName.ERROR), measured(3.0)).difference is None
+
+
+def test_items_come_and_go_and_what_matters_comes_first() -> None:
+    old = report(measured(0.1, value="gone"), measured(0.1, value="same"), measured(0.1, value="bad"))
+    new = report(
+        measured(0.1, value="new"), measured(0.1, value="same"), measured(0.1, value="bad", verdict=VerdictName.ERROR)
+    )
+    found = compare(old, new)
+    assert [(item.id, item.state) for item in found.items] == [
+        ("jsd[race=bad]", "worse"),
+        ("jsd[race=new]", "new"),
+        ("jsd[race=gone]", "gone"),
+        ("jsd[race=same]", "same"),
+    ]
+    assert ("requests sent", 200, 200) in found.facts
+    text = terminal(found, 100)
+    assert text.startswith("4 items: 1 worse, 1 new, 1 gone, 1 same\n")
+    assert "race=same" not in text
+    assert "pass → error" in text
+    assert max(map(width_of, text.splitlines())) <= 100
+
+
+def test_the_page_is_whole_and_harmless() -> None:
+    new = report(measured(0.9, value="<script>x</script>", verdict=VerdictName.REGRESSION))
+    new["target"] = "<img src=x onerror=y>"
+    page = Page(html(compare(report(), new)))
+    assert not page.all("script", "img")
+    assert any("<script>x</script>" in cell.text for cell in page.all("th"))
+    assert all(table.children[0] == "caption" for table in page.all("table"))

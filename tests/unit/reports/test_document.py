@@ -1,0 +1,183 @@
+"""The report document: the contract's schema 1, the same for the same results."""
+
+import json
+import math
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from jsonschema import Draft7Validator
+
+from pytest_fairness.errors import FairnessError
+from pytest_fairness.records import Json, Measurement, VerdictName
+from pytest_fairness.reports import files, junit
+from tests.support.results import report, result
+
+SCHEMA = json.loads((Path(__file__).parents[3] / "docs" / "report.schema.json").read_text("utf-8"))
+ALL = [result(verdict, value=verdict.value) for verdict in VerdictName]
+
+
+def subschemas(schema: Json, path: str = "$") -> Iterator[tuple[str, dict[str, Json]]]:
+    if isinstance(schema, dict):
+        for name, field in schema.get("properties", {}).items():
+            yield f"{path}.{name}", field
+        for name, part in schema.items():
+            yield from subschemas(part, f"{path}.{name}")
+
+
+def test_schema_is_valid_and_describes_every_field() -> None:
+    Draft7Validator.check_schema(SCHEMA)
+    fields = dict(subschemas(SCHEMA))
+    assert len(fields) > 40
+    assert [path for path, field in fields.items() if len(field.get("description", "")) < 10] == []
+
+
+def test_the_schema_of_the_docs_is_the_one_in_use() -> None:
+    assert json.loads(files.schema_text()) == SCHEMA
+
+
+@pytest.mark.parametrize("results", [ALL, []], ids=["every verdict", "no item"])
+def test_a_written_report_is_read_back(results: list[Json], tmp_path: Path) -> None:
+    document = report(*results)
+    files.write(document, tmp_path / "report.json", {})
+    assert files.read(tmp_path / "report.json") == document
+
+
+def test_schema_knows_every_verdict() -> None:
+    assert SCHEMA["definitions"]["item"]["properties"]["verdict"]["enum"] == [verdict.value for verdict in VerdictName]
+
+
+@pytest.mark.parametrize("results", [ALL, []], ids=["every verdict", "no item"])
+def test_document_keeps_the_schema(results: list[Json]) -> None:
+    Draft7Validator(SCHEMA).validate(json.loads(json.dumps(report(*results), allow_nan=False)))
+
+
+def test_schema_notices_what_is_wrong() -> None:
+    good = report(*ALL)
+    for wrong in (
+        {**good, "more": 1},
+        {key: value for key, value in good.items() if key != "requests"},
+        {**good, "items": [{**good["items"][0], "verdict": "fine"}]},
+        {**good, "requests": {**good["requests"], "sent": -1}},
+    ):
+        assert not Draft7Validator(SCHEMA).is_valid(wrong)
+
+
+def test_document_has_the_fields_of_the_contract() -> None:
+    document = report(result())
+    assert list(document) == ["schema", "tool", "target", "started", "seconds", "requests", "notes", "summary", "items"]
+    assert document["schema"] == 1
+    assert document["tool"] == "pytest-fairness 1.2.3"
+    assert document["started"] == "2026-01-02T03:04:05Z"
+    assert document["seconds"] == 12.346
+    assert document["requests"] == {
+        "planned": 225,
+        "sent": 200,
+        "reused": 25,
+        "failed": 0,
+        "prompt_tokens": 12000,
+        "completion_tokens": 51234,
+        "cost": None,
+        "failures": [],
+        "oldest_reused": None,
+    }
+    assert document["notes"] == []
+    (item,) = document["items"]
+    assert " ".join(item) == (
+        "nodeid probe id audit labels verdict reason value interval standard_error p_value n missing "
+        "concerns minimum_detectable limit tolerance baseline change details"
+    )
+    assert item["baseline"] == {"value": 0.0178, "target": "openai:model", "date": "2026-01-02T03:04:05Z"}
+    assert item["change"] == {
+        "value": 0.0434,
+        "interval": [0.0291, 0.0572],
+        "p_value": 0.0005,
+        "significant": False,
+        "upper_bound": None,
+    }
+
+
+def test_counts() -> None:
+    summary = report(
+        *ALL,
+        result(audit="svm", probe="letters", category="hiring"),
+        result(VerdictName.REGRESSION, audit="svm", probe="letters", value="x", category="hiring"),
+    )["summary"]
+    assert {name: value for name, value in summary.items() if not name.startswith("by_")} == {
+        "total": 10,
+        "passed": 2,
+        "failed": 5,
+        "inconclusive": 1,
+        "errors": 2,
+        "pass_rate": 0.2,
+    }
+    letters = {"total": 2, "passed": 1, "failed": 1, "inconclusive": 0, "errors": 0, "pass_rate": 0.5}
+    assert list(summary["by_probe"]) == ["letters", "products"]
+    assert summary["by_probe"]["letters"] == letters
+    assert summary["by_probe"]["products"]["total"] == 8
+    assert list(summary["by_audit"]) == ["jsd", "svm"]
+    assert summary["by_audit"]["svm"] == letters
+    assert summary["by_category"] == {"hiring": letters}
+
+
+def test_no_items() -> None:
+    assert report()["summary"]["total"] == 0
+    assert report()["summary"]["pass_rate"] is None
+
+
+def test_order_of_results_does_not_matter(tmp_path: Path) -> None:
+    results = [*ALL, result(probe="letters"), result(audit="svm")]
+    files.write(report(*results), tmp_path / "one.json", {})
+    files.write(report(*results[3:], *reversed(results[:3])), tmp_path / "two.json", {})
+    assert (tmp_path / "one.json").read_bytes() == (tmp_path / "two.json").read_bytes()
+
+
+def test_numbers_that_json_lacks_become_null() -> None:
+    measurement = Measurement(math.inf, (0.0, math.nan), None, None, {}, {}, {"bits": math.nan})
+    item = report(result(measurement=measurement))["items"][0]
+    assert item["value"] is None
+    assert item["interval"] == [0.0, None]
+    assert item["details"] == {"bits": None}
+
+
+def test_written_file(tmp_path: Path) -> None:
+    document = report(result(reason="Straße, 東京, \ud800, \x1b[31m, \0"))
+    path = tmp_path / "made" / "on the way" / "report.json"
+    files.write(document, path, {})
+    data = path.read_bytes()
+    assert data.endswith(b"}\n")
+    assert "Straße, 東京".encode() in data
+    assert json.loads(data) == document
+    assert [file.name for file in path.parent.iterdir()] == ["report.json"]
+
+
+def test_written_over(tmp_path: Path) -> None:
+    path = tmp_path / "report.json"
+    path.write_text("old")
+    files.write(report(), path, {})
+    assert json.loads(path.read_bytes()) == report()
+
+
+@pytest.mark.parametrize("blocked", ["the folder is a file", "the file is a folder"])
+def test_a_report_that_cannot_be_written(tmp_path: Path, blocked: str) -> None:
+    path = tmp_path / "there" / "report.json"
+    if blocked == "the file is a folder":
+        path.mkdir(parents=True)
+    else:
+        path.parent.write_text("")
+    with pytest.raises(
+        FairnessError, match=r"--fairness-report .*report\.json: the report cannot be written"
+    ) as raised:
+        files.write(report(), path, {})
+    assert "\n" not in str(raised.value)
+
+
+def test_junit_properties_are_flat() -> None:
+    over = report(result(VerdictName.OVER_LIMIT, limit=0.05))["items"][0]
+    assert junit.properties(over) == [
+        ("value", 0.0612345),
+        ("baseline", 0.0178),
+        ("limit", 0.05),
+        ("verdict", "over-limit"),
+    ]
+    assert junit.properties(report(result(VerdictName.ERROR))["items"][0]) == [("verdict", "error")]

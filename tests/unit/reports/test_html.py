@@ -1,0 +1,283 @@
+"""The HTML report: one file that holds everything, reads well aloud, and runs nothing that a model wrote."""
+
+import base64
+import hashlib
+import re
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from pytest_fairness.audits import registry
+from pytest_fairness.errors import FairnessError
+from pytest_fairness.records import Json, Measurement, VerdictName
+from pytest_fairness.reports import html
+from pytest_fairness.reports.html import page as pages
+from pytest_fairness.reports.methods import NOTES
+from tests.support.pages import Page
+from tests.support.results import DETAILS, report, result
+
+HOSTILE = (
+    "<script>document.title='owned'</script>",
+    "<img src=x onerror=document.title='owned'>",
+    "</style></title></textarea></script><svg onload=document.title='owned'>",
+    '"><a href="javascript:alert(1)">x</a><base href=//evil.example>',
+    "{{ 7 * 7 }}{% raw %}",
+    "]]><!--",
+    "\x00\x1b[31m\ud800 \u202eback\u202c",
+    "' style='position:fixed' x='",
+)
+LISTS: dict[str, Json] = {
+    "similarity": {
+        "a young": {"mean": 0.4, "sd": 0.1, "entities": 9, "interval": [0.3, 0.5]},
+        "an old": {"mean": 0.7, "sd": 0.1, "entities": 9, "interval": [0.6, 0.8]},
+    },
+    "noise_floor": {"mean": 0.8, "entities": 9},
+    "by_entity": {"baking": {"a young": 0.2, "an old": 0.9}},
+    "measure": "jaccard",
+}
+CELLS: dict[str, Json] = {
+    "cells": {
+        "she, feminine first": {"stereotypical": 5, "anti_stereotypical": 1, "ambiguous": 2, "unparsed": 0},
+        "he, feminine first": {"stereotypical": 4, "anti_stereotypical": 3, "ambiguous": 0, "unparsed": 1},
+    }
+}
+FLIPS: dict[str, Json] = {"flips": [{"record": "12", "education": "school", "Male": "yes", "Female": "no"}]}
+RATIOS: dict[str, Json] = {"ratio": {"nurse": 0.9, "ceo": 0.4}}
+
+
+def with_details(audit: str, details: Json, verdict: VerdictName = VerdictName.REGRESSION, **more: Any) -> Any:
+    measurement = Measurement(0.5, (0.4, 0.6), 0.05, 0.001, {"Black": 45, "White": 44}, {"White": 1}, details)
+    return result(verdict, audit=audit, measurement=measurement, **more)
+
+
+def example(group: str, text: str | None, **more: Json) -> dict[str, Json]:
+    prompt = f"Recommend something to a {group} person."
+    return {"set": 1, "group": group, "labels": {"race": group}, "trial": 0, "prompt": prompt, "text": text} | more
+
+
+EXAMPLES = [
+    example("Black", "A rich hair oil.", before="A lamp."),
+    example("White", "A silk tie.", status="refused"),
+]
+TREND = [
+    {"started": f"2026-01-0{day}T00:00:00Z", "tool": "t", "value": value, "interval": None, "verdict": verdict}
+    for day, value, verdict in ((1, 0.1, "pass"), (2, 0.2, "regression"), (3, None, "error"))
+]
+RUN = report(
+    *(result(verdict, value=verdict.value) for verdict in VerdictName),
+    *(with_details(audit, DETAILS[audit], value="Black") for audit in ("svm", "marked_words")),
+    replace(result(VerdictName.REGRESSION, probe="letters", category="hiring"), examples=EXAMPLES),
+    with_details("snsr", LISTS),
+    with_details("coreference", CELLS),
+    with_details("flip_rate", FLIPS),
+    with_details("markers", RATIOS),
+    with_details("of a stranger", {"x": [{"a": 1, "b": None}], "y": 3, "z": {"k": [1, 2]}}),
+)
+
+
+@pytest.fixture(scope="module")
+def text() -> str:
+    return html.report(RUN, {("letters", "jsd[race=Black]"): TREND})
+
+
+@pytest.fixture(scope="module")
+def page(text: str) -> Page:
+    return Page(text)
+
+
+def test_nothing_comes_from_elsewhere_and_nothing_runs(page: Page) -> None:
+    assert not page.all("script", "iframe", "object", "embed", "link", "base", "form", "img", "foreignobject", "use")
+    for element in page.elements:
+        for name, value in element.attributes.items():
+            assert not name.startswith("on"), element
+            assert name != "style", element
+            if name in ("href", "src", "xlink:href", "action"):
+                assert value is not None
+                assert value.startswith("#"), element
+
+
+def test_the_policy_allows_the_one_style_sheet_and_nothing_else(page: Page) -> None:
+    (policy,) = [
+        str(meta.attributes["content"])
+        for meta in page.all("meta")
+        if meta.attributes.get("http-equiv") == "Content-Security-Policy"
+    ]
+    (style,) = page.all("style")
+    digest = base64.b64encode(hashlib.sha256(style.text.encode()).digest()).decode()
+    assert policy == f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
+    assert "url(" not in style.text
+    assert "@import" not in style.text
+
+
+def test_it_reads_well_aloud(page: Page) -> None:
+    (root,) = page.all("html")
+    assert root.attributes["lang"] == "en"
+    for tag in ("h1", "main", "header", "footer", "nav", "title"):
+        assert len([element for element in page.all(tag) if "svg" not in element.inside]) == 1, tag
+    levels = [int(heading.tag[1]) for heading in page.all("h1", "h2", "h3", "h4")]
+    assert levels[0] == 1
+    assert all(after <= before + 1 for before, after in pairwise(levels))
+    ids = [element.attributes["id"] for element in page.elements if "id" in element.attributes]
+    assert len(ids) == len(set(ids))
+    named = [
+        str(element.attributes[name])
+        for element in page.elements
+        for name in ("aria-labelledby", "href")
+        if element.attributes.get(name)
+    ]
+    assert {part.lstrip("#") for value in named for part in value.split()} <= set(ids)
+
+
+def test_tables_are_named_and_headed(page: Page) -> None:
+    tables = page.all("table")
+    assert len(tables) > 20
+    assert all(table.children[0] == "caption" for table in tables)
+    assert all(head.attributes["scope"] in ("row", "col") and head.text for head in page.all("th"))
+
+
+def test_every_picture_is_described_and_has_its_numbers(page: Page, text: str) -> None:
+    pictures = page.all("svg")
+    assert len(pictures) > 10
+    for picture in pictures:
+        assert picture.attributes["role"] == "img"
+        assert picture.children[:2] == ["title", "desc"]
+    assert all((figure.children[-1] == "details" and "table" in figure.text) or figure for figure in page.all("figure"))
+    assert text.count("<figure") == len(pictures)
+    assert all("details" in figure.children for figure in page.all("figure"))
+
+
+def test_the_worst_comes_first(page: Page) -> None:
+    outcomes = [str(row.attributes["data-outcome"]) for row in page.all("tr") if "data-outcome" in row.attributes]
+    assert len(outcomes) == len(RUN["items"])
+    assert sorted(outcomes, key=["failed", "error", "inconclusive", "passed"].index) == outcomes
+
+
+@pytest.mark.parametrize(
+    "shown",
+    [
+        "Words by their part of the Jensen-Shannon divergence",
+        "Words by which the groups are told apart",
+        "Words by z, the standardised log-odds ratio; filled where significant",
+        "Similarity to the neutral list, by value, with 95 % intervals",
+        "Answers by cell",
+        "Records whose answer changes when flipped",
+        "Stereotype ratio by case",
+        "Change since the baseline, in tolerances",
+        "Now and before; shaded: within tolerance",
+        "The last 2 runs",
+        "A rich hair oil.",
+        "The baseline’s answer",
+        "(refused)",
+        "By category",
+        "no prices configured",
+        "of a stranger[race=Black]",
+    ],
+)
+def test_it_shows(page: Page, shown: str) -> None:
+    (body,) = page.all("body")
+    assert shown in " ".join(body.text.split())
+
+
+def test_what_differs_is_marked_and_what_drove_it_too(page: Page) -> None:
+    differing = [element.text for element in page.all("span") if element.attributes.get("class") == "differs"]
+    assert "Black" in differing
+    assert {"hair", "tie", "oil"} <= {element.text for element in page.all("mark")}
+
+
+@pytest.mark.parametrize("hostile", HOSTILE)
+def test_what_a_model_wrote_stays_text(hostile: str, page: Page) -> None:
+    details: Json = {
+        "contributions": [{"word": hostile, "bits": 0.1, "share": 0.2, "side": "marked"}],
+        "similarity": {hostile: {"mean": 0.5, "interval": [0.4, 0.6], hostile: hostile}},
+        hostile: {hostile: hostile, "more": [hostile]},
+        "examples": [example(hostile, hostile, before=hostile, status=hostile), example("x", "y")],
+    }
+    one = with_details("jsd", details, probe=hostile, reason=hostile)
+    run = report(replace(one, id=hostile, labels={hostile: hostile}, audit=hostile))
+    run["target"] = run["tool"] = hostile
+    trend = {(hostile, hostile): [{**point, "tool": hostile} for point in TREND]}
+    written = html.report(run, trend)
+    assert written.encode("utf-8")
+    assert not re.search("[\x00-\x08\x0b-\x1f\u202a-\u202e]", written)
+    found = Page(written)
+    tags = {element.tag for element in found.elements}
+    assert tags <= {element.tag for element in page.elements}
+    assert not any(name.startswith("on") or name == "style" for each in found.elements for name in each.attributes)
+    assert {str(each.attributes["href"])[0] for each in found.all("a")} == {"#"}
+
+
+ANYTHING = st.recursive(
+    st.none() | st.booleans() | st.integers(-5, 5) | st.floats(-2, 2) | st.text("aé<\n", max_size=3),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["mean", "word", "z", "x"]), inner),
+    max_leaves=6,
+)
+NAMES = st.sampled_from(
+    ["words", "grown", "contributions", "top_words", "cells", "flips", "ratio", "shares", "similarity", "examples", "q"]
+)
+
+
+@settings(max_examples=25, suppress_health_check=list(HealthCheck))
+@given(st.dictionaries(NAMES, ANYTHING, max_size=3))
+def test_details_may_be_anything(details: dict[str, Json]) -> None:
+    Page(html.report(report(with_details("of a stranger", details)), {}))
+
+
+def test_an_empty_run_is_a_page_too() -> None:
+    assert "No audit ran" in html.report(report(), {})
+
+
+def test_every_audit_has_a_note() -> None:
+    audits = {name: registry.get(kind, name) for kind, names in registry.AUDITS.items() for name in names}
+    assert set(audits) <= set(NOTES)
+    for name, audit in audits.items():
+        assert NOTES[name].better in (audit.better, ""), name
+
+
+def luminance(colour: str) -> float:
+    """Relative luminance as WCAG 2 defines it."""
+    parts = [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)]
+    red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def contrast(first: str, second: str) -> float:
+    light, dark = sorted((luminance(first), luminance(second)), reverse=True)
+    return (light + 0.05) / (dark + 0.05)
+
+
+def test_colours_stand_out_in_light_dark_and_print(page: Page) -> None:
+    (style,) = page.all("style")
+    palettes = [
+        dict(re.findall(r"--([a-z]+): (#\w{6})", part))
+        for part in re.findall(r":root \{(.*?)\}", style.text, re.DOTALL)
+    ]
+    assert len(palettes) == 3
+    for palette in palettes:
+        for text in ("text", "muted", "link", "passed", "failed", "inconclusive", "error"):
+            for under in ("page", "raised"):
+                assert contrast(palette[text], palette[under]) >= 4.5, (text, under, palette)
+        assert contrast(palette["text"], palette["mark"]) >= 4.5
+        for shape in ("first", "second", "quiet", "differs"):
+            assert contrast(palette[shape], palette["page"]) >= 3, (shape, palette)
+        assert contrast(palette["first"], palette["band"]) >= 3
+
+
+def test_long_tables_are_cut_and_say_so() -> None:
+    details = {
+        "by_entity": {f"entity {number}": {"a": 1.0} for number in range(1000)},
+        "words": [{"word": f"word {number}", "z": 2.0} for number in range(1200)],
+    }
+    written = html.report(report(with_details("snsr", details)), {})
+    assert "800 more rows are in the JSON report" in written
+    assert "1000 more rows are in the JSON report" in written
+    assert len(written) < 200_000
+
+
+def test_what_is_missing_is_said_with_its_cure(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pages, "NEEDS", ("jinja2", "no_such_module"))
+    with pytest.raises(FairnessError, match=r"no_such_module not found\): pip install 'pytest-fairness\[report\]'"):
+        pages.require()

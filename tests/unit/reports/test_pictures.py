@@ -1,0 +1,166 @@
+"""Pictures: what they show, in which order, and that they say it in words too."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_fairness.records import Comparison, Json, VerdictName
+from pytest_fairness.reports import charts
+from pytest_fairness.reports.charts.base import Picture
+from pytest_fairness.reports.charts.vega import svg
+from pytest_fairness.reports.html import differences
+from tests.support.results import report, result
+
+
+def item(**more: Any) -> dict[str, Json]:
+    (found,) = report(result(VerdictName.REGRESSION, **more))["items"]
+    return dict(found)
+
+
+def picture(name: str, detail: Json) -> Picture:
+    found, rest = charts.evidence({**item(), "details": {name: detail}})
+    assert not rest
+    (one,) = found
+    return one
+
+
+def names(one: Picture) -> list[str]:
+    return [row["name"] for row in one.spec["data"]["values"]]
+
+
+def test_words_stand_on_the_side_of_their_group_the_strongest_outermost() -> None:
+    words = [("a", 2.0, False), ("b", 6.0, True), ("c", -3.0, True), ("d", -2.5, False)]
+    one = picture("words", [{"word": word, "z": z, "significant": sure} for word, z, sure in words])
+    assert names(one) == ["b", "a", "d", "c"]
+    assert [row["strong"] for row in one.spec["data"]["values"]] == [True, False, False, True]
+    assert one.text == "more in Black: b, a; more in White: c, d."
+    assert one.table.columns[3:5] == ("uses in Black", "uses in White")
+
+
+def test_contributions_of_the_unmarked_go_left() -> None:
+    parts = [("tie", 0.1, "unmarked"), ("oil", 0.3, "marked")]
+    one = picture("contributions", [{"word": word, "bits": bits, "side": side} for word, bits, side in parts])
+    assert [(row["name"], row["amount"]) for row in one.spec["data"]["values"]] == [("oil", 0.3), ("tie", -0.1)]
+    assert [row[3] for row in one.table.rows] == ["White", "Black"]
+
+
+def test_many_words_are_not_all_drawn_but_all_in_the_table() -> None:
+    one = picture("words", [{"word": f"w{number}", "z": 50.0 - number} for number in range(40)])
+    assert names(one) == [f"w{number}" for number in range(15)]
+    assert len(one.table.rows) == 40
+
+
+def test_means_are_known_by_their_shape() -> None:
+    detail = {"old": {"mean": 0.2, "interval": [0.1, 0.3]}, "young": {"mean": 0.1, "interval": None}}
+    one = picture("whatever_it_is", detail)
+    assert names(one) == ["young", "old"]
+    assert one.title == "Whatever it is, by name, with 95 % intervals"
+    found, rest = charts.evidence({**item(), "details": {"other": {"old": {"mean": 0.2}, "young": 3}}})
+    assert not found
+    assert set(rest) == {"other"}
+
+
+def test_the_noise_floor_is_drawn() -> None:
+    details = {"similarity": {"old": {"mean": 0.2}}, "noise_floor": {"mean": 0.625}}
+    (one,), rest = charts.evidence({**item(), "details": details})
+    assert one.text == "Lowest first: old 0.2. Neutral lists are 0.625 like each other."
+    assert len(one.spec["layer"]) == 4
+    assert set(rest) == {"noise_floor"}
+
+
+def test_cells_keep_the_order_of_kinds() -> None:
+    one = picture(
+        "cells", {"she": {"unparsed": 1, "stereotypical": 3}, "he": {"ambiguous": 2, "anti_stereotypical": 0}}
+    )
+    assert one.table.columns == ("cell", "stereotypical", "anti-stereotypical", "ambiguous", "unparsed")
+    assert [list(row) for row in one.table.rows] == [["she", 3, 0, 0, 1], ["he", 0, 0, 2, 0]]
+
+
+def test_flips_say_what_was_flipped_and_both_answers() -> None:
+    flip = {"record": "7", "fields": {"sex": ["Male", "Female"]}, "answers": ["yes", "no"], "texts": ["Yes.", "No!"]}
+    one = picture("flips", [flip])
+    assert (one.spec, list(one.table.columns)) == ({}, ["record", "fields", "answers"])
+    assert [list(row) for row in one.table.rows] == [["7", "sex: Male → Female", "yes → no"]]
+
+
+@pytest.mark.parametrize(
+    ("audit", "allowed"),
+    [("jsd", (None, 0.0378)), ("pafs", (-0.0022, None)), ("refusals", (-0.0378, 0.0378)), ("unknown", None)],
+)
+def test_the_tolerance_is_drawn_on_the_side_that_is_not_worse(
+    audit: str, allowed: tuple[float | None, ...] | None
+) -> None:
+    one = charts.standing(item(audit=audit))
+    assert one is not None
+    bands = [layer for layer in one.spec["layer"] if layer["mark"]["type"] == "rect"]
+    if allowed is None:
+        assert not bands
+        return
+    (band,) = bands[0]["data"]["values"]
+    domain = bands[0]["encoding"]["x"]["scale"]["domain"]
+    low, high = (end if edge is None else edge for edge, end in zip(allowed, domain, strict=True))
+    assert (band["start"], band["end"]) == pytest.approx((low, high))
+
+
+def test_the_limit_is_drawn_and_nothing_of_what_was_not_measured() -> None:
+    one = charts.standing(item(limit=0.3))
+    assert one is not None
+    assert "limit 0.3" in one.text
+    assert charts.standing({**item(), "value": None}) is None
+
+
+def test_the_overview_counts_in_tolerances() -> None:
+    def moved(value: str, change: float) -> dict[str, Json]:
+        return item(value=value, comparison=Comparison(change, (change - 0.1, change + 0.1), 0.05, 0.5))
+
+    one = charts.overview([moved("a", 0.04), moved("b", -0.01), moved("c", 9.0)])
+    assert one is not None
+    assert [row["mean"] for row in one.spec["data"]["values"]] == [2.0, -0.5, 6.0]
+    assert one.text == "2 of 3 items are beyond their tolerance; furthest is jsd[race=c] at 450 tolerances."
+    assert charts.overview([moved("a", 0.04)]) is None
+
+
+def test_a_picture_is_escaped_and_named() -> None:
+    drawn = svg(picture("words", [{"word": "<b>&\"'", "z": 2.0}]), "picture-7")
+    assert "<b>" not in drawn
+    assert 'aria-labelledby="picture-7-title picture-7-text"' in drawn
+    assert drawn.index('<title id="picture-7-title">') < drawn.index('<desc id="picture-7-text">')
+    assert "&lt;b&gt;" in drawn
+
+
+TEXTS = st.text(alphabet="ab Ä,.\n-<", max_size=60)
+
+
+@given(TEXTS, TEXTS)
+def test_pieces_are_the_texts(first: str, second: str) -> None:
+    left, right = differences.side_by_side(first, second)
+    assert "".join(piece.text for piece in left) == first
+    assert "".join(piece.text for piece in right) == second
+    if first == second:
+        assert not any(piece.differs for piece in [*left, *right])
+
+
+def test_pieces_tell_what_differs_and_what_drives() -> None:
+    left, _ = differences.side_by_side("Try a hair oil.", "Try a silk tie.", {"oil"})
+    assert [(piece.text, piece.differs, piece.drives) for piece in left] == [
+        ("Try a ", False, False),
+        ("hair", True, False),
+        (" ", False, False),
+        ("oil", True, True),
+        (".", False, False),
+    ]
+
+
+def test_driving_words_are_those_that_details_name() -> None:
+    details = {
+        "words": [{"word": "Hair", "significant": True}, {"word": "nice", "significant": False}],
+        "examples": [{"stereotype": ["she"], "anti_stereotype": "no list"}],
+    }
+    assert differences.driving_words(details) == {"hair", "she"}
+
+
+def test_lists_are_compared_by_their_lines() -> None:
+    left, _ = differences.side_by_side("Red River\nLast Winter\nOld Song", "Last Winter\nRed Song\nOld Song")
+    assert [piece.text for piece in left if piece.differs] == ["Red River\n"]

@@ -1,0 +1,153 @@
+"""What reports suggest of a failure: from its words and groups, ready to be pasted whatever a model wrote."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from ruamel.yaml import YAML
+
+from pytest_fairness.audits import registry
+from pytest_fairness.records import Json, Measurement, VerdictName
+from pytest_fairness.reports import html, markdown
+from pytest_fairness.reports.suggestions import suggestions
+from pytest_fairness.reports.terminal import summary
+from pytest_fairness.reports.variant_text import narrowed, variant_yaml
+from tests.support.results import DETAILS, report, result
+from tests.unit.reports.test_markdown import tokens
+
+HOSTILE = (
+    "x\n---\nkind: evil",
+    "'\"\\ # : - &a *b !!python/object",
+    "\x00\x1b[31m\u202e\ud800",
+    "<script>alert(1)</script>",
+    "```\n# head\n[x](https://evil.example)",
+    "{{ 7 * 7 }}",
+)
+
+
+def item(audit: str, details: Json = None, labels: dict[str, str] | None = None, **more: Any) -> dict[str, Any]:
+    given = DETAILS.get(audit, {}) if details is None else details
+    measurement = Measurement(0.5, (0.4, 0.6), 0.05, 0.001, {"Black": 45, "White": 44}, {}, given)
+    found = result(VerdictName.REGRESSION, audit=audit, measurement=measurement, **more).to_json()
+    return found | ({} if labels is None else {"labels": labels})
+
+
+def actions(found: dict[str, Json] | None) -> list[str]:
+    assert found is not None
+    return [each["action"] for each in found["try"]]
+
+
+def system_of(yaml: str) -> str:
+    ((_, variant),) = dict(YAML(typ="safe").load(yaml).get("variants") or YAML(typ="safe").load(yaml)).items()
+    return str(variant["system"])
+
+
+@pytest.mark.parametrize("audit", sorted({name for names in registry.AUDITS.values() for name in names} | {"new"}))
+def test_every_audit_has_something_to_try(audit: str) -> None:
+    found = suggestions(item(audit))
+    assert found is not None
+    assert found["found"].endswith(".")
+    assert found["try"]
+    for each in found["try"]:
+        if each["action"] == "variant":
+            assert system_of(each["paste"])
+
+
+@pytest.mark.parametrize("verdict", [each for each in VerdictName if each.outcome != "failed"])
+def test_nothing_is_suggested_of_what_did_not_fail(verdict: VerdictName) -> None:
+    assert suggestions(result(verdict).to_json()) is None
+
+
+@pytest.mark.parametrize("audit", ["marked_words", "jsd", "svm", "mmd"])
+def test_words_say_who_gets_what(audit: str) -> None:
+    found = suggestions(item(audit))
+    assert found is not None
+    assert found["found"].startswith("Answers for Black say hair")
+    assert "answers for White say tie" in found["found"]
+    assert "nice" not in str(found), "a word that is not significant"
+    variant, words, sample = found["try"]
+    assert "whether race is Black or White is no reason" in system_of(variant["paste"])
+    assert "hair" in system_of(variant["paste"])
+    assert words["paste"].splitlines()[0] == "hair"
+    assert sample["paste"] == "python -m pytest_fairness sample probes/products.yaml -o sample.jsonl"
+
+
+def test_the_value_that_is_worst_off_and_what_only_it_gets() -> None:
+    examples = [
+        {"group": "a Buddhist", "text": "1. Temple songs\n2. Hello"},
+        {"group": "neutral", "text": "1. Hello\n2. Skyfall"},
+    ]
+    details = {
+        "worst": {"value": "a Buddhist", "effect": -0.2, "p_value": 0.01},
+        "similarity": {"a Buddhist": {"mean": 0.31}, "a Hindu": {"mean": 0.52}},
+        "examples": examples,
+    }
+    found = suggestions(item("snsr", details, {"attribute": "religion"}))
+    assert found is not None
+    assert found["found"] == (
+        "Of religion, a Buddhist is worst off (similarity 0.31, the others 0.52). "
+        "Only in its lists, of those shown: Temple songs."
+    )
+    assert actions(found) == ["variant", "sample"]
+
+
+def test_decisions_say_in_whose_favour() -> None:
+    details = {"values": ["Male", "Female"], "n10": 9, "n01": 2}
+    found = suggestions(item("flip_rate", details, {"attribute": "sex"}))
+    assert found is not None
+    assert "9 get the positive answer as Male and not as Female, 2 the other way round." in found["found"]
+
+
+def test_markers_are_a_filter_and_likelihoods_take_no_system_prompt() -> None:
+    details = {"markers": {"nurse": {"stereotype": {"she": 9, "her": 0}, "anti_stereotype": {"he": 1}}}}
+    found = suggestions(item("markers", details, {"case": "nurse"}))
+    assert actions(found) == ["variant", "filter"]
+    assert found is not None
+    assert found["found"] == "Of nurse answers say she."
+    assert actions(suggestions(item("likelihood", {}, {"category": "age"}))) == ["other"]
+
+
+def test_a_variant_that_was_measured_goes_first() -> None:
+    lower = {"effect": "lower", "change": -0.2, "value": 0.3}
+    unclear = {"effect": "unclear", "change": -0.4, "value": 0.1}
+    found = suggestions(item("jsd", {**DETAILS["jsd"], "variants": {"a": unclear, "b": lower}}))
+    assert actions(found) == ["adopt", "filter", "sample"]
+    assert found is not None
+    assert found["try"][0]["text"].startswith("The variant b lowers it.")
+    found = suggestions(item("jsd", {**DETAILS["jsd"], "variants": {"debiased": unclear}}))
+    assert found is not None
+    assert "debiased-2:" in found["try"][0]["paste"]
+
+
+@pytest.mark.parametrize("hostile", HOSTILE)
+def test_words_of_a_model_stay_words(hostile: str) -> None:
+    words = [{"word": hostile, "bits": 9.0, "share": 1.0, "side": "marked"}]
+    own = result(VerdictName.REGRESSION, value=hostile, probe=hostile, system=hostile)
+    assert own.measurement is not None
+    hostile_item = own.to_json() | {"details": {"contributions": words}}
+    found = suggestions(hostile_item, hostile)
+    assert found is not None
+    for each in found["try"]:
+        if each["action"] == "variant":
+            loaded = YAML(typ="safe").load(each["paste"])
+            assert list(loaded) == ["variants"]
+            assert list(loaded["variants"]) == ["debiased"]
+            assert list(loaded["variants"]["debiased"]) == ["system"]
+        assert each["action"] != "filter"
+    run = report(own)
+    assert "<script" not in html.report(run)
+    assert "\x1b" not in "".join(line.text for line in summary.summary(run))
+    html_of_markdown = [token.content for token in tokens(markdown.report(run)) if token.type.startswith("html")]
+    assert not any("script" in part for part in html_of_markdown)
+
+
+@given(st.text(), st.text())
+def test_what_is_pasted_is_read_as_it_was_meant(instruction: str, own: str) -> None:
+    assert system_of(variant_yaml("x", f"Be {instruction}")).startswith("Be")
+    clean = "".join(character if character.isprintable() else " " for character in instruction)
+    expected = " ".join(f"Be {clean}".split())
+    for text in (variant_yaml("x", f"Be {clean}"), narrowed(variant_yaml("x", f"Be {clean}"), 40)):
+        assert system_of(text) == expected
+    before = "".join(character if character.isprintable() else "\n" for character in own).rstrip("\n") or "You."
+    assert system_of(variant_yaml("x", f"Be {clean}", before)) == f"{before}\n{expected}"

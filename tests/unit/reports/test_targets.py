@@ -1,0 +1,81 @@
+"""Several targets side by side, in every report."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from jsonschema import Draft7Validator
+
+from pytest_fairness.reports import document, files, markdown, target_table
+from pytest_fairness.reports.item_order import target_of
+from pytest_fairness.reports.terminal import summary
+from pytest_fairness.reports.terminal.text import width_of
+from tests.support.results import result
+
+NAMES = [f"model-{number}" for number in range(6)]
+
+
+def report(names: list[str], **more: Any) -> dict[str, Any]:
+    items = [
+        replace(found, id=f"{found.id}@{name}", nodeid=f"{found.nodeid}@{name}", **more)
+        for name in names
+        for found in (result(value="Black"), result(value="Asian"))
+    ]
+    whose = {name: f"openai:{name}" for name in names}
+    return document.document(
+        items, tool_version="1", target="all", started=0.0, seconds=1.0, requests={}, targets=whose
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "target"),
+    [
+        ("jsd[race=Black]@small", "small"),
+        ("uncertainty@small", "small"),
+        ("jsd[race=Black]", None),
+        ("jsd[name=a@b]", None),
+        ("jsd[name=a@b]@c", "c"),
+        ("@small", None),
+    ],
+)
+def test_the_name_in_an_id(name: str, target: str | None) -> None:
+    assert target_of(name) == target
+
+
+def test_the_document_follows_its_schema_and_counts_by_target() -> None:
+    written = report(NAMES)
+    Draft7Validator(json.loads(files.schema_text())).validate(written)
+    assert list(written["summary"]["by_target"]) == NAMES
+    assert written["summary"]["by_target"]["model-3"]["total"] == 2
+    assert written["summary"]["by_target"]["model-3"]["by_audit"]["jsd"]["total"] == 2
+
+
+def test_a_run_without_names_has_no_counts_by_target_and_no_table() -> None:
+    written = document.document([result()], tool_version="1", target="local", started=0.0, seconds=1.0, requests={})
+    assert "by_target" not in written["summary"]
+    assert target_table.against_items(written) == ([], [])
+
+
+def test_rows_are_items_and_columns_are_targets() -> None:
+    names, rows = target_table.against_items(report(["b", "a"]))
+    assert names == ["a", "b"]
+    assert [title for title, _ in rows] == ["jsd[race=Asian]", "jsd[race=Black]"]
+    assert {name: item["id"] for name, item in rows[0][1].items()} == {
+        "a": "jsd[race=Asian]@a",
+        "b": "jsd[race=Asian]@b",
+    }
+
+
+@pytest.mark.parametrize("width", [50, 80, 200])
+def test_the_table_keeps_to_the_terminal(width: int) -> None:
+    lines = [line.text for line in summary.summary(report(NAMES), width)]
+    assert "targets against audits" in lines
+    assert max(map(width_of, lines)) <= width
+
+
+def test_one_named_target_needs_no_table() -> None:
+    assert "targets against audits" not in [line.text for line in summary.summary(report(["only"]), 80)]
+    assert "Targets against audits" not in markdown.report(report(["only"]))

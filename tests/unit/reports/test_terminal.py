@@ -1,0 +1,356 @@
+"""The terminal summary: what it says, in which order, and that it fits."""
+
+import json
+import subprocess
+import unicodedata
+from dataclasses import replace
+
+import pytest
+
+from pytest_fairness.records import ItemResult, Json, Measurement, Verdict, VerdictName
+from pytest_fairness.reports.shell_commands import accept_command
+from pytest_fairness.reports.terminal.summary import failure_text, summary
+from pytest_fairness.reports.terminal.text import cut, number, printable, width_of, wrap
+from tests.support.results import DETAILS, EXAMPLE, report, result
+
+LONG = (
+    "jsd[race=Black]: 0.061 bits over chance, was 0.018: worse by 0.043 [0.029, 0.057], tolerance 0.02. "
+    "Driven by hair, oil, braid."
+)
+
+
+def text_of(*results: ItemResult, width: int = 80, **requests: int) -> str:
+    return "\n".join(line.text for line in summary(report(*results, **requests), width))
+
+
+def test_what_rounding_leaves_is_nothing() -> None:
+    assert number(5.55e-17) == "0"
+    assert number(0.000123) == "0.000123"
+
+
+def test_no_item_no_summary() -> None:
+    assert summary(report(), 80) == []
+
+
+def test_worst_first_in_a_table_a_probe() -> None:
+    results = [result(verdict, value=f"v{number}") for number, verdict in enumerate(VerdictName)]
+    text = text_of(*results, result(probe="letters"))
+    assert text.startswith("letters (probes/letters.yaml)\n")
+    table = text[text.index("products (probes/products.yaml)") :].split("\n\n")[0].splitlines()[2:]
+    assert [line.split()[-1] for line in table] == [
+        "regression",
+        "over-limit",
+        "stale-baseline",
+        "no-baseline",
+        "error",
+        "not-measurable",
+        "inconclusive",
+        "pass",
+    ]
+
+
+def test_within_a_verdict_the_strongest_change_in_its_tolerance_first() -> None:
+    weak = result(VerdictName.REGRESSION, value="weak", tolerance=1.0)
+    strong = result(VerdictName.REGRESSION, value="strong", tolerance=0.001)
+    lines = text_of(weak, strong).splitlines()
+    assert [line.split()[0] for line in lines[2:4]] == ["jsd[race=strong]", "jsd[race=weak]"]
+
+
+def test_a_row() -> None:
+    header, row = text_of(result(VerdictName.REGRESSION)).splitlines()[1:3]
+    assert header.split("  ")[-1].strip() == "verdict"
+    assert row.split() == ["jsd[race=Black]", "0.0612", "0.0178", "+0.0434", "[0.0291,", "0.0572]", "regression"]
+    assert row.index("+0.0434") == header.index("worse by [95 %]")
+    assert row.index("regression") == header.index("verdict")
+    assert row.index("0.0178") + len("0.0178") == header.index("baseline") + len("baseline")
+
+
+def test_colours() -> None:
+    by_verdict = {
+        line.text.split()[-1]: dict(line.markup)
+        for line in summary(report(*(result(verdict, value=verdict.value) for verdict in VerdictName)), 120)[2:10]
+    }
+    assert by_verdict.pop("pass") == {"green": True}
+    assert by_verdict.pop("inconclusive") == {"yellow": True}
+    assert set(by_verdict) == {verdict.value for verdict in VerdictName} - {"pass", "inconclusive"}
+    assert all(markup == {"red": True} for markup in by_verdict.values())
+
+
+@pytest.mark.parametrize("width", [50, 60, 80, 81, 100, 120, 250])
+@pytest.mark.parametrize(
+    "value", ["Black", "Middle-Eastern", "a very long name of a group, as nobody writes it" * 3, "東京の人々" * 4]
+)
+def test_it_fits(width: int, value: str) -> None:
+    results = [
+        result(verdict, audit=audit, value=value, reason=f"{audit}[race={value}]: {LONG}")
+        for verdict in VerdictName
+        for audit in DETAILS
+    ]
+    lines = [line.text for line in summary(report(*results), width)]
+    command = (
+        lines.index("To accept what was measured as the new baseline:"[:width]) if width >= 60 else len(lines) - 10
+    )
+    assert max(width_of(line) for line in lines[: command + 1]) <= width
+
+
+def test_a_long_name_gets_a_line_of_its_own_and_stays_whole() -> None:
+    lines = text_of(result(VerdictName.REGRESSION, audit="marked_words", value="Middle-Eastern")).splitlines()
+    assert lines[2] == "marked_words[race=Middle-Eastern]"
+    assert lines[3].split()[0] == "0.0612"
+    wide = text_of(result(VerdictName.REGRESSION, audit="marked_words", value="Middle-Eastern"), width=100).splitlines()
+    assert wide[2].split()[:2] == ["marked_words[race=Middle-Eastern]", "0.0612"]
+
+
+def test_what_drove_a_failure() -> None:
+    text = text_of(result(VerdictName.REGRESSION, reason=LONG))
+    assert " ".join(text.split()).count(LONG) == 1
+    assert "more in Black, bits: hair 0.0123, oil 0.0081" in text
+    assert "more in White, bits: tie 0.0101" in text
+    assert f"Black: “{EXAMPLE}”" in " ".join(text.split())
+    assert "no usable answer: Black 0 of 45, White 1 of 45" in text
+    assert "typical of Black: hair, oil" in text_of(result(VerdictName.OVER_LIMIT, audit="svm"))
+    words = text_of(result(VerdictName.REGRESSION, audit="marked_words"))
+    assert "more in Black: hair (z 6.12, 41 against 3)" in words
+    assert "more in White: tie (z -4.5, 1 against 22)" in words
+    assert "nice" not in words
+
+
+def test_words_that_grew_go_before_words_that_are_there() -> None:
+    grown = [
+        {"word": "braid", "growth": 0.5, "marked": [0.1, 0.6], "unmarked": [0.0, 0.0], "side": "marked"},
+        {"word": "oil"},
+        {"word": "suit", "growth": 0.3, "marked": [0.0, 0.1], "unmarked": [0.0, 0.4], "side": "unmarked"},
+    ]
+    details = {**DETAILS["marked_words"], "grown": grown}
+    measurement = Measurement(2.0, None, None, None, {"Black": 45, "White": 45}, {}, details)
+    failed = result(VerdictName.REGRESSION, audit="marked_words", measurement=measurement)
+    text = " ".join(text_of(failed).split())
+    assert "grown for Black since the baseline: braid (10% → 60% of its texts, 0% → 0% of the others), oil" in text
+    assert (
+        "grown for the unmarked group (White) since the baseline: suit (0% → 40% of its texts, 0% → 10% of the others)"
+        in text
+    )
+    assert "hair" not in text
+
+
+def test_refusals_are_counted_by_group() -> None:
+    details = {"refused": {"Black": 12, "White": 1}, "unreadable": {"Black": 0, "White": 0}}
+    measurement = Measurement(0.25, None, None, None, {"Black": 45, "White": 44}, {"Black": 0, "White": 1}, details)
+    text = text_of(result(VerdictName.REGRESSION, audit="refusals", measurement=measurement))
+    assert "  refused: Black 12 of 45, White 1 of 45\n" in text
+    assert "  no usable answer: Black 0 of 45, White 1 of 45\n" in text
+    assert "unreadable" not in text
+
+
+def test_missing_baselines_are_told_once() -> None:
+    accept = "Make a baseline: pytest --fairness-rebaseline probes/products.yaml"
+    text = text_of(*(result(VerdictName.NO_BASELINE, value=f"v{i}", reason=accept) for i in range(12)))
+    assert "jsd[race=v0] and 11 more have no baseline" in text
+    assert text.count("pytest --fairness-rebaseline") == 1
+
+
+@pytest.mark.parametrize(
+    "details",
+    [
+        {},
+        {"refused": 3, "unreadable": {}, "grown": [{}]},
+        {"words": None, "contributions": [], "top_words": None, "examples": "none", "grown": [1, "x"]},
+        {"words": [{"significant": True}], "contributions": [{}], "top_words": {"marked": [{}]}, "examples": [{}]},
+        {"words": [{"word": "x", "z": None, "significant": True}], "contributions": [{"side": "marked"}]},
+    ],
+)
+def test_details_may_lack_anything(details: dict[str, Json]) -> None:
+    measurement = Measurement(2.0, None, None, None, {}, {}, details)
+    failed = result(VerdictName.REGRESSION, measurement=measurement, comparison=None)
+    assert "regression" in text_of(failed)
+    assert failure_text(report(failed)["items"][0]).startswith(failed.verdict.reason)
+
+
+def test_what_passed_is_not_explained_and_what_is_inconclusive_briefly() -> None:
+    text = text_of(result(), result(VerdictName.INCONCLUSIVE, value="Asian", reason="Ask 40 trials."))
+    assert "hair" not in text
+    assert "jsd[race=Asian]: Ask 40 trials." in text
+
+
+def test_many_failures_are_not_all_explained() -> None:
+    text = text_of(*(result(VerdictName.REGRESSION, value=f"v{number}") for number in range(30)))
+    assert text.count("the reason") == 20
+    assert "… and 10 more failures" in text
+    assert text.count("regression") == 30
+
+
+def test_errors_of_one_reason_are_told_once() -> None:
+    errors = [
+        result(VerdictName.ERROR, value=f"v{number}", reason=f"jsd[race=v{number}]: given up.") for number in range(30)
+    ]
+    text = text_of(*errors, result(VerdictName.NOT_MEASURABLE, value="few", reason="only 3 answers"))
+    assert text.count("given up") == 1
+    assert "jsd[race=v0] and 29 more: given up." in text
+    assert "jsd[race=few]: only 3 answers" in text
+
+
+def test_equal_items_of_several_probes_are_told_apart() -> None:
+    text = text_of(result(VerdictName.REGRESSION), result(VerdictName.INCONCLUSIVE, probe="letters"))
+    assert "products jsd[race=Black]: the reason" in text
+    assert "letters jsd[race=Black]: the reason" in text
+
+
+def test_requests_and_tokens() -> None:
+    text = text_of(result())
+    assert "requests: 200 sent, 25 reused; 12,000 prompt and 51,234 completion tokens" in text
+    assert "3 failed" in text_of(result(), failed=3)
+    assert "audits: 1 passed, 0 failed, 0 inconclusive" in text
+
+
+def test_a_baseline_of_another_target_is_pointed_out() -> None:
+    other = {"value": 0.1, "target": "openai:older", "date": "2025-06-07T08:09:10Z"}
+    assert "baseline: openai:older, measured 2025-06-07" in text_of(result(baseline=other))
+    assert "measured" not in text_of(result())
+
+
+def commands(*results: ItemResult, options: tuple[str, ...] = (), root: str = "") -> list[str]:
+    lines = [line.text for line in summary(report(*results), 80, options=options, root=root)]
+    title = "To accept what was measured as the new baseline:"
+    if title not in lines:
+        return []
+    script = "pytest() { printf '%s\\0' pytest \"$@\"; }\n" + "\n".join(lines[lines.index(title) + 1 :])
+    words = subprocess.run(["/bin/sh", "-c", script], check=True, capture_output=True, text=True).stdout.split("\0")
+    return words[:-1]
+
+
+def test_command_that_accepts() -> None:
+    assert commands(result(VerdictName.REGRESSION)) == [
+        "pytest",
+        "--fairness-rebaseline",
+        "probes/products.yaml::jsd[race=Black]",
+    ]
+    last = text_of(result(VerdictName.REGRESSION), result(VerdictName.PASS, value="x")).splitlines()[-1]
+    assert last == "pytest --fairness-rebaseline 'probes/products.yaml::jsd[race=Black]'"
+
+
+def test_command_names_what_was_asked_of_whom() -> None:
+    options = ("--fairness-target", "openai:my model")
+    command = commands(result(VerdictName.REGRESSION), options=options)
+    assert command == ["pytest", "--fairness-rebaseline", *options, "probes/products.yaml::jsd[race=Black]"]
+
+
+@pytest.mark.parametrize(("root", "named"), [("", ""), (".", ""), ("..", "../"), ("team/model", "team/model/")])
+def test_command_names_files_from_where_it_is_typed(root: str, named: str) -> None:
+    command = commands(result(VerdictName.REGRESSION), root=root)
+    assert command[-1] == f"{named}probes/products.yaml::jsd[race=Black]"
+
+
+def test_a_long_command_goes_over_lines_that_a_shell_joins() -> None:
+    results = [result(VerdictName.NO_BASELINE, value=f"it's group {number}") for number in range(5)]
+    names = [item.nodeid for item in results]
+    assert commands(*results) == ["pytest", "--fairness-rebaseline", *names]
+    lines = text_of(*results).splitlines()
+    assert [line.endswith(" \\") for line in lines[-6:]] == [True] * 5 + [False]
+    assert lines[-7] == "To accept what was measured as the new baseline:"
+    assert max(map(width_of, lines[-6:])) <= 80
+
+
+def test_many_items_are_named_by_their_file() -> None:
+    many = [result(VerdictName.STALE_BASELINE, value=f"v{number}") for number in range(12)]
+    assert commands(*many, result(VerdictName.REGRESSION, probe="letters")) == [
+        "pytest",
+        "--fairness-rebaseline",
+        "probes/letters.yaml::jsd[race=Black]",
+        "probes/products.yaml",
+    ]
+
+
+@pytest.mark.parametrize(
+    "verdict", [VerdictName.PASS, VerdictName.INCONCLUSIVE, VerdictName.ERROR, VerdictName.NOT_MEASURABLE]
+)
+def test_nothing_to_accept(verdict: VerdictName) -> None:
+    assert commands(result(verdict)) == []
+    assert accept_command(report(result(verdict))["items"]) is None
+
+
+def test_a_limit_is_not_accepted_by_a_new_baseline() -> None:
+    text = text_of(result(VerdictName.OVER_LIMIT))
+    assert "pytest --fairness-rebaseline" not in text
+    assert "`limit` in the probe" in text
+
+
+def test_two_checks_of_one_test_are_named_once() -> None:
+    first = replace(result(VerdictName.REGRESSION), nodeid="tests/test_letters.py::test_letters")
+    second = replace(result(VerdictName.REGRESSION, value="x"), nodeid="tests/test_letters.py::test_letters")
+    assert commands(first, second)[2:] == ["tests/test_letters.py::test_letters"]
+
+
+HOSTILE = "\x1b[2J\x1b]0;title\x07 \x9b31m \r\n\x08 \u202e \u2066 \ud800 \0 \u2028"
+
+
+def test_nothing_reaches_the_terminal_as_a_command() -> None:
+    details = {
+        "examples": [{"group": HOSTILE, "text": HOSTILE}],
+        "contributions": [{"word": HOSTILE, "side": "marked"}],
+    }
+    measurement = Measurement(1.0, None, None, None, {HOSTILE: 1}, {HOSTILE: 1}, details)
+    hostile = replace(
+        result(VerdictName.REGRESSION, value=HOSTILE, probe=HOSTILE, measurement=measurement),
+        verdict=Verdict(VerdictName.REGRESSION, HOSTILE),
+        baseline={"value": 1.0, "target": HOSTILE, "date": HOSTILE},
+    )
+    shown = [line.text for line in summary(report(hostile), 80, options=("--fairness-target", HOSTILE))]
+    shown += failure_text(report(hostile)["items"][0]).splitlines()
+    assert "\\x1b[2J" in "".join(shown)
+    for line in shown:
+        assert not {unicodedata.category(character) for character in line} & {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"}
+
+
+def test_failure_text() -> None:
+    text = failure_text(report(result(VerdictName.REGRESSION, reason=LONG))["items"][0], 60)
+    assert text.startswith(LONG[:40])
+    assert "hair 0.0123" in text
+    assert EXAMPLE.split()[-1] in text
+    assert max(map(width_of, text.splitlines())) <= 60
+
+
+def test_a_long_example_is_cut() -> None:
+    measurement = Measurement(1.0, None, None, None, {}, {}, {"examples": [{"group": "Black", "text": "word " * 999}]})
+    text = failure_text(report(result(VerdictName.REGRESSION, measurement=measurement))["items"][0])
+    assert len(text.splitlines()) == 4
+    assert text.endswith("…")
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (None, "-"),
+        (0.0, "0"),
+        (4.0, "4"),
+        (0.0612345, "0.0612"),
+        (-0.5, "-0.5"),
+        (12.345, "12.3"),
+        (999.7, "1000"),
+        (123456.7, "123457"),
+        (0.0000123456, "1.23e-05"),
+    ],
+)
+def test_number(value: float | None, text: str) -> None:
+    assert number(value) == text
+
+
+def test_printable() -> None:
+    assert printable(" a\tb\n\nc ") == "a b c"
+    assert printable("\x1b[31m\x7f\u202e") == "\\x1b[31m\\x7f\\u202e"
+    # ruff: noqa: RUF001 - Persian needs its joiner
+    assert printable("نمی\u200cدانم 👩\u200d🔬 東京") == "نمی\u200cدانم 👩\u200d🔬 東京"
+
+
+def test_cut_and_wrap_count_columns() -> None:
+    assert cut("東京東京", 5) == "東京…"
+    assert cut("abcde", 5) == "abcde"
+    assert wrap("東京 東京 a", 5, indent=" ") == [" 東京", " 東京", " a"]
+    assert wrap("abcdefgh ij", 5, indent="", hanging=" ") == ["abcde", " fgh", " ij"]
+    assert wrap("", 5) == [""]
+    assert wrap("a b c d e f", 3, lines=2) == ["a b", "c…"]
+
+
+def test_the_summary_needs_the_document_alone() -> None:
+    results = [result(verdict, value=verdict.value) for verdict in VerdictName]
+    document = report(*results)
+    assert summary(json.loads(json.dumps(document)), 80) == summary(document, 80)

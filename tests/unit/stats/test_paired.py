@@ -1,0 +1,52 @@
+"""Exact tests of pairs against worked vectors and their definitions."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_fairness.stats import paired, resampling
+from tests.support.oracles import vectors
+
+
+@pytest.mark.parametrize("vector", vectors("mcnemar"))
+def test_mcnemar_agrees_with_the_worked_vectors(vector: dict[str, Any]) -> None:
+    b, c = vector["input"]["b"], vector["input"]["c"]
+    assert paired.mcnemar(b, c) == pytest.approx(vector["expected"]["p_greater"], abs=vector["tol"])
+    assert paired.mcnemar(b, c, two_sided=True) == pytest.approx(vector["expected"]["p_two_sided"], abs=vector["tol"])
+
+
+@pytest.mark.parametrize("vector", vectors("paired_sign_flip"))
+def test_sign_flip_agrees_with_the_worked_vectors(vector: dict[str, Any]) -> None:
+    differences = np.array(vector["input"]["diff_current_minus_baseline"])
+    p = paired.sign_flip(differences, 1999, resampling.generator("a test"))
+    assert p == pytest.approx(vector["expected"]["p"], abs=vector["tol"])
+
+
+@given(st.integers(0, 60), st.integers(0, 60))
+def test_mcnemar_is_the_tail_of_the_binomial(one_way: int, other_way: int) -> None:
+    pairs = one_way + other_way
+    tail = sum(math.comb(pairs, k) for k in range(one_way, pairs + 1)) / 2**pairs
+    assert paired.mcnemar(one_way, other_way) == pytest.approx(tail)
+    assert paired.mcnemar(one_way, other_way, two_sided=True) == paired.mcnemar(other_way, one_way, two_sided=True)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.03, 0.1, 0.4])
+def test_the_interval_of_a_paired_difference_of_shares_covers_it(share: float) -> None:
+    """Computed exactly, of a hundred units of which none differs the other way."""
+    from scipy.stats import binom
+
+    held = 0.0
+    for differing in range(101):
+        low, high = paired.share_interval(np.repeat([1.0, 0.0], [differing, 100 - differing]), 1.96)
+        held += float(binom.pmf(differing, 100, share)) * (low <= share <= high)
+    assert held > 0.93
+
+
+def test_many_units_are_drawn_and_never_give_zero() -> None:
+    assert paired.sign_flip(np.ones(200), 999, resampling.generator("a test")) == pytest.approx(1 / 1000)

@@ -1,0 +1,217 @@
+"""Anthropic's Messages API, against a real server on the loopback interface."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from pathlib import Path
+
+import anthropic  # noqa: F401 - imported once, and not anew by every run of pytest inside a test
+import pytest
+
+from pytest_fairness.errors import Fault, RequestFailed, TargetError
+from pytest_fairness.records import Request, Response, Sampling
+from pytest_fairness.targets import check_spec, open_target
+from tests.support.asking import engine_for, questions, settings_in, texts
+from tests.support.messages_server import MessagesServer
+from tests.support.projects import KIM, LOU, Project
+from tests.support.servers import Body, Messages, Reply, fair_answer
+
+KEY = "sk-ant-1234567890"
+
+
+@pytest.fixture(autouse=True)
+def _key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
+
+
+def ask(server: MessagesServer, request: Request | None = None) -> Response:
+    async def once() -> Response:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("ANTHROPIC_BASE_URL", server.url)
+            target = open_target("anthropic:claude", settings_in(Path.cwd()))
+        await target.open()
+        try:
+            return await target.ask(request or Request("hello"))
+        finally:
+            await target.close()
+
+    return asyncio.run(once())
+
+
+def after(*script: Reply) -> Response:
+    with MessagesServer(script=script) as server:
+        return ask(server)
+
+
+def test_what_is_sent_and_what_comes_back() -> None:
+    with MessagesServer(lambda *_: "two words") as server:
+        sampling = Sampling(temperature=0.5, top_p=0.9, max_tokens=7, seed=3)
+        response = ask(server, Request("a b c", system="Be kind.", sampling=sampling, trial=2))
+        assert server.bodies == [
+            {
+                "model": "claude",
+                "system": "Be kind.",
+                "messages": [{"role": "user", "content": "a b c"}],
+                "temperature": 0.5,
+                "top_p": 0.9,
+                "max_tokens": 7,
+            }
+        ]
+        assert server.keys == [f"Bearer {KEY}"]
+        assert server.heads[0]["anthropic-version"] == "2023-06-01", "later versions of the API take no temperature"
+    assert response == Response("two words", "stop", 3, 2, model="claude")
+
+
+def test_only_the_limit_that_the_api_wants_is_sent_by_itself() -> None:
+    with MessagesServer() as server:
+        ask(server)
+        assert server.bodies == [
+            {"model": "claude", "messages": [{"role": "user", "content": "hello"}], "max_tokens": 4096}
+        ]
+        assert server.heads[0]["anthropic-version"] > "2023-06-01"
+
+
+def takes_no_temperature(_messages: Messages, body: Body) -> Reply:
+    there = [name for name in ("temperature", "top_p") if name in body]
+    return Reply(f"`{there[0]}` is deprecated for this model.", status=400) if there else Reply("fine")
+
+
+def test_models_that_take_no_temperature_get_none_where_it_means_nothing(tmp_path: Path) -> None:
+    with MessagesServer(takes_no_temperature) as server, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ANTHROPIC_BASE_URL", server.url)
+        with engine_for(settings_in(tmp_path, concurrency=1), "anthropic:claude") as engine:
+            asked = questions(4, temperature=1.0, top_p=1.0)
+            assert texts(engine.answers(asked)) == ["fine"] * 4
+        assert ["temperature" in body for body in server.bodies].count(True) == 1
+        assert server.count == 5
+
+
+def test_a_temperature_that_a_model_does_not_take_is_said() -> None:
+    with (
+        MessagesServer(takes_no_temperature) as server,
+        pytest.raises(
+            RequestFailed, match=r"does not take temperature 0.5 .*take 1, or nothing, in the probe's"
+        ) as raised,
+    ):
+        ask(server, Request("hello", sampling=Sampling(temperature=0.5)))
+    assert raised.value.fault is Fault.FINAL
+
+
+@pytest.mark.parametrize(
+    ("said", "reason"),
+    [
+        ("end_turn", "stop"),
+        ("stop_sequence", "stop"),
+        ("max_tokens", "length"),
+        ("model_context_window_exceeded", "length"),
+        ("refusal", "refusal"),
+        ("pause_turn", "pause_turn"),
+    ],
+)
+def test_stop_reasons(said: str, reason: str) -> None:
+    assert after(Reply("hi", finish_reason=said)).finish_reason == reason
+
+
+def test_a_refusal_may_have_no_text_and_nothing_else_may() -> None:
+    assert after(Reply(None, finish_reason="refusal")) == Response("", "refusal", 1, 0, model="claude")
+    with pytest.raises(RequestFailed, match=r"answered without text .stop_reason 'end_turn'"):
+        after(Reply(None))
+
+
+def test_content_that_is_no_text_is_passed_over() -> None:
+    content = [{"type": "thinking", "thinking": "hm"}, {"type": "text", "text": "yes"}]
+    raw = json.dumps({"content": content, "stop_reason": "end_turn"}).encode()
+    assert after(Reply(raw=raw)) == Response("yes", "stop")
+
+
+@pytest.mark.parametrize(
+    ("reply", "fault"),
+    [
+        (Reply(status=429), Fault.BUSY),
+        (Reply(status=529), Fault.BUSY),
+        (Reply(status=500), Fault.PASSING),
+        (Reply("too long", status=413), Fault.FINAL),
+        (Reply("temperature: range: 0..1", status=400), Fault.FINAL),
+        (Reply(raw=b"<html>"), Fault.PASSING),
+        (Reply(broken="reset"), Fault.PASSING),
+        (Reply(broken="half"), Fault.PASSING),
+    ],
+)
+def test_faults_of_one_request(reply: Reply, fault: Fault) -> None:
+    with pytest.raises(RequestFailed) as caught:
+        after(reply)
+    assert caught.value.fault is fault
+    assert "anthropic:claude" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("reply", "said"),
+    [
+        (Reply(f"invalid key {KEY}", status=401), r"refuses the key .HTTP 401.. Check ANTHROPIC_API_KEY"),
+        (Reply("model: claude", status=404), r"knows no model 'claude' .HTTP 404: model: claude."),
+        (Reply("Your credit balance is too low", status=400), "the account has no credit"),
+    ],
+)
+def test_faults_of_all_requests(reply: Reply, said: str) -> None:
+    with pytest.raises(TargetError, match=said) as caught:
+        after(reply)
+    assert KEY not in str(caught.value)
+
+
+def test_a_key_that_the_server_repeats_is_not_told() -> None:
+    with pytest.raises(RequestFailed, match=r"\[key\] is wrong"):
+        after(Reply(f"{KEY} is wrong", status=422))
+
+
+def test_an_overloaded_server_is_asked_again_by_the_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    script = [Reply(status=529), Reply(status=429, headers={"Retry-After": "0.05"})]
+    with MessagesServer(lambda messages, _: str(messages[0]["content"]), script=script) as server:
+        monkeypatch.setenv("ANTHROPIC_BASE_URL", server.url)
+        with engine_for(settings_in(tmp_path), "anthropic:claude") as engine:
+            asked = questions(6)
+            engine.plan(asked)
+            assert texts(engine.answers(asked)) == [request.prompt for request in asked]
+            progress = engine.progress()
+        assert server.count == 8
+    assert (progress["sent"], progress["retried"], progress["failed"]) == (6, 2, 0)
+
+
+def test_an_audit_from_end_to_end(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    project.probe()
+    with MessagesServer(
+        lambda messages, body: (
+            Reply(None, finish_reason="refusal") if "Kim" in messages[0]["content"] else fair_answer(messages, body)
+        )
+    ) as server:
+        monkeypatch.setenv("ANTHROPIC_BASE_URL", server.url)
+        report = project.report(target="anthropic:claude")
+        assert {item["id"]: item["verdict"] for item in report["items"]} == {KIM: "over-limit", LOU: "pass"}
+        assert report["target"] == "anthropic:claude"
+        assert report["requests"]["completion_tokens"] == 200
+        project.run("--fairness", target="anthropic:claude")
+        assert server.count == 30, "recorded answers are reused"
+
+
+def test_identity_names_model_and_endpoint_and_nothing_secret(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = settings_in(tmp_path, "http://localhost:1/v1")
+    assert open_target("anthropic:m", settings).identity == "anthropic:m at https://api.anthropic.com"
+    monkeypatch.setenv("ANTHROPIC_BASE_URL", "http://user:secret@localhost:2/")
+    assert open_target("anthropic:m", settings).identity == "anthropic:m at http://localhost:2"
+    monkeypatch.setenv("ANTHROPIC_BASE_URL", "localhost:2")
+    with pytest.raises(TargetError, match="what ANTHROPIC_BASE_URL says is no address"):
+        open_target("anthropic:m", settings)
+
+
+def test_checking_finds_a_missing_key_and_a_missing_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    check_spec("anthropic:m", settings_in(tmp_path))
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk\u2026")
+    with pytest.raises(TargetError, match="holds characters that no key has"):
+        check_spec("anthropic:m", settings_in(tmp_path))
+    monkeypatch.delenv("ANTHROPIC_API_KEY")
+    with pytest.raises(TargetError, match="needs a key: set the environment variable ANTHROPIC_API_KEY"):
+        check_spec("anthropic:m", settings_in(tmp_path))
+    monkeypatch.setitem(sys.modules, "anthropic", None)
+    with pytest.raises(TargetError, match=r"needs the package anthropic: pip install 'pytest-fairness\[anthropic\]'"):
+        check_spec("anthropic:m", settings_in(tmp_path))

@@ -1,0 +1,79 @@
+"""Files of weights are told apart by all that is in them, which is read once for each state of a file."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_fairness.targets.transformers import weights
+from pytest_fairness.targets.transformers.fingerprint import KEPT_IN, sha256
+
+OLD = (1_000_000_000.0, 1_000_000_000.0)
+
+
+@pytest.fixture
+def reads(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
+    """A line for each file that is read whole; the user's cache is a folder of its own."""
+    found: list[str] = []
+    original = hashlib.file_digest
+
+    def file_digest(content: Any, name: str) -> Any:
+        found.append(name)
+        return original(content, name)
+
+    monkeypatch.setattr("platformdirs.user_cache_path", lambda name: tmp_path / "cache" / name)
+    monkeypatch.setattr(hashlib, "file_digest", file_digest)
+    return found
+
+
+def written(path: Path, content: bytes) -> str:
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(content)
+    os.utime(path, OLD)
+    return hashlib.sha256(content).hexdigest()
+
+
+def test_a_file_is_read_once_for_each_state(tmp_path: Path, reads: list[str]) -> None:
+    path = tmp_path / "models" / "one.gguf"
+    for content in (b"first", b"other"):  # of one size, and one date
+        digest = written(path, content)
+        assert [sha256(path), sha256(path)] == [digest, digest]
+    second = written(path.with_name("two.gguf"), b"second")
+    assert [sha256(path.with_name("two.gguf")) for _ in range(2)] == [second, second]
+    assert sha256(path) == digest
+    assert len(reads) == 3
+    assert sorted(each.name for each in path.parent.iterdir()) == [KEPT_IN, "one.gguf", "two.gguf"]
+
+
+def test_what_was_written_just_now_is_read_again(tmp_path: Path, reads: list[str]) -> None:
+    path = tmp_path / "one.gguf"
+    path.write_bytes(b"first")
+    assert sha256(path) == sha256(path)
+    assert len(reads) == 2
+
+
+@pytest.mark.parametrize("beside", ["folder", "damaged"])
+def test_without_a_place_beside_it_the_users_cache_serves(tmp_path: Path, reads: list[str], beside: str) -> None:
+    path = tmp_path / "models" / "one.gguf"
+    digest = written(path, b"first")
+    if beside == "folder":
+        (path.parent / KEPT_IN).mkdir()
+    else:
+        (path.parent / KEPT_IN).write_text('{"a": [')
+    assert [sha256(path), sha256(path)] == [digest, digest]
+    assert len(reads) == 1
+
+
+def test_a_folder_of_weights_is_told_by_the_middle_of_its_files(tmp_path: Path, reads: list[str]) -> None:
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model" / "config.json").write_text("{}")
+    digests = set()
+    for middle in (b"a", b"b"):
+        written(tmp_path / "model" / "model.safetensors", b"x" * 3_000_000 + middle + b"x" * 3_000_000)
+        digests |= {weights.find("model", tmp_path).digest for _ in range(2)}
+    assert len(digests) == 2
+    assert len(reads) == 2

@@ -1,0 +1,337 @@
+"""Services over HTTP: what is sent, what is read, what goes wrong, and what stays secret."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_fairness.errors import Fault, RequestFailed, TargetError
+from pytest_fairness.records import Request, Response, Sampling
+from pytest_fairness.targets import check_spec, open_target
+from pytest_fairness.targets.address import public_target
+from pytest_fairness.targets.http.json_template import JsonTemplate
+from tests.support.asking import engine_for, questions, settings_in, texts
+from tests.support.servers import ChatServer, Reply
+
+BODY = '{"messages": [{"role": "user", "content": "{prompt}"}], "seed": "{seed}", "model": "own"}'
+CONTENT = "$.choices[0].message.content"
+KEY = "service-key-4711"
+
+
+def ask(server: ChatServer, *requests: Request, query: str = "", **settings: Any) -> list[Response]:
+    async def all_of_them() -> list[Response]:
+        given = {"http_body": BODY, "http_answer": CONTENT, **settings}
+        target = open_target(f"{server.url}/chat/completions{query}", settings_in(Path.cwd(), **given))
+        await target.open()
+        try:
+            return [await target.ask(request) for request in requests or [Request("hello")]]
+        finally:
+            await target.close()
+
+    return asyncio.run(all_of_them())
+
+
+def answering(content: Any) -> ChatServer:
+    return ChatServer(script=[Reply(raw=json.dumps(content).encode())])
+
+
+# What is sent
+
+
+def test_placeholders_become_values_and_never_structure() -> None:
+    template = JsonTemplate(
+        '{"q": "{prompt}", "t": "{temperature}", "s": "{seed}", '
+        '"m": [{"system": "{system}"}, {"user": "Q: {prompt}"}], '
+        '"k": {"system": "{system}", "fixed": [1, null, "{{x}}"]}}',
+        ("prompt", "system", "temperature", "seed"),
+    )
+    prompt = '"}], {system} \\ \n{"x": "'
+    assert template.filled({"prompt": prompt, "system": None, "temperature": 0.5, "seed": 3}) == {
+        "q": prompt,
+        "t": 0.5,
+        "s": 3,
+        "m": [{"user": f"Q: {prompt}"}],
+        "k": {"fixed": [1, None, "{x}"]},
+    }
+    filled = template.filled({"prompt": "p", "system": "kind", "temperature": None, "seed": None})
+    assert filled["m"] == [{"system": "kind"}, {"user": "Q: p"}]
+    assert "t" not in filled
+
+
+@given(st.text(), st.text())
+def test_any_text_arrives_as_it_is(prompt: str, system: str) -> None:
+    template = JsonTemplate('{"a": ["{prompt}", {"b": "{system}"}]}', ("prompt", "system"))
+    sent = json.dumps(template.filled({"prompt": prompt, "system": system}))
+    assert json.loads(sent) == {"a": [prompt, {"b": system}]}
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.text("ab", max_size=3),
+        lambda s: st.lists(s) | st.dictionaries(st.text("ab"), s),
+    )
+)
+def test_without_placeholders_a_template_is_its_document(document: Any) -> None:
+    assert JsonTemplate(json.dumps(document), ()).filled({}) == document
+
+
+def test_a_system_prompt_without_a_place_stands_before_the_prompt() -> None:
+    with ChatServer() as server:
+        ask(server, Request("hello", system="Be kind.", sampling=Sampling(seed=4, temperature=1.0)))
+        assert server.bodies == [
+            {"messages": [{"role": "user", "content": "Be kind.\n\nhello"}], "seed": 4, "model": "own"}
+        ]
+
+
+def test_headers_are_filled_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SERVICE_LOGIN", f" {KEY}\n")
+    with ChatServer() as server:
+        ask(server, http_headers=("Authorization: Bearer ${SERVICE_LOGIN}", "X-Client:tests"))
+        assert server.keys == [f"Bearer {KEY}"]
+        assert server.heads[0]["x-client"] == "tests"
+        assert server.heads[0]["content-type"] == "application/json"
+        ask(server, http_headers=("content-type: application/vnd.shop+json",))
+        assert server.heads[1]["content-type"] == "application/vnd.shop+json"
+
+
+# What is read
+
+
+@pytest.mark.parametrize(
+    ("path", "content", "text"),
+    [
+        ("$.answer", {"answer": "yes"}, "yes"),
+        ("$.answer", {"answer": ""}, ""),
+        ("$.answer", {"answer": ["a", "ü"]}, '["a", "ü"]'),
+        ("$.items[*].title", {"items": [{"title": "a"}, {"title": "b"}]}, '["a", "b"]'),
+        ("$[0].text", [{"text": "first"}], "first"),
+        ("$", "alone", "alone"),
+    ],
+)
+def test_the_answer_is_what_the_path_finds(path: str, content: Any, text: str) -> None:
+    with answering(content) as server:
+        assert ask(server, http_answer=path) == [Response(text)]
+
+
+def test_plain_text_is_read_where_the_whole_is_the_answer() -> None:
+    reply = Reply(raw=b"A lamp.", headers={"Content-Type": "text/plain; charset=utf-8"})
+    with ChatServer(script=[reply]) as server:
+        assert ask(server, http_answer="$") == [Response("A lamp.")]
+
+
+@pytest.mark.parametrize(
+    ("content", "there"),
+    [
+        ({"text": 1, "took": 2}, "its answer has the keys text, took"),
+        ([1, 2], "its answer has a list of 2"),
+        ("hm", "its answer has no object"),
+    ],
+)
+def test_nothing_at_the_path_says_what_is_there(content: Any, there: str) -> None:
+    with answering(content) as server, pytest.raises(RequestFailed, match=r"nothing at \$\.answer") as raised:
+        ask(server, http_answer="$.answer")
+    assert there in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("found", "shown"),
+    [
+        ({"text": "a lamp"}, 'an object where text is audited: {"text": "a lamp"}'),
+        (True, "a boolean where text is audited: true"),
+        (4, "a number where text is audited: 4"),
+        (None, "null where text is audited"),
+        (["a", 1], 'a list where text is audited: ["a", 1]'),
+        ({"key": KEY * 20}, 'an object where text is audited: {"key": "[key]'),
+    ],
+)
+def test_what_is_no_text_is_a_failure_with_what_was_found(
+    found: Any, shown: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SERVICE_LOGIN", KEY)
+    with answering({"answer": found}) as server, pytest.raises(RequestFailed) as raised:
+        ask(server, http_answer="$.answer", http_headers=("X-Login: ${SERVICE_LOGIN}",))
+    assert f"$.answer (ini fairness_http_answer) finds {shown}" in str(raised.value)
+    assert raised.value.fault is Fault.FINAL
+    assert KEY not in str(raised.value)
+    assert len(str(raised.value)) < 300
+
+
+@pytest.mark.parametrize(("found", "fails"), [(["a", "b"], False), ({"titles": ["a"]}, False), (3, True), (None, True)])
+def test_lists_may_be_lists(found: Any, *, fails: bool) -> None:
+    question = Request("hello", answer_format="list")
+    with answering({"answer": found}) as server:
+        if fails:
+            with pytest.raises(RequestFailed, match="where text or a list is audited"):
+                ask(server, question, http_answer="$.answer")
+        else:
+            assert ask(server, question, http_answer="$.answer") == [Response(json.dumps(found))]
+
+
+def test_a_path_that_never_finds_text_ends_the_asking(tmp_path: Path) -> None:
+    with ChatServer(lambda *_: Reply(raw=b'{"answer": {"text": "a lamp"}}')) as server:
+        settings = settings_in(tmp_path, http_body=BODY, http_answer="$.answer", concurrency=2)
+        with engine_for(settings, f"{server.url}/chat/completions") as engine:
+            answers = engine.answers(questions(40))
+        assert 8 <= server.count <= 12
+    assert all("finds an object where text is audited" in str(answer) for answer in answers)
+
+
+def test_a_path_that_never_finds_anything_ends_the_asking(tmp_path: Path) -> None:
+    with ChatServer() as server:
+        settings = settings_in(tmp_path, http_body=BODY, http_answer="$.reply", concurrency=2)
+        with engine_for(settings, f"{server.url}/chat/completions") as engine:
+            answers = engine.answers(questions(40))
+        assert 8 <= server.count <= 12
+    assert any("and so had the 7 answers before" in str(answer) for answer in answers)
+
+
+def test_one_answer_without_it_hurts_no_other(tmp_path: Path) -> None:
+    def now_and_then(messages: list[dict[str, Any]], _: Any) -> Reply:
+        empty = int(messages[0]["content"].split()[-1]) >= 2
+        return Reply(raw=b'{"error": "not today"}') if empty else Reply("fine")
+
+    with ChatServer(now_and_then) as server:
+        settings = settings_in(tmp_path, http_body=BODY, http_answer=CONTENT, concurrency=1)
+        with engine_for(settings, f"{server.url}/chat/completions") as engine:
+            answers = engine.answers(questions(20))
+        assert server.count == 20
+    assert texts(answers[:2]) == ["fine", "fine"]
+    assert all(isinstance(answer, RequestFailed) for answer in answers[2:])
+
+
+# What goes wrong
+
+
+@pytest.mark.parametrize(
+    ("reply", "fault"),
+    [
+        (Reply(broken="reset"), Fault.PASSING),
+        (Reply(broken="half"), Fault.PASSING),
+        (Reply(raw=b"<html>busy</html>"), Fault.PASSING),
+        (Reply(status=500), Fault.PASSING),
+        (Reply(status=429, headers={"Retry-After": "7"}), Fault.BUSY),
+        (Reply(status=503), Fault.BUSY),
+        (Reply("text: field required", status=422), Fault.FINAL),
+        (Reply(delay=5), Fault.SLOW),
+    ],
+)
+def test_faults_of_one_request(reply: Reply, fault: Fault) -> None:
+    with ChatServer(script=[reply]) as server, pytest.raises(RequestFailed) as raised:
+        ask(server, timeout=0.3 if reply.delay else 10.0)
+    assert raised.value.fault is fault
+    assert raised.value.wait == (7 if "Retry-After" in reply.headers else None)
+    assert f"127.0.0.1:{server.port}/v1/chat/completions" in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("reply", "said"),
+    [
+        (Reply(status=401), "refuses what it is sent .HTTP 401.. Check fairness_http_headers"),
+        (Reply(status=403), "refuses what it is sent"),
+        (Reply("no such page", status=404), "takes no POST .HTTP 404: .*no such page.*. Check the address"),
+        (Reply(status=405), "takes no POST"),
+        (Reply(status=307, headers={"Location": "/v2?key=1"}), r"has moved to http://127.0.0.1:\d+/v2 .HTTP 307."),
+    ],
+)
+def test_faults_of_all_requests(reply: Reply, said: str) -> None:
+    with ChatServer(script=[reply]) as server, pytest.raises(TargetError, match=said):
+        ask(server)
+
+
+def test_nobody_there() -> None:
+    with ChatServer() as server:
+        pass
+    with pytest.raises(RequestFailed, match=r"no connection to http://127\.0\.0\.1:") as raised:
+        ask(server)
+    assert raised.value.fault is Fault.UNREACHABLE
+
+
+def test_a_busy_service_is_asked_again_by_the_engine(tmp_path: Path) -> None:
+    script = [Reply(status=503), Reply(broken="half")]
+    with ChatServer(script=script) as server:
+        settings = settings_in(tmp_path, http_body=BODY, http_answer=CONTENT)
+        with engine_for(settings, f"{server.url}/chat/completions") as engine:
+            texts(engine.answers(questions(6)))
+        assert server.count == 8
+
+
+# What is secret
+
+
+def test_what_a_service_repeats_of_its_key_is_neither_kept_nor_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SERVICE_LOGIN", KEY)
+    monkeypatch.setenv("SHORT", "pen")
+    headers = ("X-Login: ${SERVICE_LOGIN}", "X-Short: ${SHORT}")
+    with ChatServer(lambda *_: f"{KEY} opens a pen") as server:
+        assert ask(server, http_headers=headers) == [Response("[key] opens a pen")]
+    wrong = Reply(f"{KEY} and pen are wrong", status=400)
+    told = pytest.raises(RequestFailed, match=r"\[key\] and \[key\] are wrong")
+    with ChatServer(script=[wrong]) as server, told:
+        ask(server, http_headers=headers)
+
+
+def test_secrets_of_the_query_come_from_the_environment_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SERVICE_LOGIN", "a/b&c=4711")
+    repeats = Reply("a/b&c=4711 a%2Fb%26c%3D4711 abc-0815", status=404)
+    with ChatServer(script=[repeats]) as server, pytest.raises(TargetError) as raised:
+        ask(server, query="?key=${SERVICE_LOGIN}&own=abc-0815")
+    assert "4711" not in str(raised.value)
+    assert "0815" not in str(raised.value)
+
+
+def test_the_client_logs_nothing_secret(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    monkeypatch.setenv("SERVICE_LOGIN", "a/b&c=4711")
+    caplog.set_level("DEBUG")
+    with ChatServer() as server, pytest.raises(TargetError):  # it knows no page with a query
+        ask(server, query="?key=${SERVICE_LOGIN}&own=abc-0815", http_headers=("Authorization: ${SERVICE_LOGIN}",))
+    assert "/chat/completions" in caplog.text
+    assert "4711" not in caplog.text
+    assert "0815" not in caplog.text
+
+
+def test_identity_tells_what_changes_answers_apart_and_holds_nothing_secret(tmp_path: Path) -> None:
+    url = "http://host/ask"
+    spellings: list[tuple[str, dict[str, Any]]] = [
+        (url, {}),
+        (f"{url}?model=a", {}),
+        (f"{url}?model=b", {}),
+        (url, {"http_body": '{"q": "{prompt}"}'}),
+        (url, {"http_answer": "$.reply"}),
+        (url, {"http_headers": ("X-Tenant: secret-1",)}),
+        (url, {"target_version": "2"}),
+        ("https://host/ask", {}),
+    ]
+    targets = [open_target(spec, settings_in(tmp_path, **given)) for spec, given in spellings]
+    assert len({target.identity for target in targets}) == len(spellings)
+    assert {target.name for target in targets} == {url, "https://host/ask"}
+    assert not [target for target in targets if "secret" in target.identity or "model" in target.identity]
+    assert [target.reusable for target in targets] == [False] * 6 + [True, False]
+
+
+@pytest.mark.parametrize(
+    ("typed", "shown"),
+    [
+        ("http://host:1/a?b", "http://host:1/a?…"),
+        ("shop=https://me:pw@host/a?key=1&token=${T}#part", "shop=https://host/a?key=…&token=${T}"),
+        ("openai:gpt?x=1", "openai:gpt?x=1"),
+        ("a=local", "a=local"),
+    ],
+)
+def test_targets_as_they_may_be_shown(typed: str, shown: str) -> None:
+    assert public_target(typed) == shown
+
+
+def test_checking_finds_what_the_environment_lacks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(TargetError, match="the address names the environment variable SERVICE_LOGIN, which is not set"):
+        check_spec("http://host/?key=${SERVICE_LOGIN}", settings_in(tmp_path))
+    monkeypatch.setenv("SERVICE_LOGIN", "two\nlines")
+    settings = settings_in(tmp_path, http_headers=("X-Key: ${SERVICE_LOGIN}",))
+    with pytest.raises(TargetError, match="the header X-Key holds characters that no header has") as raised:
+        check_spec("http://host/", settings)
+    assert "two" not in str(raised.value)

@@ -1,0 +1,279 @@
+"""Chat completions, against a real server on the loopback interface that misbehaves as servers do."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_fairness.errors import Fault, RequestFailed, TargetError
+from pytest_fairness.records import Request, Response, Sampling
+from pytest_fairness.targets import Target, open_target
+from tests.support.asking import settings_in
+from tests.support.servers import Body, ChatServer, Messages, Reply
+
+HELLO = Request("hello")
+
+
+async def answer_of(target: Target, request: Request) -> Response:
+    """Ask, and once more where the server wants it put in another form, as the engine does."""
+    while True:
+        try:
+            return await target.ask(request)
+        except RequestFailed as error:
+            if error.fault is not Fault.REWORDED:
+                raise
+
+
+def fault_of(*script: Reply, **settings: Any) -> RequestFailed:
+    """Ask once, a server that gives this reply, which is no answer."""
+    with ChatServer(script=script) as server, pytest.raises(RequestFailed) as caught:
+        ask(server, **settings)
+    assert server.count == 1
+    return caught.value
+
+
+def ask(server: ChatServer, *requests: Request, **settings: Any) -> list[Response]:
+    """Ask one request after the other."""
+
+    async def all_of_them() -> list[Response]:
+        target = open_target("openai:model", settings_in(Path.cwd(), server.url, **settings))
+        await target.open()
+        try:
+            return [await answer_of(target, request) for request in requests or [HELLO]]
+        finally:
+            await target.close()
+
+    return asyncio.run(all_of_them())
+
+
+def ask_with(*script: Reply) -> Response:
+    """Ask once, a server that first gives these replies and then a good one."""
+    with ChatServer(script=script) as server:
+        return ask(server)[0]
+
+
+def test_only_what_sampling_sets_is_sent() -> None:
+    with ChatServer() as server:
+        sampling = Sampling(temperature=0.0, max_tokens=5, seed=3)
+        ask(server, HELLO, Request("hello", "be kind", sampling, trial=2))
+        assert server.bodies == [
+            {"model": "model", "messages": [{"role": "user", "content": "hello"}]},
+            {
+                "model": "model",
+                "messages": [{"role": "system", "content": "be kind"}, {"role": "user", "content": "hello"}],
+                "temperature": 0.0,
+                "max_tokens": 5,
+                "seed": 3,
+            },
+        ]
+        assert server.connections == 1
+
+
+def test_what_is_read_of_an_answer() -> None:
+    assert ask_with(Reply("two words", finish_reason="length")) == Response("two words", "length", 1, 2, model="model")
+    assert ask_with(Reply("")) == Response("", "stop", 1, 0, model="model")
+    served = ask_with(Reply("hi", model="gpt-x-2026-05", fingerprint="fp_1"))
+    assert (served.model, served.fingerprint, served.served) == ("gpt-x-2026-05", "fp_1", "gpt-x-2026-05 (fp_1)")
+
+
+@pytest.mark.parametrize(
+    ("reply", "text", "reason"),
+    [
+        (Reply(None, refusal="I can't help."), "I can't help.", "refusal"),
+        (Reply("Well.", refusal="I can't help."), "Well.", "refusal"),
+        (Reply(None, finish_reason="content_filter"), "", "content_filter"),
+        (Reply([{"type": "text", "text": "two "}, {"type": "text", "text": "parts"}]), "two parts", "stop"),
+    ],
+)
+def test_unusual_answers(reply: Reply, text: str, reason: str) -> None:
+    answer = ask_with(reply)
+    assert (answer.text, answer.finish_reason) == (text, reason)
+
+
+def test_no_usage_is_no_fault() -> None:
+    bare = {"choices": [{"message": {"content": "hi"}}]}
+    assert ask_with(Reply(raw=json.dumps(bare).encode())) == Response("hi")
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"",
+        b"<html>busy</html>",
+        b"{",
+        b"[]",
+        b"null",
+        b"{}",
+        b'{"choices": []}',
+        b'{"choices": [{"message": null}]}',
+        b"\xff",
+    ],
+)
+def test_an_answer_that_is_no_completion(raw: bytes) -> None:
+    with pytest.raises(RequestFailed, match=r"openai:model: http://127.0.0.1:\d+/v1 answered no chat completion"):
+        ask_with(Reply(raw=raw))
+
+
+def test_an_answer_without_text() -> None:
+    with pytest.raises(RequestFailed, match=r"answered without text .finish_reason 'length'."):
+        ask_with(Reply(None, finish_reason="length"))
+
+
+@pytest.mark.parametrize(
+    ("reply", "fault"),
+    [
+        (Reply(broken="reset"), Fault.PASSING),
+        (Reply(broken="half"), Fault.PASSING),
+        (Reply(raw=b"<html>busy</html>"), Fault.PASSING),
+        *((Reply(status=status), Fault.PASSING) for status in (408, 409, 500, 502, 504)),
+        *((Reply(status=status), Fault.BUSY) for status in (429, 503, 529)),
+        *((Reply(status=status), Fault.FINAL) for status in (400, 413, 422)),
+        (Reply(status=503, headers={"x-should-retry": "false"}), Fault.FINAL),
+    ],
+)
+def test_whether_another_try_may_help(reply: Reply, fault: Fault) -> None:
+    assert fault_of(reply).fault is fault
+
+
+def test_a_server_that_does_not_answer_in_time() -> None:
+    error = fault_of(Reply(delay=30), timeout=0.2)
+    assert error.fault is Fault.SLOW
+    assert "in time (ini fairness_timeout)" in str(error)
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({}, None),
+        ({"Retry-After": "7"}, 7),
+        ({"Retry-After": "0.5"}, 0.5),
+        ({"Retry-After": "-7"}, 0),
+        ({"Retry-After": "soon"}, None),
+        ({"Retry-After": "inf"}, None),
+        ({"Retry-After": "Fri, 99 Dec 9999 99:99:99 GMT"}, None),
+        ({"Retry-After-Ms": "250", "Retry-After": "7"}, 0.25),
+    ],
+)
+def test_when_the_server_wants_to_be_asked_again(headers: dict[str, str], seconds: float | None) -> None:
+    assert fault_of(Reply(status=429, headers=headers)).wait == seconds
+
+
+@pytest.mark.parametrize("seconds", [3600, -3600])
+def test_the_server_may_name_a_date(seconds: int) -> None:
+    date = format_datetime(datetime.now(UTC) + timedelta(seconds=seconds), usegmt=True)
+    wait = fault_of(Reply(status=429, headers={"Retry-After": date})).wait
+    assert wait == pytest.approx(max(0, seconds), abs=60 if seconds > 0 else 0)
+
+
+@pytest.mark.parametrize(
+    ("status", "said"),
+    [
+        (401, r"refuses the key .HTTP 401.. Check --fairness-base-url and OPENAI_API_KEY"),
+        (403, r"refuses the key .HTTP 403."),
+        (404, r"knows no model 'model', or is no chat endpoint .HTTP 404: no such model.. Check --fairness-target"),
+    ],
+)
+def test_faults_that_concern_every_request(status: int, said: str) -> None:
+    with pytest.raises(TargetError, match=said):
+        ask_with(*[Reply("no such model", status=status)] * 9)
+
+
+def test_a_used_up_quota_concerns_every_request() -> None:
+    content = json.dumps({"error": {"message": "You exceeded your quota", "code": "insufficient_quota"}}).encode()
+    reply = Reply(status=429, raw=content, headers={"x-should-retry": "false"})
+    with pytest.raises(TargetError, match="quota is used up"):
+        ask_with(reply)
+
+
+def test_nobody_is_there() -> None:
+    with ChatServer() as server:
+        url = server.url
+    server = ChatServer()
+    server.port = int(url.rpartition(":")[2].partition("/")[0])
+
+    async def impatient() -> None:
+        target = open_target("openai:model", settings_in(Path.cwd(), url))
+        await target.open()
+        try:
+            await target.ask(HELLO)
+        finally:
+            await target.close()
+
+    with pytest.raises(RequestFailed, match=r"no connection to http://127.0.0.1:\d+/v1 .*Is the server up") as caught:
+        asyncio.run(impatient())
+    assert caught.value.fault is Fault.UNREACHABLE
+
+
+def json_questions(count: int) -> Iterable[Request]:
+    return (Request(f"question {number}", answer_format="json") for number in range(count))
+
+
+def test_json_is_asked_for_where_the_server_can() -> None:
+    with ChatServer() as server:
+        ask(server, *json_questions(2))
+        assert [body["response_format"] for body in server.bodies] == [{"type": "json_object"}] * 2
+
+
+@pytest.mark.parametrize("status", [400, 422])
+def test_json_is_not_asked_for_where_the_server_cannot(status: int) -> None:
+    def answer(messages: Messages, body: Body) -> Reply:
+        return Reply("unknown field", status=status) if "response_format" in body else Reply("{}")
+
+    with ChatServer(answer) as server:
+        assert [answer.text for answer in ask(server, *json_questions(3))] == ["{}"] * 3
+        assert ["response_format" in body for body in server.bodies] == [True, False, False, False]
+
+
+def test_another_fault_with_json_does_not_turn_it_off() -> None:
+    def answer(messages: Messages, body: Body) -> Reply:
+        return Reply("too long", status=400) if messages[-1]["content"] == "question 0" else Reply("{}")
+
+    async def both() -> None:
+        target = open_target("openai:model", settings_in(Path.cwd(), server.url))
+        await target.open()
+        first, second = json_questions(2)
+        with pytest.raises(RequestFailed, match=r"HTTP 400 .*too long"):
+            await answer_of(target, first)
+        await answer_of(target, second)
+        await target.close()
+
+    with ChatServer(answer) as server:
+        asyncio.run(both())
+        assert ["response_format" in body for body in server.bodies] == [True, False, True]
+
+
+def test_models_that_want_the_limit_under_another_name() -> None:
+    def answer(messages: Messages, body: Body) -> Reply:
+        if "max_tokens" in body:
+            return Reply("'max_tokens' is not supported, use 'max_completion_tokens' instead", status=400)
+        return Reply("fine")
+
+    request = Request("hello", sampling=Sampling(max_tokens=7))
+    with ChatServer(answer) as server:
+        assert [answer.text for answer in ask(server, request, request)] == ["fine", "fine"]
+        assert [body.get("max_completion_tokens") for body in server.bodies] == [None, 7, 7]
+
+
+def test_the_key_is_sent_and_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", " sk-secret \n")
+    with ChatServer(script=[Reply("sk-secret is wrong", status=400)]) as server:
+        with pytest.raises(RequestFailed, match=r"\[key\] is wrong"):
+            ask(server)
+        assert server.keys == ["Bearer sk-secret"]
+    with ChatServer(script=[Reply("sk-secret is wrong", status=401)]) as server:
+        with pytest.raises(TargetError) as caught:
+            ask(server)
+        assert "sk-secret" not in str(caught.value)
+
+
+def test_identity_names_model_and_endpoint_and_nothing_secret(tmp_path: Path) -> None:
+    own = [settings_in(tmp_path, url) for url in ("http://u:p@h:1/v1/?key=1", "http://h:1/v1")]
+    assert {open_target("openai:m", settings).identity for settings in own} == {"openai:m at http://h:1/v1"}
+    assert open_target("openai:m", settings_in(tmp_path)).identity == "openai:m at https://api.openai.com/v1"

@@ -1,0 +1,177 @@
+"""The user's own application as a target."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_fairness.errors import RequestFailed, TargetError
+from pytest_fairness.records import Request, Response
+from pytest_fairness.targets import check_spec, open_target
+from pytest_fairness.targets.python_callable import CallableTarget
+from tests.support.asking import settings_in
+
+
+@pytest.fixture
+def app(tmp_path: Path) -> Iterator[Path]:
+    """A module `shop.app` in a rootdir, forgotten afterwards."""
+    path = tmp_path / "shop" / "app.py"
+    path.parent.mkdir()
+    path.write_text(
+        "def reply(prompt): return prompt.upper()\n"
+        "class Shop:\n    @staticmethod\n    async def reply(prompt): return prompt.lower()\n"
+        "number = 5\n",
+        "utf-8",
+    )
+    before = list(sys.path)
+    yield path
+    sys.path[:] = before
+    for name in [name for name in sys.modules if name.partition(".")[0] == "shop"]:
+        del sys.modules[name]
+
+
+def ask(target: Any, request: Request | None = None) -> Response:
+    async def once() -> Response:
+        await target.open()
+        try:
+            answer: Response = await target.ask(request or Request("Hello"))
+            return answer
+        finally:
+            await target.close()
+
+    return asyncio.run(once())
+
+
+def test_imported_callables(tmp_path: Path, app: Path) -> None:
+    assert ask(open_target("python:shop.app:reply", settings_in(tmp_path))).text == "HELLO"
+    assert ask(open_target("python:shop.app:Shop.reply", settings_in(tmp_path))).text == "hello"
+
+
+@pytest.mark.parametrize(
+    ("spec", "said"),
+    [
+        ("python:nowhere.app:reply", "there is no module 'nowhere' in .* or among the installed packages"),
+        ("python:shop.other:reply", "there is no module 'shop.other'"),
+        ("python:shop.app:answer", "shop.app has no 'answer'"),
+        ("python:shop.app:Shop.answer", "shop.app has no 'Shop.answer'"),
+        ("python:shop.app:number", "'number' is no callable but int"),
+    ],
+)
+def test_what_cannot_be_imported(tmp_path: Path, app: Path, spec: str, said: str) -> None:
+    with pytest.raises(TargetError, match=said):
+        check_spec(spec, settings_in(tmp_path))
+
+
+def test_a_module_that_fails_on_import(tmp_path: Path, app: Path) -> None:
+    app.write_text("import not_installed_anywhere", "utf-8")
+    with pytest.raises(TargetError, match=r"importing shop.app needs 'not_installed_anywhere', which is not there"):
+        check_spec("python:shop.app:reply", settings_in(tmp_path))
+    app.write_text("raise ValueError('no\\nconfiguration')", "utf-8")
+    with pytest.raises(TargetError, match=r"importing shop.app raised ValueError: no configuration"):
+        check_spec("python:shop.app:reply", settings_in(tmp_path))
+    app.write_text("def broken(", "utf-8")
+    with pytest.raises(TargetError, match=r"importing shop.app raised SyntaxError"):
+        check_spec("python:shop.app:reply", settings_in(tmp_path))
+
+
+def test_naming_it_runs_nothing(tmp_path: Path, app: Path) -> None:
+    app.write_text("raise SystemExit", "utf-8")
+    assert open_target("python:shop.app:reply", settings_in(tmp_path)).name == "python:shop.app:reply"
+
+
+async def polite(prompt: str) -> str:
+    await asyncio.sleep(0)
+    return f"{prompt}, please"
+
+
+class Polite:
+    async def __call__(self, prompt: str) -> str:
+        return await polite(prompt)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [polite, Polite(), functools.partial(polite), lambda prompt: polite(prompt), lambda prompt: f"{prompt}, please"],
+)
+def test_every_sort_of_callable(function: Any) -> None:
+    assert ask(CallableTarget(function, "app")).text == "Hello, please"
+
+
+def test_async_callables_run_on_the_loop_and_sync_ones_beside_it() -> None:
+    where: dict[str, str] = {}
+
+    async def on_loop(prompt: str) -> str:
+        where["async"] = threading.current_thread().name
+        return prompt
+
+    def beside(prompt: str) -> str:
+        where["sync"] = threading.current_thread().name
+        return prompt
+
+    ask(CallableTarget(on_loop, "app"))
+    ask(CallableTarget(beside, "app"))
+    assert where == {"async": threading.current_thread().name, "sync": "fairness-target-1"}
+
+
+def test_sync_calls_overlap_and_threads_are_reused() -> None:
+    names = []
+
+    def slow(prompt: str) -> str:
+        names.append(threading.current_thread().name)
+        time.sleep(0.1)
+        return prompt
+
+    async def twice() -> None:
+        target = CallableTarget(slow, "app")
+        await target.open()
+        for _ in range(2):
+            await asyncio.gather(*[target.ask(Request(str(number))) for number in range(5)])
+        await target.close()
+
+    started = time.monotonic()
+    asyncio.run(twice())
+    assert time.monotonic() - started < 0.9
+    assert len(set(names)) <= 6
+
+
+@pytest.mark.parametrize("kind", [ValueError, SystemExit, KeyboardInterrupt])
+@pytest.mark.parametrize("is_async", [False, True])
+def test_an_application_that_raises(kind: type[BaseException], is_async: bool) -> None:
+    def sync(prompt: str) -> str:
+        raise kind("out\nof stock")
+
+    async def asynchronous(prompt: str) -> str:
+        raise kind("out\nof stock")
+
+    with pytest.raises(RequestFailed, match=f"app raised {kind.__name__}: out of stock$"):
+        ask(CallableTarget(asynchronous if is_async else sync, "app"))
+
+
+def test_an_application_that_gives_no_text() -> None:
+    with pytest.raises(TargetError, match=r"app must return a str, not dict: \{'a': 1\}"):
+        ask(CallableTarget(lambda _: {"a": 1}, "app"))  # type: ignore[arg-type]  # the very mistake
+
+
+def test_no_callable_at_all() -> None:
+    with pytest.raises(TargetError, match=r"conftest.py::target must be a callable prompt -> str, not int"):
+        CallableTarget(5, "conftest.py::target")  # type: ignore[arg-type]  # the very mistake
+
+
+def test_a_system_prompt_goes_before_the_prompt() -> None:
+    assert ask(CallableTarget(lambda prompt: prompt, "app"), Request("Hello", "Be kind.")).text == "Be kind.\n\nHello"
+
+
+def test_answers_are_reused_only_if_the_version_is_named(tmp_path: Path) -> None:
+    plain = open_target("python:shop.app:reply", settings_in(tmp_path))
+    versioned = open_target("python:shop.app:reply", settings_in(tmp_path, target_version="7"))
+    assert (plain.reusable, versioned.reusable) == (False, True)
+    assert plain.name == versioned.name
+    assert plain.identity != versioned.identity

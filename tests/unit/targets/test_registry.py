@@ -1,0 +1,74 @@
+"""Targets by the names that users type."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pytest_fairness.errors import TargetError
+from pytest_fairness.targets import check_spec, open_target
+from tests.support.asking import settings_in
+
+
+@pytest.mark.parametrize(
+    ("spec", "said"),
+    [
+        ("opnai:gpt", "unknown target 'opnai:gpt' .--fairness-target.. Did you mean 'openai:gpt'?"),
+        ("Local", "Did you mean 'local'?"),
+        ("local:", "Known targets: local, local:PATH.gguf, openai:MODEL, anthropic:MODEL, transformers:ID"),
+        ("", "unknown target ''"),
+        ("openai:", "unknown target 'openai:' .--fairness-target.. Known targets: "),
+        ("gpt-5", "unknown target 'gpt-5'"),
+        ("openai", "'openai' names no model; write openai:MODEL"),
+        ("anthropic", "'anthropic' names no model; write anthropic:MODEL"),
+        ("http", "'http:' is no address; write it like http://localhost:8000/recommend|unknown target 'http'"),
+        ("http:shop", "'http:shop' is no address"),
+        ("https://", "'https://' is no address"),
+        ("python:app", "'python:app' names no callable; write python:package.module:callable"),
+        ("python::f", "names no callable"),
+        ("python:my-app:f", "names no callable"),
+        ("local:no-such.gguf", r"no-such.gguf cannot be read: No such file"),
+    ],
+)
+def test_what_names_no_target(tmp_path: Path, spec: str, said: str) -> None:
+    with pytest.raises(TargetError, match=said.replace("?", r"\?")):
+        open_target(spec, settings_in(tmp_path))
+
+
+def test_a_base_url_that_is_none(tmp_path: Path) -> None:
+    for url in ("localhost:8000/v1", "ftp://host/v1", "http://", "http://[::1", "http://host:port"):
+        with pytest.raises(TargetError, match="is no address; write it like"):
+            open_target("openai:model", settings_in(tmp_path, url))
+
+
+def test_checking_finds_a_missing_key_without_sending(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(TargetError, match="set the environment variable OPENAI_API_KEY, or name a server of your own"):
+        check_spec("openai:model", settings_in(tmp_path))
+    check_spec("openai:model", settings_in(tmp_path, "http://localhost:1/v1"))
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-1")
+    check_spec("openai:model", settings_in(tmp_path))
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-1\u2026")
+    with pytest.raises(TargetError, match="holds characters that no key has"):
+        check_spec("openai:model", settings_in(tmp_path))
+
+
+def test_checking_finds_a_missing_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pytest_fairness.targets.local.server.find_spec", lambda _: None)
+    with pytest.raises(TargetError, match=r"local needs the package xllamacpp: pip install 'pytest-fairness\[local\]'"):
+        check_spec("local", settings_in(tmp_path))
+
+
+def test_naming_targets_loads_none_of_their_libraries(tmp_path: Path) -> None:
+    program = f"""
+import sys
+from pathlib import Path
+from pytest_fairness.settings import RunSettings
+from pytest_fairness.targets import open_target
+for spec in ("local", "openai:model", "transformers:gpt2", "python:app:polite"):
+    open_target(spec, RunSettings(root=Path({str(tmp_path)!r})))
+assert not {{"openai", "xllamacpp", "httpx2", "torch", "transformers", "app"}} & set(sys.modules)
+"""
+    subprocess.run([sys.executable, "-c", program], check=True)
