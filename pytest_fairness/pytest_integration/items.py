@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pytest_fairness.pytest_integration.session import FairnessSession
 
 TARGET_FIXTURE = "fairness_target"
-OURS = f"{__package__}.plugin"
+OURS = "pytest_fairness.plugin"
 """Where our own fixture of this name is."""
 ASKING = frozenset({"llm_client", "corpus_generator", TARGET_FIXTURE})
 """Fixtures by which Python tests ask."""
