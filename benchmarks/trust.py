@@ -1,4 +1,4 @@
-"""Writes what `benchmarks.calibration` counted into `docs/trust.md`, as tables and a picture.
+"""Writes what `benchmarks.calibration` counted into `docs/explanation/trust.md`, as tables and a picture.
 
 python -m benchmarks.trust [COUNTS.jsonl ...]
 """
@@ -21,7 +21,7 @@ from benchmarks.calibration import CHANGED, COUNTS, FAILED, UNCHANGED, WHOLE
 from pytest_fairness.stats.proportions import wilson
 
 ROOT = Path(__file__).parents[1]
-PAGE = ROOT / "docs" / "trust.md"
+PAGE = ROOT / "docs" / "explanation" / "trust.md"
 PICTURE = ROOT / "docs" / "images" / "trust.svg"
 POINT = "value > baseline + tolerance"
 UNMOVED = {("lists", "uncertainty"), ("lists", "shortfall")}

@@ -23,9 +23,17 @@ from pytest_fairness.errors import ProbeError
 from tests.support.servers import Body, ChatServer, Messages, echo_by_words
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", ROOT / "SECURITY.md", *sorted((ROOT / "docs").glob("*.md"))]
-README, GUIDE, CI = ROOT / "README.md", ROOT / "docs" / "guide.md", ROOT / "docs" / "ci.md"
-TUTORIAL = ROOT / "docs" / "tutorial.md"
+DOCS = ROOT / "docs"
+PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", ROOT / "SECURITY.md", *sorted(DOCS.rglob("*.md"))]
+README = ROOT / "README.md"
+TUTORIAL = DOCS / "tutorial" / "first-audit.md"
+GUIDE = DOCS / "how-to" / "audit-a-model.md"
+CI = DOCS / "how-to" / "ci.md"
+THRESHOLDS = DOCS / "reference" / "thresholds.md"
+
+
+def page_id(page: Path) -> str:
+    return page.relative_to(ROOT).as_posix()
 
 
 @dataclass(frozen=True)
@@ -40,7 +48,7 @@ class Block:
 
     @property
     def id(self) -> str:
-        return f"{self.page.name}:{self.line}"
+        return f"{page_id(self.page)}:{self.line}"
 
 
 def blocks_of(page: Path) -> Iterator[Block]:
@@ -102,7 +110,7 @@ def test_json(block: Block, tmp_path: Path) -> None:
         assert files.read(tmp_path, "products") is not None
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=page_id)
 def test_links(page: Path) -> None:
     for target in re.findall(r"\]\(([^)]+)\)", page.read_text("utf-8")):
         if not target.startswith(("https://", "http://", "#")):
@@ -175,7 +183,7 @@ def recommend(prompt):
 TRIALS = "9"
 """Fewer than the pages ask for, as measuring takes its time; enough to be measured."""
 
-FAILING = {"pytest --fairness #2 of guide.md": "stale-baseline"}
+FAILING = {"pytest --fairness #2 of audit-a-model.md": "stale-baseline"}
 """What a page says will fail, and how; every other command succeeds."""
 
 
@@ -257,7 +265,7 @@ WALKED = [
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("page", WALKED, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", WALKED, ids=page_id)
 def test_commands(page: Path, pytester: pytest.Pytester) -> None:
     own = [block for block in BLOCKS if block.page == page]
     with ChatServer(Noise(), echo=echo_by_words) as server:
@@ -273,8 +281,8 @@ def test_commands(page: Path, pytester: pytest.Pytester) -> None:
 
 
 def test_every_default_tolerance_is_explained() -> None:
-    page = (ROOT / "docs" / "thresholds.md").read_text("utf-8")
-    explained = {name: float(value) for name, value in re.findall(r"^\| `(\w+)` \| ([\d.]+) \|", page, re.MULTILINE)}
+    rows = re.findall(r"^\| `(\w+)` \| ([\d.]+) \|", THRESHOLDS.read_text("utf-8"), re.MULTILINE)
+    explained = {name: float(value) for name, value in rows}
     defaults = {
         name: registry.get(kind, name).default_tolerance for kind, names in registry.AUDITS.items() for name in names
     }
@@ -284,7 +292,7 @@ def test_every_default_tolerance_is_explained() -> None:
 FIXTURES = {"fairness_check"}
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=page_id)
 def test_options_and_settings_exist(page: Path, pytestconfig: pytest.Config) -> None:
     text = page.read_text("utf-8")
     for option in set(re.findall(r"--fairness[a-z-]*", text)):
@@ -303,11 +311,11 @@ def pages_of(nav: Sequence[object]) -> Iterator[str]:
 
 
 def test_every_page_is_in_the_navigation_and_reached_from_the_readme() -> None:
-    pages = {page.name for page in (ROOT / "docs").glob("*.md")}
+    pages = {page.relative_to(DOCS).as_posix() for page in DOCS.rglob("*.md")}
     site = tomllib.loads((ROOT / "zensical.toml").read_text("utf-8"))["project"]
     named = list(pages_of(site["nav"]))
     assert sorted(named) == sorted(pages)
-    linked = re.findall(r"\]\(docs/(\w+\.md)", README.read_text("utf-8"))
+    linked = re.findall(r"\]\(docs/([\w/-]+\.md)", README.read_text("utf-8"))
     # Its own first page says on the site what the readme says here.
     assert pages - set(linked) == {"index.md"}
 

@@ -29,16 +29,18 @@ def copy(tmp_path: Path) -> Path:
 def test_the_site_is_built_without_a_warning_and_loads_nothing_from_elsewhere(copy: Path) -> None:
     built = build(copy)
     assert built.returncode == 0, built.stdout + built.stderr
-    pages = {page.name: page.read_text("utf-8") for page in (copy / "site").glob("*.html")}
-    assert {f"{page.stem}.html" for page in (ROOT / "docs").glob("*.md")} <= pages.keys()
+    site = copy / "site"
+    pages = {page.relative_to(site): page.read_text("utf-8") for page in site.rglob("*.html")}
+    docs = ROOT / "docs"
+    assert {page.relative_to(docs).with_suffix(".html") for page in docs.rglob("*.md")} <= pages.keys()
     for name, text in pages.items():
         assert not [place for place in LOADED.findall(text) if place != "https://zensical.org/"], name
-    for sheet in (copy / "site").rglob("*.css"):
+    for sheet in site.rglob("*.css"):
         assert not IMPORTED.findall(sheet.read_text("utf-8")), sheet
-    assert "torque" in (copy / "site" / "search.json").read_text("utf-8")
+    assert "torque" in (site / "search.json").read_text("utf-8")
 
 
 def test_a_link_that_leads_nowhere_is_a_failure(copy: Path) -> None:
     with (copy / "docs" / "index.md").open("a", encoding="utf-8") as page:
-        page.write("\nSee [this](guide.md#nothing-of-this-name).\n")
+        page.write("\nSee [this](how-to/ci.md#nothing-of-this-name).\n")
     assert build(copy).returncode != 0
