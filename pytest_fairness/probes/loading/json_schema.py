@@ -6,8 +6,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from pytest_fairness.probes.kinds import KINDS
 from pytest_fairness.probes.audit_settings import AuditSettings
+from pytest_fairness.probes.kinds import KINDS
 from pytest_fairness.records import Json
 
 DRAFT = "http://json-schema.org/draft-07/schema#"

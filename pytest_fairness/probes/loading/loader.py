@@ -9,9 +9,9 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from pytest_fairness.errors import ProbeError
-from pytest_fairness.probes.kinds import KINDS
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.base import Loading, Probe, shown
+from pytest_fairness.probes.kinds import KINDS
 from pytest_fairness.probes.loading import validation_messages, yaml_reader
 from pytest_fairness.probes.loading.diagnostics import Fault, nearest, quoted, suggestion
 from pytest_fairness.probes.loading.document import Document, Lines, Node

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from pytest_fairness import probes as package
 from pytest_fairness.errors import ProbeError
-from pytest_fairness.probes.kinds import KINDS
 from pytest_fairness.probes import load, parse
 from pytest_fairness.probes.generation import first_names
+from pytest_fairness.probes.kinds import KINDS
 from pytest_fairness.records import Sampling
 from tests.support.probe_files import AUDITS, PRODUCTS, SMALL, Classifier, faults, read
 
