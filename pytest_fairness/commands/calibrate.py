@@ -23,9 +23,9 @@ def run(chosen: argparse.Namespace) -> None:
     """
     from pytest_fairness import probes
     from pytest_fairness.audits import registry
-    from pytest_fairness.reports.terminal import limits
+    from pytest_fairness.reports.terminal import calibration
     from pytest_fairness.run.calibrate import calibrate
 
     probe = probes.load(chosen.probe, registry.settings_models(), root=Path.cwd())
     found = [each.to_json() for each in calibrate(probe, chosen.labelled)]
-    print(json.dumps(found, indent=2) if chosen.json else limits.text(found))
+    print(json.dumps(found, indent=2) if chosen.json else calibration.text(found))

@@ -19,18 +19,17 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 def run(chosen: argparse.Namespace) -> None:
     """Show what changed between two runs: items, verdicts, values with 95 % intervals, requests."""
-    from pytest_fairness.reports import files
-    from pytest_fairness.reports.compare import compare
-    from pytest_fairness.reports.terminal import comparison
-    from pytest_fairness.reports.terminal.text import without_commands
+    from pytest_fairness.reports import comparison_formats, files
+    from pytest_fairness.reports.formatting import without_commands
+    from pytest_fairness.reports.run_comparison import compare
 
     changes = compare(files.read(chosen.old), files.read(chosen.new))
     named = {".md": "markdown", ".html": "html"}.get(chosen.output.suffix.lower() if chosen.output else "", "terminal")
     match chosen.format or named:
         case "markdown":
-            text = comparison.markdown(changes)
+            text = comparison_formats.markdown(changes)
         case "html":
-            text = comparison.html(changes)
+            text = comparison_formats.html(changes)
         case _:
-            text = without_commands(comparison.terminal(changes, shutil.get_terminal_size((120, 24)).columns))
+            text = without_commands(comparison_formats.terminal(changes, shutil.get_terminal_size((120, 24)).columns))
     write([text], chosen.output)

@@ -22,8 +22,8 @@ def declare(parser: argparse.ArgumentParser) -> None:
 def run(chosen: argparse.Namespace) -> None:
     """Show what earlier runs measured: a row an item, or of a single item a row a run."""
     from pytest_fairness.asking.store import Store
+    from pytest_fairness.reports.formatting import without_commands
     from pytest_fairness.reports.terminal.history import history
-    from pytest_fairness.reports.terminal.text import without_commands
     from pytest_fairness.run.history import History
 
     path = Path.cwd() / (chosen.store or RunSettings(Path.cwd()).store)

@@ -24,13 +24,13 @@ from pytest_fairness.pytest_integration.header import DEFAULT, Header
 from pytest_fairness.pytest_integration.items import name_in_junit, show_names_as_they_are
 from pytest_fairness.pytest_integration.progress import ProgressLine, WorkersProgress
 from pytest_fairness.records import ItemResult, Json, VerdictName
-from pytest_fairness.reports import document, notes, step_summary
+from pytest_fairness.reports import document, run_notes, step_summary
 from pytest_fairness.reports import files as reports
-from pytest_fairness.reports.item_order import target_of
-from pytest_fairness.reports.notes import Note
+from pytest_fairness.reports.formatting import number, printable, without_commands
+from pytest_fairness.reports.report_items import target_of
+from pytest_fairness.reports.run_notes import Note
 from pytest_fairness.reports.shell_commands import accepting
 from pytest_fairness.reports.terminal import summary
-from pytest_fairness.reports.terminal.text import number, printable, without_commands
 from pytest_fairness.run import Run
 from pytest_fairness.run.history import History
 from pytest_fairness.targets import serve_local
@@ -137,7 +137,7 @@ class Controller:
         judged = [result for result in results if result.verdict.name.outcome != "error"]
         by_test = self._tests_ran - {result.nodeid for result in results}
         ran = len(judged) + len(by_test)
-        number = notes.on_number_of_audits(
+        number = run_notes.on_number_of_audits(
             ran,
             selected=self._header.audits,
             errors=len(results) - len(judged),
@@ -166,7 +166,7 @@ class Controller:
         with suppress(FairnessError):  # a broken store: whoever wanted something of it has said so
             # This run is the last of them, and is not kept yet.
             open_items = History(self._run.store).always_inconclusive(asked, settings.inconclusive_history - 1)
-            return notes.on_inconclusive_runs(
+            return run_notes.on_inconclusive_runs(
                 [result for result in results if (result.probe, result.id) in open_items],
                 settings.inconclusive_history,
                 fails=settings.inconclusive_runs == "fail",

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_fairness.reports.terminal.text import without_commands
+from pytest_fairness.reports.formatting import without_commands
 
 if TYPE_CHECKING:
     from _pytest.terminal import TerminalReporter

@@ -20,7 +20,7 @@ from pytest_fairness.pytest_integration.items import (
     looks_of,
     name_of,
 )
-from pytest_fairness.reports.terminal.text import age, counted, printable
+from pytest_fairness.reports.formatting import age, counted, printable
 from pytest_fairness.run import Run
 from pytest_fairness.run.forecast import RequestCount, count_requests
 

@@ -18,6 +18,7 @@ import pytest
 
 from pytest_fairness.asking.sender import GRACE
 from pytest_fairness.errors import BaselineError, FairnessError, NotMeasurable, ProbeError, StoreError, TargetError
+from pytest_fairness.pytest_integration import junit
 from pytest_fairness.pytest_integration.configuration import accept_options, root_from_here, settings_from
 from pytest_fairness.pytest_integration.controller import Controller
 from pytest_fairness.pytest_integration.dry_run import DryRun
@@ -40,7 +41,6 @@ from pytest_fairness.pytest_integration.items import (
 )
 from pytest_fairness.pytest_integration.request_planner import Asking
 from pytest_fairness.records import ItemResult, Json, VerdictName
-from pytest_fairness.reports import junit
 from pytest_fairness.reports.shell_commands import accepting
 from pytest_fairness.reports.terminal.summary import failure_text
 from pytest_fairness.run import Before, Measured, ProbeItem, Run, items_of, judge, open_judge, unjudged, variants

@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 
 from pytest_fairness.records import ItemResult, Json, without_nonfinite
-from pytest_fairness.reports.item_order import target_of
-from pytest_fairness.reports.notes import Note
+from pytest_fairness.reports.formatting import age
+from pytest_fairness.reports.report_items import target_of
+from pytest_fairness.reports.run_notes import Note
 from pytest_fairness.reports.suggestions import suggestions
-from pytest_fairness.reports.terminal.text import age
 
 SCHEMA_VERSION = 1
 REQUEST_COUNTS = ("planned", "sent", "reused", "failed", "prompt_tokens", "completion_tokens")

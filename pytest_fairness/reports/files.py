@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from pytest_fairness.atomic import replace_file
 from pytest_fairness.errors import FairnessError
 from pytest_fairness.records import Json
-from pytest_fairness.reports import json_report, markdown
+from pytest_fairness.reports import markdown
 
 if TYPE_CHECKING:
     from jsonschema import ValidationError
@@ -58,13 +58,20 @@ def write(document: Mapping[str, Json], path: Path, trends: Trends) -> None:
         case ".md":
             text = markdown.report(document)
         case _:
-            text = json_report.text(document)
+            text = _json(document)
     try:
         # A lone surrogate's escape in Python is its escape in JSON too; in the other formats there is none left.
         replace_file(path, text.encode("utf-8", "backslashreplace"))
     except OSError as error:
         reason = error.strerror or error
         raise FairnessError(f"--fairness-report {path}: the report cannot be written ({reason}).") from error
+
+
+def _json(document: Mapping[str, Json]) -> str:
+    """Return a report document as indented JSON."""
+    text = json.dumps(document, ensure_ascii=False, allow_nan=False, indent=2)
+    # JSON permits the control character DEL unescaped; a terminal that prints the file should not receive it.
+    return text.replace("\x7f", "\\u007f") + "\n"
 
 
 def read(path: Path) -> dict[str, Json]:

@@ -10,11 +10,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 
 from pytest_fairness.records import Json
-from pytest_fairness.reports import notes, target_table, variants
+from pytest_fairness.reports import run_notes, target_table, variant_results
 from pytest_fairness.reports.document import age_of_reused
-from pytest_fairness.reports.item_order import Item, outcome, rank, reason, served_changes, significant_within_tolerance
-from pytest_fairness.reports.terminal.text import escaped as shown
-from pytest_fairness.reports.terminal.text import number, printable, without_commands
+from pytest_fairness.reports.formatting import escaped as shown
+from pytest_fairness.reports.formatting import number, printable, without_commands
+from pytest_fairness.reports.report_items import (
+    Item,
+    outcome,
+    rank,
+    reason,
+    served_changes,
+    significant_within_tolerance,
+)
 from pytest_fairness.reports.top_contributors import driven_by
 
 LONGEST = 65_536
@@ -109,7 +116,7 @@ def _variants(items: Sequence[Item], several: bool) -> list[str]:
     return [
         f"- **{_cells(item, several)[0]}**, {escaped(sentence)}"
         for item in items
-        for sentence in variants.sentences(item)
+        for sentence in variant_results.sentences(item)
     ]
 
 
@@ -186,7 +193,7 @@ def _headline(document: Mapping[str, Json]) -> list[str]:
 
 
 def _notes(document: Mapping[str, Json]) -> list[str]:
-    return [line for text in notes.texts(document) for line in ("", f"> {SIGNS['error']} {escaped(text)}")]
+    return [line for text in run_notes.texts(document) for line in ("", f"> {SIGNS['error']} {escaped(text)}")]
 
 
 def _cells(item: Item, several: bool) -> list[str]:

@@ -8,8 +8,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
 from pytest_fairness.records import VerdictName
-from pytest_fairness.reports.item_order import Item
-from pytest_fairness.reports.terminal.text import escaped, printable, width_of, wrap
+from pytest_fairness.reports.formatting import escaped, printable
+from pytest_fairness.reports.report_items import Item
+from pytest_fairness.reports.terminal.layout import width_of, wrap
 
 WHOLE_FILE_FROM = 9
 """So many items of one file to accept are named by their file."""

@@ -14,10 +14,10 @@ from dataclasses import asdict, dataclass, field
 from typing import Literal
 
 from pytest_fairness.records import Json, VerdictName
-from pytest_fairness.reports import variants
-from pytest_fairness.reports.item_order import Item, mappings, sides
-from pytest_fairness.reports.terminal.text import number
-from pytest_fairness.reports.variant_text import plain, variant_yaml
+from pytest_fairness.reports import variant_results
+from pytest_fairness.reports.formatting import number
+from pytest_fairness.reports.report_items import Item, mappings, sides
+from pytest_fairness.reports.variant_yaml import plain, variant_yaml
 
 FAILED = (VerdictName.REGRESSION, VerdictName.OVER_LIMIT)
 """Verdicts for which something is suggested."""
@@ -77,7 +77,7 @@ def suggestions(item: Item, system: str | None = None) -> dict[str, Json] | None
 
 
 def _to_try(item: Item, finding: Finding, system: str | None) -> Iterable[Suggestion]:
-    measured = variants.of(item)
+    measured = variant_results.of(item)
     best = next((name for name, variant in measured.items() if variant.get("effect") == "lower"), None)
     if best is not None:
         yield Suggestion(

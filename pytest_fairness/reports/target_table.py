@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 
 from pytest_fairness.records import Json
-from pytest_fairness.reports.item_order import Item, target_of
+from pytest_fairness.reports.report_items import Item, target_of
 
 Cells = Mapping[str, Item]
 """The items of one audit item, by the name of the target."""

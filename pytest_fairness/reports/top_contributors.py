@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from pytest_fairness.records import Json
-from pytest_fairness.reports.item_order import Item, as_unmarked, mappings, sides
+from pytest_fairness.reports.formatting import number, printable
+from pytest_fairness.reports.report_items import Item, as_unmarked, mappings, sides
 from pytest_fairness.reports.shell_commands import reason_lines
-from pytest_fairness.reports.terminal.text import number, printable, wrap
+from pytest_fairness.reports.terminal.layout import wrap
 
 SHOWN_WORDS = 8
 SHOWN_EXAMPLES = 2

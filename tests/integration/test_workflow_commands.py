@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_fairness.pytest_integration.guarded_terminal import GuardedFile
-from pytest_fairness.reports.terminal.text import without_commands
+from pytest_fairness.reports.formatting import without_commands
 from tests.support.projects import Project
 from tests.support.servers import Body, ChatServer, Messages, Reply
 

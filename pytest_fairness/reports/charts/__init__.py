@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from pytest_fairness.records import Json
-from pytest_fairness.reports.charts import cells, listings, mitigations, rates, values, words
+from pytest_fairness.reports.charts import cells, listings, means, mitigations, rates, words
 from pytest_fairness.reports.charts.base import Picture, Table
 from pytest_fairness.reports.charts.baseline_change import standing
 from pytest_fairness.reports.charts.overview import overview
 from pytest_fairness.reports.charts.trend import trend
-from pytest_fairness.reports.item_order import Item
+from pytest_fairness.reports.report_items import Item
 
 __all__ = ["BY_DETAIL", "Picture", "Table", "evidence", "overview", "standing", "trend"]
 
@@ -52,7 +52,7 @@ def evidence(item: Item) -> tuple[list[Picture], dict[str, Json]]:
         if name in BY_DETAIL:
             picture = BY_DETAIL[name](item, details[name])
         elif name not in TOLD_ELSEWHERE:
-            picture = values.means(item, name, details[name])
+            picture = means.means(item, name, details[name])
         if picture is not None:
             found.append(picture)
         elif name not in TOLD_ELSEWHERE:

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from pytest_fairness.records import Json
 from pytest_fairness.reports.charts.base import BAND, FIRST, QUIET, Picture, Spec, Table, finite, names_axis, pair, rule
-from pytest_fairness.reports.item_order import Item
+from pytest_fairness.reports.formatting import number
 from pytest_fairness.reports.methods import NOTES
-from pytest_fairness.reports.terminal.text import number
+from pytest_fairness.reports.report_items import Item
 
 MARGIN = 0.08
 """Of the axis beyond the outermost number, as a share."""

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from pytest_fairness.records import Json
 from pytest_fairness.reports.charts.base import FIRST, LINE, QUIET, SECOND, Picture, Table, finite, names_axis
-from pytest_fairness.reports.item_order import Item
-from pytest_fairness.reports.terminal.text import number
+from pytest_fairness.reports.formatting import number
+from pytest_fairness.reports.report_items import Item
 
 ORDER = ("stereotypical", "anti_stereotypical", "ambiguous", "unparsed")
 """As they are stacked; others follow."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from pytest_fairness.records import Json
 from pytest_fairness.reports.charts.base import Picture, Table
-from pytest_fairness.reports.item_order import Item, mappings
+from pytest_fairness.reports.report_items import Item, mappings
 
 
 def flips(_item: Item, detail: Json) -> Picture | None:

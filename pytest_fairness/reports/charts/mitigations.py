@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from pytest_fairness.records import Json
-from pytest_fairness.reports import variants
+from pytest_fairness.reports import variant_results
 from pytest_fairness.reports.charts.base import SHOWN, Picture, Spec, Table, finite, pair, rule, whiskers
-from pytest_fairness.reports.item_order import Item
+from pytest_fairness.reports.report_items import Item
 
 _HEAD = ("variant", "effect", "value", "change", "from", "to", "p", "unusable", "quality", "change of quality")
 
 
 def compared(item: Item, _detail: Json) -> Picture | None:
     """The change from the probe's own wording, with its interval; left of 0 is less bias."""
-    found = variants.of(item)
+    found = variant_results.of(item)
     if not found:
         return None
-    told = " ".join(f"{sentence.removeprefix('variant ')}." for sentence in variants.sentences(item))
+    told = " ".join(f"{sentence.removeprefix('variant ')}." for sentence in variant_results.sentences(item))
     return Picture(
         "Variants against the probe’s own wording, left of 0: less bias",
         told,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pytest_fairness.reports.charts.base import Picture, Table, finite, pair, rule, whiskers
-from pytest_fairness.reports.item_order import Item
-from pytest_fairness.reports.terminal.text import number
+from pytest_fairness.reports.formatting import number
+from pytest_fairness.reports.report_items import Item
 
 FEWEST = 2
 """Items to be worth a picture."""

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 from pytest_fairness.records import Json
 from pytest_fairness.reports.charts.base import SHOWN, Picture, Table, finite, listed, rule, whiskers
-from pytest_fairness.reports.charts.values import means
-from pytest_fairness.reports.item_order import Item
-from pytest_fairness.reports.terminal.text import number
+from pytest_fairness.reports.charts.means import means
+from pytest_fairness.reports.formatting import number
+from pytest_fairness.reports.report_items import Item
 
 
 def by_case(item: Item, detail: Json) -> Picture | None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from pytest_fairness.records import Json
 from pytest_fairness.reports.charts.base import FIRST, Picture, Table, finite, pair
-from pytest_fairness.reports.terminal.text import number
+from pytest_fairness.reports.formatting import number
 
 FEWEST = 2
 """Measured runs to be a trend."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from pytest_fairness.records import Json
 from pytest_fairness.reports.charts.base import SHOWN, Picture, Table, bars, finite, listed
-from pytest_fairness.reports.item_order import Item, as_unmarked, mappings, sides
+from pytest_fairness.reports.report_items import Item, as_unmarked, mappings, sides
 
 
 def marked(item: Item, detail: Json) -> Picture | None:

@@ -9,7 +9,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from pytest_fairness.errors import FairnessError
-from pytest_fairness.reports.html import text
+from pytest_fairness.reports.html import filters
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -59,6 +59,11 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"number": text.number, "cell": text.cell, "signed": text.signed, "plain": text.plain}
+    environment.filters |= {
+        "number": filters.number,
+        "cell": filters.cell,
+        "signed": filters.signed,
+        "plain": filters.plain,
+    }
     environment.globals |= {"svg": lambda drawn: Markup(drawn)}  # noqa: S704 - by Vega, which escapes what it writes
     return environment

@@ -11,9 +11,9 @@ from pytest_fairness.records import Json
 from pytest_fairness.reports import charts, target_table
 from pytest_fairness.reports.charts.base import Picture, Table
 from pytest_fairness.reports.charts.vega import svg
-from pytest_fairness.reports.html import differences, text
-from pytest_fairness.reports.item_order import Item, mappings, outcome, rank, reason
+from pytest_fairness.reports.html import filters, text_diff
 from pytest_fairness.reports.methods import NOTES, Note
+from pytest_fairness.reports.report_items import Item, mappings, outcome, rank, reason
 from pytest_fairness.reports.top_contributors import driven_by
 
 LONGEST_TABLE = 200
@@ -59,10 +59,10 @@ class Side:
     """
 
     group: str
-    question: Sequence[differences.Piece]
-    answer: Sequence[differences.Piece]
+    question: Sequence[text_diff.Piece]
+    answer: Sequence[text_diff.Piece]
     status: str
-    before: Sequence[differences.Piece] | None
+    before: Sequence[text_diff.Piece] | None
 
 
 @dataclass(frozen=True)
@@ -125,15 +125,15 @@ class View:
         trends = {(item["nodeid"], item["probe"], item["id"]): self._points(item) for item in self.document["items"]}
         ordered = sorted(self.document["items"], key=rank)
         keys = [(item["nodeid"], item["probe"], item["id"]) for item in ordered]
-        self.document = text.clean(self.document)
+        self.document = filters.clean(self.document)
         self._drawn = 0
-        items = [text.clean(item) for item in ordered]
+        items = [filters.clean(item) for item in ordered]
         self.items = [
-            self._item(number, item, trends[key])
-            for number, (item, key) in enumerate(zip(items, keys, strict=True), start=1)
+            self._item(place, item, trends[key])
+            for place, (item, key) in enumerate(zip(items, keys, strict=True), start=1)
         ]
         by_probe = groupby(sorted(self.items, key=lambda one: one.item["probe"]), key=lambda one: one.item["probe"])
-        self.probes = [self._probe(number, name, list(own)) for number, (name, own) in enumerate(by_probe, start=1)]
+        self.probes = [self._probe(place, name, list(own)) for place, (name, own) in enumerate(by_probe, start=1)]
         self.notes = {name: NOTES[name] for name in self.document["summary"]["by_audit"] if name in NOTES}
 
     def count(self, outcome_name: str) -> int:
@@ -143,7 +143,7 @@ class View:
     @property
     def duration(self) -> str:
         """How long the run took."""
-        return text.duration(self.document["seconds"])
+        return filters.duration(self.document["seconds"])
 
     @property
     def categories(self) -> Table:
@@ -164,7 +164,10 @@ class View:
         cells = [
             [
                 title,
-                *(f"{text.number(own[name]['value'])} {own[name]['verdict']}" if name in own else "" for name in names),
+                *(
+                    f"{filters.number(own[name]['value'])} {own[name]['verdict']}" if name in own else ""
+                    for name in names
+                ),
             ]
             for title, own in rows
         ]
@@ -174,27 +177,27 @@ class View:
     def _points(self, item: Item) -> Sequence[Mapping[str, Json]]:
         return self.trends.get((item["probe"], item["id"]), ())
 
-    def _probe(self, number: int, name: str, items: list[ItemView]) -> ProbeView:
+    def _probe(self, place: int, name: str, items: list[ItemView]) -> ProbeView:
         return ProbeView(
             name=name,
-            anchor=f"probe-{number}",
+            anchor=f"probe-{place}",
             counts=self.document["summary"]["by_probe"][name],
             overview=self._figure(charts.overview([one.item for one in items])),
             items=items,
         )
 
-    def _item(self, number: int, item: Item, points: Sequence[Mapping[str, Json]]) -> ItemView:
+    def _item(self, place: int, item: Item, points: Sequence[Mapping[str, Json]]) -> ItemView:
         found, rest = charts.evidence(item)
         suggested = item["details"].get("suggestions") or {}
         facts, sheets = _facts_and_sheets(rest)
         return ItemView(
-            name=f"item-{number}",
+            name=f"item-{place}",
             item=item,
             outcome=outcome(item),
             reason=reason(item),
             drivers=driven_by(item),
             standing=self._figure(charts.standing(item)),
-            trend=self._figure(charts.trend(text.clean(points))),
+            trend=self._figure(charts.trend(filters.clean(points))),
             figures=[figure for picture in found if (figure := self._figure(picture)) is not None],
             examples=_examples(item),
             facts=facts,
@@ -219,7 +222,7 @@ def _facts_and_sheets(details: Mapping[str, Json]) -> tuple[dict[str, Json], lis
     facts: dict[str, Json] = {}
     sheets: list[Sheet] = []
     for name, value in details.items():
-        title = text.plain(name)
+        title = filters.plain(name)
         if isinstance(value, Mapping):
             if value:
                 sheets.append(_sheet(title, _table_of_mapping(value)))
@@ -244,13 +247,13 @@ def _columns(rows: Iterable[Mapping[str, Json]]) -> list[str]:
 
 def _sheet(title: str, table: Table) -> Sheet:
     left_out = max(0, len(table.rows) - LONGEST_TABLE)
-    columns = [text.plain(column) for column in table.columns]
+    columns = [filters.plain(column) for column in table.columns]
     return Sheet(title, Table(columns, table.rows[:LONGEST_TABLE]), left_out)
 
 
 def _examples(item: Item) -> list[Example]:
     """Examples by their `set`; of an audit that gives none, each by itself."""
-    drivers = differences.driving_words(item["details"])
+    drivers = text_diff.driving_words(item["details"])
     sets: dict[Any, list[Mapping[str, Json]]] = {}
     for place, example in enumerate(mappings(item["details"].get("examples"))):
         sets.setdefault(str(example.get("set", f"-{place}")), []).append(example)
@@ -272,12 +275,12 @@ def _side(own: Sequence[Mapping[str, Json]], place: int, drivers: frozenset[str]
     against = place > 0
     pair = (other, one) if against else (one, other)
     question, answer = (
-        differences.side_by_side(_text(pair[0], name), _text(pair[1], name), words)[int(against)]
+        text_diff.side_by_side(_text(pair[0], name), _text(pair[1], name), words)[int(against)]
         for name, words in (("prompt", frozenset()), ("text", drivers))
     )
     before = None
     if "before" in one:
-        before = differences.side_by_side(_text(one, "before"), _text(one, "text"), drivers)[0]
+        before = text_diff.side_by_side(_text(one, "before"), _text(one, "text"), drivers)[0]
     return Side(str(one.get("group", "example")), question, answer, str(one.get("status", "ok")), before)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from pytest_fairness.records import Json
-from pytest_fairness.reports.terminal.text import counted, printable
+from pytest_fairness.reports.formatting import counted, printable
 
 Forecast = Mapping[str, Json]
 """One probe's, as `run.forecast.Forecast.to_json` gives it."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from pytest_fairness.records import Json
-from pytest_fairness.reports.terminal.text import number, printable, table
+from pytest_fairness.reports.formatting import number, printable
+from pytest_fairness.reports.terminal.layout import table
 
 Point = Mapping[str, Json]
 """What one run measured of one item: `probe`, `id`, `started`, `target`, `value`, `interval`, `verdict`."""

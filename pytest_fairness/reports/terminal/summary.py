@@ -11,14 +11,15 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from pytest_fairness.records import Json, VerdictName
-from pytest_fairness.reports import notes, target_table, variants
+from pytest_fairness.reports import run_notes, target_table, variant_results
 from pytest_fairness.reports.document import age_of_reused
-from pytest_fairness.reports.item_order import Item, rank, served_changes, significant_within_tolerance, target_of
+from pytest_fairness.reports.formatting import escaped, number, printable
+from pytest_fairness.reports.report_items import Item, rank, served_changes, significant_within_tolerance, target_of
 from pytest_fairness.reports.shell_commands import accept_command, reason_lines, shell_lines
 from pytest_fairness.reports.terminal.forecast import money
-from pytest_fairness.reports.terminal.text import cut, escaped, number, pad, printable, width_of
+from pytest_fairness.reports.terminal.layout import cut, pad, width_of
 from pytest_fairness.reports.top_contributors import evidence, failure_text
-from pytest_fairness.reports.variant_text import narrowed
+from pytest_fairness.reports.variant_yaml import narrowed
 
 __all__ = ["Line", "failure_text", "summary"]
 
@@ -224,7 +225,7 @@ def _variants(items: Sequence[Item], width: int) -> list[Line]:
     told = [
         (item, f"{_named(item, several_probes=several_probes)}, {printable(sentence)}")
         for item in items
-        for sentence in variants.sentences(item)
+        for sentence in variant_results.sentences(item)
     ]
     lines = [line for _, text in told[:SHOWN_VARIANTS] for line in _paragraph(text, width)]
     if len(told) > SHOWN_VARIANTS:
@@ -286,7 +287,7 @@ def _notes(document: Mapping[str, Json], width: int) -> list[Line]:
     red = [note["kind"] in ("no-audit", "few-audits") for note in document.get("notes", ())]
     return [
         line
-        for text, is_red in zip(notes.texts(document), red, strict=True)
+        for text, is_red in zip(run_notes.texts(document), red, strict=True)
         for line in _paragraph(text, width, {"red" if is_red else "yellow": True})
     ]
 

@@ -7,7 +7,7 @@ import pytest
 
 from pytest_fairness.__main__ import main
 from pytest_fairness.records import Json, VerdictName
-from pytest_fairness.reports import json_report
+from pytest_fairness.reports import files
 from tests.support.results import report, result
 
 
@@ -15,8 +15,8 @@ from tests.support.results import report, result
 def reports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "120")
-    (tmp_path / "old.json").write_text(json_report.text(report(result())), "utf-8")
-    (tmp_path / "new.json").write_text(json_report.text(report(result(VerdictName.REGRESSION))), "utf-8")
+    files.write(report(result()), tmp_path / "old.json", {})
+    files.write(report(result(VerdictName.REGRESSION)), tmp_path / "new.json", {})
     return tmp_path
 
 

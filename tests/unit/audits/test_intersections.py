@@ -17,7 +17,7 @@ from pytest_fairness.audits.base import AuditItem
 from pytest_fairness.audits.text import text_audit
 from pytest_fairness.errors import ProbeError
 from pytest_fairness.records import Answer
-from pytest_fairness.reports.item_order import sides
+from pytest_fairness.reports.report_items import sides
 from pytest_fairness.run.probe_items import items_of
 from tests.support import corpora
 

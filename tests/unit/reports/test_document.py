@@ -10,7 +10,7 @@ from jsonschema import Draft7Validator
 
 from pytest_fairness.errors import FairnessError
 from pytest_fairness.records import Json, Measurement, VerdictName
-from pytest_fairness.reports import files, junit
+from pytest_fairness.reports import files
 from tests.support.results import report, result
 
 SCHEMA = json.loads((Path(__file__).parents[3] / "docs" / "report.schema.json").read_text("utf-8"))
@@ -170,14 +170,3 @@ def test_a_report_that_cannot_be_written(tmp_path: Path, blocked: str) -> None:
     ) as raised:
         files.write(report(), path, {})
     assert "\n" not in str(raised.value)
-
-
-def test_junit_properties_are_flat() -> None:
-    over = report(result(VerdictName.OVER_LIMIT, limit=0.05))["items"][0]
-    assert junit.properties(over) == [
-        ("value", 0.0612345),
-        ("baseline", 0.0178),
-        ("limit", 0.05),
-        ("verdict", "over-limit"),
-    ]
-    assert junit.properties(report(result(VerdictName.ERROR))["items"][0]) == [("verdict", "error")]

@@ -6,8 +6,8 @@ from markdown_it.token import Token
 
 from pytest_fairness.records import VerdictName
 from pytest_fairness.reports import markdown
-from pytest_fairness.reports.compare import compare
-from pytest_fairness.reports.terminal.comparison import markdown as compared
+from pytest_fairness.reports.comparison_formats import markdown as compared
+from pytest_fairness.reports.run_comparison import compare
 from tests.support.results import report, result
 
 HOSTILE = [

@@ -12,7 +12,7 @@ from pytest_fairness.records import Json, Measurement, VerdictName
 from pytest_fairness.reports import html, markdown
 from pytest_fairness.reports.suggestions import suggestions
 from pytest_fairness.reports.terminal import summary
-from pytest_fairness.reports.variant_text import narrowed, variant_yaml
+from pytest_fairness.reports.variant_yaml import narrowed, variant_yaml
 from tests.support.results import DETAILS, report, result
 from tests.unit.reports.test_markdown import tokens
 

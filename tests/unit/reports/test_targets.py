@@ -10,9 +10,9 @@ import pytest
 from jsonschema import Draft7Validator
 
 from pytest_fairness.reports import document, files, markdown, target_table
-from pytest_fairness.reports.item_order import target_of
+from pytest_fairness.reports.report_items import target_of
 from pytest_fairness.reports.terminal import summary
-from pytest_fairness.reports.terminal.text import width_of
+from pytest_fairness.reports.terminal.layout import width_of
 from tests.support.results import result
 
 NAMES = [f"model-{number}" for number in range(6)]

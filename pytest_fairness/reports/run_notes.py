@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from pytest_fairness.records import ItemResult, Json
-from pytest_fairness.reports.terminal.text import counted
+from pytest_fairness.reports.formatting import counted
 
 Kind = Literal["default-target", "no-audit", "few-audits", "inconclusive-runs"]
 

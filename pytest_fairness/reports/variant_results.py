@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from pytest_fairness.records import Json
-from pytest_fairness.reports.item_order import Item
-from pytest_fairness.reports.terminal.text import number
+from pytest_fairness.reports.formatting import number
+from pytest_fairness.reports.report_items import Item
 
 Variant = Mapping[str, Json]
 """What was found of one variant; see `run.variants`."""

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from pytest_fairness.records import Json
 from pytest_fairness.reports.charts.base import SHOWN, Picture, Table, finite, listed, pair, rule, whiskers
-from pytest_fairness.reports.item_order import Item
-from pytest_fairness.reports.terminal.text import number
+from pytest_fairness.reports.formatting import number
+from pytest_fairness.reports.report_items import Item
 
 TITLES = {
     "similarity": "Similarity to the neutral list, by value",

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from pytest_fairness.records import Json
-from pytest_fairness.reports.terminal.text import number, pad, printable
+from pytest_fairness.reports.formatting import number, printable
+from pytest_fairness.reports.terminal.layout import pad
 from pytest_fairness.stats.thresholds import FALSE_POSITIVES, MISSES
 
 SHOWN_LIMITS = 12

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from pytest_fairness.reports.terminal.text import printable, width_of
+from pytest_fairness.reports.formatting import printable
+from pytest_fairness.reports.terminal.layout import width_of
 
 LONGEST = 100
 _WIDTH = 78

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 
 from pytest_fairness.records import Json
-from pytest_fairness.reports.item_order import mappings
+from pytest_fairness.reports.report_items import mappings
 
 _PIECES = re.compile(r"\s+|\w[\w'’-]*|.", re.DOTALL)
 LISTED, SHORT = 2, 60

@@ -10,7 +10,7 @@ from pytest_fairness.records import Comparison, Json, VerdictName
 from pytest_fairness.reports import charts
 from pytest_fairness.reports.charts.base import Picture
 from pytest_fairness.reports.charts.vega import svg
-from pytest_fairness.reports.html import differences
+from pytest_fairness.reports.html import text_diff
 from tests.support.results import report, result
 
 
@@ -135,7 +135,7 @@ TEXTS = st.text(alphabet="ab Ä,.\n-<", max_size=60)
 
 @given(TEXTS, TEXTS)
 def test_pieces_are_the_texts(first: str, second: str) -> None:
-    left, right = differences.side_by_side(first, second)
+    left, right = text_diff.side_by_side(first, second)
     assert "".join(piece.text for piece in left) == first
     assert "".join(piece.text for piece in right) == second
     if first == second:
@@ -143,7 +143,7 @@ def test_pieces_are_the_texts(first: str, second: str) -> None:
 
 
 def test_pieces_tell_what_differs_and_what_drives() -> None:
-    left, _ = differences.side_by_side("Try a hair oil.", "Try a silk tie.", {"oil"})
+    left, _ = text_diff.side_by_side("Try a hair oil.", "Try a silk tie.", {"oil"})
     assert [(piece.text, piece.differs, piece.drives) for piece in left] == [
         ("Try a ", False, False),
         ("hair", True, False),
@@ -158,9 +158,9 @@ def test_driving_words_are_those_that_details_name() -> None:
         "words": [{"word": "Hair", "significant": True}, {"word": "nice", "significant": False}],
         "examples": [{"stereotype": ["she"], "anti_stereotype": "no list"}],
     }
-    assert differences.driving_words(details) == {"hair", "she"}
+    assert text_diff.driving_words(details) == {"hair", "she"}
 
 
 def test_lists_are_compared_by_their_lines() -> None:
-    left, _ = differences.side_by_side("Red River\nLast Winter\nOld Song", "Last Winter\nRed Song\nOld Song")
+    left, _ = text_diff.side_by_side("Red River\nLast Winter\nOld Song", "Last Winter\nRed Song\nOld Song")
     assert [piece.text for piece in left if piece.differs] == ["Red River\n"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from pytest_fairness.records import Json, VerdictName
-from pytest_fairness.reports.terminal.text import number, printable
+from pytest_fairness.reports.formatting import number, printable
 
 Item = Mapping[str, Json]
 """An item of the report document."""

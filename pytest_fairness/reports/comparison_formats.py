@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from pytest_fairness.records import Json
-from pytest_fairness.reports.compare import ORDER, Changes, Moved
+from pytest_fairness.reports.formatting import number, printable
 from pytest_fairness.reports.markdown import escaped
 from pytest_fairness.reports.markdown import table as markdown_table
-from pytest_fairness.reports.terminal.text import number, printable, table
+from pytest_fairness.reports.run_comparison import ORDER, Changes, Moved
+from pytest_fairness.reports.terminal.layout import table
 
 HEAD = ("item", "change", "verdict", "old", "new", "difference [95 %]")
 
@@ -38,8 +39,8 @@ def html(changes: Changes) -> str:
         FairnessError: the extra `report` is missing.
     """
     from pytest_fairness.reports.charts.base import Table
+    from pytest_fairness.reports.html.filters import clean
     from pytest_fairness.reports.html.page import render
-    from pytest_fairness.reports.html.text import clean
 
     rows = [[clean(cell) for cell in _cells(item)] for item in changes.told]
     facts = [[name, *(clean(_shown(value)) for value in values)] for name, *values in changes.facts]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from pytest_fairness.records import Interval, Json, VerdictName
-from pytest_fairness.reports.item_order import WORST_FIRST, Item
+from pytest_fairness.reports.report_items import WORST_FIRST, Item
 
 State = Literal["worse", "new", "gone", "better", "moved", "same"]
 """What became of an item: `worse` and `better` are other verdicts, `moved` is a value whose 95 % interval of the

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from datetime import timedelta
 
 from pytest_fairness.records import Json
-from pytest_fairness.reports.terminal.text import escaped
-from pytest_fairness.reports.terminal.text import number as short_number
+from pytest_fairness.reports.formatting import escaped
+from pytest_fairness.reports.formatting import number as short_number
 
 NOTHING = "–"
 
