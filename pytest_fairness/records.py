@@ -294,7 +294,7 @@ class Comparison:
     """How far an audit item moved from its baseline, in the direction in which the audit gets worse.
 
     Attributes:
-        value: change of badness since the baseline; positive is worse.
+        value: change since the baseline; positive is worse.
         interval: two-sided 95 %.
         standard_error: of `value`.
         p_value: one-sided, of the hypothesis that nothing changed.

@@ -23,7 +23,7 @@ Scored = list[tuple[str, float]]
 
 
 @dataclass(frozen=True)
-class Worth:
+class AnswerQuality:
     """How good the usable answers of one run are.
 
     Attributes:
@@ -35,7 +35,7 @@ class Worth:
     scores: Mapping[str, float]
 
 
-def worth(probe: Probe, answers: Sequence[Answer]) -> Worth | None:
+def answer_quality(probe: Probe, answers: Sequence[Answer]) -> AnswerQuality | None:
     """How good these answers are; `None` where the probe does not say what is right or relevant."""
     if probe.kind not in _MEASURES:
         return None
@@ -43,7 +43,11 @@ def worth(probe: Probe, answers: Sequence[Answer]) -> Worth | None:
     units: dict[str, list[float]] = defaultdict(list)
     for unit, score in scored(probe, answers):
         units[unit].append(score)
-    return Worth(measure, {unit: float(np.mean(scores)) for unit, scores in sorted(units.items())}) if units else None
+    return (
+        AnswerQuality(measure, {unit: float(np.mean(scores)) for unit, scores in sorted(units.items())})
+        if units
+        else None
+    )
 
 
 def _ndcg(probe: Probe, answers: Sequence[Answer]) -> Scored:

@@ -8,6 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Generic, Literal, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 from pytest_fairness.audits.decision_rule import Decision, decide, one_sided_bounds
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.records import Answer, Comparison, Concern, Measurement
@@ -23,6 +26,7 @@ Example = tuple[str, Answer]
 """An answer and the group that it stands for."""
 
 SettingsT = TypeVar("SettingsT", bound=AuditSettings)
+Numbers = TypeVar("Numbers", float, NDArray[np.float64])
 Probe = Any
 """A loaded probe of the audit's own kind; see `pytest_fairness.probes`."""
 
@@ -36,35 +40,35 @@ class AuditItem(Generic[SettingsT]):
         subject: what stands in brackets in the item's id (`race=Black`), or `None` for an audit of the whole probe.
         labels: the subject as names and values, for reports.
         settings: the audit's settings in this probe.
-        level: one-sided level of its tests, min(0.01, alpha / number of the probe's items); of answers that grow, what
-            this look may take of it.
-        beta: chance that the item passes although it is worse by twice the tolerance; of answers that grow, what this
-            look may take of it.
+        alpha: one-sided significance level of its tests, min(0.01, the probe's alpha / number of the probe's items); at
+            an interim analysis, that analysis's share.
+        beta: chance that the item passes although it is worse by twice the tolerance; at an interim analysis, that
+            analysis's share.
         seed: text from which all its resampling is seeded; the same in every run.
         target: the name of the one of several targets that is asked; `None` where targets have no names.
-        whole_level: of all looks together; `None` where there is only one.
-        last_look: whether no more answers are asked for after this look.
+        total_alpha: alpha of all interim analyses together; `None` where there is only one analysis.
+        last_look: whether this is the last analysis, after which no more answers are asked for.
     """
 
     audit: str
     subject: str | None
     labels: Mapping[str, str]
     settings: SettingsT
-    level: float = 0.01
+    alpha: float = 0.01
     seed: str = ""
     target: str | None = None
     beta: float = BETA
-    whole_level: float | None = None
+    total_alpha: float | None = None
     last_look: bool = True
 
     @property
-    def planned_level(self) -> float:
-        """The level by which it is told what a run of a size can see, however often it was looked at on the way."""
-        return self.level if self.whole_level is None else self.whole_level
+    def planned_alpha(self) -> float:
+        """Return the alpha for planning how large a run must be: that of all interim analyses together."""
+        return self.alpha if self.total_alpha is None else self.total_alpha
 
     def at_look(self, alpha: float, beta: float, *, last: bool) -> AuditItem[SettingsT]:
         """Return the item at one of several interim analyses, with that look's share of both error rates."""
-        return replace(self, level=alpha, beta=beta, whole_level=self.level, last_look=last)
+        return replace(self, alpha=alpha, beta=beta, total_alpha=self.alpha, last_look=last)
 
     @property
     def id(self) -> str:
@@ -203,8 +207,8 @@ class Audit(ABC, Generic[SettingsT]):
         """
         return self.measure(probe, item, answers).value
 
-    def badness(self, value: float) -> float:
-        """The value turned so that more is worse, on the same scale."""
+    def loss(self, value: Numbers) -> Numbers:
+        """Return the value, or an array of values, turned so that larger is worse; the scale stays the same."""
         match self.better:
             case "lower":
                 return value
@@ -219,7 +223,7 @@ class Audit(ABC, Generic[SettingsT]):
         self, measurement: Measurement, value: float, standard_error: float | None, *, paired: bool
     ) -> Comparison:
         """Compare by values and standard errors alone, as independent runs: the baseline's answers are absent."""
-        change = self.badness(measurement.value) - self.badness(value)
+        change = self.loss(measurement.value) - self.loss(value)
         if measurement.standard_error is None or standard_error is None:
             return Comparison(value=change, interval=None, standard_error=None, p_value=None, paired=paired)
         error = math.hypot(measurement.standard_error, standard_error)
@@ -251,9 +255,9 @@ class Audit(ABC, Generic[SettingsT]):
             comparison.standard_error,
             threshold=tolerance,
             accepted=tolerance if item.settings.gate == "strict" else 2 * tolerance,
-            significant=comparison.p_value is not None and comparison.p_value <= item.level,
+            significant=comparison.p_value is not None and comparison.p_value <= item.alpha,
             proof=item.settings.gate == "bound",
-            alpha=item.level,
+            alpha=item.alpha,
             beta=beta,
             degrees_of_freedom=comparison.degrees_of_freedom,
             bounds=bounds,
@@ -272,7 +276,7 @@ class Audit(ABC, Generic[SettingsT]):
             return None
         changes = ((comparison.value, comparison.standard_error), along)
         bounds = [
-            one_sided_bounds(value, error, item.level, beta, comparison.degrees_of_freedom) for value, error in changes
+            one_sided_bounds(value, error, item.alpha, beta, comparison.degrees_of_freedom) for value, error in changes
         ]
         return bounds[0][0], max(upper for _, upper in bounds)
 
@@ -286,13 +290,13 @@ class Audit(ABC, Generic[SettingsT]):
         tolerance; with `gate: strict`, within the limit.
         """
         found = decide(
-            self.badness(measurement.value) - self.badness(limit),
+            self.loss(measurement.value) - self.loss(limit),
             measurement.standard_error,
             threshold=0.0,
             accepted=0.0 if item.settings.gate == "strict" else 2 * tolerance,
-            significant=measurement.p_value is None or measurement.p_value <= item.level,
+            significant=measurement.p_value is None or measurement.p_value <= item.alpha,
             proof=True,
-            alpha=item.level,
+            alpha=item.alpha,
             beta=item.beta,
             degrees_of_freedom=measurement.degrees_of_freedom,
             bounds=self.distance_bounds(item, measurement, limit),
@@ -322,7 +326,7 @@ class Audit(ABC, Generic[SettingsT]):
             return None
         return normal.minimum_detectable(
             estimate.standard_error,
-            item.planned_level,
+            item.planned_alpha,
             tolerance=0.0 if comparison is None else tolerance,
             degrees_of_freedom=estimate.degrees_of_freedom,
         )
@@ -339,7 +343,7 @@ class Audit(ABC, Generic[SettingsT]):
             return f"moved by {abs(comparison.value):.3g} to the other side"
         return f"{'worse' if comparison.value > 0 else 'better'} by {abs(comparison.value):.3g}"
 
-    def drivers(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
+    def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
         """What the value comes from, the strongest first: words, groups, records; for a verdict's reason."""
         return []
 

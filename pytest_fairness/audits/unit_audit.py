@@ -113,22 +113,6 @@ class UnitAudit(Audit[SettingsT]):
     def statistic(self, means: Floats) -> Floats:
         """The audit's value from the (..., columns) means; NaN where it is not defined."""
 
-    def worse(self, statistic: Floats) -> Floats:
-        """Values turned so that more is worse."""
-        match self.better:
-            case "lower":
-                return statistic
-            case "higher":
-                return -statistic
-            case "zero":
-                return np.abs(statistic)
-            case "fifty":
-                return np.abs(statistic - 50)
-
-    def badness(self, value: float) -> float:
-        """The value turned so that more is worse; see `worse`."""
-        return float(self.worse(np.array([value]))[0])
-
     def require(self, table: UnitTable) -> None:
         """Raise `NotMeasurable` unless enough units are complete; the message says what is missing."""
         complete = int(table.complete.sum())
@@ -195,7 +179,7 @@ class UnitAudit(Audit[SettingsT]):
         return {}
 
     def bounds(self, table: UnitTable, alpha: float, beta: float) -> tuple[float, float] | None:
-        """Return one-sided bounds of the value's badness at these error rates; `None` if the standard error gives them.
+        """Return one-sided bounds of the value's loss at these error rates; `None` if the standard error gives them.
 
         The size of a gap is above that of no gap by chance alone, so that its error does not give its bounds.
         """
@@ -220,9 +204,9 @@ class UnitAudit(Audit[SettingsT]):
     def distance_bounds(
         self, item: AuditItem[SettingsT], measurement: Measurement, limit: float
     ) -> tuple[float, float] | None:
-        """See `Audit.distance_bounds`; those of the value's badness are in the details."""
+        """See `Audit.distance_bounds`; those of the value's loss are in the details."""
         found = measurement.details.get("bounds")
-        worst = self.badness(limit)
+        worst = self.loss(limit)
         return None if found is None else (found["lower"] - worst, found["upper"] - worst)
 
     def measure(self, probe: Probe, item: AuditItem[SettingsT], answers: Sequence[Answer]) -> Measurement:
@@ -234,7 +218,7 @@ class UnitAudit(Audit[SettingsT]):
         value = float(self.statistic(means))
         error = paired.mean_error((rows - rows.mean(axis=0)) @ self.slope(means)) or self.error_floor(table)
         degrees = self.degrees_of_freedom(rows)
-        bounds = self.bounds(table, item.level, item.beta)
+        bounds = self.bounds(table, item.alpha, item.beta)
         return Measurement(
             value=value,
             interval=self.interval(table, value, error, degrees),
@@ -422,7 +406,7 @@ class UnitAudit(Audit[SettingsT]):
         if found.outcome != "within" or units is None or found.accepted is None:
             return found
         # A single one of all two-fold exchanges (swaps, signs) has to be rare enough.
-        needed = math.ceil(-math.log2(item.planned_level))
+        needed = math.ceil(-math.log2(item.planned_alpha))
         if units < needed:
             return replace(
                 found,

@@ -19,7 +19,7 @@ from pytest_fairness.records import Comparison, Concern, Measurement, Reversal, 
 MISSING_SHARE = 0.10
 MISSING_GAP = 0.05
 MISSING_P = 0.05
-NAMED_DRIVERS = 5
+NAMED_CONTRIBUTORS = 5
 SHOWN_P = 0.001
 """Smallest p-value that a reason names; smaller ones come from the tail of a fitted distribution."""
 MOST_TIMES = 1000
@@ -109,7 +109,7 @@ def decide(
             what += " (by stored value and error alone: the baseline's answers are absent or too few)"
     if limit is not None:
         what += f", limit {limit:.3g}"
-    driven = audit.drivers(measurement, comparison)[:NAMED_DRIVERS]
+    driven = audit.top_contributors(measurement, comparison)[:NAMED_CONTRIBUTORS]
     because = f" Driven by {', '.join(driven)}." if driven else ""
 
     tested = item.settings.gate != "point"
@@ -163,12 +163,12 @@ def _compare_estimates(
     tolerance: float,
 ) -> tuple[Decision | None, Decision | None]:
     """Return the decisions on the change and on the value by bare estimates, for `gate: point`."""
-    limit, loss = item.settings.limit, audit.badness(measurement.value)
+    limit, loss = item.settings.limit, audit.loss(measurement.value)
     change = value = None
     if earlier is not None and comparison is not None:
-        change = Decision("beyond" if loss > audit.badness(earlier.value) + tolerance + ROUNDING else "within")
+        change = Decision("beyond" if loss > audit.loss(earlier.value) + tolerance + ROUNDING else "within")
     if limit is not None:
-        value = Decision("beyond" if loss > audit.badness(limit) + ROUNDING else "within")
+        value = Decision("beyond" if loss > audit.loss(limit) + ROUNDING else "within")
     return change, value
 
 
@@ -177,7 +177,7 @@ def _significance(item: AuditItem[Any], comparison: Comparison) -> str:
     if item.settings.gate == "point" or comparison.p_value is None:
         return ""
     sides = "" if comparison.reversal is None else f"; {_sides(comparison.reversal)}"
-    return f"{sides}; significant ({_p(comparison.p_value)}, alpha {item.level:.2g})"
+    return f"{sides}; significant ({_p(comparison.p_value)}, alpha {item.alpha:.2g})"
 
 
 def _reversed(item: AuditItem[Any], comparison: Comparison, tolerance: float) -> str | None:
@@ -185,9 +185,9 @@ def _reversed(item: AuditItem[Any], comparison: Comparison, tolerance: float) ->
     reversal = comparison.reversal
     if reversal is None or item.settings.gate == "point":
         return None
-    if reversal.value <= tolerance + ROUNDING or reversal.p_value > item.level:
+    if reversal.value <= tolerance + ROUNDING or reversal.p_value > item.alpha:
         return None
-    return f"{_sides(reversal)} ({_p(reversal.p_value)}, alpha {item.level:.2g})"
+    return f"{_sides(reversal)} ({_p(reversal.p_value)}, alpha {item.alpha:.2g})"
 
 
 def _sides(reversal: Reversal) -> str:
@@ -203,7 +203,7 @@ def _undecided(
             return change.explanation or _not_excluded("the item may be worse by", change)
         if change.significant:
             return "significantly worse than the baseline, but not shown to exceed the tolerance"
-        p_value = "" if comparison.p_value is None else f" ({_p(comparison.p_value)}, alpha {item.level:.2g})"
+        p_value = "" if comparison.p_value is None else f" ({_p(comparison.p_value)}, alpha {item.alpha:.2g})"
         return f"worse than the baseline, but not significantly{p_value}"
     if value is None:
         return ""

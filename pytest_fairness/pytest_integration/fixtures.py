@@ -18,7 +18,7 @@ from pytest_fairness.audits.base import Probe
 from pytest_fairness.errors import FairnessError, ProbeError
 from pytest_fairness.pytest_integration.items import name_asked
 from pytest_fairness.records import Answer, Request, Response, Sampling, Verdict
-from pytest_fairness.run import LEVEL, Measured, ProbeItem, read_all
+from pytest_fairness.run import MAX_ALPHA, Measured, ProbeItem, read_all
 
 if TYPE_CHECKING:
     from pytest_fairness.pytest_integration.session import FairnessSession
@@ -143,7 +143,7 @@ class Corpus:
                 f"corpus.{name}: no {axis} {value!r} to compare; there are {', '.join(i.id for i in items)}"
             )
         trials = self._session.run.settings.trials
-        part = ProbeItem(self._probe, audit, replace(item, level=LEVEL, seed=item.id), trials).of(self._name)
+        part = ProbeItem(self._probe, audit, replace(item, alpha=MAX_ALPHA, seed=item.id), trials).of(self._name)
         answers = [answer for answer in self.answers if part.uses(answer.labels)]
         return self._session.run.measured(part, answers, self._target)
 

@@ -123,7 +123,7 @@ def _of_audit(probe: Probe, name: str, sets: Mapping[str, Sequence[Answer]], nam
     problematic: list[bool] = []
     for key, answers in sets.items():
         found = [_score(part, [answer for answer in answers if part.uses(answer.labels)]) for part in parts]
-        measured = [audit.badness(value) for value in found if value is not None]
+        measured = [audit.loss(value) for value in found if value is not None]
         if measured:
             scores.append(max(measured))
             problematic.append(named[key])
@@ -133,7 +133,7 @@ def _of_audit(probe: Probe, name: str, sets: Mapping[str, Sequence[Answer]], nam
         return Calibration(name, counts, len(sets) - len(scores), None, (), None)
     values = np.array(scores)
     curve = thresholds.curve(values, bad)
-    present = None if limit is None else thresholds.errors(values, bad, audit.badness(limit))
+    present = None if limit is None else thresholds.errors(values, bad, audit.loss(limit))
     best = thresholds.best([*([] if present is None else [present]), *curve])
     turned = [_turned(audit, each) for each in curve]
     return Calibration(
@@ -157,7 +157,7 @@ def _score(part: ProbeItem, answers: Sequence[Answer]) -> float | None:
 
 
 def _turned(audit: Audit[Any], errors: Errors) -> Errors:
-    """The errors of a limit on badness as those of the limit that a probe file names."""
+    """The errors of a limit on loss as those of the limit that a probe file names."""
     limits = {"higher": -errors.limit, "fifty": 50 + errors.limit}
     return replace(errors, limit=limits.get(audit.better, errors.limit))
 

@@ -32,7 +32,7 @@ NOT_MEASURED = {"audits", "description", "intersections", "marks", "variants", "
 
 _encode = json.JSONEncoder(sort_keys=True).encode
 
-LEVEL = 0.01
+MAX_ALPHA = 0.01
 """One-sided level of a test where the probe's `alpha` leaves more."""
 
 
@@ -104,7 +104,7 @@ class ProbeItem:
         if self.trials is not None:
             stages = list(dict.fromkeys(replace(stage, trials=None) for stage in stages))
         shares = growth.shares(stages)
-        alphas, betas = (sequential.levels(shares, total) for total in (self.item.level, self.item.beta))
+        alphas, betas = (sequential.levels(shares, total) for total in (self.item.alpha, self.item.beta))
         return [
             replace(self, item=self.item.at_look(alpha, beta, last=stage is stages[-1]), stage=stage)
             for stage, alpha, beta in zip(stages, alphas, betas, strict=True)
@@ -113,13 +113,13 @@ class ProbeItem:
     @property
     def whole(self) -> ProbeItem:
         """Return the item as its baseline is measured: at its last look, whichever look this is."""
-        item = replace(self.item, level=self.item.planned_level, beta=BETA, whole_level=None)
+        item = replace(self.item, alpha=self.item.planned_alpha, beta=BETA, total_alpha=None)
         return replace(self, item=item, stage=EVERYTHING).looks[-1]
 
     @property
     def measured_by(self) -> Mapping[str, float]:
         """Return what a value depends on besides the answers and the shape: version and level of the audit."""
-        return {"version": self.audit.version, "level": self.item.level}
+        return {"version": self.audit.version, "level": self.item.alpha}
 
     @property
     def requests(self) -> Iterator[Request]:
@@ -202,9 +202,9 @@ def items_of(probe: Probe, trials: int | None = None) -> list[ProbeItem]:
         for audit, settings in ((registry.get(probe.kind, name), given) for name, given in probe.audits.items())
         for item in audit.items(probe, settings)
     ]
-    level = min(LEVEL, probe.alpha / max(1, len(found)))
+    alpha = min(MAX_ALPHA, probe.alpha / max(1, len(found)))
     return [
-        ProbeItem(probe, audit, replace(item, level=level, seed=f"{probe.name}/{item.id}"), trials)
+        ProbeItem(probe, audit, replace(item, alpha=alpha, seed=f"{probe.name}/{item.id}"), trials)
         for audit, item in found
     ]
 
@@ -295,7 +295,7 @@ def key_of(what: str, part: ProbeItem, *answers: Sequence[Answer], embedder: str
     item = part.item
     made_of = [
         [what, part.audit.kind, part.audit.name, part.audit.version, answer_checks.VERSION],
-        [item.id, item.level, item.whole_level, item.seed],
+        [item.id, item.alpha, item.total_alpha, item.seed],
         item.settings.model_dump(mode="json", exclude={"skip", "xfail"}),
         probe,
         [[digest(run), _how_they_ended(run)] for run in answers],

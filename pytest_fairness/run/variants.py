@@ -13,7 +13,7 @@ from typing import Literal
 
 import numpy as np
 
-from pytest_fairness.audits.answer_quality import worth
+from pytest_fairness.audits.answer_quality import answer_quality
 from pytest_fairness.baselines.verdicts import missing_reason
 from pytest_fairness.errors import BaselineStale, FairnessError, NotMeasurable
 from pytest_fairness.records import Answer, Comparison, Json, Request
@@ -22,7 +22,7 @@ from pytest_fairness.run.run import Run
 from pytest_fairness.stats import differences, normal, proportions
 from pytest_fairness.targets.base import Target
 
-LEVEL = 0.05
+ALPHA = 0.05
 """Of the test that must agree with an interval before a variant is said to lower bias."""
 
 Effect = Literal["lower", "higher", "unclear"]
@@ -67,7 +67,7 @@ def beside(run: Run, measured: Measured, target: Target | None) -> Measured:
     """The same measurement with `variants` in its details, by name, where the probe has any; asks and waits.
 
     A variant that could be measured has `value`, `interval`, `effect` (`lower`, `higher` or `unclear`), the `change` of
-    badness from the probe's own wording (negative is better) with `change_interval` and one-sided `p_value` (of the
+    loss from the probe's own wording (negative is better) with `change_interval` and one-sided `p_value` (of the
     hypothesis that it lowers nothing), `n`, `missing`, `unusable` (shares of answers) and `quality`; any other its
     `error`.
     """
@@ -105,7 +105,7 @@ def _found(run: Run, own: Measured, variant: ProbeItem, target: Target) -> dict[
 
 @dataclass(frozen=True)
 class _Change:
-    """How far a variant moves badness; negative is better."""
+    """How far a variant moves loss; negative is better."""
 
     value: float
     interval: tuple[float, float] | None
@@ -122,15 +122,15 @@ def _change(run: Run, own: Measured, other: Measured) -> _Change:
         # What has no interval is judged by its test, either way.
         loss = _compared(run, other, own, second, first)
         less, more = (
-            each.p_value is not None and each.p_value <= own.part.item.level and not untested for each in (gain, loss)
+            each.p_value is not None and each.p_value <= own.part.item.alpha and not untested for each in (gain, loss)
         )
         audit = own.part.audit
-        value = audit.badness(other.value) - audit.badness(own.value)
+        value = audit.loss(other.value) - audit.loss(own.value)
         effect: Effect = "unclear" if less == more else "lower" if less else "higher"
         return _Change(value, None, gain.p_value, effect)
     low, high = -gain.interval[1], -gain.interval[0]
     effect = "unclear"
-    if not untested and high < 0 and (gain.p_value is None or gain.p_value <= LEVEL):
+    if not untested and high < 0 and (gain.p_value is None or gain.p_value <= ALPHA):
         effect = "lower"
     elif not untested and low > 0:
         effect = "higher"
@@ -185,7 +185,7 @@ def _unusable(own: Sequence[Answer], other: Sequence[Answer]) -> dict[str, Json]
 def _quality(own: Measured, other: Measured) -> dict[str, Json] | None:
     """How good the answers are, over the units that both have; `None` where the probe does not say what is good."""
     probe = own.part.probe
-    ours, theirs = worth(probe, own.answers), worth(probe, other.answers)
+    ours, theirs = answer_quality(probe, own.answers), answer_quality(probe, other.answers)
     shared = sorted({*ours.scores} & {*theirs.scores}) if ours and theirs else []
     if ours is None or theirs is None or not shared:
         return None

@@ -112,9 +112,9 @@ def test_the_looks_share_the_level(tmp_path: Path) -> None:
     sizes = [20, 28, 40, 57, 80, 113, 160]
     assert [part.draws for part in found] == sizes
     assert [len(part.prompts) for part in found] == [2 * size for size in sizes]
-    assert [part.item.level for part in found] == sequential.levels([size / 160 for size in sizes], 0.01)
+    assert [part.item.alpha for part in found] == sequential.levels([size / 160 for size in sizes], 0.01)
     assert [part.item.beta for part in found] == sequential.levels([size / 160 for size in sizes], 0.05)
-    assert {part.item.planned_level for part in found} == {0.01}, "what a run can see is told by one look of its size"
+    assert {part.item.planned_alpha for part in found} == {0.01}, "what a run can see is told by one look of its size"
     assert [part.item.last_look for part in found] == [False] * 6 + [True]
 
 
@@ -145,7 +145,7 @@ def test_it_may_start_with_a_single_trial(tmp_path: Path, end: int) -> None:
 
 def test_a_bare_estimate_is_looked_at_once(tmp_path: Path) -> None:
     (found,) = looks(tmp_path, PROBE.replace("{tolerance: 0.1}", "{gate: point}"))
-    assert (found.draws, found.item.level) == (160, 0.01)
+    assert (found.draws, found.item.alpha) == (160, 0.01)
 
 
 def test_nothing_more_is_asked_where_nothing_would_help(project: Project) -> None:

@@ -66,7 +66,7 @@ def answers(
     return run
 
 
-def item(name: str, level: float = 0.01, **settings: Any) -> AuditItem[Any]:
+def item(name: str, alpha: float = 0.01, **settings: Any) -> AuditItem[Any]:
     """The item of the audit `name` for race=Black."""
     model = registry.get("generation", name).settings_model(**settings)
-    return AuditItem(name, "race=Black", {"race": "Black"}, model, level, seed=f"products/{name}[race=Black]")
+    return AuditItem(name, "race=Black", {"race": "Black"}, model, alpha, seed=f"products/{name}[race=Black]")

@@ -85,7 +85,7 @@ def run(
     return answers
 
 
-def item(name: str, subject: str | None = "religion", level: float = 0.01, **settings: Any) -> AuditItem[Any]:
+def item(name: str, subject: str | None = "religion", alpha: float = 0.01, **settings: Any) -> AuditItem[Any]:
     """An item of the audit `name`, about an attribute, a perturbation or nothing."""
     audit = registry.get("recommendation", name)
     label = "perturbation" if name == "robustness" else "attribute"
@@ -94,6 +94,6 @@ def item(name: str, subject: str | None = "religion", level: float = 0.01, **set
         subject,
         {} if subject is None else {label: subject},
         audit.settings_model(**settings),
-        level,
+        alpha,
         seed=f"songs/{name}[{subject}]",
     )

@@ -53,7 +53,7 @@ class EntityAudit(UnitAudit[SettingsT]):
         rows = table.rows[table.complete]
         null, exact = blocks.permuted_means(rows, PERMUTATIONS, random)
         return resampling.p_value(
-            self.worse(self.statistic(null)), float(self.worse(self.statistic(rows.mean(axis=0)))), exact=exact
+            self.loss(self.statistic(null)), float(self.loss(self.statistic(rows.mean(axis=0)))), exact=exact
         )
 
     def summary(self, table: UnitTable, value: float, random: np.random.Generator) -> dict[str, Json]:
@@ -88,7 +88,7 @@ class EntityAudit(UnitAudit[SettingsT]):
             "moved_entities": _moved_entities(units, now, then),
         }
 
-    def drivers(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
+    def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
         """What moved most: values, then entities; without a baseline the value that is worst off."""
         if comparison is not None and comparison.value > 0 and (moved := comparison.details.get("moved")):
             first = moved[0]
@@ -105,9 +105,9 @@ class EntityAudit(UnitAudit[SettingsT]):
         if not self.harmed or values < 2:
             return {}
         effects = rows - (rows.sum(axis=1, keepdims=True) - rows) / (values - 1)
-        badness = effects if self.harmed == "highest" else -effects
-        null, exact = blocks.flipped_means(badness, PERMUTATIONS, random)
-        observed = badness.mean(axis=0)
+        loss = effects if self.harmed == "highest" else -effects
+        null, exact = blocks.flipped_means(loss, PERMUTATIONS, random)
+        observed = loss.mean(axis=0)
         adjusted = blocks.holm(
             [resampling.p_value(null[:, column], float(observed[column]), exact=exact) for column in range(values)]
         )

@@ -146,7 +146,7 @@ class AccuracyGap(UnitAudit[AccuracyGapSettings]):
         pro, anti = (measurement.details["accuracy"][version]["accuracy"] for version in VERSIONS)
         return f"accuracy gap {measurement.value:.3g} ({pro:.1%} along the stereotype, {anti:.1%} against it)"
 
-    def drivers(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
+    def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
         """How many pairs of lines are understood one way only."""
         pairs: Json = measurement.details["mcnemar"]
         only = f"{pairs['only_pro_right']} pairs understood along the stereotype only"

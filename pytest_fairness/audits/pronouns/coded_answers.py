@@ -73,16 +73,16 @@ def _unit(answer: Answer) -> str:
     return answer.labels.get("item") or answer.labels["line"]
 
 
-def became_worse(now: Sequence[Coded], then: Sequence[Coded], badness: Callable[[Coded], int]) -> list[dict[str, Json]]:
+def became_worse(now: Sequence[Coded], then: Sequence[Coded], loss: Callable[[Coded], int]) -> list[dict[str, Json]]:
     """The sentences whose answers became worse, the worst first, with both answers.
 
     Args:
         now, then: the answers of either run.
-        badness: of an answer; those that are missing are left out.
+        loss: of an answer; those that are missing are left out.
     """
     earlier = {(coded.cell, coded.trial): coded for coded in then if coded.choice is not None}
     pairs = [
-        (badness(coded) - badness(before), coded, before)
+        (loss(coded) - loss(before), coded, before)
         for coded in now
         if coded.choice is not None and (before := earlier.get((coded.cell, coded.trial))) is not None
     ]

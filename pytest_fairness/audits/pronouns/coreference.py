@@ -13,7 +13,7 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from pytest_fairness.audits.base import AuditItem, Direction, Probe, Range
+from pytest_fairness.audits.base import AuditItem, Direction, Numbers, Probe, Range
 from pytest_fairness.audits.pronouns.coded_answers import Coded, became_worse, code, comparable, examples
 from pytest_fairness.audits.unit_audit import UnitAudit, UnitTable
 from pytest_fairness.probes.audit_settings import AuditSettings
@@ -61,9 +61,10 @@ class Coreference(UnitAudit[CoreferenceSettings]):
         """All answers."""
         return "item" in labels
 
-    def worse(self, statistic: Floats) -> Floats:
-        """How far the stereotype is preferred; a preference against it is none, however it changes."""
-        return np.maximum(statistic, 0.0)
+    def loss(self, value: Numbers) -> Numbers:
+        """Return the preference for the stereotype; a preference against the stereotype counts as none."""
+        found: Numbers = np.maximum(value, 0.0)
+        return found
 
     def table(self, probe: Probe, item: AuditItem[CoreferenceSettings], answers: Sequence[Answer]) -> UnitTable:
         """By item the choices along the stereotype less those against it, and the answers that could be coded."""
@@ -86,7 +87,7 @@ class Coreference(UnitAudit[CoreferenceSettings]):
 
     def change(self, now: Floats, then: Floats, moves: Floats) -> float:
         """Return the change of the preference for the stereotype; one within a preference against it is none."""
-        return float(self.worse(self.statistic(now)) - self.worse(self.statistic(then)))
+        return float(self.loss(self.statistic(now)) - self.loss(self.statistic(then)))
 
     def p_value(self, table: UnitTable, random: np.random.Generator) -> float:
         """Of the hypothesis that an item's preference is as likely against the stereotype as along it."""
@@ -126,7 +127,7 @@ class Coreference(UnitAudit[CoreferenceSettings]):
         against = f"{counts['anti_stereotypical']} against, {counts['ambiguous']} open"
         return f"{measurement.value:.3g} ({counts['stereotypical']} choices along the stereotype, {against})"
 
-    def drivers(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
+    def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
         """The items that moved most; without a baseline those with the strongest preference."""
         if comparison is not None and comparison.value > 0 and (moved := comparison.details.get("moved_items")):
             return [f"{part['item']} ({part['then']:.2g} to {part['now']:.2g})" for part in moved]

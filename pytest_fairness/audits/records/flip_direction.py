@@ -154,7 +154,7 @@ class FlipDirection(RecordAudit[FlipDirectionSettings]):
         """Return two differing answers each of the records that lean furthest in the direction of the value."""
         return side_by_side(measurement.details["leaning"], item.labels["attribute"], answers)
 
-    def drivers(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
+    def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
         """Return how many records lean either way, and those that moved."""
         details = measurement.details
         first, second = details["values"]

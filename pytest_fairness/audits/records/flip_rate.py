@@ -147,7 +147,7 @@ class FlipRate(RecordAudit[FlipRateSettings]):
         records = [flip["record"] for flip in measurement.details["flips"]]
         return side_by_side(records, item.labels["attribute"], answers)
 
-    def drivers(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
+    def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
         """Which way the answers go, and the records that flip."""
         details = measurement.details
         one_way, other_way = details["n10"], details["n01"]

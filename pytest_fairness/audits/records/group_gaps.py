@@ -194,7 +194,7 @@ class GroupAudit(RecordAudit[SettingsT]):
         flag = f"; not defined: {', '.join(undefined)}, as no record is such" if undefined else ""
         return f"gap {measurement.value:.3g} ({'; '.join(parts)}){flag}"
 
-    def drivers(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
+    def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
         """The rates that moved."""
         if comparison is None or comparison.value <= 0:
             return []

@@ -193,7 +193,7 @@ class CaseAudit(Audit[SettingsT]):
             value, error = float(scores.gap(column_means)), scores.gap_error(self.added)
             random = resampling.generator(f"{item.seed}/measure")
             null = scores.gaps_by_chance(PERMUTATIONS, random)
-            bounds = scores.gap_bounds(self.added, item.level, item.beta)
+            bounds = scores.gap_bounds(self.added, item.alpha, item.beta)
             low, high = scores.gap_bounds(self.added, TAIL, TAIL)
             return Measurement(
                 value=value,
@@ -296,11 +296,11 @@ class CaseAudit(Audit[SettingsT]):
             return bounds["lower"] - limit, bounds["upper"] - limit
         if size is None:
             return None
-        low, _ = means.interval(measurement.value, size, normal.quantile(1 - item.level))
+        low, _ = means.interval(measurement.value, size, normal.quantile(1 - item.alpha))
         _, high = means.interval(measurement.value, size, normal.quantile(1 - item.beta))
         return low - limit, high - limit
 
-    def drivers(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
+    def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
         """What moved for the worse; without a baseline the groups furthest apart, or the worst cases."""
         if comparison is not None and comparison.value > 0 and (moved := comparison.details.get("moved")):
             worse = [part for part in moved if part["now"] > part["then"]] or moved

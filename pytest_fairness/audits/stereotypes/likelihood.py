@@ -189,7 +189,7 @@ class Likelihood(UnitAudit[LikelihoodSettings]):
         more = "" if lms is None else f", LMS {lms:.3g}, ICAT {icat:.3g}"
         return f"SS {measurement.value:.3g} (50 is fair{more})"
 
-    def drivers(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
+    def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
         """The terms that moved most; without a baseline the sentences that are preferred most strongly."""
         if comparison is not None and comparison.value > 0 and (moved := comparison.details.get("moved")):
             return [f"{part['term']} {part['then']:.3g} to {part['now']:.3g}" for part in moved]

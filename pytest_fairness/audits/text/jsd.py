@@ -156,7 +156,7 @@ class Jsd(text_audit.ContrastAudit[JsdSettings]):
             for word in measurement.details["contributions"]
         }
 
-    def drivers(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
+    def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
         """The words that contribute most."""
         return [str(word["word"]) for word in measurement.details["contributions"]]
 

@@ -161,7 +161,7 @@ class Lexicon(text_audit.ContrastAudit[LexiconSettings]):
 
         return rate
 
-    def drivers(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
+    def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
         """The terms that changed most in the direction of the gap; without a baseline those that make it."""
         changed = comparison.details.get("changed_terms", ()) if comparison is not None else ()
         found = [(term["term"], term["change"]) for term in changed] or [

@@ -100,7 +100,7 @@ class MarkedWords(text_audit.ContrastAudit[MarkedWordsSettings]):
         corpus = Corpus.of(probe, groups, others)
         tests = [
             Association.of(
-                corpus, number, item.settings, item.level, resampling.generator(f"{item.seed}/measure/{axis}")
+                corpus, number, item.settings, item.alpha, resampling.generator(f"{item.seed}/measure/{axis}")
             )
             for number, axis in enumerate(by_axis)
         ]
@@ -150,7 +150,7 @@ class MarkedWords(text_audit.ContrastAudit[MarkedWordsSettings]):
             for run in (groups, contrasts(probe, item, then).values())
         )
         tests = [
-            Growth.of(own, before, item.level, resampling.generator(f"{item.seed}/compare/{axis}"))
+            Growth.of(own, before, item.alpha, resampling.generator(f"{item.seed}/compare/{axis}"))
             for axis, own, before in zip(by_axis, current, baseline, strict=True)
         ]
         words = _grown(tests)
@@ -251,7 +251,7 @@ class MarkedWords(text_audit.ContrastAudit[MarkedWordsSettings]):
         """Each word with its z."""
         return {word["word"]: word["z"] for word in measurement.details["words"]}
 
-    def drivers(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
+    def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
         """The words that grew, or else those that are significant; those of the unmarked group say so."""
         if comparison is not None and comparison.details.get("grown"):
             words = comparison.details["grown"]
@@ -365,7 +365,7 @@ class Association:
 
     @classmethod
     def of(
-        cls, corpus: Corpus, number: int, settings: MarkedWordsSettings, level: float, random: np.random.Generator
+        cls, corpus: Corpus, number: int, settings: MarkedWordsSettings, alpha: float, random: np.random.Generator
     ) -> Association:
         """Test the words of one axis' groups, with group labels permuted within strata.
 
@@ -373,7 +373,7 @@ class Association:
             corpus: the counts.
             number: of the axis.
             settings: with the prior.
-            level: of the test of all words together.
+            alpha: of the test of all words together.
             random: the source of randomness.
         """
         documents, counts = corpus.documents[number], corpus.counts[number]
@@ -398,7 +398,7 @@ class Association:
         )
         observed = sides(documents.marked[None])
         (z,), (ratio,) = z_scores(*observed), log_odds(*observed)[0]
-        threshold = resampling.exceeded(largest, level)
+        threshold = resampling.exceeded(largest, alpha)
         smaller = min(int(documents.marked.sum()), int((~documents.marked).sum()))
         held = np.arange(1.0, smaller + 1)
         prior_of_new = prior_counts(np.append(held, used.sum()), settings)[:-1]
@@ -434,13 +434,13 @@ class Growth:
 
     @classmethod
     def of(
-        cls, now: text_audit.Documents, then: text_audit.Documents, level: float, random: np.random.Generator
+        cls, now: text_audit.Documents, then: text_audit.Documents, alpha: float, random: np.random.Generator
     ) -> Growth:
         """Test the words, with run labels permuted between documents of one group and stratum.
 
         Args:
             now, then: the documents of this run and of the baseline.
-            level: of the test of all words together.
+            alpha: of the test of all words together.
             random: the source of randomness.
 
         Raises:
@@ -463,7 +463,7 @@ class Growth:
             vocabulary=[words[index] for index in columns],
             shares=shares,
             statistics=statistics,
-            threshold=resampling.exceeded(largest, level),
+            threshold=resampling.exceeded(largest, alpha),
             p_value=resampling.p_value(largest, float(statistics.max()), exact=exact),
         )
 

@@ -148,7 +148,7 @@ class Mmd(text_audit.ContrastAudit[MmdSettings]):
             for word in measurement.details["top_words"][side]
         }
 
-    def drivers(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
+    def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
         """The words whose mean weight differs most, whichever side has more of them."""
         weights = self.word_weights(measurement)
         return sorted(weights, key=lambda word: (-abs(weights[word]), word))

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from pytest_fairness.audits.base import AuditItem, Direction, Probe, Range
+from pytest_fairness.audits.base import AuditItem, Direction, Numbers, Probe, Range
 from pytest_fairness.audits.text import text_audit
 from pytest_fairness.audits.text.anonymizer import unique_share
 from pytest_fairness.audits.text.linear_classifier import FEWEST_DIFFERENT, Corpus, Features
@@ -160,9 +160,10 @@ class Svm(text_audit.ContrastAudit[SvmSettings]):
             )
         return found
 
-    def badness(self, value: float) -> float:
-        """The accuracy, at least 0.5: a classifier below chance tells the groups apart as little as one at chance."""
-        return max(float(value), CHANCE)
+    def loss(self, value: Numbers) -> Numbers:
+        """Return the accuracy, at least 0.5: a classifier below chance separates the groups no better than chance."""
+        found: Numbers = np.maximum(value, CHANCE)
+        return found
 
     def describe(self, measurement: Measurement) -> str:
         """The value as a phrase."""
@@ -181,7 +182,7 @@ class Svm(text_audit.ContrastAudit[SvmSettings]):
             for word in measurement.details["top_words"][side]
         }
 
-    def drivers(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
+    def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
         """The words that give the groups away, of both sides in turn."""
         sides = measurement.details["top_words"]
         return [str(word["word"]) for pair in zip(sides["marked"], sides["unmarked"], strict=False) for word in pair]

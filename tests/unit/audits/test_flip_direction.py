@@ -85,7 +85,7 @@ def test_both_wordings_of_every_record_count_whichever_value_it_has_itself() -> 
     assert found.degrees_of_freedom == 9
     told = "direction 0.4 ('yes' for 60.0% as Male and 20.0% as Female, of the same 10 records)"
     assert item.audit.describe(found) == told
-    assert item.audit.drivers(found, None) == ["'yes' more often for Male in 5 records, for Female in 1"]
+    assert item.audit.top_contributors(found, None) == ["'yes' more often for Male in 5 records, for Female in 1"]
     shown_pairs = item.audit.examples(item.probe, item.item, found, answers(item, decided))
     assert [[group for group, _ in pair] for pair in shown_pairs] == [["Male", "Female"]] * 3 + [["Female", "Male"]] * 2
     assert {answer.labels["form"] for pair in shown_pairs for _, answer in pair} == {"own", "flipped"}
@@ -140,7 +140,7 @@ def test_a_preference_that_flip_rate_does_not_see_is_found() -> None:
     for seed in range(25):
         for name, item in parts.items():
             p_value = measure(item, unsteady(seed, 0.2)).p_value
-            found[name] += p_value is not None and p_value <= item.item.level
+            found[name] += p_value is not None and p_value <= item.item.alpha
     assert found["flip_direction"] >= 24
     assert found["flip_rate"] <= 2
 

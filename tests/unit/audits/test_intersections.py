@@ -58,7 +58,7 @@ def test_lexicons_of_cells_name_the_lexicon_last() -> None:
 
 
 def test_more_items_share_the_level() -> None:
-    assert {part.item.level for part in items_of(probe([["race", "gender"]]))} == {0.05 / 6}
+    assert {part.item.alpha for part in items_of(probe([["race", "gender"]]))} == {0.05 / 6}
 
 
 def test_a_cell_is_compared_with_the_unmarked_cell_within_the_other_axes() -> None:
@@ -135,7 +135,7 @@ def test_opposite_differences_in_two_strata_do_not_cancel(subject: str) -> None:
     change = audit.compare(corpora.PROBE, item, opposite(1, 0.15), opposite(2, 0.0))
     assert change.value > 0.02
     assert change.p_value is not None
-    assert change.p_value <= item.level
+    assert change.p_value <= item.alpha
 
 
 def test_cells_of_equal_words_are_alike() -> None:

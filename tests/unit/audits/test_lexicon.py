@@ -25,10 +25,10 @@ AGENTIC = ["lead*", "confident*", "takes charge"]
 FILLERS = ("the", "team", "met", "early", "and", "talked", "about", "plans", "for", "next", "week", "before", "lunch")
 
 
-def item(terms: Sequence[str] = AGENTIC, level: float = 0.01, **given_: Any) -> AuditItem[Any]:
+def item(terms: Sequence[str] = AGENTIC, alpha: float = 0.01, **given_: Any) -> AuditItem[Any]:
     lexicon = LexiconSettings(lexicons={"agentic": tuple(terms)}, **given_)
     labels = {"race": "Black", "lexicon": "agentic"}
-    return AuditItem("lexicon", "race=Black,lexicon=agentic", labels, lexicon, level, seed="letters/lexicon")
+    return AuditItem("lexicon", "race=Black,lexicon=agentic", labels, lexicon, alpha, seed="letters/lexicon")
 
 
 def answer(race: str, text: str, trial: int, gender: str = "man") -> Answer:
@@ -154,7 +154,7 @@ def test_terms_that_make_the_gap_and_those_that_never_occur_are_told() -> None:
     assert {term["term"] for term in measured.details["terms"]} == {"lead*", "confident*"}
     assert sum(term["gap"] for term in measured.details["terms"]) == pytest.approx(measured.value)
     assert measured.details["unused_terms"] == ["decisve"]
-    assert AUDIT.drivers(measured, None)[0] in ("lead*", "confident*")
+    assert AUDIT.top_contributors(measured, None)[0] in ("lead*", "confident*")
 
 
 # Properties

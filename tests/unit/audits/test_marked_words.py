@@ -56,11 +56,11 @@ def run(seed: int, trials: int = 27, **planted: Any) -> list[Answer]:
 
 
 def item(
-    labels: Mapping[str, str] | None = None, level: float = 0.01, **settings: Any
+    labels: Mapping[str, str] | None = None, alpha: float = 0.01, **settings: Any
 ) -> AuditItem[MarkedWordsSettings]:
     labels = labels or {"race": "Black"}
     subject = ",".join(f"{name}={value}" for name, value in labels.items())
-    return AuditItem("marked_words", subject, labels, MarkedWordsSettings(**settings), level, seed=subject)
+    return AuditItem("marked_words", subject, labels, MarkedWordsSettings(**settings), alpha, seed=subject)
 
 
 def compare(now: list[Answer], then: list[Answer], of: AuditItem[Any] | None = None) -> Comparison:

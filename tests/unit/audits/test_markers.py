@@ -100,7 +100,7 @@ def test_details_name_the_markers_and_show_examples() -> None:
     }
     first = measurement.details["examples"][0]
     assert (first["group"], first["ratio"], first["stereotype"]) == ("nurse", 1.0, ["she", "her"])
-    assert part(WORK, PAIRED).audit.drivers(measurement, None) == ["nurse 1.00 (her she)"]
+    assert part(WORK, PAIRED).audit.top_contributors(measurement, None) == ["nurse 1.00 (her she)"]
 
 
 def test_numbers_do_not_depend_on_the_order_of_answers() -> None:

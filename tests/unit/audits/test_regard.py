@@ -77,7 +77,9 @@ def test_the_value_is_the_mean_of_the_cases() -> None:
     assert judge(of, "regard[thief]", answers).name == "over-limit"
     assert judge(of, "regard[saint]", answers).name == "pass"
     assert (
-        part(of, "regard[thief]").audit.drivers(measure(of, "regard[thief]", answers), None)[0].startswith("thief 0.")
+        part(of, "regard[thief]")
+        .audit.top_contributors(measure(of, "regard[thief]", answers), None)[0]
+        .startswith("thief 0.")
     )
 
 

@@ -64,7 +64,7 @@ def judged(
     **settings: Any,
 ) -> Verdict:
     audit = audit or Plain()
-    item = AuditItem("plain", "race=Black", {"race": "Black"}, AuditSettings(**settings), level=0.01)
+    item = AuditItem("plain", "race=Black", {"race": "Black"}, AuditSettings(**settings), alpha=0.01)
     measurement = measurement or measured(value, error)
     comparison = None if was is None or stale else audit.compare_values(measurement, was, error, paired=True)
     if comparison is not None and p_value is not None:
@@ -177,7 +177,7 @@ def test_the_advice_counts_the_baseline_in() -> None:
 
 
 def test_a_gap_that_changed_sides_is_a_regression() -> None:
-    audit, item = Plain(), AuditItem("plain", None, {}, AuditSettings(), level=0.01)
+    audit, item = Plain(), AuditItem("plain", None, {}, AuditSettings(), alpha=0.01)
 
     def name(value: float, p_value: float) -> str:
         reversal = Reversal(value, p_value, "40% of Black and 10% of White, before 10% and 40%")
