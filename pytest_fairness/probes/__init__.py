@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pytest_fairness.probes.generation.model import GenerationProbe
     from pytest_fairness.probes.loading.json_schema import json_schema, schema_text
     from pytest_fairness.probes.loading.loader import load, parse
-    from pytest_fairness.probes.prompts import follow_ups, prompts, shape
+    from pytest_fairness.probes.prompt_builder import follow_ups, prompts, shape
     from pytest_fairness.probes.recommendation.model import RecommendationProbe
     from pytest_fairness.probes.stereotype.model import StereotypeProbe
 
@@ -44,15 +44,15 @@ _HOMES = {
     "Probe": "pytest_fairness.probes.base",
     "RecommendationProbe": "pytest_fairness.probes.recommendation.model",
     "StereotypeProbe": "pytest_fairness.probes.stereotype.model",
-    "follow_ups": "pytest_fairness.probes.prompts",
+    "follow_ups": "pytest_fairness.probes.prompt_builder",
     "json_schema": "pytest_fairness.probes.loading.json_schema",
     "load": "pytest_fairness.probes.loading.loader",
     "parse": "pytest_fairness.probes.loading.loader",
-    "prompts": "pytest_fairness.probes.prompts",
+    "prompts": "pytest_fairness.probes.prompt_builder",
     # What came back belongs to the next layer; it is named here for those who have a probe in hand.
     "rows": "pytest_fairness.answers.recorded.rows",
     "schema_text": "pytest_fairness.probes.loading.json_schema",
-    "shape": "pytest_fairness.probes.prompts",
+    "shape": "pytest_fairness.probes.prompt_builder",
 }
 
 
