@@ -15,8 +15,7 @@ from functools import partial
 from pathlib import Path
 
 from benchmarks.timing import fastest, profiled, pytest_command, run
-from pytest_fairness import probes
-from pytest_fairness.audits import registry
+from pytest_fairness import kinds, probes
 from pytest_fairness.run import items_of
 
 MOST = 3.0
@@ -86,7 +85,7 @@ def main() -> None:
 def load(paths: list[Path]) -> None:
     """Read probes and make their items, as collecting does."""
     for path in paths:
-        items_of(probes.load(path, registry.settings_models()))
+        items_of(probes.load(path, kinds.schemas()))
 
 
 if __name__ == "__main__":

@@ -16,9 +16,8 @@ from pathlib import Path
 
 import numpy as np
 
-from pytest_fairness import probes
+from pytest_fairness import kinds, probes
 from pytest_fairness.answers import reading
-from pytest_fairness.audits import registry
 from pytest_fairness.baselines.verdicts import Earlier, decide
 from pytest_fairness.probes import CounterfactualProbe
 from pytest_fairness.records import Answer, Measurement, Prompt, Response, VerdictName
@@ -50,7 +49,7 @@ def probe_of(records: int) -> CounterfactualProbe:
             **{name: {"limit": 0.2} for name in ("demographic_parity", "equalized_odds", "accuracy")},
         },
     }
-    probe = probes.parse(json.dumps(written).encode(), Path("simulated.yaml"), registry.settings_models())
+    probe = probes.parse(json.dumps(written).encode(), Path("simulated.yaml"), kinds.schemas())
     assert isinstance(probe, CounterfactualProbe)
     return probe
 
@@ -75,7 +74,7 @@ def measured(part: ProbeItem, answers: Sequence[Answer]) -> Measurement:
 
 def unbiased(repeats: int, probe: CounterfactualProbe, random: np.random.Generator) -> dict[str, Counter[str]]:
     """Verdicts by item, of runs without bias that are compared with an earlier run of the same system."""
-    prompts, parts = probes.prompts(probe), items_of(probe)
+    prompts, parts = list(probe.prompts()), items_of(probe)
     verdicts: dict[str, Counter[str]] = {part.id: Counter() for part in parts}
     for _ in range(repeats):
         chances = {record.id: float(random.choice([0.02, 0.5, 0.98], p=[0.45, 0.1, 0.45])) for record in probe.records}
@@ -101,7 +100,7 @@ def planted(repeats: int, probe: CounterfactualProbe, bias: float, random: np.ra
     The chance of "yes" is a half and half of the bias more or less. Two answers to the same prompt then differ with
     (1 - bias²) / 2, and two to flipped ones with (1 + bias²) / 2.
     """
-    prompts = probes.prompts(probe)
+    prompts = list(probe.prompts())
     parts = {part.item.audit: part for part in items_of(probe)}
     chances = {record.id: 0.5 for record in probe.records}
     held = {"flip_rate": [0, 0], "share": [0, 0], "directional": [0, 0], "demographic_parity": [0, 0]}

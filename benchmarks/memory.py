@@ -29,9 +29,8 @@ import pytest
 
 from benchmarks.replay import ANSWERS, QUESTIONS
 from benchmarks.timing import OTHERS_OFF
-from pytest_fairness import probes
+from pytest_fairness import kinds, probes
 from pytest_fairness.asking.store import response_key
-from pytest_fairness.audits import registry
 from pytest_fairness.records import Response
 from pytest_fairness.run import Run
 from pytest_fairness.settings import RunSettings
@@ -118,7 +117,7 @@ def record(folder: Path, count: int) -> None:
         identity = asking.open_target().identity
         with asking.store.transaction():
             places = {singer: place for place, singer in enumerate(singers)}
-            for prompt in probes.load(folder / "songs.yaml", registry.settings_models()).questions():
+            for prompt in probes.load(folder / "songs.yaml", kinds.schemas()).prompts():
                 # Of a singer's songs some are named again and again, so that lists are alike.
                 own = 7 * places[prompt.labels["entity"]]
                 titles = [f"Song {(own + number) % TITLES}" for number in draw.sample(range(20), 10)]

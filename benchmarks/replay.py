@@ -18,9 +18,8 @@ import time
 from pathlib import Path
 
 from benchmarks.timing import fastest, profiled
-from pytest_fairness import probes
+from pytest_fairness import kinds, probes
 from pytest_fairness.asking.store import response_key
-from pytest_fairness.audits import registry
 from pytest_fairness.records import Response
 from pytest_fairness.run import Run, items_of
 from pytest_fairness.run.probe_items import ProbeItem
@@ -105,7 +104,7 @@ def prepare(folder: Path, count: int) -> tuple[RunSettings, Path]:
 
 def item(path: Path) -> ProbeItem:
     """The one item of the probe, loaded anew."""
-    (part,) = items_of(probes.load(path, registry.settings_models()))
+    (part,) = items_of(probes.load(path, kinds.schemas()))
     return part
 
 

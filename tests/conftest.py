@@ -19,11 +19,10 @@ from hypothesis import settings
 
 # A run of pytest inside a test forgets afterwards what it imported first. Compiled modules cannot be loaded twice, and
 # what the HTTP client imports when it first connects would be there twice, its exceptions no longer recognised.
-from pytest_fairness import probes
-from pytest_fairness.audits import registry
+from pytest_fairness import kinds, probes
 from tests.support.projects import Project
 
-registry.settings_models()
+kinds.schemas()
 for name in probes.__all__:
     getattr(probes, name)
 

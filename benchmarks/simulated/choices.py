@@ -13,7 +13,6 @@ from hashlib import sha256
 import numpy as np
 
 from benchmarks.simulated.scenario import Scenario, probe
-from pytest_fairness import probes
 from pytest_fairness.answers import reading
 from pytest_fairness.probes import Probe
 from pytest_fairness.records import Answer, Prompt, Response
@@ -87,7 +86,7 @@ def portrait(prompt: Prompt, change: float, random: np.random.Generator) -> str:
 
 def drawn(asked: Probe, reply: Reply) -> Callable[[int, float], list[Answer]]:
     """One run of a probe whose prompts are answered by `reply`."""
-    prompts = probes.prompts(asked)
+    prompts = list(asked.prompts())
 
     def answers(seed: int, change: float) -> list[Answer]:
         random = np.random.default_rng(seed)

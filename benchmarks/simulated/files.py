@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from pytest_fairness import probes
-from pytest_fairness.audits import registry
+from pytest_fairness import kinds, probes
 from pytest_fairness.probes import Probe
 
 
@@ -23,7 +22,7 @@ def probe(text: str, name: str, files: Mapping[str, str], *held: str) -> Probe:
     with TemporaryDirectory() as folder:
         for file, content in files.items():
             Path(folder, file).write_text(content, "utf-8")
-        found = probes.parse(text.encode(), Path(folder, f"{name}.yaml"), registry.settings_models())
+        found = probes.parse(text.encode(), Path(folder, f"{name}.yaml"), kinds.schemas())
         for attribute in held:
             getattr(found, attribute)
     return found

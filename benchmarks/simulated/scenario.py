@@ -6,8 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from pytest_fairness import probes
-from pytest_fairness.audits import registry
+from pytest_fairness import kinds, probes
 from pytest_fairness.probes import Probe
 from pytest_fairness.records import Answer
 
@@ -38,4 +37,4 @@ class Scenario:
 
 def probe(text: str, name: str) -> Probe:
     """A probe from its text."""
-    return probes.parse(text.encode(), Path(__file__).with_name(f"{name}.yaml"), registry.settings_models())
+    return probes.parse(text.encode(), Path(__file__).with_name(f"{name}.yaml"), kinds.schemas())

@@ -15,7 +15,6 @@ from benchmarks.simulated import files
 from benchmarks.simulated.scenario import Scenario
 from pytest_fairness.answers import reading
 from pytest_fairness.probes import Probe
-from pytest_fairness.probes import prompts as prompts_of
 from pytest_fairness.records import Answer, Response
 
 PER_TERM = 6
@@ -62,7 +61,7 @@ def answers(seed: int, change: float, *, terms: int) -> list[Answer]:
     margin = PREFERENCE + lean + own.normal(0, 1, size=terms * PER_TERM) + change * reach
     means = np.stack([base + margin / 2, base - margin / 2, base - 3], axis=1)
     means += random.normal(0, JITTER, size=means.shape)
-    prompts = prompts_of(asked(terms))
+    prompts = list(asked(terms).prompts())
     tokens = means.reshape(-1, 1) + random.normal(0, 0.5, size=(means.size, 1)) * np.linspace(-1, 1, TOKENS)
     return [
         reading.answer(prompt, Response(json.dumps({"tokens": ["…"] * TOKENS, "log_probabilities": row})))

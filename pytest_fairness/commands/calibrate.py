@@ -21,11 +21,10 @@ def run(chosen: argparse.Namespace) -> None:
 
     Printed are the error rates of its limits, of others, and the limit that keeps both errors low.
     """
-    from pytest_fairness import probes
-    from pytest_fairness.audits import registry
+    from pytest_fairness import kinds, probes
     from pytest_fairness.reports.terminal import calibration
     from pytest_fairness.run.calibrate import calibrate
 
-    probe = probes.load(chosen.probe, registry.settings_models(), root=Path.cwd())
+    probe = probes.load(chosen.probe, kinds.schemas(), root=Path.cwd())
     found = [each.to_json() for each in calibrate(probe, chosen.labelled)]
     print(json.dumps(found, indent=2) if chosen.json else calibration.text(found))

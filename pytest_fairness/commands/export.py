@@ -19,13 +19,13 @@ def run(chosen: argparse.Namespace) -> None:
 
 
 def _recorded(chosen: argparse.Namespace) -> Iterator[dict[str, Json]]:
-    from pytest_fairness import probes
+    from pytest_fairness import kinds
     from pytest_fairness.run.recorded import recorded
 
     with reading(chosen) as run:
         probe = run.load(chosen.probe)
         if probe.responses is not None:
-            for answer in probes.rows(probe):
+            for answer in kinds.rows(probe):
                 yield {"labels": dict(answer.labels), "trial": answer.trial, "text": answer.text}
             return
         for target, prompt, response in recorded(run, probe, chosen.target):

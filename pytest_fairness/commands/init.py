@@ -117,10 +117,10 @@ def _template(name: str) -> str:
 
 
 def _schema() -> str:
-    from pytest_fairness.audits import registry
+    from pytest_fairness import kinds
     from pytest_fairness.probes import schema_text
 
-    return schema_text(registry.settings_models())
+    return schema_text(kinds.schemas())
 
 
 def _write(root: Path, files: Mapping[Path, str], *, force: bool) -> list[Path]:

@@ -11,7 +11,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 def run(_chosen: argparse.Namespace) -> None:
     """Print the JSON Schema of probe files."""
-    from pytest_fairness.audits import registry
+    from pytest_fairness import kinds
     from pytest_fairness.probes import schema_text
 
-    print(schema_text(registry.settings_models()).rstrip())
+    print(schema_text(kinds.schemas()).rstrip())

@@ -1,6 +1,6 @@
-"""What is asked: probe files, read with all their faults at once, and the prompts that they stand for.
+"""Probe files: reading, validation with all errors at their positions, and the prompts that a probe sends.
 
-Names are imported when they are used, so that an audit's settings cost no YAML reader.
+Names are imported at their first use, so that the settings of an audit can be imported without the YAML reader.
 """
 
 from __future__ import annotations
@@ -9,14 +9,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from pytest_fairness.answers.recorded.rows import rows
     from pytest_fairness.probes.base import Probe
     from pytest_fairness.probes.coreference.model import CoreferenceProbe
     from pytest_fairness.probes.counterfactual.model import CounterfactualProbe
     from pytest_fairness.probes.generation.model import GenerationProbe
     from pytest_fairness.probes.loading.json_schema import json_schema, schema_text
-    from pytest_fairness.probes.loading.loader import load, parse
-    from pytest_fairness.probes.prompt_builder import follow_ups, prompts, shape
+    from pytest_fairness.probes.loading.loader import KindSchema, load, parse
     from pytest_fairness.probes.recommendation.model import RecommendationProbe
     from pytest_fairness.probes.stereotype.model import StereotypeProbe
 
@@ -24,39 +22,32 @@ __all__ = [
     "CoreferenceProbe",
     "CounterfactualProbe",
     "GenerationProbe",
+    "KindSchema",
     "Probe",
     "RecommendationProbe",
     "StereotypeProbe",
-    "follow_ups",
     "json_schema",
     "load",
     "parse",
-    "prompts",
-    "rows",
     "schema_text",
-    "shape",
 ]
 
-_HOMES = {
-    "CoreferenceProbe": "pytest_fairness.probes.coreference.model",
-    "CounterfactualProbe": "pytest_fairness.probes.counterfactual.model",
-    "GenerationProbe": "pytest_fairness.probes.generation.model",
-    "Probe": "pytest_fairness.probes.base",
-    "RecommendationProbe": "pytest_fairness.probes.recommendation.model",
-    "StereotypeProbe": "pytest_fairness.probes.stereotype.model",
-    "follow_ups": "pytest_fairness.probes.prompt_builder",
-    "json_schema": "pytest_fairness.probes.loading.json_schema",
-    "load": "pytest_fairness.probes.loading.loader",
-    "parse": "pytest_fairness.probes.loading.loader",
-    "prompts": "pytest_fairness.probes.prompt_builder",
-    # What came back belongs to the next layer; it is named here for those who have a probe in hand.
-    "rows": "pytest_fairness.answers.recorded.rows",
-    "schema_text": "pytest_fairness.probes.loading.json_schema",
-    "shape": "pytest_fairness.probes.prompt_builder",
+_MODULES = {
+    "CoreferenceProbe": "coreference.model",
+    "CounterfactualProbe": "counterfactual.model",
+    "GenerationProbe": "generation.model",
+    "KindSchema": "loading.loader",
+    "Probe": "base",
+    "RecommendationProbe": "recommendation.model",
+    "StereotypeProbe": "stereotype.model",
+    "json_schema": "loading.json_schema",
+    "load": "loading.loader",
+    "parse": "loading.loader",
+    "schema_text": "loading.json_schema",
 }
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
+    if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_HOMES[name]), name)
+    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)

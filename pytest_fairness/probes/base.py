@@ -328,9 +328,9 @@ class Probe(ProbeModel):
             yield Fault(place, "a probe of this kind has one prompt, and so have its variants")
 
     @abstractmethod
-    def questions(self, trials: int | None = None) -> Iterable[Prompt]:
+    def prompts(self, trials: int | None = None) -> Iterable[Prompt]:
         """Every prompt that the probe asks, in the order in which it asks."""
 
     @abstractmethod
-    def shape(self, labels: Mapping[str, str]) -> dict[str, str]:
+    def fingerprint(self, labels: Mapping[str, str]) -> dict[str, str]:
         """Everything that shapes an item's prompts and the reading of their answers, by readable name."""

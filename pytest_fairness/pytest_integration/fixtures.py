@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_fairness import probes
+from pytest_fairness import kinds, probes
 from pytest_fairness.audits import registry
-from pytest_fairness.audits.base import Probe
 from pytest_fairness.errors import FairnessError, ProbeError
+from pytest_fairness.probes import Probe
 from pytest_fairness.pytest_integration.items import name_asked
 from pytest_fairness.records import Answer, Request, Response, Sampling, Verdict
 from pytest_fairness.run import MAX_ALPHA, Measured, ProbeItem, read_all
@@ -101,7 +101,7 @@ class CorpusGenerator:
             "sampling": sampling,
         }
         probe = _probe({name: value for name, value in written.items() if value not in (None, [], {})})
-        prompts = probes.prompts(probe, self._session.run.settings.trials)
+        prompts = list(probe.prompts(self._session.run.settings.trials))
         responses = self._session.asking.ask(self._target, [prompt.request for prompt in prompts])
         return Corpus(self._session, probe, self._target.name, self._name, read_all(prompts, responses))
 
@@ -197,7 +197,7 @@ def _probe(written: Mapping[str, Any]) -> Probe:
     audits: dict[str, dict[str, Any]] = {"jsd": {}}  # a probe has at least one; a corpus names its audits later
     content = json.dumps({"kind": KIND, "name": "corpus", **written, "audits": audits}, ensure_ascii=False)
     try:
-        return probes.parse(content.encode(), Path("corpus"), registry.settings_models())
+        return probes.parse(content.encode(), Path("corpus"), kinds.schemas())
     except ProbeError as error:
         # Positions in what nobody has written help nobody.
         faults = re.sub(r"^corpus:\d+:\d+: ", "", str(error), flags=re.MULTILINE).splitlines()

@@ -48,7 +48,7 @@ from pytest_fairness.settings import RunSettings
 from pytest_fairness.targets import open_target
 
 if TYPE_CHECKING:
-    from pytest_fairness.audits.base import Probe
+    from pytest_fairness.probes import Probe
 
 NAME = "fairness-session"
 PROBE_SUFFIXES = frozenset({".yaml", ".yml"})

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from pytest_fairness import probes
-from pytest_fairness.audits.base import Audit, Probe
+from pytest_fairness import kinds
+from pytest_fairness.audits.base import Audit
 from pytest_fairness.errors import FairnessError, NotMeasurable
-from pytest_fairness.probes.base import ResponsesSettings
+from pytest_fairness.probes.base import Probe, ResponsesSettings
 from pytest_fairness.probes.loading import table
 from pytest_fairness.records import Answer, Json
 from pytest_fairness.run.probe_items import ProbeItem, items_of
@@ -104,7 +104,7 @@ def _answers(probe: Probe, path: Path) -> list[Answer]:
     given = ResponsesSettings.model_construct(
         file=path.resolve(), columns=dict(probe.responses.columns) if probe.responses else {}, strata=strata
     )
-    return probes.rows(probe.model_copy(update={"responses": given}))
+    return kinds.rows(probe.model_copy(update={"responses": given}))
 
 
 def _set_of(answer: Answer) -> str:

@@ -241,7 +241,7 @@ def _requests(looks: Iterable[ProbeItem]) -> Iterator[Request]:
             alike[id(part.probe), part.draws, part.stage].append(part)
     for parts in alike.values():
         with suppress(FairnessError):  # what cannot be asked is told by the item's set-up
-            for prompt in parts[0].probe.questions(parts[0].draws):
+            for prompt in parts[0].probe.prompts(parts[0].draws):
                 if any(part.uses(prompt.labels) for part in parts):
                     yield prompt.request
 

@@ -11,14 +11,13 @@ from functools import cached_property
 from hashlib import sha256
 from typing import Any
 
-from pytest_fairness import probes
 from pytest_fairness.answers import judge_votes, reading
 from pytest_fairness.audits import answer_checks, registry
-from pytest_fairness.audits.base import BETA, Audit, AuditItem, Probe
+from pytest_fairness.audits.base import BETA, Audit, AuditItem
 from pytest_fairness.baselines import files
 from pytest_fairness.baselines.answers import Row
 from pytest_fairness.errors import FairnessError, ModelError, RequestFailed
-from pytest_fairness.probes import growth
+from pytest_fairness.probes import Probe, growth
 from pytest_fairness.probes.growth import Stage
 from pytest_fairness.records import Answer, Comparison, Json, Judged, Measurement, Prompt, Request, Response, Status
 from pytest_fairness.scorers import text_classifier
@@ -77,7 +76,7 @@ class ProbeItem:
 
     def questions(self) -> Iterator[Prompt]:
         """What is to be asked for this item; made one after the other, as there may be very many."""
-        return (prompt for prompt in self.probe.questions(self.draws) if self.uses(prompt.labels))
+        return (prompt for prompt in self.probe.prompts(self.draws) if self.uses(prompt.labels))
 
     @property
     def prompts(self) -> list[Prompt]:
@@ -132,7 +131,7 @@ class ProbeItem:
     def shape(self) -> Mapping[str, str]:
         """Everything that shapes the item's prompts and their reading, by readable name."""
         model = {} if self.classifier is None else {"model": self.classifier.identity}
-        return {**probes.shape(self.probe, self.item.labels), **self.audit.shape(self.probe, self.item), **model}
+        return {**self.probe.fingerprint(self.item.labels), **self.audit.shape(self.probe, self.item), **model}
 
     @cached_property
     def classifier(self) -> Classifier | None:
@@ -171,11 +170,11 @@ class ProbeItem:
         """Whether the same questions are asked for another item, so that its answers need not be read again."""
         if self.probe is not other.probe or (self.draws, self.stage) != (other.draws, other.stage):
             return False
-        return all(self.uses(prompt.labels) == other.uses(prompt.labels) for prompt in self.probe.questions(self.draws))
+        return all(self.uses(prompt.labels) == other.uses(prompt.labels) for prompt in self.probe.prompts(self.draws))
 
     def follow_ups(self, answers: Sequence[Answer]) -> list[Prompt]:
         """What is to be asked next, now that these answers are there."""
-        return probes.follow_ups(self.probe, answers)
+        return self.probe.follow_ups(answers)
 
     def read(self, row: Row) -> Answer:
         """A baseline's answer, read as one of today's is."""

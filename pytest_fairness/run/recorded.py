@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 
-from pytest_fairness import probes
 from pytest_fairness.answers import reading
 from pytest_fairness.errors import AnswersMissing, FairnessError
 from pytest_fairness.probes import Probe
@@ -59,9 +58,9 @@ def _of_name(run: Run, name: str, recorded_of: Collection[str]) -> set[str]:
 def _answers_of(probe: Probe, known: Mapping[Request, Response]) -> Iterator[tuple[Prompt, Response]]:
     # As many trials as were ever asked for, whatever the probe says now.
     trials = max((request.trial for request in known if request.trial < MAX_TRIALS), default=0) + 1
-    prompts = probes.prompts(probe, trials)
+    prompts = list(probe.prompts(trials))
     answers: list[Answer] = []
     while found := [(prompt, known[prompt.request]) for prompt in prompts if prompt.request in known]:
         answers += [reading.answer(prompt, response) for prompt, response in found]
         yield from found
-        prompts = probes.follow_ups(probe, answers)
+        prompts = probe.follow_ups(answers)

@@ -14,15 +14,14 @@ from itertools import islice
 from pathlib import Path
 from typing import cast
 
-from pytest_fairness import probes
+from pytest_fairness import kinds, probes
 from pytest_fairness.asking.claims import RunId
 from pytest_fairness.asking.engine import Engine
 from pytest_fairness.asking.freshness import Freshness
 from pytest_fairness.asking.processes import this_process
 from pytest_fairness.asking.sender import GRACE
 from pytest_fairness.asking.store import Store
-from pytest_fairness.audits import answer_checks, registry
-from pytest_fairness.audits.base import Probe
+from pytest_fairness.audits import answer_checks
 from pytest_fairness.baselines import files
 from pytest_fairness.baselines.answers import Row
 from pytest_fairness.closing import Closing
@@ -35,7 +34,7 @@ from pytest_fairness.errors import (
     ProbeError,
     StoreError,
 )
-from pytest_fairness.probes.base import shown
+from pytest_fairness.probes.base import Probe, ResponsesSettings, shown
 from pytest_fairness.records import Answer, Comparison, Measurement, Request, Response
 from pytest_fairness.run import noise, stored_values
 from pytest_fairness.run.embedding import embedded
@@ -93,7 +92,7 @@ class Run(Closing):
 
     def load(self, path: Path) -> Probe:
         """The probe in a file; see `probe.load`."""
-        return probes.load(path, registry.settings_models(), root=self.settings.root)
+        return probes.load(path, kinds.schemas(), root=self.settings.root)
 
     def open_target(self, name: str | None = None) -> Target:
         """The target that the settings name; of several the one of this name. Two names of one target share it."""
@@ -193,7 +192,7 @@ class Run(Closing):
         self.embedder(part)
         if target is None:
             if id(part.probe) not in self._rows:
-                self._rows[id(part.probe)] = part.probe, probes.rows(part.probe)
+                self._rows[id(part.probe)] = part.probe, kinds.rows(part.probe)
             return self._read(part, [answer for answer in self._rows[id(part.probe)][1] if part.uses(answer.labels)])
         if self._last is not None:
             other, asked, answers = self._last
@@ -241,7 +240,9 @@ class Run(Closing):
             FairnessError: as in `answers`.
         """
         answers = self.answers(part, target)
-        return self.measured(part, answers, target.name if target else part.probe.responses.file.name)
+        if target is None:
+            return self.measured(part, answers, cast("ResponsesSettings", part.probe.responses).file.name)
+        return self.measured(part, answers, target.name)
 
     def measured(self, part: ProbeItem, answers: Sequence[Answer], target: str) -> Measured:
         """Measure these answers.

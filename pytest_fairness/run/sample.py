@@ -13,18 +13,13 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 from pytest_fairness.answers import reading
-from pytest_fairness.audits.base import Probe
-from pytest_fairness.audits.lists.normalization import NEUTRAL
 from pytest_fairness.audits.text.anonymizer import Anonymizer
 from pytest_fairness.errors import FairnessError
-from pytest_fairness.probes.counterfactual.model import AGAIN, OWN
+from pytest_fairness.kinds import KINDS, kind_of
+from pytest_fairness.probes import Probe
+from pytest_fairness.probes.exchange import Position
 from pytest_fairness.records import Answer, Json, Prompt, Request, Response
 from pytest_fairness.stats import resampling
-
-Place = tuple[Hashable, Hashable]
-"""The set of exchangeable questions that one belongs to, and its group in that set."""
-
-KINDS = ("generation", "recommendation", "counterfactual")
 
 
 @dataclass(frozen=True)
@@ -47,83 +42,60 @@ class Sample:
 
 
 def balanced(probe: Probe, found: Sequence[tuple[Prompt, Response]]) -> Sample:
-    """Deal the answers of exchangeable questions to one another: as many to each, as equally from each as goes.
+    """Deal the answers of exchangeable prompts to one another: as many to each, as equally from each as possible.
 
     Args:
-        probe: of a kind in `KINDS`.
-        found: its questions with their recorded answers, of one target.
+        probe: of a kind whose answers can be exchanged.
+        found: its prompts with their recorded answers, of one target.
 
     Raises:
-        FairnessError: no sample can be made of this kind of probe, or nothing is left to make it of.
+        FairnessError: answers to this kind of probe cannot be exchanged, or no answer can be.
     """
-    if probe.kind not in KINDS:
+    exchange = kind_of(probe).exchange
+    if exchange is None:
+        possible = ", ".join(name for name, kind in KINDS.items() if kind.exchange is not None)
         raise FairnessError(
-            f"{probe.path}: answers to probes of kind {probe.kind} cannot be exchanged; there are {', '.join(KINDS)}"
+            f"{probe.path}: answers to probes of kind {probe.kind} cannot be exchanged; there are {possible}"
         )
-    names = _names(probe)
+    group_names = exchange.group_names(probe)
+    names = Anonymizer(group_names) if group_names else None
     sets: dict[Hashable, dict[Hashable, list[str]]] = defaultdict(lambda: defaultdict(list))
-    questions: dict[Place, Request] = {}
-    lost = {"unusable": 0, "named": 0, "wrong": 0}
+    requests: dict[Position, Request] = {}
+    excluded = {"unusable": 0, "named": 0, "wrong": 0}
     looked_at = 0
     for prompt, response in found:
-        place = _place(probe, prompt)
-        if place is None:
+        position = exchange.position(probe, prompt.labels)
+        if position is None:
             continue
         looked_at += 1
-        questions.setdefault(place, prompt.request)
-        fault = _fault(probe, reading.answer(prompt, response), names)
-        own = sets[place[0]][place[1]]
-        if fault is None:
-            own.append(response.text)
+        requests.setdefault(position, prompt.request)
+        texts = sets[position[0]][position[1]]
+        answer = reading.answer(prompt, response)
+        if not answer.usable:
+            excluded["unusable"] += 1
+        elif names is not None and _names_a_group(answer, names):
+            excluded["named"] += 1
+        elif exchange.is_wrong(probe, answer):
+            excluded["wrong"] += 1
         else:
-            lost[fault] += 1
+            texts.append(response.text)
     lines = [
-        _line(questions[name, group], text)
+        _line(requests[name, group], text)
         for name, groups in sets.items()
         for group, text in _dealt(groups, f"{probe.name}/sample/{name}")
     ]
     if not lines:
         raise FairnessError(
             f"{probe.path}: no set of questions has an answer for each group that could be given to the others: of "
-            f"{looked_at} answers {lost['unusable']} are refused or unreadable, {lost['named']} name a group, "
-            f"{lost['wrong']} are not the true one"
+            f"{looked_at} answers {excluded['unusable']} are refused or unreadable, {excluded['named']} name a group, "
+            f"{excluded['wrong']} are not the true one"
         )
-    return Sample(lines, looked_at, **lost)
+    return Sample(lines, looked_at, **excluded)
 
 
-def _place(probe: Probe, prompt: Prompt) -> Place | None:
-    """Where a question belongs; `None` for one whose answer is not to be learned from."""
-    labels = prompt.labels
-    if probe.kind == "generation":
-        return labels.get("prompt", ""), tuple(labels[axis] for axis in probe.axes)
-    if probe.kind == "recommendation":
-        if {"perturbation", "form", "requery"} & labels.keys():
-            return None
-        return labels["entity"], (labels["attribute"], "" if labels["attribute"] == NEUTRAL else labels["value"])
-    if labels["form"] == AGAIN:
-        return None
-    return labels["record"], OWN if labels["form"] == OWN else (labels["attribute"], labels["to"])
-
-
-def _fault(probe: Probe, answer: Answer, names: Anonymizer | None) -> str | None:
-    """Why an answer is not to be given to others: `unusable`, `named` or `wrong`."""
-    if not answer.usable:
-        return "unusable"
+def _names_a_group(answer: Answer, names: Anonymizer) -> bool:
     text = answer.text or ""
-    if names is not None and names.masked(text, "\0") != unicodedata.normalize("NFKC", text):
-        return "named"
-    truth = probe.truth if probe.kind == "counterfactual" else None
-    if truth is not None and "truth" in answer.labels:
-        right = (answer.content == probe.positive) == (answer.labels["truth"] == truth.positive)
-        return None if right else "wrong"
-    return None
-
-
-def _names(probe: Probe) -> Anonymizer | None:
-    """What names a group in a text; nothing where answers are lists or choices."""
-    if probe.kind != "generation":
-        return None
-    return Anonymizer([value for axis in probe.axes.values() for value in axis.values])
+    return names.masked(text, "\0") != unicodedata.normalize("NFKC", text)
 
 
 def _dealt(groups: dict[Hashable, list[str]], seed: str) -> list[tuple[Hashable, str]]:

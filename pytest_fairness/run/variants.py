@@ -13,7 +13,7 @@ from typing import Literal
 
 import numpy as np
 
-from pytest_fairness.audits.answer_quality import answer_quality
+from pytest_fairness import kinds
 from pytest_fairness.baselines.verdicts import missing_reason
 from pytest_fairness.errors import BaselineStale, FairnessError, NotMeasurable
 from pytest_fairness.records import Answer, Comparison, Json, Request
@@ -185,7 +185,7 @@ def _unusable(own: Sequence[Answer], other: Sequence[Answer]) -> dict[str, Json]
 def _quality(own: Measured, other: Measured) -> dict[str, Json] | None:
     """How good the answers are, over the units that both have; `None` where the probe does not say what is good."""
     probe = own.part.probe
-    ours, theirs = answer_quality(probe, own.answers), answer_quality(probe, other.answers)
+    ours, theirs = kinds.quality(probe, own.answers), kinds.quality(probe, other.answers)
     shared = sorted({*ours.scores} & {*theirs.scores}) if ours and theirs else []
     if ours is None or theirs is None or not shared:
         return None

@@ -16,13 +16,12 @@ from pathlib import Path
 import atheris
 
 with atheris.instrument_imports(include=["pytest_fairness", "ruamel"]):
-    from pytest_fairness import probes
-    from pytest_fairness.audits import registry
+    from pytest_fairness import kinds
     from pytest_fairness.errors import ProbeError
     from pytest_fairness.probes import parse
     from pytest_fairness.run import items_of
 
-    SETTINGS = registry.settings_models()
+    SETTINGS = kinds.schemas()
 
 HERE = Path("/nowhere/probes/fuzzed.yaml")
 MOST_PROMPTS = 2_000
@@ -38,7 +37,7 @@ def check(content: bytes) -> None:
             assert line.isprintable(), line
         return
     for part in parts[:20]:
-        probes.shape(part.probe, part.item.labels)
+        part.probe.fingerprint(part.item.labels)
         assert part.id.isprintable(), part.id
         if part.asks:
             for prompt in part.prompts[:MOST_PROMPTS]:

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from ruamel.yaml import YAML
 
-from pytest_fairness import probes
+from pytest_fairness import kinds, probes
 from pytest_fairness.__main__ import main
 from pytest_fairness.audits import registry
 from pytest_fairness.baselines import files
@@ -90,7 +90,7 @@ def test_yaml(block: Block, tmp_path: Path) -> None:
         for other in BLOCKS:
             if other.page == block.page and other.language == "csv":
                 write(other, tmp_path)
-        probes.load(tmp_path / (block.title or "probe.yaml"), registry.settings_models())
+        probes.load(tmp_path / (block.title or "probe.yaml"), kinds.schemas())
     else:
         assert isinstance(YAML(typ="safe").load(block.text), dict)
 
@@ -121,7 +121,7 @@ def test_the_message_that_the_guide_shows(tmp_path: Path) -> None:
     block = next(block for block in BLOCKS if block.page == GUIDE and block.language == "yaml")
     write(replace(block, text=block.text.replace("{tolerance", "{tolerence")), tmp_path)
     with pytest.raises(ProbeError) as raised:
-        probes.load(tmp_path / str(block.title), registry.settings_models(), root=tmp_path)
+        probes.load(tmp_path / str(block.title), kinds.schemas(), root=tmp_path)
     assert f"\n{raised.value}\n" in GUIDE.read_text("utf-8")
 
 

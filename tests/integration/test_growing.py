@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_fairness import probes
+from pytest_fairness import kinds, probes
 from pytest_fairness.audits import registry
 from pytest_fairness.audits.base import AuditItem
 from pytest_fairness.errors import ProbeError
@@ -104,7 +104,7 @@ def test_workers_find_the_same(growing: Project) -> None:
 
 
 def looks(folder: Path, text: str) -> list[ProbeItem]:
-    return items_of(probes.parse(text.encode(), folder / "probe.yaml", registry.settings_models()))[0].looks
+    return items_of(probes.parse(text.encode(), folder / "probe.yaml", kinds.schemas()))[0].looks
 
 
 def test_the_looks_share_the_level(tmp_path: Path) -> None:

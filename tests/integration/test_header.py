@@ -206,7 +206,7 @@ def test_counting_holds_eight_bytes_a_request(project: Project) -> None:
     with Run(settings) as run:
         looks = [part.looks[0] for part in items_of(run.load(path))]
         # Questions of this kind are made all at once, an item at a time.
-        made = most_memory(lambda: max(len(list(look.probe.questions(look.draws))) for look in looks))
+        made = most_memory(lambda: max(len(list(look.probe.prompts(look.draws))) for look in looks))
         counted = most_memory(lambda: count_requests(run, run.open_target(), looks))
         assert count_requests(run, run.open_target(), looks).to_send == 60_000
     # The keys alone would take 113 bytes each, and a set of them as much again.

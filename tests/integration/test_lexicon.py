@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_fairness import probes
-from pytest_fairness.audits import registry
+from pytest_fairness import kinds, probes
 from pytest_fairness.errors import ProbeError
 from tests.support.projects import Project, says, shows
 
@@ -127,7 +126,7 @@ def faults(folder: Path, text: str) -> list[str]:
     path = folder / "letters.yaml"
     path.write_text(text, "utf-8")
     with pytest.raises(ProbeError) as caught:
-        probes.load(path, registry.settings_models(), root=folder)
+        probes.load(path, kinds.schemas(), root=folder)
     return str(caught.value).split("\n")
 
 

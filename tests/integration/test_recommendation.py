@@ -120,12 +120,12 @@ def test_lists_that_are_there_already(listening: Project) -> None:
 
 def test_starter_probes_are_small() -> None:
     """All that is asked by default stays within what the embedded model writes in minutes."""
-    from pytest_fairness.audits import registry
-    from pytest_fairness.probes import load, prompts
+    from pytest_fairness import kinds
+    from pytest_fairness.probes import load
 
     tokens = 0
     for path in sorted((Path(__file__).parents[2] / "probes").glob("*.yaml")):
-        probe = load(path, registry.settings_models())
+        probe = load(path, kinds.schemas())
         if path.name != "movies.yaml":
-            tokens += sum(prompt.request.sampling.max_tokens or 10_000 for prompt in prompts(probe))
+            tokens += sum(prompt.request.sampling.max_tokens or 10_000 for prompt in probe.prompts())
     assert 0 < tokens <= 45_000

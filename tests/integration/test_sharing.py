@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_fairness import probes
-from pytest_fairness.audits import registry
+from pytest_fairness import kinds, probes
 from pytest_fairness.baselines import files
 from pytest_fairness.baselines.answers import read_answers
 from pytest_fairness.run import ProbeItem, Run, items_of, variants
@@ -40,7 +39,7 @@ def run(tmp_path: Path) -> Run:
 def parts(folder: Path, text: str = TWO_AUDITS) -> dict[str, ProbeItem]:
     path = folder / "gifts.yaml"
     path.write_text(text)
-    return {part.id: part for part in items_of(probes.load(path, registry.settings_models(), root=folder))}
+    return {part.id: part for part in items_of(probes.load(path, kinds.schemas(), root=folder))}
 
 
 def test_items_of_the_same_questions_share_their_answers(run: Run, tmp_path: Path) -> None:

@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
-from pytest_fairness import audit, probes
-from pytest_fairness.audits import registry
+from pytest_fairness import audit, kinds, probes
 from pytest_fairness.run import items_of, variants
 from tests.support.projects import Project, says, shows
 from tests.support.servers import Body, ChatServer, Messages, Reply
@@ -256,6 +255,6 @@ k: 3
 audits: {snsr: {}, uncertainty: {repeats: 2}}
 variants: {plain: {prompt: "{value} fan of {entity}: {k} songs?"}}
 """
-    probe = probes.parse(written.encode(), tmp_path / "songs.yaml", registry.settings_models())
+    probe = probes.parse(written.encode(), tmp_path / "songs.yaml", kinds.schemas())
     reworded = {part.item.audit: list(variants.of(part)) for part in items_of(probe)}
     assert reworded == {"snsr": ["plain"], "uncertainty": []}, "the neutral prompt is the same"

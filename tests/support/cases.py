@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pytest_fairness.audits import registry
+from pytest_fairness import kinds
 from pytest_fairness.baselines.verdicts import Earlier, decide
 from pytest_fairness.probes import StereotypeProbe, parse
 from pytest_fairness.records import Answer, Comparison, Measurement, Status, Verdict
@@ -48,7 +48,7 @@ audits: {regard: {}}
 
 
 def probe(text: str = PAIR) -> StereotypeProbe:
-    loaded = parse(text.encode(), Path("/project/probes/work.yaml"), registry.settings_models())
+    loaded = parse(text.encode(), Path("/project/probes/work.yaml"), kinds.schemas())
     assert isinstance(loaded, StereotypeProbe)
     return loaded
 

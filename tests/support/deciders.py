@@ -7,9 +7,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from pytest_fairness import probes
+from pytest_fairness import kinds, probes
 from pytest_fairness.answers import reading
-from pytest_fairness.audits import registry
 from pytest_fairness.probes import CounterfactualProbe
 from pytest_fairness.records import Answer, Measurement, Response
 from pytest_fairness.run import ProbeItem, items_of
@@ -36,7 +35,7 @@ def probe(
         "audits": {"flip_rate": {}, "demographic_parity": {}, "equalized_odds": {}, "accuracy": {}},
         **more,
     }
-    found = probes.parse(json.dumps(written).encode(), Path("people.yaml"), registry.settings_models())
+    found = probes.parse(json.dumps(written).encode(), Path("people.yaml"), kinds.schemas())
     assert isinstance(found, CounterfactualProbe)
     return found
 

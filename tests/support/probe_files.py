@@ -1,4 +1,4 @@
-"""Probe files for the tests, with audits of the tests' own, so that no audit need exist."""
+"""Probe files for the tests, with audits of the tests' own, so that no test depends on a real audit."""
 
 from __future__ import annotations
 
@@ -9,7 +9,15 @@ import pytest
 from pydantic import Field
 
 from pytest_fairness.errors import ProbeError
-from pytest_fairness.probes import GenerationProbe, parse
+from pytest_fairness.probes import (
+    CoreferenceProbe,
+    CounterfactualProbe,
+    GenerationProbe,
+    KindSchema,
+    RecommendationProbe,
+    StereotypeProbe,
+    parse,
+)
 from pytest_fairness.probes.audit_settings import AuditSettings
 
 
@@ -33,15 +41,24 @@ class Repeated(AuditSettings):
     attributes: tuple[str, ...] = Field(default=(), description="Of which attributes.")
 
 
-AUDITS: dict[str, dict[str, type[AuditSettings]]] = {
-    "generation": {"svm": Classifier, "jsd": AuditSettings},
-    "recommendation": {
-        **dict.fromkeys(("snsr", "robustness", "quality"), AuditSettings),
-        "pafs": OneAttribute,
-        "uncertainty": Repeated,
-    },
-    "coreference": dict.fromkeys(("coreference", "accuracy_gap"), AuditSettings),
+KINDS = {
+    "generation": KindSchema(GenerationProbe, {"svm": Classifier, "jsd": AuditSettings}),
+    "recommendation": KindSchema(
+        RecommendationProbe,
+        {
+            **dict.fromkeys(("snsr", "robustness", "quality"), AuditSettings),
+            "pafs": OneAttribute,
+            "uncertainty": Repeated,
+        },
+    ),
+    "coreference": KindSchema(CoreferenceProbe, dict.fromkeys(("coreference", "accuracy_gap"), AuditSettings)),
+    "counterfactual": KindSchema(
+        CounterfactualProbe,
+        dict.fromkeys(("flip_rate", "demographic_parity", "equalized_odds", "accuracy"), AuditSettings),
+    ),
+    "stereotype": KindSchema(StereotypeProbe, dict.fromkeys(("markers", "regard", "likelihood"), AuditSettings)),
 }
+"""The kinds of probe with audits of the tests' own."""
 
 PRODUCTS = """\
 kind: generation
@@ -70,7 +87,7 @@ audits: {jsd: }
 
 def read(text: str, path: Path = Path("/project/probes/small.yaml"), root: Path = Path("/project")) -> GenerationProbe:
     """The probe in a text."""
-    probe = parse(text.encode(), path, AUDITS, root=root)
+    probe = parse(text.encode(), path, KINDS, root=root)
     assert isinstance(probe, GenerationProbe)
     return probe
 
@@ -79,7 +96,7 @@ def faults(text: str | bytes, path: Path = Path("/project/probes/small.yaml")) -
     """The faults of a text, as `line:column: message`."""
     content = text.encode() if isinstance(text, str) else text
     with pytest.raises(ProbeError) as caught:
-        parse(content, path, AUDITS, root=Path("/project"))
+        parse(content, path, KINDS, root=Path("/project"))
     lines = str(caught.value).split("\n")
     assert all(line.startswith("probes/small.yaml:") for line in lines)
     return [line.removeprefix("probes/small.yaml:") for line in lines]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from pytest_fairness.audits import registry
+from pytest_fairness import kinds
 from pytest_fairness.probes import CoreferenceProbe, parse
 from pytest_fairness.probes.coreference.model import Asked
 from pytest_fairness.records import Answer, Status
@@ -59,7 +59,7 @@ def probe(count: int = 15, *, trials: int = 1) -> CoreferenceProbe:
 
 def read(text: str, path: Path = Path("/project/probes/who.yaml")) -> CoreferenceProbe:
     """The coreference probe in a text."""
-    loaded = parse(text.encode(), path, registry.settings_models(), root=path.parent)
+    loaded = parse(text.encode(), path, kinds.schemas(), root=path.parent)
     assert isinstance(loaded, CoreferenceProbe)
     return loaded
 
@@ -88,7 +88,7 @@ def answers(probe: CoreferenceProbe, chooses: Chooses) -> list[Answer]:
     """The answers of somebody to all questions of a probe."""
     return [
         answer(dict(prompt.labels), prompt.trial, chooses(probe.asked(prompt.labels), dict(prompt.labels)))
-        for prompt in probe.questions()
+        for prompt in probe.prompts()
     ]
 
 

@@ -40,7 +40,7 @@ class _Reader:
     """Reads one file for one probe."""
 
     def __init__(self, probe: CoreferenceProbe) -> None:
-        assert probe.responses is not None  # noqa: S101 - rows() of the kind's table has seen to it
+        assert probe.responses is not None  # noqa: S101 - `kinds.rows` checks it
         self.probe = probe
         self.file = probe.responses.file
         self.written = probe.responses.columns

@@ -39,7 +39,7 @@ class _Reader:
     """Reads one file for one probe."""
 
     def __init__(self, probe: RecommendationProbe) -> None:
-        assert probe.responses is not None  # noqa: S101 - rows() of the kind's table has seen to it
+        assert probe.responses is not None  # noqa: S101 - `kinds.rows` checks it
         self.probe = probe
         self.file = probe.responses.file
         self.columns = probe.responses.columns

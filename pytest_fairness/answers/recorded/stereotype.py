@@ -36,7 +36,7 @@ class _Reader:
     """Reads one file for one probe."""
 
     def __init__(self, probe: StereotypeProbe) -> None:
-        assert probe.responses is not None  # noqa: S101 - rows() of the kind's table has seen to it
+        assert probe.responses is not None  # noqa: S101 - `kinds.rows` checks it
         self.probe = probe
         self.responses = probe.responses
         self.name = shown(probe.responses.file, probe.root)

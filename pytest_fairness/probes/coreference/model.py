@@ -173,7 +173,7 @@ class CoreferenceProbe(Probe):
         pair = self.pairs[number]
         return {"line": number, "version": version, "wording": _digest(pair.pro.marked, pair.anti.marked)}
 
-    def questions(self, trials: int | None = None) -> list[Prompt]:
+    def prompts(self, trials: int | None = None) -> list[Prompt]:
         """Four prompts an item: both orders, and in each of them `she` and `he`; two a line of WinoBias."""
         if self.responses is not None:
             return []
@@ -184,7 +184,7 @@ class CoreferenceProbe(Probe):
             for draw in range(self.draws(trials))
         ]
 
-    def shape(self, labels: Mapping[str, str]) -> dict[str, str]:
+    def fingerprint(self, labels: Mapping[str, str]) -> dict[str, str]:
         """Of the sentences nothing but their kind, as they are compared one by one."""
         parts = {"kind of items": "winobias" if self.is_winobias else "ambiguous sentences"}
         if self.responses is not None:

@@ -27,7 +27,7 @@ from pytest_fairness.probes.counterfactual.records import (
 )
 from pytest_fairness.probes.growth import MAX_TRIALS
 from pytest_fairness.probes.loading.diagnostics import Fault, Location
-from pytest_fairness.records import Json, Judging, Prompt, Request
+from pytest_fairness.records import Answer, Json, Judging, Prompt, Request
 
 OWN, AGAIN, FLIPPED = "own", "again", "flipped"
 """The forms in which a record is asked about: as it is, as it is once more, and with an attribute flipped."""
@@ -105,6 +105,12 @@ class CounterfactualProbe(Probe):
     def positive(self) -> str:
         """The choice that is to someone's advantage."""
         return self.answer.choices[0] if self.answer.positive is None else self.answer.positive
+
+    def is_right(self, answer: Answer) -> bool | None:
+        """Return whether an answer is the true one; `None` if the truth about the record is not known."""
+        if self.truth is None or "truth" not in answer.labels:
+            return None
+        return bool(answer.content == self.positive) == (answer.labels["truth"] == self.truth.positive)
 
     @property
     def judging(self) -> Judging | None:
@@ -187,7 +193,7 @@ class CounterfactualProbe(Probe):
         missing = [name for name in template.placeholders(prompt) if name not in fields]
         return template.fill(clauses.without(prompt, missing), fields)
 
-    def questions(self, trials: int | None = None) -> list[Prompt]:
+    def prompts(self, trials: int | None = None) -> list[Prompt]:
         """Record by record: as it is, as it is once more, and flipped."""
         if self.responses is not None:
             return []
@@ -219,7 +225,7 @@ class CounterfactualProbe(Probe):
         request = Request(self._text(fields), system, self.sampling, draw).with_own_seed()
         return Prompt(request, labels, trial, self.choices)
 
-    def shape(self, labels: Mapping[str, str]) -> dict[str, str]:
+    def fingerprint(self, labels: Mapping[str, str]) -> dict[str, str]:
         """Of the flips that of the item; of the records nothing, as they are compared one by one."""
         parts = {
             "answer": _canonical([sorted(self.answer.choices), self.positive]),

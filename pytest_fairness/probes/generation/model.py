@@ -131,7 +131,7 @@ class GenerationProbe(Probe):
         return self.answer.format
 
     @property
-    def prompts(self) -> tuple[str, ...]:
+    def templates(self) -> tuple[str, ...]:
         """The prompts as templates, without the line end of a block text."""
         return texts(self.prompt)
 
@@ -140,27 +140,27 @@ class GenerationProbe(Probe):
         for values in itertools.product(*(axis.values for axis in self.axes.values())):
             yield dict(zip(self.axes, values, strict=True))
 
-    def questions(self, trials: int | None = None) -> list[Prompt]:
+    def prompts(self, trials: int | None = None) -> list[Prompt]:
         """Prompt by prompt, cell by cell, trial by trial: what one item waits for lies close together."""
         if self.responses is not None:
             return []
         system = next(iter(texts(self.system)), None)
         sampling = self.sampling
         asked = []
-        for number, prompt in enumerate(self.prompts, start=1):
+        for number, prompt in enumerate(self.templates, start=1):
             for cell in self.cells():
                 text = template.fill(prompt, cell)
-                labels = cell if len(self.prompts) == 1 else {**cell, "prompt": str(number)}
+                labels = cell if len(self.templates) == 1 else {**cell, "prompt": str(number)}
                 for trial in range(self.draws(trials)):
                     request = Request(text, system, sampling, trial, self.answer.format).with_own_seed()
                     asked.append(Prompt(request, labels, trial))
         return asked
 
-    def shape(self, labels: Mapping[str, str]) -> dict[str, str]:
+    def fingerprint(self, labels: Mapping[str, str]) -> dict[str, str]:
         """Of an axis that the item is about, only the values it compares; the order of values and terms is no part."""
         parts = {}
         if self.responses is None:
-            parts["prompt"] = self.prompts[0] if len(self.prompts) == 1 else _canonical(self.prompts)
+            parts["prompt"] = self.templates[0] if len(self.templates) == 1 else _canonical(self.templates)
             parts["system"] = next(iter(texts(self.system)), "")
         else:
             parts["columns"] = _canonical(self.responses.columns)

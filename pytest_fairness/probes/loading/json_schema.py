@@ -7,43 +7,43 @@ from collections.abc import Mapping
 from typing import Any
 
 from pytest_fairness.probes.audit_settings import AuditSettings
-from pytest_fairness.probes.kinds import KINDS
+from pytest_fairness.probes.loading.loader import Kinds
 from pytest_fairness.records import Json
 
 DRAFT = "http://json-schema.org/draft-07/schema#"
 
 
-def json_schema(audits: Mapping[str, Mapping[str, type[AuditSettings]]]) -> dict[str, Json]:
+def json_schema(kinds: Kinds) -> dict[str, Json]:
     """The schema, draft-07: `kind` decides which of the kinds' schemas holds.
 
     Args:
-        audits: kind, then name of an audit, to what it takes.
+        kinds: the known kinds of probe by name.
     """
     definitions: dict[str, Json] = {}
     branches = []
-    for kind, model in KINDS.items():
+    for kind, (model, audits) in kinds.items():
         schema = model.model_json_schema(by_alias=True, mode="validation")
         definitions |= schema.pop("$defs", {})
-        schema["properties"]["audits"] |= _audits(kind, audits.get(kind, {}), definitions)
+        schema["properties"]["audits"] |= _audits(kind, audits, definitions)
         definitions[model.__name__] = schema
         condition = {"properties": {"kind": {"const": kind}}, "required": ["kind"]}
         branches.append({"if": condition, "then": {"$ref": f"#/definitions/{model.__name__}"}})
-    kinds = {"description": "What kind of probe this is; it decides which other keys there are.", "enum": list(KINDS)}
+    names = {"description": "What kind of probe this is; it decides which other keys there are.", "enum": list(kinds)}
     return {
         "$schema": DRAFT,
         "title": "pytest-fairness probe",
         "description": "One fairness probe: what is asked, of which groups, and which audits measure the answers.",
         "type": "object",
-        "properties": {"kind": kinds},
+        "properties": {"kind": names},
         "required": ["kind"],
         "allOf": branches,
         "definitions": {name: _draft_07(definitions[name]) for name in sorted(definitions)},
     }
 
 
-def schema_text(audits: Mapping[str, Mapping[str, type[AuditSettings]]]) -> str:
+def schema_text(kinds: Kinds) -> str:
     """The schema as the text of a file."""
-    return json.dumps(json_schema(audits), indent=2, ensure_ascii=False) + "\n"
+    return json.dumps(json_schema(kinds), indent=2, ensure_ascii=False) + "\n"
 
 
 def _audits(kind: str, models: Mapping[str, type[AuditSettings]], definitions: dict[str, Json]) -> dict[str, Json]:

@@ -5,28 +5,40 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 from pydantic import ValidationError
 
 from pytest_fairness.errors import ProbeError
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.base import Loading, Probe, shown
-from pytest_fairness.probes.kinds import KINDS
 from pytest_fairness.probes.loading import validation_messages, yaml_reader
 from pytest_fairness.probes.loading.diagnostics import Fault, nearest, quoted, suggestion
 from pytest_fairness.probes.loading.document import Document, Lines, Node
 from pytest_fairness.probes.loading.yaml_reader import DocumentError
 
-Audits = Mapping[str, Mapping[str, type[AuditSettings]]]
-"""Kind, then name of an audit, to what it takes."""
+
+class KindSchema(NamedTuple):
+    """What the loader must know of a kind of probe.
+
+    Attributes:
+        model: the model of its probes.
+        audits: the settings model of each audit by name.
+    """
+
+    model: type[Probe]
+    audits: Mapping[str, type[AuditSettings]]
 
 
-def load(path: Path, audits: Audits, *, root: Path | None = None) -> Probe:
+Kinds = Mapping[str, KindSchema]
+
+
+def load(path: Path, kinds: Kinds, *, root: Path | None = None) -> Probe:
     """Read a probe file.
 
     Args:
         path: the file.
-        audits: the audits there are.
+        kinds: the known kinds of probe by name.
         root: folder that paths in messages are relative to, where possible.
 
     Raises:
@@ -37,10 +49,10 @@ def load(path: Path, audits: Audits, *, root: Path | None = None) -> Probe:
             content = file.read(yaml_reader.MAX_BYTES + 1)
     except OSError as error:
         raise ProbeError(f"{shown(path, root)}:1:1: cannot be read: {error.strerror or error}") from None
-    return parse(content, path, audits, root=root)
+    return parse(content, path, kinds, root=root)
 
 
-def parse(content: bytes, path: Path, audits: Audits, *, root: Path | None = None) -> Probe:
+def parse(content: bytes, path: Path, kinds: Kinds, *, root: Path | None = None) -> Probe:
     """The probe that a file's content holds; `path` is where it is, or would be.
 
     Raises:
@@ -54,7 +66,7 @@ def parse(content: bytes, path: Path, audits: Audits, *, root: Path | None = Non
         # What could not be decoded has no positions of its own but those of the part before.
         seen = text or content.decode("utf-8-sig", errors="replace")
         raise _error(path, root, seen, [(error.index, error.message)]) from None
-    faults, probe = _validated(document, path, audits, root)
+    faults, probe = _validated(document, path, kinds, root)
     found = [*document.faults, *((document.index(fault), fault.message) for fault in faults)]
     if found or probe is None:
         raise _error(path, root, text, found)
@@ -70,13 +82,13 @@ def _error(path: Path, root: Path | None, text: str, found: list[tuple[int, str]
     return ProbeError("\n".join(rows))
 
 
-def _validated(document: Document, path: Path, audits: Audits, root: Path | None) -> tuple[list[Fault], Probe | None]:
+def _validated(document: Document, path: Path, kinds: Kinds, root: Path | None) -> tuple[list[Fault], Probe | None]:
     data = document.root.plain()
-    kind, faults = _kind(data)
+    kind, faults = _kind(data, kinds)
     if kind is None:
         return faults, None
-    model = KINDS[kind]
-    settings, found = _settings(document, kind, audits, Loading(path, root))
+    model = kinds[kind].model
+    settings, found = _settings(document, kind, kinds, Loading(path, root))
     faults += found
     faults += model.faults(data)
     probe = None
@@ -96,32 +108,32 @@ def _validated(document: Document, path: Path, audits: Audits, root: Path | None
     return faults, probe
 
 
-def _kind(data: dict[str, object]) -> tuple[str | None, list[Fault]]:
+def _kind(data: dict[str, object], kinds: Kinds) -> tuple[str | None, list[Fault]]:
     """The kind that a probe is checked as, and what is wrong with its `kind`."""
-    names = ", ".join(KINDS)
+    names = ", ".join(kinds)
     if "kind" not in data:
         return None, [Fault((), f"`kind` is missing: what kind of probe this is ({names})")]
     kind = data["kind"]
     if not isinstance(kind, str):
         return None, [Fault(("kind",), f"`kind` must be the name of a kind of probe ({names})")]
-    if kind in KINDS:
+    if kind in kinds:
         return kind, []
-    near = nearest(kind, KINDS)
+    near = nearest(kind, kinds)
     # Checked as what was probably meant, so that its other faults are not kept for the next attempt.
-    return near if near in KINDS else None, [Fault(("kind",), f"unknown kind {quoted(kind)}{suggestion(kind, KINDS)}")]
+    return near if near in kinds else None, [Fault(("kind",), f"unknown kind {quoted(kind)}{suggestion(kind, kinds)}")]
 
 
 def _settings(
-    document: Document, kind: str, audits: Audits, place: Loading
+    document: Document, kind: str, kinds: Kinds, place: Loading
 ) -> tuple[dict[str, AuditSettings], list[Fault]]:
     """Every audit's settings, validated by its own model; nothing written means the defaults."""
     block: Node | None = document.root.value.get("audits")
-    known = audits.get(kind, {})
+    known = kinds[kind].audits
     settings: dict[str, AuditSettings] = {}
     faults: list[Fault] = []
     for name, node in block.value.items() if block is not None and isinstance(block.value, dict) else ():
         if name not in known:
-            elsewhere = next((other for other, names in audits.items() if name in names), None)
+            elsewhere = next((other for other, schema in kinds.items() if name in schema.audits), None)
             cure = f": it belongs to probes of the kind {quoted(elsewhere)}" if elsewhere else suggestion(name, known)
             faults.append(Fault(("audits", name), f"unknown audit {quoted(name)}{cure}", at_key=True))
             continue

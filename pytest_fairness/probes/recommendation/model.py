@@ -171,7 +171,7 @@ class RecommendationProbe(Probe):
             return [how.template(text).to_json() for text in (clean.prompt, clean.neutral)]
         return [how.value(text).to_json() for texts_ in clean.texts.values() for text in texts_]
 
-    def questions(self, trials: int | None = None) -> Iterator[Prompt]:
+    def prompts(self, trials: int | None = None) -> Iterator[Prompt]:
         """Entity by entity: the neutral lists, then those of each attribute's values, then the perturbed ones."""
         for labels, count in self._cells(trials) if self.responses is None else ():
             text = self._text(labels)
@@ -218,15 +218,6 @@ class RecommendationProbe(Probe):
                     for value in attribute.values:
                         yield {**about, "attribute": attribute.name, "value": value.label, **changed}, count
 
-    def question(self, labels: Mapping[str, str], trial: int) -> Prompt:
-        """The prompt that labels stand for.
-
-        Args:
-            labels: `entity`, `attribute`, `value`, and where they apply `domain`, `perturbation`, `form`, `requery`.
-            trial: number of the draw.
-        """
-        return self._prompt(self._text(labels), labels, trial)
-
     def _text(self, labels: Mapping[str, str]) -> str:
         wording = self._wordings[labels.get("perturbation")]
         words = {"entity": labels["entity"], "k": str(self.k)}
@@ -255,9 +246,9 @@ class RecommendationProbe(Probe):
             if value.indirect is not None
         }
         wanted = next_cells(answers, k=self.k, requery=self.requery, indirect=indirect)
-        return [self.question(labels, trial) for labels, trial in wanted]
+        return [self._prompt(self._text(labels), labels, trial) for labels, trial in wanted]
 
-    def shape(self, labels: Mapping[str, str]) -> dict[str, str]:
+    def fingerprint(self, labels: Mapping[str, str]) -> dict[str, str]:
         """Of the attributes, those that the item is about; of the entities nothing, as they are compared one by one."""
         parts = {"k": str(self.k), "normalize": _canonical(self.normalize), "fuzzy": _canonical(self.fuzzy)}
         perturbation = labels.get("perturbation")

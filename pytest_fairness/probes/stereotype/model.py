@@ -84,7 +84,7 @@ class StereotypeProbe(Probe):
         """Text, or the likelihood of a sentence."""
         return "likelihood" if "sentence" in labels else "text"
 
-    def questions(self, trials: int | None = None) -> list[Prompt]:
+    def prompts(self, trials: int | None = None) -> list[Prompt]:
         """Case by case, group by group, trial by trial; then the sentences whose likelihood is asked for."""
         if self.responses is not None:
             return []
@@ -111,7 +111,7 @@ class StereotypeProbe(Probe):
             | ({} if group is None else {"group": group})
         )
 
-    def shape(self, labels: Mapping[str, str]) -> dict[str, str]:
+    def fingerprint(self, labels: Mapping[str, str]) -> dict[str, str]:
         """Of each case that the item is about its prompt and groups, or its sentences; audits add what they read by."""
         parts = {}
         if self.responses is None:

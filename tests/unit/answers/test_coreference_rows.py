@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from pytest_fairness.answers.recorded.rows import rows
 from pytest_fairness.errors import ProbeError
+from pytest_fairness.kinds import rows
 from pytest_fairness.records import Answer, Status
 from tests.support import pronouns
 
@@ -45,7 +45,7 @@ def with_items(more: str = "") -> str:
 
 def test_rows_are_matched_to_the_probes_items(tmp_path: Path) -> None:
     found = read(tmp_path, "a.csv", as_csv(HEADER, [*LINES, ("pilot/nanny", "pilot", "he", "x")]), with_items())
-    asked = {frozenset(prompt.labels.items()) for prompt in pronouns.probe(1).questions()}
+    asked = {frozenset(prompt.labels.items()) for prompt in pronouns.probe(1).prompts()}
     assert {frozenset(answer.labels.items()) for answer in found} == asked
     assert [(answer.text, answer.status) for answer in found] == [
         ("The nurse", Status.OK),

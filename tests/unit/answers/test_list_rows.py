@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from pytest_fairness.answers.recorded.rows import rows
 from pytest_fairness.errors import ProbeError
+from pytest_fairness.kinds import rows
 from pytest_fairness.probes import RecommendationProbe, parse
 from pytest_fairness.records import Answer, Status
-from tests.support.probe_files import AUDITS
+from tests.support.probe_files import KINDS
 
 PROBE = """\
 kind: recommendation
@@ -46,7 +46,7 @@ def as_json_lines(lines: list[tuple[object, ...]], header: tuple[str, ...] = NAM
 
 def read(folder: Path, name: str, content: str, text: str = PROBE) -> list[Answer]:
     (folder / name).write_text(content)
-    probe = parse(text.replace("FILE", name).encode(), folder / "p.yaml", AUDITS, root=folder)
+    probe = parse(text.replace("FILE", name).encode(), folder / "p.yaml", KINDS, root=folder)
     assert isinstance(probe, RecommendationProbe)
     return rows(probe)
 
@@ -140,7 +140,7 @@ def test_faults_of_columns(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text("{}")
     text = PROBE.replace("FILE", "a.jsonl, columns: {entty: a}, strata: [b]")
     with pytest.raises(ProbeError) as caught:
-        parse(text.encode(), tmp_path / "p.yaml", AUDITS, root=tmp_path)
+        parse(text.encode(), tmp_path / "p.yaml", KINDS, root=tmp_path)
     assert [line.split(": ", 1)[1] for line in str(caught.value).split("\n")] == [
         "'entty' is no name of this probe: did you mean 'entity'?",
         "lists are compared within their entity: there are no strata",

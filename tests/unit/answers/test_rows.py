@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from pytest_fairness.answers.recorded.rows import rows
 from pytest_fairness.errors import ProbeError
+from pytest_fairness.kinds import rows
 from pytest_fairness.probes import GenerationProbe, parse
 from pytest_fairness.records import Status
-from tests.support.probe_files import AUDITS, SMALL
+from tests.support.probe_files import KINDS, SMALL
 
 PROBE = """\
 kind: generation
@@ -37,7 +37,7 @@ def probe_of(folder: Path, text: str = PROBE, **files: str) -> GenerationProbe:
     for name, content in files.items():
         (folder / name.replace("_", ".")).write_text(content, newline="")
     loaded = parse(
-        text.replace("FILE", next(iter(files)).replace("_", ".")).encode(), folder / "p.yaml", AUDITS, root=folder
+        text.replace("FILE", next(iter(files)).replace("_", ".")).encode(), folder / "p.yaml", KINDS, root=folder
     )
     assert isinstance(loaded, GenerationProbe)
     return loaded
@@ -176,7 +176,7 @@ def test_long_fields_are_read_and_the_csv_modules_limit_is_left_as_it_was(tmp_pa
 
 
 def test_a_probe_that_asks_has_no_rows(tmp_path: Path) -> None:
-    probe = parse(SMALL.encode(), tmp_path / "p.yaml", AUDITS)
+    probe = parse(SMALL.encode(), tmp_path / "p.yaml", KINDS)
     assert isinstance(probe, GenerationProbe)
     with pytest.raises(ValueError, match=re.escape("the probe p has no `responses:`")):
         rows(probe)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pytest_fairness import probes
+from pytest_fairness import kinds, probes
 from pytest_fairness.audits import registry
 from pytest_fairness.audits.base import AuditItem
 from pytest_fairness.audits.text import text_audit
@@ -36,7 +36,7 @@ def probe(intersections: Any, **audits: Any) -> Any:
         "intersections": intersections,
         "audits": audits or {"jsd": {}},
     }
-    return probes.parse(json.dumps(content).encode(), Path("cells.yaml"), registry.settings_models())
+    return probes.parse(json.dumps(content).encode(), Path("cells.yaml"), kinds.schemas())
 
 
 @pytest.mark.parametrize("name", ["jsd", "mmd", "marked_words", "svm", "refusals"])

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
+from pytest_fairness import kinds
 from pytest_fairness.answers import reading
-from pytest_fairness.audits import registry
 from pytest_fairness.baselines.verdicts import decide
 from pytest_fairness.errors import NotMeasurable
-from pytest_fairness.probes import parse, prompts
+from pytest_fairness.probes import parse
 from pytest_fairness.records import Answer, Comparison, Measurement, Response, VerdictName
 from pytest_fairness.run import items_of
 from pytest_fairness.run.probe_items import ProbeItem
@@ -36,7 +36,7 @@ def probe_of(cases: int, *, terms: int | None = None, settings: str = "{}", unre
         for number in range(cases)
     ]
     text = f"kind: stereotype\ncases: {json.dumps(written)}\naudits:\n  likelihood: {settings}\n"
-    return parse(text.encode(), Path("probe.yaml"), registry.settings_models())
+    return parse(text.encode(), Path("probe.yaml"), kinds.schemas())
 
 
 def part_of(probe: Any) -> ProbeItem:
@@ -47,7 +47,7 @@ def part_of(probe: Any) -> ProbeItem:
 
 def answers(part: ProbeItem, score: Score) -> list[Answer]:
     found = []
-    for prompt in prompts(part.probe):
+    for prompt in list(part.probe.prompts()):
         logs = score(prompt.labels)
         text = json.dumps({"log_probabilities": logs, "tokens": ["x"] * len(logs)})
         found.append(reading.answer(prompt, Response(text)))
@@ -140,7 +140,7 @@ def test_missing_answers_are_left_out() -> None:
     whole = answers(part, prefers(1.0))
     some = [
         reading.answer(prompt, None) if prompt.labels["case"] in ("case 003", "case 004") else answer
-        for prompt, answer in zip(prompts(part.probe), whole, strict=True)
+        for prompt, answer in zip(list(part.probe.prompts()), whole, strict=True)
     ]
     found = part.audit.measure(part.probe, part.item, some)
     assert (found.n, found.missing) == ({"pairs": 18}, {"pairs": 2})
@@ -217,7 +217,7 @@ def test_cases_without_category_are_one_item() -> None:
         "- {name: a, stereotype: Old is slow., anti_stereotype: Old is fast.}\n"
         "- {name: b, category: age, stereotype: Old is slow., anti_stereotype: Old is fast.}\n"
     )
-    probe = parse(text.encode(), Path("probe.yaml"), registry.settings_models())
+    probe = parse(text.encode(), Path("probe.yaml"), kinds.schemas())
     parts = items_of(probe)
     assert [part.id for part in parts] == ["likelihood", "likelihood[category=age]"]
     assert [len(part.prompts) for part in parts] == [2, 2]

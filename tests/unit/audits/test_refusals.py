@@ -10,8 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pytest_fairness import probes
-from pytest_fairness.audits import registry
+from pytest_fairness import kinds, probes
 from pytest_fairness.baselines.verdicts import Earlier, decide
 from pytest_fairness.records import Answer, Comparison, Status, Verdict, VerdictName
 from pytest_fairness.run import ProbeItem, items_of
@@ -29,7 +28,7 @@ def item(prompts: int, trials: int) -> ProbeItem:
         "trials": trials,
         "audits": {"refusals": {}},
     }
-    probe = probes.parse(json.dumps(written).encode(), Path("told.yaml"), registry.settings_models())
+    probe = probes.parse(json.dumps(written).encode(), Path("told.yaml"), kinds.schemas())
     return items_of(probe)[0]
 
 

@@ -10,10 +10,10 @@ from jsonschema import Draft7Validator
 from ruamel.yaml import YAML
 
 from pytest_fairness.errors import ProbeError
-from pytest_fairness.probes import json_schema, prompts, shape
+from pytest_fairness.probes import json_schema
 from pytest_fairness.probes.coreference import winobias
 from tests.support import pronouns
-from tests.support.probe_files import AUDITS, faults
+from tests.support.probe_files import KINDS, faults
 
 EXAMPLE = """\
 kind: coreference
@@ -29,7 +29,7 @@ audits:
 
 
 def test_four_prompts_an_item() -> None:
-    asked = prompts(pronouns.read(EXAMPLE))
+    asked = pronouns.read(EXAMPLE).prompts()
     assert [prompt.request.prompt for prompt in asked] == [
         f'In the sentence: "The {first} phoned the {second} because {pronoun} was late for the morning shift", '
         "who was late for the morning shift?"
@@ -47,11 +47,11 @@ def test_four_prompts_an_item() -> None:
 
 def test_system_sampling_and_trials_go_along() -> None:
     text = EXAMPLE.replace("trials: 1", "trials: 3\nsystem: Be brief.\nsampling: {seed: 7}")
-    asked = prompts(pronouns.read(text))
+    asked = pronouns.read(text).prompts()
     assert len(asked) == 12
     assert {prompt.request.system for prompt in asked} == {"Be brief."}
     assert len({prompt.request.sampling.seed for prompt in asked}) == 12
-    assert len(prompts(pronouns.read(text), 1)) == 4
+    assert len(pronouns.read(text).prompts(1)) == 4
 
 
 @pytest.mark.parametrize(
@@ -59,12 +59,12 @@ def test_system_sampling_and_trials_go_along() -> None:
 )
 def test_a_question_has_one_mark_and_one_line(question: str) -> None:
     text = EXAMPLE.replace('"who was late for the morning shift"', f'"{question}"')
-    assert prompts(pronouns.read(text))[0].request == prompts(pronouns.read(EXAMPLE))[0].request
+    assert pronouns.read(text).prompts()[0].request == pronouns.read(EXAMPLE).prompts()[0].request
 
 
 def test_a_sentence_that_begins_with_a_name_begins_with_a_capital() -> None:
     text = EXAMPLE.replace("The {first} phoned the {second}", "{pronoun} or {first} phoned {second}")
-    assert 'sentence: "She or doctor phoned nurse' in prompts(pronouns.read(text))[0].request.prompt
+    assert 'sentence: "She or doctor phoned nurse' in pronouns.read(text).prompts()[0].request.prompt
 
 
 def test_labels_do_not_depend_on_the_place_in_the_file() -> None:
@@ -72,19 +72,19 @@ def test_labels_do_not_depend_on_the_place_in_the_file() -> None:
     rest = "trials" + EXAMPLE.split("trials")[1]
     head = "kind: coreference\nitems:\n"
     first, turned = (
-        {frozenset(prompt.labels.items()) for prompt in prompts(pronouns.read(text))}
+        {frozenset(prompt.labels.items()) for prompt in pronouns.read(text).prompts()}
         for text in (one + other + rest, head + other + one.removeprefix(head) + rest)
     )
     assert first == turned
-    assert {frozenset(prompt.labels.items()) for prompt in prompts(pronouns.read(EXAMPLE))} < first
+    assert {frozenset(prompt.labels.items()) for prompt in pronouns.read(EXAMPLE).prompts()} < first
 
 
 def test_another_wording_has_other_labels_and_other_items_the_same_shape() -> None:
     old, new = (pronouns.read(text) for text in (EXAMPLE, EXAMPLE.replace("phoned", "called")))
-    assert {prompt.labels["item"] for prompt in prompts(new)} == {"doctor/nurse"}
-    assert prompts(old)[0].labels["wording"] != prompts(new)[0].labels["wording"]
-    assert shape(old, {}) == shape(new, {})
-    assert shape(old, {}) != shape(pronouns.read(EXAMPLE + "system: Be brief.\n"), {})
+    assert {prompt.labels["item"] for prompt in new.prompts()} == {"doctor/nurse"}
+    assert old.prompts()[0].labels["wording"] != new.prompts()[0].labels["wording"]
+    assert old.fingerprint({}) == new.fingerprint({})
+    assert old.fingerprint({}) != pronouns.read(EXAMPLE + "system: Be brief.\n").fingerprint({})
 
 
 @pytest.mark.parametrize(
@@ -132,7 +132,7 @@ def test_faults(old: str, new: str, expected: list[str] | None) -> None:
 
 
 def test_editors_take_and_refuse_the_same() -> None:
-    schema = Draft7Validator(json_schema(AUDITS))
+    schema = Draft7Validator(json_schema(KINDS))
     read = YAML(typ="safe", pure=True)
     for text in (EXAMPLE, EXAMPLE.replace("items:", "responses: {file: a.csv}\nitems:")):
         assert schema.is_valid(read.load(StringIO(text)))
@@ -145,7 +145,7 @@ def test_an_id_tells_items_apart_and_is_there_once() -> None:
         "  - {sentence: 'The {first} {second} {pronoun}', question: who, masculine: doctor, feminine: nurse, id: ID}\n"
     )
     text = EXAMPLE.replace("nurse\n", "nurse\n" + more.replace("ID", "phone"))
-    assert {prompt.labels["item"] for prompt in prompts(pronouns.read(text))} == {"doctor/nurse", "phone"}
+    assert {prompt.labels["item"] for prompt in pronouns.read(text).prompts()} == {"doctor/nurse", "phone"}
     twice = text.replace("trials", more.replace("ID", "Phone") + "trials")
     assert faults(twice) == ["8:105: 'Phone' is there already: each item is there once"]
 
@@ -171,7 +171,7 @@ def test_winobias_files_are_read_as_they_are(tmp_path: Path) -> None:
     assert pairs["3"].pro.text == "The mechanic fixed the housekeeper's car and then she wrote a note."
     assert pairs["4"].pro.text == "The CEO met the construction worker because he wanted to see his house."
     assert {number: pair.differ for number, pair in pairs.items() if pair.differ} == {"3": "brackets", "6": "words"}
-    asked = prompts(probe)
+    asked = probe.prompts()
     assert len(asked) == 12
     assert asked[1].request.prompt == (
         'In the sentence: "The developer argued with the designer because she did not like the design.", '

@@ -15,14 +15,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_fairness.errors import ProbeError
-from pytest_fairness.probes import CounterfactualProbe, parse, prompts, shape
-from pytest_fairness.probes.audit_settings import AuditSettings
+from pytest_fairness.probes import CounterfactualProbe, parse
 from pytest_fairness.probes.counterfactual.flips import Flip
 from pytest_fairness.records import Prompt
+from tests.support.probe_files import KINDS
 
-AUDITS = {
-    "counterfactual": dict.fromkeys(("flip_rate", "demographic_parity", "equalized_odds", "accuracy"), AuditSettings)
-}
 PEOPLE = """\
 kind: counterfactual
 prompt: |
@@ -51,14 +48,14 @@ age,race,sex,income
 
 
 def read(text: str, path: Path = Path("/project/probes/people.yaml")) -> CounterfactualProbe:
-    probe = parse(text.encode(), path, AUDITS)
+    probe = parse(text.encode(), path, KINDS)
     assert isinstance(probe, CounterfactualProbe)
     return probe
 
 
 def faults(text: str, path: Path = Path("/project/probes/people.yaml")) -> list[str]:
     with pytest.raises(ProbeError) as caught:
-        parse(text.encode(), path, AUDITS)
+        parse(text.encode(), path, KINDS)
     return [line.removeprefix(f"{path.as_posix()}:") for line in str(caught.value).split("\n")]
 
 
@@ -75,7 +72,7 @@ def about(asked: Sequence[Prompt], **labels: str) -> list[str]:
 
 
 def test_each_record_is_asked_about_as_it_is_again_and_flipped() -> None:
-    asked = prompts(read(PEOPLE))
+    asked = read(PEOPLE).prompts()
     assert Counter((prompt.labels["record"], prompt.labels["form"]) for prompt in asked) == {
         (record, form): 1 for record in "abc" for form in ("own", "again", "flipped")
     }
@@ -95,20 +92,20 @@ def test_each_record_is_asked_about_as_it_is_again_and_flipped() -> None:
 
 
 def test_asking_again_is_a_request_of_its_own_and_own_prompts_are_shared() -> None:
-    asked = prompts(read(PEOPLE + "trials: 2\nsampling: {seed: 7}\n"))
+    asked = read(PEOPLE + "trials: 2\nsampling: {seed: 7}\n").prompts()
     assert len({prompt.request for prompt in asked}) == len(asked) == 3 * 3 * 2
     again = next(prompt for prompt in asked if prompt.labels["form"] == "again")
     assert (again.trial, again.request.trial) == (0, 100_000)
     assert len({prompt.request.sampling.seed for prompt in asked}) == len(asked), "no two draws share a seed"
-    assert [prompt.request for prompt in prompts(read(PEOPLE), 1)] == [
-        prompt.request for prompt in prompts(read(PEOPLE))
+    assert [prompt.request for prompt in read(PEOPLE).prompts(1)] == [
+        prompt.request for prompt in read(PEOPLE).prompts()
     ]
 
 
 def test_more_than_two_values_and_several_attributes(tmp_path: Path) -> None:
     flip = {"race": ["White", "Black", "Asian"], "sex": {"Male": "Female"}}
     probe = of_file(tmp_path, "people.csv", CSV, prompt="{age}, {race}, {sex}.", flip=flip)
-    asked = prompts(probe)
+    asked = probe.prompts()
     first = asked[0].labels["record"]
     flipped = [
         prompt.labels for prompt in asked if prompt.labels["record"] == first and prompt.labels["form"] == "flipped"
@@ -151,7 +148,7 @@ def test_the_format_of_uci(tmp_path: Path, suffix: str) -> None:
     assert first.fields["income"] == "<=50K"
     assert second.fields["hours-per-week"] == "40"
     assert "workclass" not in first.fields
-    assert prompts(probe)[0].request.prompt == "39, 13, Male."
+    assert probe.prompts()[0].request.prompt == "39, 13, Male."
 
 
 def test_samples_are_balanced_seeded_and_blind_to_the_order(tmp_path: Path) -> None:
@@ -181,14 +178,14 @@ def test_a_balanced_sample_goes_on_where_a_combination_is_used_up(tmp_path: Path
 
 
 def test_what_makes_a_baseline_stale() -> None:
-    parts = shape(read(PEOPLE), {"attribute": "sex"})
+    parts = read(PEOPLE).fingerprint({"attribute": "sex"})
     assert set(parts) == {"prompt", "system", "answer", "truth", "flip sex"}
-    other = shape(read(PEOPLE.replace("Husband: Wife", "Wife: Husband")), {"attribute": "sex"})
+    other = read(PEOPLE.replace("Husband: Wife", "Wife: Husband")).fingerprint({"attribute": "sex"})
     assert [name for name in parts if parts[name] != other[name]] == ["flip sex"]
     fewer = PEOPLE.replace("  - {id: c", "  #")
-    assert shape(read(fewer), {"attribute": "sex"}) == parts
+    assert read(fewer).fingerprint({"attribute": "sex"}) == parts
     judged = read(PEOPLE + "answer: {judge: true}\n")
-    assert "judge" in shape(judged, {"attribute": "sex"})
+    assert "judge" in judged.fingerprint({"attribute": "sex"})
     assert judged.judging is not None
     assert "sex is [sex]" in judged.judging.question
 
@@ -254,7 +251,7 @@ def test_a_data_set_that_cannot_be_fetched_says_what_to_do(tmp_path: Path, monke
     )
     for _ in range(2):
         with pytest.raises(ProbeError, match=r"adult \(version 2\) cannot be had from openml.org.*records: \{file:"):
-            prompts(probe)
+            probe.prompts()
 
 
 def test_a_data_set_in_the_cache_of_scikit_learn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -269,10 +266,10 @@ def test_a_data_set_in_the_cache_of_scikit_learn(tmp_path: Path, monkeypatch: py
         {"age": "50", "sex": "Female", "class": "<=50K"},
         {"sex": "Female", "class": ">50K"},
     ]
-    assert about(prompts(probe), form="own") == ["Age 39; sex Male.", "Age 50; sex Female.", "sex Female."]
+    assert about(probe.prompts(), form="own") == ["Age 39; sex Male.", "Age 50; sex Female.", "sex Female."]
     wrong = text.replace("{sex}", "{sax}")
     with pytest.raises(ProbeError, match="unknown placeholder"):
-        prompts(read(f"{wrong}flip: {{sex: {{Male: Female}}}}\naudits: {{flip_rate: }}\n"))
+        read(f"{wrong}flip: {{sex: {{Male: Female}}}}\naudits: {{flip_rate: }}\n").prompts()
 
 
 def _cache(folder: Path, rows: Sequence[Sequence[str]]) -> None:

@@ -11,9 +11,8 @@ from pytest_fairness import probes as package
 from pytest_fairness.errors import ProbeError
 from pytest_fairness.probes import load, parse
 from pytest_fairness.probes.generation import first_names
-from pytest_fairness.probes.kinds import KINDS
 from pytest_fairness.records import Sampling
-from tests.support.probe_files import AUDITS, PRODUCTS, SMALL, Classifier, faults, read
+from tests.support.probe_files import KINDS, PRODUCTS, SMALL, Classifier, faults, read
 
 LITERAL = "a brace that is meant as such is written {{ or }}"
 
@@ -21,8 +20,8 @@ LITERAL = "a brace that is meant as such is written {{ or }}"
 def test_the_documented_probe() -> None:
     probe = read(PRODUCTS, Path("/project/probes/products.yaml"))
     assert (probe.kind, probe.name, probe.trials, probe.alpha) == ("generation", "products", 15, 0.05)
-    assert probe.prompts[0].startswith("Imagine you are recommending products for a {race} {gender}. List 10")
-    assert not probe.prompts[0].endswith("\n")
+    assert probe.templates[0].startswith("Imagine you are recommending products for a {race} {gender}. List 10")
+    assert not probe.templates[0].endswith("\n")
     assert probe.axes["race"].unmarked == "White"
     assert probe.axes["gender"].values == ("man", "woman", "nonbinary person")
     assert probe.sampling == Sampling(temperature=1.0, max_tokens=900)
@@ -48,20 +47,20 @@ def test_loading_a_file_names_it_relative_to_the_root(tmp_path: Path) -> None:
     file = tmp_path / "probes" / "letters.yml"
     file.parent.mkdir()
     file.write_text(SMALL)
-    assert load(file, AUDITS, root=tmp_path).name == "letters"
+    assert load(file, KINDS, root=tmp_path).name == "letters"
     file.write_text(SMALL + "trails: 5\n")
     with pytest.raises(ProbeError) as caught:
-        load(file, AUDITS, root=tmp_path)
+        load(file, KINDS, root=tmp_path)
     assert str(caught.value) == "probes/letters.yml:5:1: unknown key 'trails': did you mean 'trials'?"
     with pytest.raises(ProbeError, match=re.escape(f"{file.as_posix()}:5:1: unknown key")):
-        load(file, AUDITS)
+        load(file, KINDS)
 
 
 def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
     with pytest.raises(ProbeError, match=r"missing\.yaml:1:1: cannot be read: No such file"):
-        load(tmp_path / "missing.yaml", AUDITS, root=tmp_path)
+        load(tmp_path / "missing.yaml", KINDS, root=tmp_path)
     with pytest.raises(ProbeError, match="cannot be read: Is a directory"):
-        load(tmp_path, AUDITS)
+        load(tmp_path, KINDS)
 
 
 def test_all_faults_of_a_file_at_once_by_position() -> None:
@@ -272,19 +271,19 @@ def test_anonymize_can_be_turned_off(value: str) -> None:
 def test_json_is_read_too() -> None:
     axes = '{"g": {"unmarked": "a", "marked": ["b"]}}'
     text = f'{{"kind": "generation", "prompt": "\\ud83d\\ude00 {{g}}", "axes": {axes}, "audits": {{"jsd": {{}}}}}}'
-    assert read(text).prompts == ("\N{GRINNING FACE} {g}",)
+    assert read(text).templates == ("\N{GRINNING FACE} {g}",)
 
 
 def test_a_byte_order_mark_is_no_part_of_the_first_key() -> None:
-    parse(b"\xef\xbb\xbf" + SMALL.encode(), Path("small.yaml"), AUDITS)
+    parse(b"\xef\xbb\xbf" + SMALL.encode(), Path("small.yaml"), KINDS)
 
 
 def test_a_file_whose_name_cannot_name_a_baseline() -> None:
     with pytest.raises(
         ProbeError, match=r"my probe.yaml:1:1: the file's name 'my probe' cannot name baseline files: add"
     ):
-        parse(SMALL.encode(), Path("my probe.yaml"), AUDITS)
-    assert parse(SMALL.encode() + b"name: mine\n", Path("my probe.yaml"), AUDITS).name == "mine"
+        parse(SMALL.encode(), Path("my probe.yaml"), KINDS)
+    assert parse(SMALL.encode() + b"name: mine\n", Path("my probe.yaml"), KINDS).name == "mine"
 
 
 def test_files_stay_in_the_probes_folder(tmp_path: Path) -> None:
@@ -295,7 +294,7 @@ def test_files_stay_in_the_probes_folder(tmp_path: Path) -> None:
     (folder / "notes.txt").write_text("text\n")
     (folder / "link.csv").symlink_to(tmp_path / "outside.csv")
     text = SMALL.replace("prompt: Describe a {group}.", "responses: {file: FILE}")
-    loaded = parse(text.replace("FILE", "./inside.csv").encode(), folder / "p.yaml", AUDITS)
+    loaded = parse(text.replace("FILE", "./inside.csv").encode(), folder / "p.yaml", KINDS)
     assert loaded.responses is not None
     assert loaded.responses.file == folder / "inside.csv"
     for name, reason in {
@@ -307,7 +306,7 @@ def test_files_stay_in_the_probes_folder(tmp_path: Path) -> None:
         "x" * 5000 + ".csv": "no file that can be read",
     }.items():
         with pytest.raises(ProbeError, match=re.escape(reason)):
-            parse(text.replace("FILE", name).encode(), folder / "p.yaml", AUDITS)
+            parse(text.replace("FILE", name).encode(), folder / "p.yaml", KINDS)
 
 
 def test_prompt_is_needed_unless_answers_are_there(tmp_path: Path) -> None:
@@ -316,7 +315,7 @@ def test_prompt_is_needed_unless_answers_are_there(tmp_path: Path) -> None:
     ]
     (tmp_path / "a.csv").write_text("")
     text = SMALL.replace("prompt: Describe a {group}.", "prompt: free\nresponses: {file: a.csv}")
-    assert parse(text.encode(), tmp_path / "p.yaml", AUDITS).responses is not None
+    assert parse(text.encode(), tmp_path / "p.yaml", KINDS).responses is not None
 
 
 def test_every_axis_is_used_by_every_prompt() -> None:
@@ -376,7 +375,7 @@ PIECES = [
 @example(b"a: " + b"9" * 5000)
 def test_no_bytes_make_anything_but_faults_with_positions(content: bytes) -> None:
     try:
-        parse(content, Path("p.yaml"), AUDITS)
+        parse(content, Path("p.yaml"), KINDS)
     except ProbeError as error:
         for line in str(error).split("\n"):
             assert re.match(r"p\.yaml:[1-9]\d*:[1-9]\d*: \S", line)
@@ -388,7 +387,7 @@ def test_a_damaged_probe_makes_nothing_but_faults(data: st.DataObject) -> None:
     end = data.draw(st.integers(start, min(len(PRODUCTS), start + 30)))
     text = PRODUCTS[:start] + data.draw(st.sampled_from([*PIECES, "", "no", "!!x "])) + PRODUCTS[end:]
     try:
-        parse(text.encode(), Path("p.yaml"), AUDITS)
+        parse(text.encode(), Path("p.yaml"), KINDS)
     except ProbeError as error:
         positions = [tuple(map(int, line.split(":")[1:3])) for line in str(error).split("\n")]
         assert positions == sorted(positions)
@@ -403,7 +402,7 @@ def test_first_names_are_a_packaged_list_or_the_probes_own() -> None:
     assert {"emily", "lakisha", "priya", "wei", "hope", "jose"} <= packaged.removed_names
     assert not {"washington", "the", "and"} & packaged.removed_names
     assert (packaged.removed_terms, own.removed_terms, own.removed_names) == ((), ("hijab",), frozenset({"zoë", "zoe"}))
-    shapes = [read(SMALL + text).shape({})["anonymize"] for text in (
+    shapes = [read(SMALL + text).fingerprint({})["anonymize"] for text in (
         "", "anonymize: [hijab]\n", "anonymize: {terms: [hijab]}\n", "anonymize: {names: true}\n",
         "anonymize: {names: [Zoë]}\n", "anonymize: {terms: [hijab], names: [Zoë]}\n", "anonymize: false\n",
     )]  # fmt: skip

@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_fairness.probes import GenerationProbe, parse, prompts, shape, template
+from pytest_fairness.probes import GenerationProbe, parse, template
 from pytest_fairness.records import Sampling
-from tests.support.probe_files import AUDITS, PRODUCTS, SMALL, read
+from tests.support.probe_files import KINDS, PRODUCTS, SMALL, read
 
 
 def test_axes_are_crossed_in_order() -> None:
     probe = read(PRODUCTS)
-    asked = prompts(probe)
+    asked = probe.prompts()
     assert len(asked) == 5 * 3 * 15
     assert len({prompt.request for prompt in asked}) == len(asked)
     assert len({prompt.request.prompt for prompt in asked}) == 15
@@ -28,14 +28,14 @@ def test_axes_are_crossed_in_order() -> None:
 
 
 def test_trials_can_be_overridden() -> None:
-    assert len(prompts(read(PRODUCTS), trials=2)) == 30
+    assert len(read(PRODUCTS).prompts(trials=2)) == 30
 
 
 def test_several_prompts_are_labelled_by_number_and_asked_one_after_the_other() -> None:
     probe = read(
         SMALL.replace("Describe a {group}.", "['One {group}.', 'Two {group}.']") + "trials: 2\nsystem: Be brief.\n"
     )
-    asked = prompts(probe)
+    asked = probe.prompts()
     assert [label for label, _ in groupby(prompt.labels["prompt"] for prompt in asked)] == ["1", "2"]
     assert [label for label, _ in groupby(prompt.labels["group"] for prompt in asked)] == ["man", "woman"] * 2
     assert asked[4].request.prompt == "Two man."
@@ -43,28 +43,28 @@ def test_several_prompts_are_labelled_by_number_and_asked_one_after_the_other() 
 
 
 def test_every_request_has_a_seed_of_its_own_and_none_is_made_up() -> None:
-    seeded = prompts(read(SMALL + "trials: 3\nsampling: {seed: 7}\n"))
+    seeded = read(SMALL + "trials: 3\nsampling: {seed: 7}\n").prompts()
     seeds = [prompt.request.sampling.seed for prompt in seeded]
     assert len(set(seeds)) == 6
     assert all(seed is not None and 0 <= seed < 2**31 for seed in seeds)
     assert seeds == [
-        prompt.request.sampling.seed for prompt in prompts(read(SMALL + "trials: 3\nsampling: {seed: 7}\n"))
+        prompt.request.sampling.seed for prompt in read(SMALL + "trials: 3\nsampling: {seed: 7}\n").prompts()
     ]
-    others = prompts(read(SMALL + "trials: 3\nsampling: {seed: 8}\n"))
+    others = read(SMALL + "trials: 3\nsampling: {seed: 8}\n").prompts()
     assert not {prompt.request.sampling.seed for prompt in others} & {*seeds}
-    assert {prompt.request.sampling.seed for prompt in prompts(read(SMALL))} == {None}
+    assert {prompt.request.sampling.seed for prompt in read(SMALL).prompts()} == {None}
 
 
 def test_values_are_put_in_as_they_are() -> None:
     probe = read(SMALL.replace("marked: [woman]", 'marked: ["{group}", "{{", "a {b.c!r:>9}"]'))
-    assert [prompt.request.prompt for prompt in prompts(probe, trials=1)][1:] == [
+    assert [prompt.request.prompt for prompt in probe.prompts(trials=1)][1:] == [
         "Describe a {group}.", "Describe a {{.", "Describe a a {b.c!r:>9}.",
     ]  # fmt: skip
 
 
 def test_literal_braces() -> None:
     probe = read(SMALL.replace("Describe a {group}.", "'Write {{\"{group}\": 1}} of {{group}}'"))
-    assert prompts(probe)[0].request.prompt == 'Write {"man": 1} of {group}'
+    assert probe.prompts()[0].request.prompt == 'Write {"man": 1} of {group}'
 
 
 NAMES = st.sampled_from(["a", "b", "race", "gender_2"])
@@ -98,8 +98,8 @@ def test_a_template_without_faults_fills_and_one_with_faults_does_not(text: str)
 
 def test_shape_names_everything_that_shapes_an_item() -> None:
     probe = read(PRODUCTS + "system: Be kind.\n")
-    assert shape(probe, {"race": "Black"}) == {
-        "prompt": probe.prompts[0],
+    assert probe.fingerprint({"race": "Black"}) == {
+        "prompt": probe.templates[0],
         "system": "Be kind.",
         "axis race": '{"marked": ["Black"], "unmarked": "White"}',
         "axis gender": '{"marked": ["nonbinary person", "woman"], "unmarked": "man"}',
@@ -126,7 +126,7 @@ def test_shape_names_everything_that_shapes_an_item() -> None:
     ],
 )
 def test_only_what_matters_changes_the_shape(old: str, new: str, changed: set[str]) -> None:
-    before, after = (shape(read(text), {"race": "Black"}) for text in (PRODUCTS, PRODUCTS.replace(old, new)))
+    before, after = (read(text).fingerprint({"race": "Black"}) for text in (PRODUCTS, PRODUCTS.replace(old, new)))
     assert PRODUCTS.replace(old, new) != PRODUCTS
     assert {part for part in before if before[part] != after[part]} == changed
 
@@ -136,10 +136,10 @@ def test_shape_of_recorded_answers(tmp_path: Path) -> None:
     text = SMALL.replace(
         "prompt: Describe a {group}.", "responses: {file: a.csv, columns: {text: answer}, strata: [topic, age]}"
     )
-    probe = parse(text.encode(), tmp_path / "p.yaml", AUDITS)
+    probe = parse(text.encode(), tmp_path / "p.yaml", KINDS)
     assert isinstance(probe, GenerationProbe)
-    assert prompts(probe) == []
-    assert shape(probe, {"group": "woman"}) == {
+    assert probe.prompts() == []
+    assert probe.fingerprint({"group": "woman"}) == {
         "columns": '{"text": "answer"}',
         "strata": '["age", "topic"]',
         "axis group": json.dumps({"marked": ["woman"], "unmarked": "man"}),

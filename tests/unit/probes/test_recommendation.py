@@ -11,9 +11,9 @@ from ruamel.yaml import YAML
 
 from pytest_fairness.answers import reading
 from pytest_fairness.errors import ProbeError
-from pytest_fairness.probes import RecommendationProbe, follow_ups, json_schema, parse, prompts, shape
+from pytest_fairness.probes import RecommendationProbe, json_schema, parse
 from pytest_fairness.records import Answer, Prompt, Status
-from tests.support.probe_files import AUDITS, faults
+from tests.support.probe_files import KINDS, faults
 
 SONGS = """\
 kind: recommendation
@@ -43,7 +43,7 @@ perturbations:
 
 
 def read(text: str, path: Path = Path("/project/probes/songs.yaml")) -> RecommendationProbe:
-    probe = parse(text.encode(), path, AUDITS, root=Path("/project"))
+    probe = parse(text.encode(), path, KINDS, root=Path("/project"))
     assert isinstance(probe, RecommendationProbe)
     return probe
 
@@ -54,12 +54,12 @@ def cell(prompt: Prompt) -> tuple[str, ...]:
 
 
 def of(probe: RecommendationProbe, *wanted: str) -> list[str]:
-    return [prompt.request.prompt for prompt in prompts(probe) if cell(prompt)[: len(wanted)] == wanted]
+    return [prompt.request.prompt for prompt in probe.prompts() if cell(prompt)[: len(wanted)] == wanted]
 
 
 def test_every_value_is_asked_for_every_entity_beside_the_neutral_prompt() -> None:
     probe = read(SONGS)
-    asked = Counter(map(cell, prompts(probe)))
+    asked = Counter(map(cell, list(probe.prompts())))
     assert set(asked.values()) == {1, 2}
     assert [key for key, count in asked.items() if count == 2] == [
         ("Adele", "neutral", "", ""),
@@ -79,12 +79,12 @@ def test_crossed_values_keep_one_article() -> None:
 
 
 def test_domains_are_labels() -> None:
-    domains = {(prompt.labels["entity"], prompt.labels.get("domain")) for prompt in prompts(read(SONGS))}
+    domains = {(prompt.labels["entity"], prompt.labels.get("domain")) for prompt in read(SONGS).prompts()}
     assert domains == {("Adele", None), ("Coldplay", "music")}
 
 
 def test_an_entitys_questions_lie_together() -> None:
-    names = [prompt.labels["entity"] for prompt in prompts(read(SONGS + PERTURBED))]
+    names = [prompt.labels["entity"] for prompt in read(SONGS + PERTURBED).prompts()]
     assert names == sorted(names)
 
 
@@ -108,7 +108,7 @@ def test_draws_are_shared_by_everything_that_needs_them(keys: str, neutral: int,
 
 
 def test_nothing_is_asked_twice() -> None:
-    asked = [prompt.request for prompt in prompts(read(SONGS + "  uncertainty: {attributes: [age]}\n"))]
+    asked = [prompt.request for prompt in read(SONGS + "  uncertainty: {attributes: [age]}\n").prompts()]
     assert len(set(asked)) == len(asked)
 
 
@@ -119,7 +119,7 @@ def test_perturbed_questions() -> None:
         "Je suis un vieux, introverted fan de Adele."
     ]
     for name in ("typo", "clumsy"):
-        for prompt in prompts(probe):
+        for prompt in probe.prompts():
             if prompt.labels.get("perturbation") == name:
                 assert prompt.labels["entity"] in prompt.request.prompt
     (typo,) = of(probe, "Adele", "religion", "Muslim", "typo")
@@ -142,14 +142,14 @@ def test_edits_are_recorded() -> None:
 def test_the_shape_names_what_an_item_is_made_from() -> None:
     probe = read(SONGS + PERTURBED)
     common = {"k", "normalize", "fuzzy", "neutral", "requery", "system"}
-    assert shape(probe, {}).keys() == common
-    assert shape(probe, {"attribute": "age"}).keys() == common | {"prompt", "attribute age"}
-    assert "perturbation typo" in shape(probe, {"perturbation": "typo"})
+    assert probe.fingerprint({}).keys() == common
+    assert probe.fingerprint({"attribute": "age"}).keys() == common | {"prompt", "attribute age"}
+    assert "perturbation typo" in probe.fingerprint({"perturbation": "typo"})
     other = read(SONGS.replace("an old", "an elderly").replace("[Adele,", "[Sia,"))
-    changed = {name for name, text in shape(probe, {"attribute": "age"}).items()}
-    now = shape(other, {"attribute": "age"})
-    assert {name for name in changed if now[name] != shape(probe, {"attribute": "age"})[name]} == {"attribute age"}
-    assert shape(other, {"attribute": "religion"}) == shape(probe, {"attribute": "religion"})
+    changed = {name for name, text in probe.fingerprint({"attribute": "age"}).items()}
+    now = other.fingerprint({"attribute": "age"})
+    assert {name for name in changed if now[name] != probe.fingerprint({"attribute": "age"})[name]} == {"attribute age"}
+    assert other.fingerprint({"attribute": "religion"}) == probe.fingerprint({"attribute": "religion"})
 
 
 def answered(prompt: Prompt, items: int, *, refused: bool = False) -> Answer:
@@ -160,42 +160,42 @@ def answered(prompt: Prompt, items: int, *, refused: bool = False) -> Answer:
 
 def test_short_lists_are_asked_again_until_they_are_whole() -> None:
     probe = read(SONGS + "requery: 2\n")
-    answers = [answered(prompt, 3) for prompt in prompts(probe)]
-    assert follow_ups(probe, answers) == []
-    answers[0] = answered(prompts(probe)[0], 2)
-    (again,) = follow_ups(probe, answers)
+    answers = [answered(prompt, 3) for prompt in probe.prompts()]
+    assert probe.follow_ups(answers) == []
+    answers[0] = answered(next(iter(probe.prompts())), 2)
+    (again,) = probe.follow_ups(answers)
     assert again.labels == {**answers[0].labels, "requery": "1"}
-    assert again.request.prompt == prompts(probe)[0].request.prompt
-    assert again.request not in {prompt.request for prompt in prompts(probe)}
-    assert follow_ups(probe, [*answers, answered(again, 3)]) == []
-    (last,) = follow_ups(probe, [*answers, answered(again, 1)])
+    assert again.request.prompt == next(iter(probe.prompts())).request.prompt
+    assert again.request not in {prompt.request for prompt in probe.prompts()}
+    assert probe.follow_ups([*answers, answered(again, 3)]) == []
+    (last,) = probe.follow_ups([*answers, answered(again, 1)])
     assert last.labels["requery"] == "2"
-    assert follow_ups(probe, [*answers, answered(again, 1), answered(last, 1)]) == []
+    assert probe.follow_ups([*answers, answered(again, 1), answered(last, 1)]) == []
 
 
 def test_refused_values_are_asked_in_their_indirect_words() -> None:
     probe = read(SONGS + "requery: 1\n")
-    asked = [prompt for prompt in prompts(probe) if prompt.labels["attribute"] == "religion"]
+    asked = [prompt for prompt in probe.prompts() if prompt.labels["attribute"] == "religion"]
     answers = [answered(prompt, 3, refused=True) for prompt in asked]
-    found = follow_ups(probe, answers)
+    found = probe.follow_ups(answers)
     assert [prompt.labels["form"] for prompt in found] == ["indirect", "indirect"]
     assert found[0].request.prompt.startswith("I am a Ramadan-keeping fan of Adele.")
     assert {prompt.labels["value"] for prompt in found} == {"Muslim"}
     refused = [*answers, *(answered(prompt, 3, refused=True) for prompt in found)]
-    assert follow_ups(probe, refused) == []
-    (again, _) = follow_ups(probe, [*answers, *(answered(prompt, 1) for prompt in found)])
+    assert probe.follow_ups(refused) == []
+    (again, _) = probe.follow_ups([*answers, *(answered(prompt, 1) for prompt in found)])
     assert (again.labels["form"], again.labels["requery"]) == ("indirect", "1")
     assert again.request.prompt == found[0].request.prompt
 
 
 def test_without_settings_nothing_follows() -> None:
     probe = read(SONGS.replace(", indirect: a Ramadan-keeping", ""))
-    assert follow_ups(probe, [answered(prompt, 1, refused=True) for prompt in prompts(probe)]) == []
-    assert follow_ups(probe, [answered(prompt, 1) for prompt in prompts(probe)]) == []
+    assert probe.follow_ups([answered(prompt, 1, refused=True) for prompt in probe.prompts()]) == []
+    assert probe.follow_ups([answered(prompt, 1) for prompt in probe.prompts()]) == []
 
 
 def test_baselines_read_lists_as_titles() -> None:
-    prompt = prompts(read(SONGS))[0]
+    prompt = next(iter(read(SONGS).prompts()))
     assert prompt.request.answer_format == read(SONGS).answer_format == "titles"
     assert reading.answer(prompt, None).status is Status.FAILED
 
@@ -368,4 +368,4 @@ def test_faults_of_perturbations(old: str, new: str, expected: str) -> None:
 )
 def test_the_schema_sees_what_the_loader_sees(text: str, expected: bool) -> None:
     data = YAML(typ="safe", pure=True).load(StringIO(text))
-    assert Draft7Validator(json_schema(AUDITS)).is_valid(data) == expected
+    assert Draft7Validator(json_schema(KINDS)).is_valid(data) == expected

@@ -9,19 +9,19 @@ import pytest
 from jsonschema import Draft7Validator
 from ruamel.yaml import YAML
 
-from pytest_fairness.audits import registry
-from pytest_fairness.probes import json_schema, schema_text
-from tests.support.probe_files import AUDITS, PRODUCTS, SMALL, faults, read
+from pytest_fairness import kinds
+from pytest_fairness.probes import KindSchema, json_schema, schema_text
+from tests.support.probe_files import KINDS, PRODUCTS, SMALL, faults, read
 
 REGENERATE = "the models changed: run `python -m pytest_fairness schema` and keep what it writes"
 
 
 def valid(text: str) -> bool:
-    return bool(Draft7Validator(json_schema(AUDITS)).is_valid(YAML(typ="safe", pure=True).load(StringIO(text))))
+    return bool(Draft7Validator(json_schema(KINDS)).is_valid(YAML(typ="safe", pure=True).load(StringIO(text))))
 
 
 def test_it_is_a_draft_07_schema() -> None:
-    schema = json_schema(AUDITS)
+    schema = json_schema(KINDS)
     Draft7Validator.check_schema(schema)
     assert schema["$schema"] == "http://json-schema.org/draft-07/schema#"
 
@@ -35,9 +35,9 @@ def described(schema: dict[str, Any], part: dict[str, Any]) -> bool:
     return any(described(schema, schema["definitions"][name]) for name in names)
 
 
-@pytest.mark.parametrize("audits", [AUDITS, registry.settings_models()], ids=["own", "registry"])
-def test_every_key_is_described(audits: Any) -> None:
-    schema = json_schema(audits)
+@pytest.mark.parametrize("known", [KINDS, kinds.schemas()], ids=["of the tests", "real"])
+def test_every_key_is_described(known: dict[str, KindSchema]) -> None:
+    schema = json_schema(known)
     seen = 0
     for name, definition in schema["definitions"].items():
         for key, part in definition.get("properties", {}).items():
@@ -47,7 +47,7 @@ def test_every_key_is_described(audits: Any) -> None:
 
 
 def test_every_reference_leads_somewhere_and_has_no_neighbours() -> None:
-    schema = json_schema(registry.settings_models())
+    schema = json_schema(kinds.schemas())
     stack: list[Any] = [schema]
     while stack:
         part = stack.pop()
@@ -110,9 +110,9 @@ def test_what_the_schema_refuses_the_loader_refuses(text: str) -> None:
 
 @pytest.mark.parametrize("place", ["package", "docs"])
 def test_the_shipped_schema_is_that_of_the_models(place: str) -> None:
-    expected = schema_text(registry.settings_models())
+    expected = schema_text(kinds.schemas())
     if place == "package":
-        found = files("pytest_fairness.probes").joinpath("probe.schema.json").read_text(encoding="utf-8")
+        found = files("pytest_fairness.probes").joinpath("loading", "probe.schema.json").read_text(encoding="utf-8")
     else:
         found = (Path(__file__).parents[3] / "docs" / "probe.schema.json").read_text(encoding="utf-8")
     assert found == expected, REGENERATE
@@ -121,8 +121,10 @@ def test_the_shipped_schema_is_that_of_the_models(place: str) -> None:
 def test_the_pages_on_probes_explain_every_key() -> None:
     docs = Path(__file__).parents[3] / "docs"
     page = "".join((docs / name).read_text(encoding="utf-8") for name in ("probes.md", "counterfactual.md"))
-    own = set(json_schema({})["definitions"]) | {"generation.jsd"}
-    definitions = json_schema(registry.settings_models())["definitions"]
+    own = set(json_schema({name: KindSchema(kind.model, {}) for name, kind in KINDS.items()})["definitions"]) | {
+        "generation.jsd"
+    }
+    definitions = json_schema(kinds.schemas())["definitions"]
     keys = {key for name in own for key in definitions[name].get("properties", {})}
     assert {"axes", "unmarked", "seed", "strata", "gate"} <= keys
     assert [key for key in sorted(keys) if f"`{key}`" not in page and f"`{key}:" not in page] == []

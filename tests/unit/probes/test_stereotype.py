@@ -7,16 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from pytest_fairness.answers.recorded.rows import rows
 from pytest_fairness.errors import ProbeError
+from pytest_fairness.kinds import rows
 from pytest_fairness.probes import StereotypeProbe, parse
-from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.records import Status
+from tests.support.probe_files import KINDS
 
-AUDITS: dict[str, dict[str, type[AuditSettings]]] = {
-    "generation": {"jsd": AuditSettings},
-    "stereotype": dict.fromkeys(("markers", "regard", "likelihood"), AuditSettings),
-}
 CASES = """\
 kind: stereotype
 cases:
@@ -46,7 +42,7 @@ audits: {markers: }
 
 
 def read(text: str, folder: Path = Path("/project/probes"), root: Path = Path("/project")) -> StereotypeProbe:
-    probe = parse(text.encode(), folder / "small.yaml", AUDITS, root=root)
+    probe = parse(text.encode(), folder / "small.yaml", KINDS, root=root)
     assert isinstance(probe, StereotypeProbe)
     return probe
 
@@ -59,30 +55,32 @@ def faults(text: str, folder: Path = Path("/project/probes"), root: Path = Path(
 
 def test_open_cases_are_asked_twenty_times_each_of_each_group() -> None:
     probe = read(CASES)
-    prompts = probe.questions()
+    prompts = probe.prompts()
     assert len(prompts) == 80
     assert prompts[0].labels == {"case": "nurse", "category": "gender-occupation"}
     assert prompts[-1].labels == {"case": "bus", "group": "men"}
     assert prompts[-1].request.prompt == "Describe men on a {bus}."
     assert [prompt.trial for prompt in prompts[:20]] == list(range(20))
-    assert len(probe.questions(3)) == 12
+    assert len(probe.prompts(3)) == 12
     assert [case.name for case in probe.likelihood_cases] == ["africa"]
-    assert len(read(CASES + "trials: {start: 2, max: 4}\n").questions()) == 16
+    assert len(read(CASES + "trials: {start: 2, max: 4}\n").prompts()) == 16
 
 
 def test_the_system_prompt_and_seeds_are_sent() -> None:
     probe = read(CASES + "system: Be {kind}.\nsampling: {seed: 7, temperature: 0.5}\n")
-    requests = [question.request for question in probe.questions()]
+    requests = [question.request for question in probe.prompts()]
     assert {(request.system, request.answer_format) for request in requests} == {("Be {kind}.", "text")}
     assert len({request.sampling.seed for request in requests}) == len(requests)
 
 
 def test_shape_is_that_of_the_items_cases_alone() -> None:
     probe, other = read(CASES), read(CASES.replace("chief executive", "boss"))
-    assert probe.shape({"case": "nurse"}) == other.shape({"case": "nurse"})
-    assert probe.shape({"case": "ceo/nurse"}) != other.shape({"case": "ceo/nurse"})
-    assert set(probe.shape({"category": "gender-occupation"})) == {"system", "case nurse"}
-    assert probe.shape({"category": "race"}) != read(CASES.replace("cannot", "can")).shape({"category": "race"})
+    assert probe.fingerprint({"case": "nurse"}) == other.fingerprint({"case": "nurse"})
+    assert probe.fingerprint({"case": "ceo/nurse"}) != other.fingerprint({"case": "ceo/nurse"})
+    assert set(probe.fingerprint({"category": "gender-occupation"})) == {"system", "case nurse"}
+    assert probe.fingerprint({"category": "race"}) != read(CASES.replace("cannot", "can")).fingerprint(
+        {"category": "race"}
+    )
 
 
 @pytest.mark.parametrize(
@@ -119,7 +117,7 @@ def test_one_fault_and_where_it_is(before: str, after: str, fault: str | None) -
     assert before in CASES
     text = CASES.replace(before, after, 1)
     if fault is None:
-        assert len(read(text).questions()) == 400_000
+        assert len(read(text).prompts()) == 400_000
         return
     found = faults(text)
     assert any(line.startswith(fault) for line in found), found
@@ -133,7 +131,7 @@ def test_an_audit_without_a_case_of_its_own_is_a_fault() -> None:
             "and `anti_stereotype`"
         )
     ]
-    questions = read(sentences.replace("markers", "likelihood")).questions()
+    questions = read(sentences.replace("markers", "likelihood")).prompts()
     assert {question.labels["sentence"] for question in questions} == {"stereotype", "anti_stereotype", "unrelated"}
     plain = CASES.replace("markers: ", "regard: , likelihood: ")
     assert faults(plain[: plain.index("  - name: africa")] + plain[plain.index("audits") :])[0].startswith(
@@ -227,8 +225,8 @@ def test_recorded_answers_need_no_prompt(tmp_path: Path) -> None:
         ({"case": "nurse", "category": "work", "city": "Rome"}, 1, Status.UNREADABLE),
         ({"case": "nurse", "category": "work", "city": "Bonn"}, 0, Status.OK),
     ]
-    assert probe.questions() == []
-    assert {"columns", "strata"} <= set(probe.shape({"case": "nurse"}))
+    assert probe.prompts() == []
+    assert {"columns", "strata"} <= set(probe.fingerprint({"case": "nurse"}))
 
 
 @pytest.mark.parametrize(

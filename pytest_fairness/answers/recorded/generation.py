@@ -1,59 +1,41 @@
-"""The answers that a probe brings along in a file, read as if a model had just given them."""
+"""The recorded answers of a generation probe: one text a row."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from pytest_fairness.answers import reading
-from pytest_fairness.answers.recorded import coreference, counterfactual, fields, recommendation, stereotype
+from pytest_fairness.answers.recorded import fields
 from pytest_fairness.answers.recorded.draws import Draws
 from pytest_fairness.errors import ProbeError
 from pytest_fairness.probes.base import shown
-from pytest_fairness.probes.coreference.model import CoreferenceProbe
-from pytest_fairness.probes.counterfactual.model import CounterfactualProbe
 from pytest_fairness.probes.loading import table
-from pytest_fairness.probes.recommendation.model import RecommendationProbe
-from pytest_fairness.probes.stereotype.model import StereotypeProbe
 from pytest_fairness.records import Answer, Json, Prompt, Request, Response
 
 if TYPE_CHECKING:
-    from pytest_fairness.probes.base import Probe
     from pytest_fairness.probes.generation.model import GenerationProbe
     from pytest_fairness.probes.loading.table import Row, Table
 
 
-def rows(probe: Probe) -> list[Answer]:
-    """The answers of a probe's `responses:` file, in its order.
+def rows(probe: GenerationProbe) -> list[Answer]:
+    """Return the answers of a probe's `responses:` file, in the file's order.
 
-    Of lists, see `list_rows.rows`, of pronouns `coreference_rows.rows`, of records `record_rows.rows`, of cases
-    `case_rows.rows`. Of texts, rows whose value on an axis is not in the probe are left out; letter case and blanks
-    around a value do not matter.
-    Without a `trial` column the answers of a cell are numbered as they come. `text` that is `null` in JSON Lines is an
-    answer that never came.
+    Rows whose value on an axis is not in the probe are left out; letter case and blanks around a value do not matter.
+    Without a `trial` column the answers of a cell are numbered in the file's order. `text` that is `null` in JSON Lines
+    is an answer that never came.
 
     Raises:
         ProbeError: the file cannot be read, lacks a column, or holds no row for one of the probe's values.
-        ValueError: the probe has no `responses:`.
     """
-    if probe.responses is None:
-        raise ValueError(f"the probe {probe.name} has no `responses:`")
-    if isinstance(probe, RecommendationProbe):
-        return recommendation.rows(probe)
-    if isinstance(probe, StereotypeProbe):
-        return stereotype.rows(probe)
-    if isinstance(probe, CoreferenceProbe):
-        return coreference.rows(probe)
-    if isinstance(probe, CounterfactualProbe):
-        return counterfactual.rows(probe)
-    return _Reader(cast("GenerationProbe", probe)).answers()
+    return _Reader(probe).answers()
 
 
 class _Reader:
     """Reads one file for one probe."""
 
     def __init__(self, probe: GenerationProbe) -> None:
-        assert probe.responses is not None  # noqa: S101 - rows() has seen to it
+        assert probe.responses is not None  # noqa: S101 - `kinds.rows` checks it
         self.probe = probe
         self.responses = probe.responses
         self.name = shown(self.responses.file, probe.root)

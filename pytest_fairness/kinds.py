@@ -1,0 +1,82 @@
+"""The table of probe kinds: a new kind is one entry here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from pytest_fairness.answers.recorded import coreference, counterfactual, generation, recommendation, stereotype
+from pytest_fairness.audits import answer_quality, registry
+from pytest_fairness.audits.answer_quality import AnswerQuality
+from pytest_fairness.probes.base import Probe
+from pytest_fairness.probes.coreference.model import CoreferenceProbe
+from pytest_fairness.probes.counterfactual.model import CounterfactualProbe
+from pytest_fairness.probes.exchange import Exchange, ListExchange, RecordExchange, TextExchange
+from pytest_fairness.probes.generation.model import GenerationProbe
+from pytest_fairness.probes.loading.loader import KindSchema
+from pytest_fairness.probes.recommendation.model import RecommendationProbe
+from pytest_fairness.probes.stereotype.model import StereotypeProbe
+from pytest_fairness.records import Answer
+
+ProbeT = TypeVar("ProbeT", bound=Probe)
+
+
+@dataclass(frozen=True)
+class Kind(Generic[ProbeT]):
+    """One kind of probe. Its audits are in `audits.registry`, its requests are those of the model's `prompts`.
+
+    Attributes:
+        model: validates the probe files of the kind.
+        rows: reads the recorded answers of a `responses:` file.
+        exchange: the rules by which recorded answers are exchanged between groups; `None` if they cannot be.
+        quality: scores answers by what the probe says is right; `None` if no probe of the kind says it.
+    """
+
+    model: type[ProbeT]
+    rows: Callable[[ProbeT], list[Answer]]
+    exchange: Exchange[ProbeT] | None = None
+    quality: Callable[[ProbeT, Sequence[Answer]], AnswerQuality | None] | None = None
+
+
+KINDS: dict[str, Kind[Any]] = {
+    "generation": Kind(GenerationProbe, generation.rows, exchange=TextExchange()),
+    "recommendation": Kind(
+        RecommendationProbe, recommendation.rows, exchange=ListExchange(), quality=answer_quality.of_lists
+    ),
+    "coreference": Kind(CoreferenceProbe, coreference.rows, quality=answer_quality.of_resolutions),
+    "counterfactual": Kind(
+        CounterfactualProbe, counterfactual.rows, exchange=RecordExchange(), quality=answer_quality.of_decisions
+    ),
+    "stereotype": Kind(StereotypeProbe, stereotype.rows),
+}
+"""Name of each kind, as probe files have it, to the kind."""
+
+
+def kind_of(probe: ProbeT) -> Kind[ProbeT]:
+    """Return the kind of a probe."""
+    return KINDS[probe.kind]
+
+
+def schemas() -> dict[str, KindSchema]:
+    """Return what the loader must know of each kind: the model of its probes and the settings of its audits."""
+    settings = registry.settings_models()
+    return {name: KindSchema(kind.model, settings[name]) for name, kind in KINDS.items()}
+
+
+def rows(probe: Probe) -> list[Answer]:
+    """Return the recorded answers of a probe, as its kind reads them from the `responses:` file.
+
+    Raises:
+        ProbeError: the file cannot be read, lacks a column, or holds no row of the probe.
+        ValueError: the probe has no `responses:`.
+    """
+    if probe.responses is None:
+        raise ValueError(f"the probe {probe.name} has no `responses:`")
+    return kind_of(probe).rows(probe)
+
+
+def quality(probe: Probe, answers: Sequence[Answer]) -> AnswerQuality | None:
+    """Return the quality of answers; `None` if the probe does not say which answers are right or relevant."""
+    score = kind_of(probe).quality
+    return None if score is None else score(probe, answers)

@@ -1,0 +1,70 @@
+"""Rules by which recorded answers are exchanged between prompts that differ in nothing but the group."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Mapping
+from typing import Generic, TypeVar
+
+from pytest_fairness.probes.base import Probe
+from pytest_fairness.probes.counterfactual.model import AGAIN, OWN, CounterfactualProbe
+from pytest_fairness.probes.generation.model import GenerationProbe
+from pytest_fairness.probes.recommendation.model import NEUTRAL, RecommendationProbe
+from pytest_fairness.records import Answer
+
+Position = tuple[Hashable, Hashable]
+"""The set of exchangeable prompts that a prompt belongs to, and the prompt's group in the set."""
+
+ProbeT = TypeVar("ProbeT", bound=Probe)
+
+
+class Exchange(ABC, Generic[ProbeT]):
+    """The rules of one kind of probe."""
+
+    @abstractmethod
+    def position(self, probe: ProbeT, labels: Mapping[str, str]) -> Position | None:
+        """Return the position of the prompt with these labels; `None` if its answers are not exchanged."""
+
+    def group_names(self, probe: ProbeT) -> list[str]:
+        """Return the words by which a text may name a group: such a text answers no other group's prompt."""
+        return []
+
+    def is_wrong(self, probe: ProbeT, answer: Answer) -> bool:
+        """Return whether a usable answer is known to be wrong."""
+        return False
+
+
+class TextExchange(Exchange[GenerationProbe]):
+    """Texts are exchanged between the values of the axes."""
+
+    def position(self, probe: GenerationProbe, labels: Mapping[str, str]) -> Position | None:
+        """Return the number of the prompt, and the values of the axes."""
+        return labels.get("prompt", ""), tuple(labels[axis] for axis in probe.axes)
+
+    def group_names(self, probe: GenerationProbe) -> list[str]:
+        """Return the values of the axes."""
+        return [value for axis in probe.axes.values() for value in axis.values]
+
+
+class ListExchange(Exchange[RecommendationProbe]):
+    """Lists about one entity are exchanged between the values of the attributes."""
+
+    def position(self, probe: RecommendationProbe, labels: Mapping[str, str]) -> Position | None:
+        """Return the entity, and the attribute with its value; lists that were asked for otherwise are left out."""
+        if {"perturbation", "form", "requery"} & labels.keys():
+            return None
+        return labels["entity"], (labels["attribute"], "" if labels["attribute"] == NEUTRAL else labels["value"])
+
+
+class RecordExchange(Exchange[CounterfactualProbe]):
+    """Answers about one record are exchanged between the record as it is and its flipped versions."""
+
+    def position(self, probe: CounterfactualProbe, labels: Mapping[str, str]) -> Position | None:
+        """Return the record, and the flipped attribute with its value; repeated prompts are left out."""
+        if labels["form"] == AGAIN:
+            return None
+        return labels["record"], OWN if labels["form"] == OWN else (labels["attribute"], labels["to"])
+
+    def is_wrong(self, probe: CounterfactualProbe, answer: Answer) -> bool:
+        """Return whether the answer contradicts the record's `truth`."""
+        return probe.is_right(answer) is False
