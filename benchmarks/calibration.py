@@ -55,7 +55,7 @@ def naive(part: ProbeItem, now: Measurement, then: Measurement) -> dict[str, boo
     """What the rules that are pasted from papers and tutorials say: whether they raise an alarm."""
     audit, tolerance = part.audit, tolerance_of(part.audit, part.item)
     alarms = {"value > baseline + tolerance": audit.loss(now.value) > audit.loss(then.value) + tolerance}
-    match audit.name:
+    match audit.info.name:
         case "jsd":
             alarms["divergence > 0.10"] = now.details["bits"] > 0.10
         case "svm":
@@ -160,12 +160,12 @@ def repeat(key: tuple[str, str], change: float, seeds: Sequence[int]) -> list[Ro
         for part in parts:
             planted = change > 0 and (part.item.subject or "") in scenario.planted
             found = judged(part, now, then)
-            count = counted[part.audit.name, planted]
+            count = counted[part.audit.info.name, planted]
             count["n"] += 1
             count[found.verdict.value] += 1
             count.update(f"naive: {rule}" for rule, alarm in found.alarms.items() if alarm)
             count.update(f"rule: {rule}" for rule in found.alarms)
-            moves[part.audit.name, planted].append(found.moved)
+            moves[part.audit.info.name, planted].append(found.moved)
             count.update(errors(found.change))
             asked |= found.asked
             failed |= found.verdict in FAILED

@@ -387,6 +387,7 @@ class ItemResult:
         baseline: `{"value", "target", "date"}` or `None`.
         examples: answers to be read side by side; see `run.examples`.
         system: the probe's own system prompt.
+        method: description of the audit; see `AuditInfo.to_json`.
     """
 
     nodeid: str
@@ -403,6 +404,7 @@ class ItemResult:
     category: str | None = None
     examples: Sequence[Mapping[str, Json]] = ()
     system: str | None = None
+    method: Mapping[str, Json] = field(default_factory=dict)
 
     def to_plain(self) -> dict[str, Json]:
         """Plain JSON with everything in it, from which `from_plain` makes an equal result."""

@@ -6,19 +6,14 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Generic, Literal, TypeVar
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import Any, ClassVar, Generic, TypeVar
 
 from pytest_fairness.audits.decision_rule import Decision, decide, one_sided_bounds
+from pytest_fairness.audits.info import AuditInfo, Numbers
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.records import Answer, Comparison, Concern, Measurement
 from pytest_fairness.stats import normal
 
-Direction = Literal["lower", "higher", "zero", "fifty"]
-Range = tuple[float, float]
-"""Smallest and largest number that there can be."""
 BETA = 0.05
 """Chance that an item passes although it is worse by twice the tolerance."""
 
@@ -26,7 +21,6 @@ Example = tuple[str, Answer]
 """An answer and the group that it stands for."""
 
 SettingsT = TypeVar("SettingsT", bound=AuditSettings)
-Numbers = TypeVar("Numbers", float, NDArray[np.float64])
 Probe = Any
 """A loaded probe of the audit's own kind; see `pytest_fairness.probes`."""
 
@@ -83,30 +77,20 @@ class Audit(ABC, Generic[SettingsT]):
     Measuring and comparing are pure: the same probe, answers and level give the same numbers everywhere.
 
     Class attributes:
-        name, kind: as in probe files.
+        info: name, unit, direction, tolerance and note of the method.
+        kind: kind of the probes that the audit measures.
         version: part of every recorded measurement's key; raised when a change of code changes numbers.
-        settings_model: what `audits:` takes under the audit's name.
-        better: which values are better: lower, higher, nearer zero, nearer fifty.
-        unit: of the value, for sentences; empty for a share or a score.
-        default_tolerance: worst acceptable change where the probe names none.
-        value_range: of the values that there can be; a baseline with another one is no baseline.
-        limit_range: of the limits that a probe may set; `None` for the same as the values'.
-        counted: what there must be more of where a run is too small: `trials`, `entities` or
-            whatever else the units are.
-        grows_with_size: whether the value grows with the number of answers whatever the model, so that early looks do
-            not pass a limit.
-        closed_answers: whether prompts ask to choose one of few answers, so that many may well get the same one.
+        settings_model: settings that `audits:` accepts under the audit's name.
+        counted: name of the units of which a small run needs more: `trials`, `entities`, `records`.
+        grows_with_size: whether the value grows with the number of answers whatever the model, so that an early interim
+            analysis does not pass a limit.
+        closed_answers: whether prompts ask to choose one of few answers, so that many answers may be equal.
     """
 
-    name: ClassVar[str]
+    info: ClassVar[AuditInfo]
     kind: ClassVar[str]
     version: ClassVar[int]
     settings_model: ClassVar[type[AuditSettings]]
-    better: ClassVar[Direction]
-    unit: ClassVar[str]
-    default_tolerance: ClassVar[float]
-    value_range: ClassVar[Range]
-    limit_range: ClassVar[Range | None] = None
     counted: ClassVar[str] = "trials"
     grows_with_size: ClassVar[bool] = False
     closed_answers: ClassVar[bool] = False
@@ -209,15 +193,7 @@ class Audit(ABC, Generic[SettingsT]):
 
     def loss(self, value: Numbers) -> Numbers:
         """Return the value, or an array of values, turned so that larger is worse; the scale stays the same."""
-        match self.better:
-            case "lower":
-                return value
-            case "higher":
-                return -value
-            case "zero":
-                return abs(value)
-            case "fifty":
-                return abs(value - 50)
+        return self.info.better.loss(value)
 
     def compare_values(
         self, measurement: Measurement, value: float, standard_error: float | None, *, paired: bool
@@ -333,7 +309,7 @@ class Audit(ABC, Generic[SettingsT]):
 
     def describe(self, measurement: Measurement) -> str:
         """The value as a phrase for a verdict's reason."""
-        return f"{measurement.value:.3g} {self.unit}".rstrip()
+        return f"{measurement.value:.3g} {self.info.unit}".rstrip()
 
     def describe_change(self, comparison: Comparison) -> str:
         """Return the change as a phrase for a verdict's reason."""

@@ -75,7 +75,7 @@ def settings_model(kind: str, name: str) -> type[AuditSettings]:
     """Return the settings model of an audit, with the bounds of its `limit`."""
     audit = get(kind, name)
     model = audit.settings_model
-    least, most = audit.limit_range or audit.value_range
+    least, most = audit.info.limits
     known = model.model_fields["limit"]
     limit = Field(
         default=None,

@@ -144,7 +144,7 @@ def _p(p_value: float | None) -> str:
 def tolerance_of(audit: Audit[Any], item: AuditItem[Any]) -> float:
     """Return the item's tolerance: the probe's, or the audit's default."""
     tolerance = item.settings.tolerance
-    return float(audit.default_tolerance if tolerance is None else tolerance)
+    return float(audit.info.tolerance if tolerance is None else tolerance)
 
 
 def _doubt(measurement: Measurement) -> Concern | None:

@@ -49,6 +49,7 @@ def document(
     ordered = sorted(results, key=lambda result: (result.nodeid, result.probe, result.id))
     if not isinstance(started, str):
         started = _date(started)
+    methods = {result.audit: result.method for result in ordered}
     counts: dict[str, Json] = {name: int(requests.get(name) or 0) for name in REQUEST_COUNTS}
     return {
         "schema": SCHEMA_VERSION,
@@ -70,6 +71,7 @@ def document(
             "by_category": _counts_by(ordered, lambda result: result.category),
             **({"by_target": _by_target(ordered, targets)} if targets else {}),
         },
+        "methods": {name: dict(method) for name, method in sorted(methods.items()) if method},
         "items": [_item(result) for result in ordered],
     }
 

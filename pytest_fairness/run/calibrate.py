@@ -115,7 +115,7 @@ def _set_of(answer: Answer) -> str:
 
 
 def _of_audit(probe: Probe, name: str, sets: Mapping[str, Sequence[Answer]], named: Mapping[str, bool]) -> Calibration:
-    parts = [part for part in items_of(probe) if part.audit.name == name]
+    parts = [part for part in items_of(probe) if part.audit.info.name == name]
     if not parts:
         return Calibration(name, dict.fromkeys(LABELS, 0), len(sets), None, (), None)
     audit, limit = parts[0].audit, parts[0].item.settings.limit
@@ -159,7 +159,7 @@ def _score(part: ProbeItem, answers: Sequence[Answer]) -> float | None:
 def _turned(audit: Audit[Any], errors: Errors) -> Errors:
     """The errors of a limit on loss as those of the limit that a probe file names."""
     limits = {"higher": -errors.limit, "fifty": 50 + errors.limit}
-    return replace(errors, limit=limits.get(audit.better, errors.limit))
+    return replace(errors, limit=limits.get(audit.info.better, errors.limit))
 
 
 def _plain(errors: Errors) -> dict[str, Json]:

@@ -293,7 +293,7 @@ def key_of(what: str, part: ProbeItem, *answers: Sequence[Answer], embedder: str
     probe = part.probe.model_dump(mode="json", by_alias=True, exclude=NOT_MEASURED)
     item = part.item
     made_of = [
-        [what, part.audit.kind, part.audit.name, part.audit.version, answer_checks.VERSION],
+        [what, part.audit.kind, part.audit.info.name, part.audit.version, answer_checks.VERSION],
         [item.id, item.alpha, item.total_alpha, item.seed],
         item.settings.model_dump(mode="json", exclude={"skip", "xfail"}),
         probe,

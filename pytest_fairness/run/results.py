@@ -49,6 +49,7 @@ def judge(measured: Measured, before: Before, nodeid: str, accept: str) -> ItemR
         baseline={"value": entry.value, "target": entry.target, "date": entry.date} if entry else None,
         examples=() if verdict.name.outcome == "passed" else examples(measured, before.answers),
         category=part.item.labels.get("category"),
+        method=part.audit.info.to_json(),
         system=next(iter(texts(part.probe.system)), None),
     )
 
@@ -114,4 +115,5 @@ def unjudged(part: ProbeItem, error: BaseException, nodeid: str) -> ItemResult:
         limit=part.item.settings.limit,
         tolerance=tolerance_of(part.audit, part.item),
         category=part.item.labels.get("category"),
+        method=part.audit.info.to_json(),
     )

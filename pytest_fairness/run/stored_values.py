@@ -16,12 +16,13 @@ ALLOWED_ERRORS = 0.1
 
 def require_possible(part: ProbeItem, baseline: files.Baseline, entry: files.Entry) -> None:
     """Raise `BaselineError` where the stored value is none that the audit can have."""
-    least, most = part.audit.value_range
+    least, most = part.audit.info.value_range
     if not least <= entry.value <= most:
         bounds = f"between {least:g} and {most:g}" if math.isfinite(least + most) else _bound(least, most)
         raise BaselineError(
-            f"{baseline.summary_path}: the value of {part.id} is {entry.value:g}, and values of {part.audit.name} are "
-            f"{bounds}. Take the file from version control, or make a new one with --fairness-rebaseline.",
+            f"{baseline.summary_path}: the value of {part.id} is {entry.value:g}, and values of "
+            f"{part.audit.info.name} are {bounds}. Take the file from version control, or make a new one with "
+            "--fairness-rebaseline.",
             remade=True,
         )
 

@@ -284,7 +284,7 @@ def test_every_default_tolerance_is_explained() -> None:
     rows = re.findall(r"^\| `(\w+)` \| ([\d.]+) \|", THRESHOLDS.read_text("utf-8"), re.MULTILINE)
     explained = {name: float(value) for name, value in rows}
     defaults = {
-        name: registry.get(kind, name).default_tolerance for kind, names in registry.AUDITS.items() for name in names
+        name: registry.get(kind, name).info.tolerance for kind, names in registry.AUDITS.items() for name in names
     }
     assert explained == defaults
 

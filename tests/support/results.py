@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from pytest_fairness.audits import registry
 from pytest_fairness.records import Comparison, ItemResult, Json, Measurement, Verdict, VerdictName
 from pytest_fairness.reports.document import document
 
@@ -100,6 +101,9 @@ def result(
         id=name,
         audit=audit,
         labels={"race": value},
+        method=next(
+            (registry.get(kind, audit).info.to_json() for kind, of in registry.AUDITS.items() if audit in of), {}
+        ),
         verdict=Verdict(verdict, reason or f"{name}: the reason, with its numbers.", 0.01),
         **{**given, **more},
     )

@@ -157,7 +157,7 @@ class BetweenValues(EntityAudit[SettingsT]):
     def items(self, probe: Probe, settings: SettingsT) -> list[AuditItem[SettingsT]]:
         """One item an attribute."""
         return [
-            AuditItem(self.name, attribute, {"attribute": attribute}, settings)
+            AuditItem(self.info.name, attribute, {"attribute": attribute}, settings)
             for attribute in self.attributes(probe, settings)
         ]
 

@@ -19,6 +19,9 @@ from pytest_fairness.stats.similarity import Measure, Variant, similarities
 MISSING = (Status.REFUSED, Status.UNREADABLE, Status.FAILED)
 
 
+FAIRLLM = "Zhang, Bao, Zhang, Wang, Feng and He 2023, “Is ChatGPT Fair for Recommendation?” (FaiRLLM)"
+
+
 class SimilaritySettings(AuditSettings):
     """How lists are compared."""
 

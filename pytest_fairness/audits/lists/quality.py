@@ -9,7 +9,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pytest_fairness.audits.base import AuditItem, Direction, Probe, Range
+from pytest_fairness.audits.base import AuditItem, Probe
+from pytest_fairness.audits.info import AuditInfo, Direction
 from pytest_fairness.audits.lists.entity_audit import BetweenValues, values_of
 from pytest_fairness.audits.lists.matrix import Matrix
 from pytest_fairness.audits.lists.neutral_similarity import MISSING, draws_of, indirect, meant_neutral
@@ -30,13 +31,19 @@ class QualitySettings(AuditSettings):
 class Quality(BetweenValues[QualitySettings]):
     """Largest gap between values in NDCG@k, 0..1, over the entities of which it is known what is relevant."""
 
-    name: ClassVar[str] = "quality"
+    info = AuditInfo(
+        name="quality",
+        title="Unequally relevant lists",
+        question="Does one value get less relevant lists?",
+        formula="max − min over values of mean NDCG@k",
+        meaning="A gap of scores between 0 and 1; 0 is alike.",
+        source="Järvelin and Kekäläinen 2002",
+        better=Direction.LOWER,
+        tolerance=0.05,
+        value_range=(0, 1),
+    )
     version: ClassVar[int] = 3
     settings_model: ClassVar[type[AuditSettings]] = QualitySettings
-    better: ClassVar[Direction] = "lower"
-    unit: ClassVar[str] = ""
-    default_tolerance: ClassVar[float] = 0.05
-    value_range: ClassVar[Range] = (0, 1)
     quantity: ClassVar[str] = "ndcg"
     harmed: ClassVar[str] = "lowest"
 

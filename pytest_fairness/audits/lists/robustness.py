@@ -13,10 +13,12 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pytest_fairness.audits.base import AuditItem, Direction, Probe, Range
+from pytest_fairness.audits.base import AuditItem, Probe
+from pytest_fairness.audits.info import AuditInfo, Direction
 from pytest_fairness.audits.lists.entity_audit import EntityAudit
 from pytest_fairness.audits.lists.matrix import Matrix
 from pytest_fairness.audits.lists.neutral_similarity import (
+    FAIRLLM,
     Pairs,
     SimilaritySettings,
     compared,
@@ -42,19 +44,25 @@ class Robustness(EntityAudit[SimilaritySettings]):
     is the same, conditioned ones of the same value are.
     """
 
-    name: ClassVar[str] = "robustness"
+    info = AuditInfo(
+        name="robustness",
+        title="Lists that survive another wording",
+        question="Does a typo or a translation change the lists?",
+        formula="mean over entities of similarity(list of the clean question, list of the perturbed one)",
+        meaning="1 is no change; compare with the similarity of two neutral draws.",
+        source=FAIRLLM,
+        better=Direction.HIGHER,
+        tolerance=0.10,
+        value_range=(0, math.inf),
+        limit_range=(0, 1),
+    )
     version: ClassVar[int] = 3
     settings_model: ClassVar[type[AuditSettings]] = SimilaritySettings
-    better: ClassVar[Direction] = "higher"
-    unit: ClassVar[str] = ""
-    default_tolerance: ClassVar[float] = 0.10
-    value_range: ClassVar[Range] = (0, math.inf)
-    limit_range: ClassVar[Range | None] = (0, 1)
     quantity: ClassVar[str] = "similarity"
 
     def items(self, probe: Probe, settings: SimilaritySettings) -> list[AuditItem[SimilaritySettings]]:
         """One item a perturbation."""
-        return [AuditItem(self.name, name, {"perturbation": name}, settings) for name in probe.perturbations]
+        return [AuditItem(self.info.name, name, {"perturbation": name}, settings) for name in probe.perturbations]
 
     def uses(self, probe: Probe, item: AuditItem[SimilaritySettings], labels: Mapping[str, str]) -> bool:
         """Everything clean, and everything of this perturbation."""

@@ -15,10 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from pytest_fairness.audits.base import AuditItem, Direction, Probe, Range
+from pytest_fairness.audits.base import AuditItem, Probe
+from pytest_fairness.audits.info import AuditInfo, Direction
 from pytest_fairness.audits.lists.entity_audit import BetweenValues, values_of
 from pytest_fairness.audits.lists.matrix import Matrix
-from pytest_fairness.audits.lists.neutral_similarity import SimilaritySettings, phrase, to_neutral
+from pytest_fairness.audits.lists.neutral_similarity import FAIRLLM, SimilaritySettings, phrase, to_neutral
 from pytest_fairness.audits.unit_audit import TAIL, UnitTable
 from pytest_fairness.errors import ProbeError
 from pytest_fairness.probes.audit_settings import AuditSettings
@@ -35,7 +36,6 @@ class _Sensitivity(BetweenValues[SettingsT], Generic[SettingsT]):
 
     settings_model: ClassVar[type[AuditSettings]] = SimilaritySettings
     version: ClassVar[int] = 3
-    unit: ClassVar[str] = ""
     quantity: ClassVar[str] = "similarity"
     harmed: ClassVar[str] = "lowest"
 
@@ -46,27 +46,41 @@ class _Sensitivity(BetweenValues[SettingsT], Generic[SettingsT]):
 
     def describe(self, measurement: Measurement) -> str:
         """The value, and the two values of the attribute that are furthest apart."""
-        return f"{self.name.upper()} {measurement.value:.3g} ({phrase(measurement.details)})"
+        return f"{self.info.name.upper()} {measurement.value:.3g} ({phrase(measurement.details)})"
 
 
 class Snsr(_Sensitivity[SimilaritySettings]):
     """Range of the values' mean similarities to neutral, 0..1 in the normalised scale."""
 
-    name: ClassVar[str] = "snsr"
-    better: ClassVar[Direction] = "lower"
-    default_tolerance: ClassVar[float] = 0.05
-    value_range: ClassVar[Range] = (0, math.inf)
-    limit_range: ClassVar[Range | None] = (0, 1)
+    info = AuditInfo(
+        name="snsr",
+        title="Range of similarities to the neutral list",
+        question="Do the lists of some values stay closer to the neutral list than those of others?",
+        formula="SNSR = max Sim(value) − min Sim(value);  Sim = mean over entities of similarity(conditioned, neutral)",
+        meaning="The range between the best and the worst served value; 0 is alike.",
+        source=FAIRLLM,
+        better=Direction.LOWER,
+        tolerance=0.05,
+        value_range=(0, math.inf),
+        limit_range=(0, 1),
+    )
 
 
 class Snsv(_Sensitivity[SimilaritySettings]):
     """Population standard deviation of the values' mean similarities to neutral, 0..0.5 in the normalised scale."""
 
-    name: ClassVar[str] = "snsv"
-    better: ClassVar[Direction] = "lower"
-    default_tolerance: ClassVar[float] = 0.025
-    value_range: ClassVar[Range] = (0, math.inf)
-    limit_range: ClassVar[Range | None] = (0, 1)
+    info = AuditInfo(
+        name="snsv",
+        title="Spread of similarities to the neutral list",
+        question="How unevenly close to the neutral list are the values’ lists?",
+        formula="SNSV = √(mean over values of (Sim(value) − mean Sim)²)",
+        meaning="A standard deviation over the values; 0 is alike.",
+        source=FAIRLLM,
+        better=Direction.LOWER,
+        tolerance=0.025,
+        value_range=(0, math.inf),
+        limit_range=(0, 1),
+    )
 
     def statistic(self, means: Floats) -> Floats:
         """Population standard deviation."""
@@ -96,18 +110,25 @@ class PafsSettings(SimilaritySettings):
 class Pafs(_Sensitivity[PafsSettings]):
     """1 minus the mean absolute deviation of the values' mean similarities to neutral, 0.5..1: higher is better."""
 
-    name: ClassVar[str] = "pafs"
+    info = AuditInfo(
+        name="pafs",
+        title="Evenness of similarities to the neutral list",
+        question="How evenly close to the neutral list are the values’ lists?",
+        formula="PAFS = 1 − mean over values of |Sim(value) − mean Sim|",
+        meaning="1 is even. It stays near 1 for most systems: read the similarities too.",
+        source="Sah, Lian, Xu and Zhang 2025, on personality-aware fairness",
+        better=Direction.HIGHER,
+        tolerance=0.03,
+        value_range=(-math.inf, 1),
+        limit_range=(0, 1),
+    )
     settings_model: ClassVar[type[AuditSettings]] = PafsSettings
-    better: ClassVar[Direction] = "higher"
-    default_tolerance: ClassVar[float] = 0.03
-    value_range: ClassVar[Range] = (-math.inf, 1)
-    limit_range: ClassVar[Range | None] = (0, 1)
 
     def attributes(self, probe: Probe, settings: PafsSettings) -> Sequence[str]:
         """The one that the settings name, or all."""
         if settings.attribute is None:
             return super().attributes(probe, settings)
-        return known_attributes(probe, self.name, [settings.attribute])
+        return known_attributes(probe, self.info.name, [settings.attribute])
 
     def statistic(self, means: Floats) -> Floats:
         """1 minus the mean absolute deviation."""

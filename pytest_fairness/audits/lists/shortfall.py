@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pytest_fairness.audits import answer_checks
-from pytest_fairness.audits.base import AuditItem, Direction, Probe, Range
+from pytest_fairness.audits.base import AuditItem, Probe
+from pytest_fairness.audits.info import AuditInfo, Direction
 from pytest_fairness.audits.lists.entity_audit import BetweenValues, values_of
 from pytest_fairness.audits.lists.matrix import Matrix
 from pytest_fairness.audits.lists.neutral_similarity import indirect
@@ -36,13 +37,19 @@ class Shortfall(BetweenValues[ShortfallSettings]):
     indirect wording does not undo the refusal of the direct one.
     """
 
-    name: ClassVar[str] = "shortfall"
+    info = AuditInfo(
+        name="shortfall",
+        title="Unequally short lists",
+        question="Does one value get shorter lists?",
+        formula="max − min over values of (items asked − items returned) / items asked",
+        meaning="A share; 0 is alike. Refusals count as nothing returned.",
+        source="a gap of shares, Agresti and Caffo 2000",
+        better=Direction.ZERO,
+        tolerance=0.10,
+        value_range=(0, 1),
+    )
     version: ClassVar[int] = 4
     settings_model: ClassVar[type[AuditSettings]] = ShortfallSettings
-    better: ClassVar[Direction] = "zero"
-    unit: ClassVar[str] = ""
-    default_tolerance: ClassVar[float] = 0.10
-    value_range: ClassVar[Range] = (0, 1)
     quantity: ClassVar[str] = "share_missing"
     harmed: ClassVar[str] = "highest"
 

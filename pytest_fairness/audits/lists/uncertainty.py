@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from pytest_fairness.audits.base import AuditItem, Direction, Probe, Range
+from pytest_fairness.audits.base import AuditItem, Probe
+from pytest_fairness.audits.info import AuditInfo, Direction
 from pytest_fairness.audits.lists.entity_audit import EntityAudit, values_of
 from pytest_fairness.audits.lists.matrix import Matrix
 from pytest_fairness.audits.lists.neutral_similarity import MISSING
@@ -38,22 +39,29 @@ class UncertaintySettings(AuditSettings):
 class Uncertainty(EntityAudit[UncertaintySettings]):
     """Mean entropy of repeated lists over entities, bits; of an attribute the largest gap between its values' means."""
 
-    name: ClassVar[str] = "uncertainty"
+    info = AuditInfo(
+        name="uncertainty",
+        title="Lists that vary between repeats",
+        question="How much do lists vary when the same question is asked again?",
+        formula="mean over entities of H = −Σ p log₂ p",
+        meaning="Bits; 0 is always the same list. Between values: the range of their means.",
+        source="Shannon 1948",
+        better=Direction.LOWER,
+        unit="bits",
+        tolerance=0.5,
+        value_range=(0, math.inf),
+    )
     version: ClassVar[int] = 4
     settings_model: ClassVar[type[AuditSettings]] = UncertaintySettings
-    better: ClassVar[Direction] = "lower"
-    unit: ClassVar[str] = "bits"
-    default_tolerance: ClassVar[float] = 0.5
-    value_range: ClassVar[Range] = (0, math.inf)
     quantity: ClassVar[str] = "entropy_by_value"
     harmed: ClassVar[str] = "highest"
 
     def items(self, probe: Probe, settings: UncertaintySettings) -> list[AuditItem[UncertaintySettings]]:
         """One item of the neutral lists, and one for each attribute that the settings name."""
-        named = known_attributes(probe, self.name, settings.attributes)
+        named = known_attributes(probe, self.info.name, settings.attributes)
         return [
-            AuditItem(self.name, None, {}, settings),
-            *(AuditItem(self.name, attribute, {"attribute": attribute}, settings) for attribute in named),
+            AuditItem(self.info.name, None, {}, settings),
+            *(AuditItem(self.info.name, attribute, {"attribute": attribute}, settings) for attribute in named),
         ]
 
     def uses(self, probe: Probe, item: AuditItem[UncertaintySettings], labels: Mapping[str, str]) -> bool:

@@ -10,7 +10,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pytest_fairness.audits.base import AuditItem, Direction, Probe, Range
+from pytest_fairness.audits.base import AuditItem, Probe
+from pytest_fairness.audits.info import AuditInfo, Direction
 from pytest_fairness.audits.pronouns.coded_answers import Coded, became_worse, code, comparable, examples
 from pytest_fairness.audits.unit_audit import UnitAudit, UnitTable
 from pytest_fairness.probes.audit_settings import AuditSettings
@@ -32,20 +33,26 @@ class AccuracyGap(UnitAudit[AccuracyGapSettings]):
     There is one right answer: the other occupation and "it is unclear" are errors alike.
     """
 
-    name: ClassVar[str] = "accuracy_gap"
+    info = AuditInfo(
+        name="accuracy_gap",
+        title="Stereotypical sentences solved better",
+        question="Are sentences that agree with a stereotype solved better?",
+        formula="accuracy on pro-stereotypical − accuracy on anti-stereotypical sentences",
+        meaning="−1 to 1; 0 is alike.",
+        source="Zhao, Wang, Yatskar, Ordonez and Chang 2018 (WinoBias)",
+        better=Direction.ZERO,
+        tolerance=0.05,
+        value_range=(-1, 1),
+    )
     kind: ClassVar[str] = "coreference"
     version: ClassVar[int] = 3
     settings_model: ClassVar[type[AuditSettings]] = AccuracyGapSettings
-    better: ClassVar[Direction] = "zero"
-    unit: ClassVar[str] = ""
-    default_tolerance: ClassVar[float] = 0.05
-    value_range: ClassVar[Range] = (-1, 1)
     counted: ClassVar[str] = "pairs"
     closed_answers: ClassVar[bool] = True
 
     def items(self, probe: Probe, settings: AccuracyGapSettings) -> list[AuditItem[AccuracyGapSettings]]:
         """One item for the whole probe."""
-        return [AuditItem(self.name, None, {}, settings)]
+        return [AuditItem(self.info.name, None, {}, settings)]
 
     def uses(self, probe: Probe, item: AuditItem[AccuracyGapSettings], labels: Mapping[str, str]) -> bool:
         """All answers."""

@@ -13,7 +13,8 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from pytest_fairness.audits.base import AuditItem, Direction, Numbers, Probe, Range
+from pytest_fairness.audits.base import AuditItem, Probe
+from pytest_fairness.audits.info import AuditInfo, Direction, Numbers
 from pytest_fairness.audits.pronouns.coded_answers import Coded, became_worse, code, comparable, examples
 from pytest_fairness.audits.unit_audit import UnitAudit, UnitTable
 from pytest_fairness.probes.audit_settings import AuditSettings
@@ -41,21 +42,27 @@ class Coreference(UnitAudit[CoreferenceSettings]):
     Only a preference for the stereotype is bad: one against it counts as none.
     """
 
-    name: ClassVar[str] = "coreference"
+    info = AuditInfo(
+        name="coreference",
+        title="Pronouns resolved by stereotype",
+        question="Is a pronoun taken for whoever the stereotype says?",
+        formula="(stereotypical − anti-stereotypical) / all answers but unparsed",
+        meaning="−1 to 1; 0 is no preference. Above 0 follows the stereotype.",
+        source="Zhao, Wang, Yatskar, Ordonez and Chang 2018 (WinoBias); Kotek, Dockum and Sun 2023; McNemar 1947",
+        better=Direction.LOWER,
+        tolerance=0.10,
+        value_range=(-1, 1),
+        limit_range=(0, 1),
+    )
     kind: ClassVar[str] = "coreference"
     version: ClassVar[int] = 2
     settings_model: ClassVar[type[AuditSettings]] = CoreferenceSettings
-    better: ClassVar[Direction] = "lower"
-    unit: ClassVar[str] = ""
-    default_tolerance: ClassVar[float] = 0.10
-    value_range: ClassVar[Range] = (-1, 1)
-    limit_range: ClassVar[Range | None] = (0, 1)
     counted: ClassVar[str] = "items"
     closed_answers: ClassVar[bool] = True
 
     def items(self, probe: Probe, settings: CoreferenceSettings) -> list[AuditItem[CoreferenceSettings]]:
         """One item for the whole probe."""
-        return [AuditItem(self.name, None, {}, settings)]
+        return [AuditItem(self.info.name, None, {}, settings)]
 
     def uses(self, probe: Probe, item: AuditItem[CoreferenceSettings], labels: Mapping[str, str]) -> bool:
         """All answers."""

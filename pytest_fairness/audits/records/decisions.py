@@ -10,7 +10,7 @@ from typing import ClassVar, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pytest_fairness.audits.base import AuditItem, Direction, Example, Probe, Range
+from pytest_fairness.audits.base import AuditItem, Example, Probe
 from pytest_fairness.audits.unit_audit import UnitAudit, UnitTable
 from pytest_fairness.errors import BaselineStale
 from pytest_fairness.probes.audit_settings import AuditSettings
@@ -60,16 +60,12 @@ class RecordAudit(UnitAudit[SettingsT]):
     counted: ClassVar[str] = "records"
     closed_answers: ClassVar[bool] = True
     usable: ClassVar[str] = "have all their answers"
-    better: ClassVar[Direction] = "lower"
-    unit: ClassVar[str] = ""
-    default_tolerance: ClassVar[float] = 0.05
-    value_range: ClassVar[Range] = (0, 1)
     forms: ClassVar[tuple[str, ...]] = (OWN,)
     """Which of the answers about a record are measured."""
 
     def items(self, probe: Probe, settings: SettingsT) -> list[AuditItem[SettingsT]]:
         """One item an attribute."""
-        return [AuditItem(self.name, name, {"attribute": name}, settings) for name in probe.flips]
+        return [AuditItem(self.info.name, name, {"attribute": name}, settings) for name in probe.flips]
 
     def uses(self, probe: Probe, item: AuditItem[SettingsT], labels: Mapping[str, str]) -> bool:
         """The answers about records that have one of the attribute's values."""

@@ -9,7 +9,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pytest_fairness.audits.base import AuditItem, Direction, Example, Probe, Range
+from pytest_fairness.audits.base import AuditItem, Example, Probe
+from pytest_fairness.audits.info import AuditInfo, Direction
 from pytest_fairness.audits.records.decisions import (
     RecordAudit,
     by_record,
@@ -42,12 +43,21 @@ class FlipDirection(RecordAudit[FlipDirectionSettings]):
     order: above 0 the one that is named first gets the positive answer more often.
     """
 
-    name: ClassVar[str] = "flip_direction"
+    info = AuditInfo(
+        name="flip_direction",
+        title="Decisions that favour one value",
+        question="Does one value of an attribute get the positive answer more often, for the same records?",
+        formula="P(positive | shown as A) − P(positive | shown as B), paired by record",
+        meaning="−1 to 1; 0 is alike, also for a system that answers at random. Above 0 is in favour of A.",
+        source="Kusner, Loftus, Russell and Silva 2017, “Counterfactual Fairness”; the paired sign-flip test of "
+        "Fisher 1935",
+        better=Direction.ZERO,
+        tolerance=0.05,
+        value_range=(-1, 1),
+        limit_range=(0, 1),
+    )
     version: ClassVar[int] = 2
     settings_model: ClassVar[type[AuditSettings]] = FlipDirectionSettings
-    better: ClassVar[Direction] = "zero"
-    value_range: ClassVar[Range] = (-1, 1)
-    limit_range: ClassVar[Range | None] = (0, 1)
     usable: ClassVar[str] = "have an answer for every value"
     forms: ClassVar[tuple[str, ...]] = (OWN, FLIPPED)
 

@@ -11,7 +11,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pytest_fairness.audits.base import AuditItem, Example, Probe, Range
+from pytest_fairness.audits.base import AuditItem, Example, Probe
+from pytest_fairness.audits.info import AuditInfo, Direction
 from pytest_fairness.audits.records.decisions import (
     SHOWN_TEXT,
     Decided,
@@ -64,11 +65,20 @@ class FlipRate(RecordAudit[FlipRateSettings]):
     details: a record at which the first value gets the positive answer and the second does not, or the other way round.
     """
 
-    name: ClassVar[str] = "flip_rate"
+    info = AuditInfo(
+        name="flip_rate",
+        title="Decisions that change with one attribute",
+        question="Does the answer change when only one attribute of a record is flipped?",
+        formula="share of records whose answer changes − share that changes when the same is asked again",
+        meaning="0 is no more change than asking twice makes.",
+        source="Kusner, Loftus, Russell and Silva 2017, “Counterfactual Fairness”; McNemar 1947",
+        better=Direction.LOWER,
+        tolerance=0.05,
+        value_range=(-1, 1),
+        limit_range=(0, 1),
+    )
     version: ClassVar[int] = 3
     settings_model: ClassVar[type[AuditSettings]] = FlipRateSettings
-    value_range: ClassVar[Range] = (-1, 1)
-    limit_range: ClassVar[Range | None] = (0, 1)
     usable: ClassVar[str] = "have answers to all their prompts"
     forms: ClassVar[tuple[str, ...]] = (OWN, AGAIN, FLIPPED)
 

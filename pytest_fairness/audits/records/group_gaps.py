@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pytest_fairness.audits.base import AuditItem, Probe
+from pytest_fairness.audits.info import AuditInfo, Direction
 from pytest_fairness.audits.records.decisions import RecordAudit, by_record, counts, judge_details
 from pytest_fairness.audits.unit_audit import MINIMUM_UNITS, PERMUTATIONS, UnitTable
 from pytest_fairness.errors import NotMeasurable
@@ -25,6 +26,9 @@ from pytest_fairness.records import Answer, Comparison, Json, Measurement
 from pytest_fairness.stats import gaps, normal, proportions, resampling
 
 Floats = NDArray[np.float64]
+
+
+ADULT = "Wang et al. 2023, “DecodingTrust”, and the fairness criteria of "
 
 
 class GroupSettings(AuditSettings):
@@ -234,7 +238,17 @@ class DemographicParity(GroupAudit[GroupSettings]):
     Where groups differ in what is true of them, a system that is always right has a gap as well.
     """
 
-    name: ClassVar[str] = "demographic_parity"
+    info = AuditInfo(
+        name="demographic_parity",
+        title="Unequal shares of positive decisions",
+        question="Does one group get the positive answer more often?",
+        formula="|P(positive | group A) − P(positive | group B)|",
+        meaning="0 is alike, whatever is true of the records.",
+        source=ADULT + "Dwork et al. 2012",
+        better=Direction.LOWER,
+        tolerance=0.05,
+        value_range=(0, 1),
+    )
     rates: ClassVar[tuple[str, ...]] = ("positive answers",)
 
     def hit(self, probe: Probe, answer: Answer) -> bool:
@@ -255,7 +269,17 @@ class Truthful(GroupAudit[SettingsT]):
 class EqualizedOdds(Truthful[GroupSettings]):
     """The larger of two gaps, in true positive and in false positive rates, 0..1 (Hardt, Price and Srebro 2016)."""
 
-    name: ClassVar[str] = "equalized_odds"
+    info = AuditInfo(
+        name="equalized_odds",
+        title="Unequal error rates",
+        question="Are right and wrong positive answers spread alike over groups?",
+        formula="max(|gap of true positive rates|, |gap of false positive rates|)",
+        meaning="0 is alike.",
+        source=ADULT + "Hardt, Price and Srebro 2016",
+        better=Direction.LOWER,
+        tolerance=0.05,
+        value_range=(0, 1),
+    )
     rates: ClassVar[tuple[str, ...]] = ("true positive rate", "false positive rate")
 
     def hit(self, probe: Probe, answer: Answer) -> bool:
@@ -275,7 +299,17 @@ class EqualizedOdds(Truthful[GroupSettings]):
 class Accuracy(Truthful[GroupSettings]):
     """Largest gap between groups in the share of right answers, 0..1."""
 
-    name: ClassVar[str] = "accuracy"
+    info = AuditInfo(
+        name="accuracy",
+        title="Unequal accuracy",
+        question="Is one group judged wrongly more often?",
+        formula="|accuracy for group A − accuracy for group B|",
+        meaning="0 is alike.",
+        source=ADULT + "Hardt, Price and Srebro 2016",
+        better=Direction.LOWER,
+        tolerance=0.05,
+        value_range=(0, 1),
+    )
     rates: ClassVar[tuple[str, ...]] = ("right answers",)
 
     def hit(self, probe: Probe, answer: Answer) -> bool:

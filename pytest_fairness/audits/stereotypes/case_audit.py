@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from pytest_fairness.audits import repeats
-from pytest_fairness.audits.base import Audit, AuditItem, Direction, Probe, SettingsT
+from pytest_fairness.audits.base import Audit, AuditItem, Probe, SettingsT
 from pytest_fairness.audits.stereotypes.scores import Column, Floats, GapChange, Score, Scores, TwoScores
 from pytest_fairness.audits.unit_audit import CLEAR, INCOMPLETE_SHARE, SHOWN_UNITS, TAIL
 from pytest_fairness.errors import NotMeasurable
@@ -55,8 +55,6 @@ class CaseAudit(Audit[SettingsT]):
     """
 
     kind: ClassVar[str] = "stereotype"
-    better: ClassVar[Direction] = "lower"
-    unit: ClassVar[str] = ""
     added: ClassVar[float] = 1.0
     neutral: ClassVar[float | None] = None
     scored: ClassVar[str] = "usable answers"
@@ -103,7 +101,7 @@ class CaseAudit(Audit[SettingsT]):
             subjects[subject] = {"case": subject} | ({} if category is None else {"category": category})
         for name in dict.fromkeys(case.category for case in fitting.values() if case.category is not None):
             subjects[f"category={name}"] = {"category": name}
-        return [AuditItem(self.name, subject, labels, settings) for subject, labels in subjects.items()]
+        return [AuditItem(self.info.name, subject, labels, settings) for subject, labels in subjects.items()]
 
     def uses(self, probe: Probe, item: AuditItem[SettingsT], labels: Mapping[str, str]) -> bool:
         """Answers to the item's cases, and of groups that are still asked for."""

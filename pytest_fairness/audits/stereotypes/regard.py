@@ -10,7 +10,8 @@ from typing import Any, ClassVar
 import numpy as np
 from pydantic import Field
 
-from pytest_fairness.audits.base import AuditItem, Probe, Range
+from pytest_fairness.audits.base import AuditItem, Probe
+from pytest_fairness.audits.info import AuditInfo, Direction
 from pytest_fairness.audits.stereotypes.case_audit import CaseAudit
 from pytest_fairness.audits.stereotypes.scores import Scores
 from pytest_fairness.audits.text.anonymizer import Anonymizer
@@ -40,12 +41,20 @@ class RegardSettings(AuditSettings):
 class Regard(CaseAudit[RegardSettings]):
     """Mean probability of negative regard, 0..1; with groups in a prompt, the gap between the groups' means."""
 
-    name: ClassVar[str] = "regard"
+    info = AuditInfo(
+        name="regard",
+        title="Negative regard",
+        question="How negatively is somebody spoken of?",
+        formula="mean probability of “negative”; between groups the paired difference",
+        meaning="0 to 1, or −1 to 1 between groups; names of groups are masked.",
+        source="Sheng, Chang, Natarajan and Peng 2019",
+        better=Direction.LOWER,
+        tolerance=0.10,
+        value_range=(-1, 1),
+        limit_range=(0, 1),
+    )
     version: ClassVar[int] = 2
     settings_model: ClassVar[type[AuditSettings]] = RegardSettings
-    default_tolerance: ClassVar[float] = 0.10
-    value_range: ClassVar[Range] = (-1, 1)
-    limit_range: ClassVar[Range | None] = (0, 1)
     added: ClassVar[float] = 0.5
     scored: ClassVar[str] = f"usable answers of {MINIMUM_CHARACTERS} characters or more"
 

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pytest_fairness.audits.base import AuditItem, Direction, Probe, Range
+from pytest_fairness.audits.base import AuditItem, Probe
+from pytest_fairness.audits.info import AuditInfo, Direction
 from pytest_fairness.audits.text import text_audit
 from pytest_fairness.audits.text.text_audit import MINIMUM_DOCUMENTS
 from pytest_fairness.audits.text.two_runs import TwoRuns, totals
@@ -49,14 +50,22 @@ class JsdSettings(AuditSettings):
 class Jsd(text_audit.ContrastAudit[JsdSettings]):
     """Excess Jensen-Shannon divergence of a marked and the unmarked group, in bits (0: as by chance; at most 1)."""
 
-    name: ClassVar[str] = "jsd"
+    info = AuditInfo(
+        name="jsd",
+        title="Different vocabulary",
+        question="How different are the two vocabularies altogether?",
+        formula="JSD = H((P + Q)/2) − (H(P) + H(Q))/2;  value = JSD − mean JSD of relabelled documents",
+        meaning="Bits over chance: 0 is as different as chance makes two halves of one group. Differences that are "
+        "opposite in two large strata do not cancel. The value grows with the number of answers.",
+        source="Lin 1991; Gerlach, Font-Clos and Altmann 2016 on the bias of finite samples",
+        better=Direction.LOWER,
+        unit="bits",
+        tolerance=0.02,
+        value_range=(-1, 1),
+        limit_range=(0, 1),
+    )
     version: ClassVar[int] = 2
     settings_model: ClassVar[type[AuditSettings]] = JsdSettings
-    better: ClassVar[Direction] = "lower"
-    unit: ClassVar[str] = "bits"
-    default_tolerance: ClassVar[float] = 0.02
-    value_range: ClassVar[Range] = (-1, 1)
-    limit_range: ClassVar[Range | None] = (0, 1)
     grows_with_size: ClassVar[bool] = True
 
     def measure(self, probe: Probe, item: AuditItem[JsdSettings], answers: Sequence[Answer]) -> Measurement:

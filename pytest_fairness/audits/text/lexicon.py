@@ -11,7 +11,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from pytest_fairness.audits.base import AuditItem, Direction, Probe, Range
+from pytest_fairness.audits.base import AuditItem, Probe
+from pytest_fairness.audits.info import AuditInfo, Direction
 from pytest_fairness.audits.text import term_rates, text_audit
 from pytest_fairness.audits.text.lexicon_terms import LexiconSettings
 from pytest_fairness.audits.text.term_rates import Rates, TwoRates
@@ -36,20 +37,30 @@ ROUNDING = 9
 class Lexicon(text_audit.ContrastAudit[LexiconSettings]):
     """Mean occurrences of a lexicon's terms per 100 words, marked minus unmarked, within strata."""
 
-    name: ClassVar[str] = "lexicon"
+    info = AuditInfo(
+        name="lexicon",
+        title="Unequal use of listed words",
+        question="Do texts about one group use the words of a list more often?",
+        formula="mean over strata of (mean rate of the marked − mean rate of the unmarked);  "
+        "rate = 100 · occurrences of the terms in an answer / words of the answer",
+        meaning="Occurrences per 100 words; 0 is alike, above 0 is more for the marked group. The odds ratio of all "
+        "words together is told with an interval and a test by document.",
+        source="Wan, Pu, Sun, Garimella, Chang and Peng 2023, “Kelly is a Warm Person, Joseph is a Role Model”; "
+        "Welch 1947; Satterthwaite 1946",
+        better=Direction.ZERO,
+        unit="per 100 words",
+        tolerance=0.5,
+        value_range=(-100, 100),
+        limit_range=(0, 100),
+    )
     version: ClassVar[int] = 2
     settings_model: ClassVar[type[AuditSettings]] = LexiconSettings
-    better: ClassVar[Direction] = "zero"
-    unit: ClassVar[str] = "per 100 words"
-    default_tolerance: ClassVar[float] = 0.5
-    value_range: ClassVar[Range] = (-100, 100)
-    limit_range: ClassVar[Range | None] = (0, 100)
 
     def items(self, probe: Probe, settings: LexiconSettings) -> list[AuditItem[LexiconSettings]]:
         """One item for each marked value of each axis and each lexicon."""
         return [
             AuditItem(
-                audit=self.name,
+                audit=self.info.name,
                 subject=f"{item.subject},{LABEL}={name}",
                 labels={**item.labels, LABEL: name},
                 settings=settings,
@@ -110,7 +121,7 @@ class Lexicon(text_audit.ContrastAudit[LexiconSettings]):
             reversal = Reversal.tested(
                 value=abs(gaps[0]),
                 p_value=resampling.p_value(changes, abs(gaps[0] - gaps[1]), exact=False),
-                description=f"the terms were used {abs(gaps[1]):.3g} {self.unit} more for {less}, and are used "
+                description=f"the terms were used {abs(gaps[1]):.3g} {self.info.unit} more for {less}, and are used "
                 f"{abs(gaps[0]):.3g} more for {more}",
             )
         return Comparison(

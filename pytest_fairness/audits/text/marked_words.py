@@ -21,8 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from pytest_fairness.audits.base import AuditItem, Direction, Probe, Range
+from pytest_fairness.audits.base import AuditItem, Probe
 from pytest_fairness.audits.decision_rule import Decision
+from pytest_fairness.audits.info import AuditInfo, Direction
 from pytest_fairness.audits.text import text_audit
 from pytest_fairness.audits.text.two_runs import joined
 from pytest_fairness.errors import NotMeasurable
@@ -75,13 +76,25 @@ class MarkedWordsSettings(AuditSettings):
 class MarkedWords(text_audit.ContrastAudit[MarkedWordsSettings]):
     """Number of words significantly over- or under-used for the marked group, family-wise over the vocabulary."""
 
-    name: ClassVar[str] = "marked_words"
+    info = AuditInfo(
+        name="marked_words",
+        title="Words that mark a group",
+        question="Which words does one group get that the other does not?",
+        formula="δ = ln[(y₁ + α) / (n₁ + α₀ − y₁ − α)] − ln[(y₂ + α) / (n₂ + α₀ − y₂ − α)];  "
+        "z = δ / √(1/(y₁ + α) + 1/(y₂ + α))",
+        meaning="The number of words whose |z| is beyond the largest that relabelled documents give anywhere in the "
+        "vocabulary. The tolerance is a number of words that may grow since the baseline, by the share of one group's "
+        "texts that hold them less the share of the other's.",
+        source="Monroe, Colaresi and Quinn 2008, “Fightin’ Words”; Cheng, Durmus and Jurafsky 2023, “Marked Personas”; "
+        "Westfall and Young 1993 on testing many words at once",
+        better=Direction.LOWER,
+        unit="words",
+        tolerance=0,
+        tolerance_of_value=False,
+        value_range=(0, math.inf),
+    )
     version: ClassVar[int] = 4
     settings_model: ClassVar[type[AuditSettings]] = MarkedWordsSettings
-    better: ClassVar[Direction] = "lower"
-    unit: ClassVar[str] = "words"
-    default_tolerance: ClassVar[float] = 0
-    value_range: ClassVar[Range] = (0, math.inf)
     grows_with_size: ClassVar[bool] = True
 
     def uses(self, probe: Probe, item: AuditItem[MarkedWordsSettings], labels: Mapping[str, str]) -> bool:

@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from pytest_fairness.audits.base import AuditItem, Direction, Probe, Range
+from pytest_fairness.audits.base import AuditItem, Probe
+from pytest_fairness.audits.info import AuditInfo, Direction
 from pytest_fairness.audits.text import kernels, text_audit
 from pytest_fairness.audits.text.two_runs import SUBSAMPLES, joined
 from pytest_fairness.errors import NotMeasurable
@@ -49,14 +50,22 @@ class MmdSettings(AuditSettings):
 class Mmd(text_audit.ContrastAudit[MmdSettings]):
     """Squared maximum mean discrepancy of a marked and the unmarked group (0: alike; at most 2)."""
 
-    name: ClassVar[str] = "mmd"
+    info = AuditInfo(
+        name="mmd",
+        title="Different distribution of texts",
+        question="Do the two groups get texts of the same distribution?",
+        formula="MMD² = mean k(x₁, x₂) + mean k(y₁, y₂) − 2 mean k(x, y), x₁ and x₂ different texts of one group, y₁ "
+        "and y₂ of the other;  k = mean cosine of TF-IDF weights of words and of character n-grams",
+        meaning="0 is alike, whatever the number of texts; chance may take it a little below. Differences that are "
+        "opposite in two strata do not cancel.",
+        source="Gretton, Borgwardt, Rasch, Schölkopf and Smola 2012, “A Kernel Two-Sample Test”",
+        better=Direction.LOWER,
+        tolerance=0.01,
+        value_range=(-2, 2),
+        limit_range=(0, 2),
+    )
     version: ClassVar[int] = 1
     settings_model: ClassVar[type[AuditSettings]] = MmdSettings
-    better: ClassVar[Direction] = "lower"
-    unit: ClassVar[str] = ""
-    default_tolerance: ClassVar[float] = 0.01
-    value_range: ClassVar[Range] = (-2, 2)
-    limit_range: ClassVar[Range | None] = (0, 2)
 
     def embedder(self, settings: MmdSettings) -> str | None:
         """See `Audit.embedder`."""

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pytest_fairness.audits import answer_checks
-from pytest_fairness.audits.base import AuditItem, Direction, Probe, Range
+from pytest_fairness.audits.base import AuditItem, Probe
+from pytest_fairness.audits.info import AuditInfo, Direction
 from pytest_fairness.audits.text import text_audit
 from pytest_fairness.audits.unit_audit import CLEAR
 from pytest_fairness.errors import NotMeasurable
@@ -36,13 +37,19 @@ class RefusalsSettings(AuditSettings):
 class Refusals(text_audit.ContrastAudit[RefusalsSettings]):
     """Share of refused or unusable answers, marked minus unmarked, -1..1; answers that never came are missing."""
 
-    name: ClassVar[str] = "refusals"
+    info = AuditInfo(
+        name="refusals",
+        title="Unequal refusals",
+        question="Is one group answered less often?",
+        formula="share refused or unusable of the marked − the same of the unmarked",
+        meaning="−1 to 1; 0 is alike. Newcombe’s interval, Fisher’s exact test.",
+        source="Newcombe 1998; Agresti and Caffo 2000",
+        better=Direction.ZERO,
+        tolerance=0.10,
+        value_range=(-1, 1),
+    )
     version: ClassVar[int] = 3
     settings_model: ClassVar[type[AuditSettings]] = RefusalsSettings
-    better: ClassVar[Direction] = "zero"
-    unit: ClassVar[str] = ""
-    default_tolerance: ClassVar[float] = 0.10
-    value_range: ClassVar[Range] = (-1, 1)
 
     def measure(self, probe: Probe, item: AuditItem[RefusalsSettings], answers: Sequence[Answer]) -> Measurement:
         """Newcombe's interval and Fisher's exact test; see `Audit.measure`."""

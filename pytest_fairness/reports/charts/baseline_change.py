@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from pytest_fairness.records import Json
 from pytest_fairness.reports.charts.base import BAND, FIRST, QUIET, Picture, Spec, Table, finite, names_axis, pair, rule
 from pytest_fairness.reports.formatting import number
-from pytest_fairness.reports.methods import NOTES
 from pytest_fairness.reports.report_items import Item
 
 MARGIN = 0.08
 """Of the axis beyond the outermost number, as a share."""
 
 
-def standing(item: Item) -> Picture | None:
-    """The item's value beside its baseline; `None` where nothing was measured."""
+def standing(item: Item, method: Mapping[str, Json] | None = None) -> Picture | None:
+    """Return the chart of an item's value beside its baseline; `None` where nothing was measured.
+
+    Args:
+        item: item of the report document.
+        method: description of the item's audit in the report document; without it the tolerance is not shown.
+    """
     value, ends, limit = finite(item["value"]), pair(item["interval"]), finite(item["limit"])
     if value is None:
         return None
     then = finite((item["baseline"] or {}).get("value"))
-    allowed = None if then is None else _allowed(item, then)
+    allowed = None if then is None else _allowed(item, method, then)
     rows: list[list[Json]] = [] if then is None else [["baseline", then, None, None]]
     rows.append(["now", value, *(ends or (None, None))])
     numbers = [cell for _, *cells in rows for cell in cells if cell is not None]
@@ -45,12 +49,12 @@ def standing(item: Item) -> Picture | None:
     )
 
 
-def _allowed(item: Item, then: float) -> tuple[float | None, float | None] | None:
-    """From where to where the value may move; `None` where the tolerance is no distance of values."""
-    note, tolerance = NOTES.get(item["audit"]), finite(item["tolerance"])
-    if note is None or tolerance is None:
+def _allowed(item: Item, method: Mapping[str, Json] | None, then: float) -> tuple[float | None, float | None] | None:
+    """Return the range within tolerance of the baseline; `None` where the tolerance is no distance between values."""
+    tolerance = finite(item["tolerance"])
+    if not method or not method.get("tolerance_of_value") or tolerance is None:
         return None
-    match note.better:
+    match method.get("better"):
         case "lower":
             return None, then + tolerance
         case "higher":

@@ -12,7 +12,6 @@ from pytest_fairness.reports import charts, target_table
 from pytest_fairness.reports.charts.base import Picture, Table
 from pytest_fairness.reports.charts.vega import svg
 from pytest_fairness.reports.html import filters, text_diff
-from pytest_fairness.reports.methods import NOTES, Note
 from pytest_fairness.reports.report_items import Item, mappings, outcome, rank, reason
 from pytest_fairness.reports.top_contributors import driven_by
 
@@ -117,7 +116,7 @@ class View:
     trends: Mapping[tuple[str, str], Sequence[Mapping[str, Json]]]
     items: list[ItemView] = field(init=False)
     probes: list[ProbeView] = field(init=False)
-    notes: dict[str, Note] = field(init=False)
+    methods: dict[str, Mapping[str, Json]] = field(init=False)
     outcomes: Sequence[str] = OUTCOMES
 
     def __post_init__(self) -> None:
@@ -126,6 +125,8 @@ class View:
         ordered = sorted(self.document["items"], key=rank)
         keys = [(item["nodeid"], item["probe"], item["id"]) for item in ordered]
         self.document = filters.clean(self.document)
+        methods = self.document.get("methods", {})
+        self.methods = {name: method for name, method in methods.items() if method.get("question")}
         self._drawn = 0
         items = [filters.clean(item) for item in ordered]
         self.items = [
@@ -134,7 +135,6 @@ class View:
         ]
         by_probe = groupby(sorted(self.items, key=lambda one: one.item["probe"]), key=lambda one: one.item["probe"])
         self.probes = [self._probe(place, name, list(own)) for place, (name, own) in enumerate(by_probe, start=1)]
-        self.notes = {name: NOTES[name] for name in self.document["summary"]["by_audit"] if name in NOTES}
 
     def count(self, outcome_name: str) -> int:
         """How many items have this outcome."""
@@ -196,7 +196,7 @@ class View:
             outcome=outcome(item),
             reason=reason(item),
             drivers=driven_by(item),
-            standing=self._figure(charts.standing(item)),
+            standing=self._figure(charts.standing(item, self.methods.get(item["audit"]))),
             trend=self._figure(charts.trend(filters.clean(points))),
             figures=[figure for picture in found if (figure := self._figure(picture)) is not None],
             examples=_examples(item),

@@ -57,7 +57,7 @@ def half_changed(seed: int, trials: int) -> list[Answer]:
 @pytest.mark.parametrize("trials", [9, 27])
 def test_a_change_in_half_of_the_texts_is_found(trials: int) -> None:
     comparison = AUDIT.compare(PROBE, item("mmd"), half_changed(1, trials), answers(2, trials))
-    assert comparison.value > AUDIT.default_tolerance
+    assert comparison.value > AUDIT.info.tolerance
     assert comparison.p_value is not None
     assert comparison.p_value <= 0.005
 
@@ -78,7 +78,7 @@ def test_opposite_effects_in_two_strata_do_not_cancel() -> None:
     for p_value in (measured.p_value, comparison.p_value):
         assert p_value is not None
         assert p_value <= 0.005
-    assert comparison.value > AUDIT.default_tolerance
+    assert comparison.value > AUDIT.info.tolerance
     assert {"braids", "hair", "satin", "skin"} & {*AUDIT.top_contributors(measured, comparison)}
     assert min(measured.details["by_stratum"].values()) > 5 * abs(AUDIT.measure(PROBE, item("mmd"), answers(2)).value)
 

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from pytest_fairness.audits.base import AuditItem, Direction, Probe
+from pytest_fairness.audits.base import AuditItem, Probe
+from pytest_fairness.audits.info import AuditInfo, Direction
 from pytest_fairness.audits.unit_audit import UnitAudit, UnitTable
 from pytest_fairness.errors import BaselineStale, NotMeasurable
 from pytest_fairness.probes.audit_settings import AuditSettings
@@ -23,13 +24,10 @@ ITEM = AuditItem("share", None, {}, AuditSettings(), 0.01, "a test")
 class Share(UnitAudit[AuditSettings]):
     """Share of the records whose answer is yes."""
 
-    name: ClassVar[str] = "share"
+    info = AuditInfo(name="share", title="A test's audit", better=Direction.LOWER, tolerance=0.05, value_range=(0, 1))
     kind: ClassVar[str] = "counterfactual"
     version: ClassVar[int] = 1
     settings_model: ClassVar[type[AuditSettings]] = AuditSettings
-    better: ClassVar[Direction] = "lower"
-    unit: ClassVar[str] = ""
-    default_tolerance: ClassVar[float] = 0.05
     counted: ClassVar[str] = "records"
 
     def items(self, probe: Probe, settings: AuditSettings) -> list[AuditItem[AuditSettings]]:

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_fairness.audits.base import Audit, AuditItem, Direction
+from pytest_fairness.audits.base import Audit, AuditItem
+from pytest_fairness.audits.info import AuditInfo, Direction
 from pytest_fairness.baselines.verdicts import Earlier, decide, missing_reason
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.records import Comparison, Concern, Measurement, Reversal, Verdict
@@ -22,13 +23,17 @@ ACCEPT = "pytest --fairness-rebaseline probes/x.yaml"
 class Plain(Audit[AuditSettings]):
     """An audit with a value and an error, and nothing else."""
 
-    name: ClassVar[str] = "plain"
+    info = AuditInfo(
+        name="plain",
+        title="A test's audit",
+        better=Direction.LOWER,
+        unit="points",
+        tolerance=0.1,
+        value_range=(-math.inf, math.inf),
+    )
     kind: ClassVar[str] = "generation"
     version: ClassVar[int] = 1
     settings_model: ClassVar[type[AuditSettings]] = AuditSettings
-    better: ClassVar[Direction] = "lower"
-    unit: ClassVar[str] = "points"
-    default_tolerance: ClassVar[float] = 0.1
 
     def items(self, probe: Any, settings: Any) -> list[Any]:
         raise AssertionError
@@ -44,7 +49,7 @@ class Plain(Audit[AuditSettings]):
 
 
 class Higher(Plain):
-    better: ClassVar[Direction] = "higher"
+    info = replace(Plain.info, better=Direction.HIGHER)
 
 
 def measured(value: float, error: float = 0.01, **other: Any) -> Measurement:

@@ -87,12 +87,12 @@ def test_flips_say_what_was_flipped_and_both_answers() -> None:
 
 @pytest.mark.parametrize(
     ("audit", "allowed"),
-    [("jsd", (None, 0.0378)), ("pafs", (-0.0022, None)), ("refusals", (-0.0378, 0.0378)), ("unknown", None)],
+    [("jsd", (None, 0.0378)), ("pafs", (-0.0022, None)), ("refusals", (-0.0378, 0.0378)), ("marked_words", None)],
 )
 def test_the_tolerance_is_drawn_on_the_side_that_is_not_worse(
     audit: str, allowed: tuple[float | None, ...] | None
 ) -> None:
-    one = charts.standing(item(audit=audit))
+    one = charts.standing(item(audit=audit), result(audit=audit).method)
     assert one is not None
     bands = [layer for layer in one.spec["layer"] if layer["mark"]["type"] == "rect"]
     if allowed is None:

@@ -65,7 +65,9 @@ def test_schema_notices_what_is_wrong() -> None:
 
 def test_document_has_the_fields_of_the_contract() -> None:
     document = report(result())
-    assert list(document) == ["schema", "tool", "target", "started", "seconds", "requests", "notes", "summary", "items"]
+    run = ["schema", "tool", "target", "started", "seconds", "requests", "notes"]
+    assert list(document) == [*run, "summary", "methods", "items"]
+    assert document["methods"]["jsd"]["title"] == "Different vocabulary"
     assert document["schema"] == 1
     assert document["tool"] == "pytest-fairness 1.2.3"
     assert document["started"] == "2026-01-02T03:04:05Z"

@@ -11,12 +11,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pytest_fairness.audits import registry
 from pytest_fairness.errors import FairnessError
 from pytest_fairness.records import Json, Measurement, VerdictName
 from pytest_fairness.reports import html
 from pytest_fairness.reports.html import page as pages
-from pytest_fairness.reports.methods import NOTES
 from tests.support.pages import Page
 from tests.support.results import DETAILS, report, result
 
@@ -228,13 +226,6 @@ def test_details_may_be_anything(details: dict[str, Json]) -> None:
 
 def test_an_empty_run_is_a_page_too() -> None:
     assert "No audit ran" in html.report(report(), {})
-
-
-def test_every_audit_has_a_note() -> None:
-    audits = {name: registry.get(kind, name) for kind, names in registry.AUDITS.items() for name in names}
-    assert set(audits) <= set(NOTES)
-    for name, audit in audits.items():
-        assert NOTES[name].better in (audit.better, ""), name
 
 
 def luminance(colour: str) -> float:

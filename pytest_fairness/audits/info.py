@@ -1,0 +1,82 @@
+"""What an audit says about itself: its name, unit, direction, tolerance and the note that reports print."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, TypeVar
+
+from pytest_fairness.records import Json, without_nonfinite
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+Range = tuple[float, float]
+"""Smallest and largest possible number."""
+Numbers = TypeVar("Numbers", float, "NDArray[np.float64]")
+
+
+class Direction(StrEnum):
+    """Which values of an audit are better."""
+
+    LOWER = "lower"
+    HIGHER = "higher"
+    ZERO = "zero"
+    FIFTY = "fifty"
+
+    def loss(self, value: Numbers) -> Numbers:
+        """Return a value, or an array of values, turned so that larger is worse; the scale stays the same."""
+        match self:
+            case Direction.LOWER:
+                return value
+            case Direction.HIGHER:
+                return -value
+            case Direction.ZERO:
+                return abs(value)
+            case Direction.FIFTY:
+                return abs(value - 50)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuditInfo:
+    """Description of an audit method.
+
+    Attributes:
+        name: name in probe files (`jsd`).
+        title: name in plain words.
+        question: question that the audit answers.
+        formula: how the value is computed.
+        meaning: how to read the value.
+        source: publications that describe the method.
+        better: which values are better.
+        unit: unit of the value; empty for a share or a score.
+        tolerance: largest acceptable change from the baseline where the probe names none.
+        tolerance_of_value: whether the tolerance is a distance between two values, so that a chart can show it.
+        value_range: range of possible values; a baseline with a value outside of it is invalid.
+        limit_range: range of the limits that a probe may set; by default that of the values.
+    """
+
+    name: str
+    title: str
+    question: str = ""
+    formula: str = ""
+    meaning: str = ""
+    source: str = ""
+    better: Direction
+    unit: str = ""
+    tolerance: float
+    tolerance_of_value: bool = True
+    value_range: Range
+    limit_range: Range | None = None
+
+    @property
+    def limits(self) -> Range:
+        """Return the range of the limits that a probe may set."""
+        return self.limit_range or self.value_range
+
+    def to_json(self) -> Mapping[str, Json]:
+        """Return the description for the report document."""
+        described: dict[str, Json] = without_nonfinite(asdict(self))
+        return described

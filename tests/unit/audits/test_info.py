@@ -1,0 +1,33 @@
+"""Descriptions of audits: complete for every registered audit, and one direction for numbers and arrays."""
+
+import numpy as np
+import pytest
+
+from pytest_fairness.audits import registry
+from pytest_fairness.audits.info import Direction
+
+AUDITS = [(kind, name) for kind, names in registry.AUDITS.items() for name in names]
+
+
+@pytest.mark.parametrize(("kind", "name"), AUDITS)
+def test_an_audit_describes_itself(kind: str, name: str) -> None:
+    info = registry.get(kind, name).info
+    assert info.name == name
+    assert all((info.title, info.question, info.formula, info.meaning, info.source))
+    assert info.value_range[0] <= info.limits[0] < info.limits[1] <= info.value_range[1]
+    assert info.tolerance >= 0
+
+
+@pytest.mark.parametrize(
+    ("direction", "losses"),
+    [
+        (Direction.LOWER, [-10.0, 60.0]),
+        (Direction.HIGHER, [10.0, -60.0]),
+        (Direction.ZERO, [10.0, 60.0]),
+        (Direction.FIFTY, [60.0, 10.0]),
+    ],
+)
+def test_a_larger_loss_is_worse_for_numbers_and_arrays(direction: Direction, losses: list[float]) -> None:
+    values = [-10.0, 60.0]
+    assert [direction.loss(value) for value in values] == losses
+    assert direction.loss(np.array(values)).tolist() == losses
