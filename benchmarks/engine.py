@@ -16,8 +16,8 @@ from pathlib import Path
 
 from pytest_fairness.asking.engine import Engine
 from pytest_fairness.asking.store import Store
+from pytest_fairness.options import RunSettings
 from pytest_fairness.records import Request, Response, Sampling
-from pytest_fairness.settings import RunSettings
 from pytest_fairness.targets import open_target
 
 MOST = 1.15

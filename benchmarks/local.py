@@ -19,8 +19,8 @@ from typing import Any
 
 from pytest_fairness.asking.engine import Engine
 from pytest_fairness.asking.store import Store
+from pytest_fairness.options import RunSettings
 from pytest_fairness.records import Request, Response, Sampling
-from pytest_fairness.settings import RunSettings
 from pytest_fairness.targets import open_target
 from pytest_fairness.targets.local import model_file
 from pytest_fairness.targets.local.server import CONTEXT, QUIET, SLOTS

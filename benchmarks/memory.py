@@ -31,9 +31,9 @@ from benchmarks.replay import ANSWERS, QUESTIONS
 from benchmarks.timing import OTHERS_OFF
 from pytest_fairness import kinds, probes
 from pytest_fairness.asking.store import response_key
+from pytest_fairness.options import RunSettings
 from pytest_fairness.records import Response
 from pytest_fairness.run import Run
-from pytest_fairness.settings import RunSettings
 
 MOST_MEBIBYTES = 1024
 """Of a run without a baseline."""

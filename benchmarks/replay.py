@@ -20,10 +20,10 @@ from pathlib import Path
 from benchmarks.timing import fastest, profiled
 from pytest_fairness import kinds, probes
 from pytest_fairness.asking.store import response_key
+from pytest_fairness.options import RunSettings
 from pytest_fairness.records import Response
 from pytest_fairness.run import Run, items_of
 from pytest_fairness.run.probe_items import ProbeItem
-from pytest_fairness.settings import RunSettings
 from pytest_fairness.targets.base import Target
 
 MOST = 8.0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pytest_fairness.settings import Price
+from pytest_fairness.option_types import Price
 
 
 def cost_of(price: Price, prompt_tokens: float, completion_tokens: float) -> float:

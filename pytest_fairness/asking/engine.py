@@ -15,8 +15,8 @@ from pytest_fairness.asking.request_tracker import Ledger
 from pytest_fairness.asking.sender import GRACE, Sender
 from pytest_fairness.asking.store import Store, response_key
 from pytest_fairness.errors import AnswersMissing, FairnessError
+from pytest_fairness.options import RunSettings
 from pytest_fairness.records import Request, Response
-from pytest_fairness.settings import RunSettings
 from pytest_fairness.targets.base import Target
 from pytest_fairness.targets.one_line import one_line
 

@@ -29,8 +29,8 @@ from pytest_fairness.asking.retries import Tries
 from pytest_fairness.asking.secrets import Secrets
 from pytest_fairness.asking.store import Store
 from pytest_fairness.errors import AnswersMissing, FairnessError, Fault, RequestFailed, StoreError, TargetError
+from pytest_fairness.options import RunSettings
 from pytest_fairness.records import TOO_LONG, Json, Request, Response
-from pytest_fairness.settings import RunSettings
 from pytest_fairness.targets.base import Target
 from pytest_fairness.targets.one_line import one_line
 from pytest_fairness.targets.threads import DaemonThreads

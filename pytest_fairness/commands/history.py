@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pytest_fairness.commands.output import write
 from pytest_fairness.errors import FairnessError
-from pytest_fairness.settings import RunSettings
+from pytest_fairness.options import RunSettings
 
 
 def declare(parser: argparse.ArgumentParser) -> None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pytest_fairness.settings import DEFAULT_TARGET, RunSettings
+from pytest_fairness.options import DEFAULT_TARGET, RunSettings
 
 if TYPE_CHECKING:
     from pytest_fairness.run import Run

@@ -10,9 +10,9 @@ from typing import Annotated
 from pydantic import Discriminator, Field, Tag, model_validator
 from pydantic_core import PydanticCustomError
 
+from pytest_fairness.options import MAX_TRIALS
 from pytest_fairness.probes.audit_settings import ProbeModel
 
-MAX_TRIALS = 100_000
 GROWTH = 1.5
 """Most by which a number grows from look to look; by more, a look that comes just too early costs too much."""
 

@@ -19,7 +19,8 @@ from pytest_fairness.asking.request_counts import Tally, failures, together
 from pytest_fairness.baselines import files
 from pytest_fairness.baselines.answers import Row
 from pytest_fairness.errors import BaselineError, FairnessError
-from pytest_fairness.pytest_integration.configuration import accept_options, report_paths, root_from_here
+from pytest_fairness.pytest_integration.accept_options import accept_options
+from pytest_fairness.pytest_integration.configuration import report_paths, root_from_here
 from pytest_fairness.pytest_integration.header import DEFAULT, Header
 from pytest_fairness.pytest_integration.items import name_in_junit, show_names_as_they_are
 from pytest_fairness.pytest_integration.progress import ProgressLine, WorkersProgress
@@ -233,7 +234,7 @@ class Controller:
         }
 
     def _accept_options(self) -> list[str]:
-        return accept_options(self._config, self._settings.target if self._header.asks_default else None)
+        return accept_options(self._config, self._settings, asks_default=self._header.asks_default)
 
     def _counts(self) -> dict[str, float | None]:
         """The requests of all processes: each plans the same, but for what its Python tests ask, and sends a part."""

@@ -1,4 +1,4 @@
-"""Settings of the ini file, and where in it they stand, for whoever has to mend one."""
+"""Values of the ini file, and the line on which each is written."""
 
 from __future__ import annotations
 
@@ -9,29 +9,27 @@ from typing import Any
 
 import pytest
 
+from pytest_fairness.options import OPTIONS, PREFIX, Option
 from pytest_fairness.probes.loading.diagnostics import nearest
 
-PREFIX = "fairness_"
 ENVIRONMENT_PREFIX = "PYTEST_FAIRNESS_"
-ENVIRONMENT = ("PYTEST_FAIRNESS_TARGET",)
+ENVIRONMENT: list[str] = [
+    name for option in OPTIONS if (name := option.environment) and name.startswith(ENVIRONMENT_PREFIX)
+]
 """Variables that are read under this prefix."""
+INI_NAMES = [option.name for option in OPTIONS if option.in_ini]
 
 
-def ini(config: pytest.Config, name: str, *, takes: str = "text") -> Any:
-    """What the ini file says, in the type that it was declared with.
-
-    Args:
-        config: pytest's.
-        name: of the setting.
-        takes: what it must be, for the message.
+def ini(config: pytest.Config, option: Option) -> Any:
+    """Return the ini file's value of an option, in the type that the plugin declares for it; `None` if not set.
 
     Raises:
-        pytest.UsageError: it is something else.
+        pytest.UsageError: the value has another type.
     """
     try:
-        return config.getini(name)
+        return config.getini(option.name)
     except (TypeError, ValueError, pytest.UsageError) as error:
-        raise pytest.UsageError(f"{place(config, name)} must be {takes}.") from error
+        raise pytest.UsageError(f"{place(config, option.name)} must be {option.type.takes}.") from error
 
 
 def registered_marks(config: pytest.Config) -> list[str]:
@@ -44,7 +42,7 @@ def registered_marks(config: pytest.Config) -> list[str]:
 
 
 def place(config: pytest.Config, name: str) -> str:
-    """`pytest.ini:4: fairness_timeout`; the bare name where it stands in no file."""
+    """Return where an ini value is written, `pytest.ini:4: fairness_timeout`; the bare name if in no file."""
     for setting in config.getoption("override_ini", None) or ():
         if setting.partition("=")[0].strip() == name:
             return f"-o {name}"
@@ -57,36 +55,34 @@ def place(config: pytest.Config, name: str) -> str:
     return name
 
 
-def require_known_names(config: pytest.Config, known: Sequence[str]) -> None:
-    """Raise `pytest.UsageError` for settings and environment variables of ours that do not exist.
+def require_known_names(config: pytest.Config) -> None:
+    """Raise `pytest.UsageError` for ini names and environment variables with our prefix that do not exist.
 
-    A misspelt name would otherwise leave its default in force, which may be another target.
-
-    Args:
-        config: pytest's.
-        known: the plugin's own ini names; those that a conftest declares are known to pytest.
+    A misspelt name would otherwise leave its default in force, which may be another target. Names that a conftest
+    declares are known to pytest, and are accepted.
     """
     overridden = (setting.partition("=")[0].strip() for setting in config.getoption("override_ini", None) or ())
     # From pytest 9.1 on the public name warns, and there is no other way to see names that nobody declared.
     written = getattr(config, "_inicfg", None)
     names = dict.fromkeys([*(config.inicfg if written is None else written), *overridden])
     faults = [
-        f"{place(config, name)}: there is no such setting{_meant(name, PREFIX, known)}"
+        f"{place(config, name)}: there is no such setting{_suggestion(name, PREFIX, INI_NAMES)}"
         for name in names
-        if name.casefold().startswith(PREFIX) and name not in known and not _is_declared(config, name)
+        if name.casefold().startswith(PREFIX) and name not in INI_NAMES and not _is_declared(config, name)
     ]
     for name in sorted(os.environ):
         if name.startswith(ENVIRONMENT_PREFIX) and name not in ENVIRONMENT:
             setting = name.removeprefix("PYTEST_").casefold()
-            hint = f"; {setting} belongs in the ini file" if setting in known else ""
-            hint = hint or _meant(name, ENVIRONMENT_PREFIX, ENVIRONMENT)
+            hint = f"; {setting} belongs in the ini file" if setting in INI_NAMES else ""
+            hint = hint or _suggestion(name, ENVIRONMENT_PREFIX, ENVIRONMENT)
             faults.append(f"{name}: pytest-fairness reads no environment variable of this name{hint}")
     if faults:
         raise pytest.UsageError("\n".join(faults))
 
 
-def _meant(name: str, prefix: str, known: Sequence[str]) -> str:
-    """Return a hint at the name that was probably meant; what all names have in common makes none of them nearer."""
+def _suggestion(name: str, prefix: str, known: Sequence[str]) -> str:
+    """Return a hint at the name that was probably meant, or else all names."""
+    # Names are compared without the prefix that all of them share.
     near = nearest(name[len(prefix) :], [each.removeprefix(prefix) for each in known])
     return f": did you mean {prefix + near!r}?" if near else f"; there are {', '.join(known)}"
 

@@ -18,9 +18,9 @@ from _pytest.junitxml import xml_key
 from _pytest.outcomes import Failed
 
 from pytest_fairness.errors import FairnessError, ProbeError
-from pytest_fairness.pytest_integration.ini import ini, registered_marks
+from pytest_fairness.options import RunSettings
+from pytest_fairness.pytest_integration.ini import registered_marks
 from pytest_fairness.run import Before, Measured, ProbeItem
-from pytest_fairness.settings import RunSettings
 
 if TYPE_CHECKING:
     from _pytest._code.code import TerminalRepr
@@ -156,7 +156,7 @@ class FairnessItem(pytest.Item):
         """Return why a probe may not have this mark: others than those that the project allows may do anything."""
         if mark in UNUSABLE_MARKS:
             return UNUSABLE_MARKS[mark]
-        allowed = [*registered_marks(self.config), *(ini(self.config, "fairness_marks") or ())]
+        allowed = [*registered_marks(self.config), *self._fairness.run.settings.marks]
         if mark in allowed:
             return None
         known = f"these are {', '.join(dict.fromkeys(allowed))}" if allowed else "there are none"

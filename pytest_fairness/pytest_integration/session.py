@@ -9,7 +9,7 @@ import json
 import os
 import shlex
 import sys
-from collections.abc import Generator, Sequence
+from collections.abc import Generator
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,8 +18,10 @@ import pytest
 
 from pytest_fairness.asking.sender import GRACE
 from pytest_fairness.errors import BaselineError, FairnessError, NotMeasurable, ProbeError, StoreError, TargetError
+from pytest_fairness.options import RunSettings
 from pytest_fairness.pytest_integration import junit
-from pytest_fairness.pytest_integration.configuration import accept_options, root_from_here, settings_from
+from pytest_fairness.pytest_integration.accept_options import accept_options
+from pytest_fairness.pytest_integration.configuration import root_from_here, settings_from
 from pytest_fairness.pytest_integration.controller import Controller
 from pytest_fairness.pytest_integration.dry_run import DryRun
 from pytest_fairness.pytest_integration.guarded_terminal import TerminalGuard
@@ -44,7 +46,6 @@ from pytest_fairness.records import ItemResult, Json, VerdictName
 from pytest_fairness.reports.shell_commands import accepting
 from pytest_fairness.reports.terminal.summary import failure_text
 from pytest_fairness.run import Before, Measured, ProbeItem, Run, items_of, judge, open_judge, unjudged, variants
-from pytest_fairness.settings import RunSettings
 from pytest_fairness.targets import open_target
 
 if TYPE_CHECKING:
@@ -58,12 +59,11 @@ RECORDS = pytest.StashKey[list[dict[str, Json]]]()
 """What an item's report is to carry; plain JSON, as it travels between processes."""
 
 
-def start(config: pytest.Config, names: Sequence[str]) -> None:
+def start(config: pytest.Config) -> None:
     """Begin a run: check every setting, and take part in what pytest does from now on.
 
     Args:
         config: pytest's.
-        names: of the ini settings that there are.
 
     Raises:
         pytest.UsageError: a setting is wrong.
@@ -71,7 +71,7 @@ def start(config: pytest.Config, names: Sequence[str]) -> None:
     controller: Controller | None = None
     worker = getattr(config, "workerinput", None)
     if worker is None:
-        require_known_names(config, names)
+        require_known_names(config)
     settings = settings_from(config)
     if worker is None:
         try:
@@ -269,8 +269,8 @@ class FairnessSession:
             raise Unfair(result.verdict.reason, failure_text(result.to_json()))
 
     def _accept(self, item: pytest.Item, nodeid: str) -> str:
-        default = asks_default(item, self.run.settings)
-        options = accept_options(self.config, self.run.settings.target if default else None)
+        settings = self.run.settings
+        options = accept_options(self.config, settings, asks_default=asks_default(item, settings))
         return shlex.join(accepting([nodeid], options, root_from_here(self.config)) or ())
 
     def _export(self, path: Path) -> str:

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from pytest_fairness.answers import judge_votes as reading
 from pytest_fairness.errors import AnswersMissing, FairnessError, RequestFailed, TargetError
+from pytest_fairness.options import RunSettings
 from pytest_fairness.records import Answer, Judged, Judging, Request, Response
-from pytest_fairness.settings import RunSettings
 from pytest_fairness.targets import open_target
 from pytest_fairness.targets.base import Target
 

@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterator, Mapping
 
 from pytest_fairness.answers import reading
 from pytest_fairness.errors import AnswersMissing, FairnessError
+from pytest_fairness.options import MAX_TRIALS
 from pytest_fairness.probes import Probe
-from pytest_fairness.probes.growth import MAX_TRIALS
 from pytest_fairness.records import Answer, Prompt, Request, Response
 from pytest_fairness.run.run import Run
 

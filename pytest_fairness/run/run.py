@@ -34,6 +34,7 @@ from pytest_fairness.errors import (
     ProbeError,
     StoreError,
 )
+from pytest_fairness.options import RunSettings
 from pytest_fairness.probes.base import Probe, ResponsesSettings, shown
 from pytest_fairness.records import Answer, Comparison, Measurement, Request, Response
 from pytest_fairness.run import noise, stored_values
@@ -42,7 +43,6 @@ from pytest_fairness.run.judging import judged, open_judge
 from pytest_fairness.run.probe_items import Before, Measured, ProbeItem, digest, key_of, read_all
 from pytest_fairness.run.results import settled
 from pytest_fairness.run.scoring import scored
-from pytest_fairness.settings import RunSettings
 from pytest_fairness.targets import likelihoods, open_target
 from pytest_fairness.targets.base import Target
 from pytest_fairness.targets.python_callable import Application, CallableTarget

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from pytest_fairness.errors import FairnessError, Fault, RequestFailed, TargetError
+from pytest_fairness.options import RunSettings
 from pytest_fairness.records import Request, Response
-from pytest_fairness.settings import RunSettings
 from pytest_fairness.targets.base import Target
 from pytest_fairness.targets.openai.target import OpenAITarget
 from pytest_fairness.targets.transformers.batching import PAUSE, Job

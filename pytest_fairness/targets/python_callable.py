@@ -11,8 +11,8 @@ from importlib import import_module
 from typing import Any
 
 from pytest_fairness.errors import RequestFailed, TargetError
+from pytest_fairness.options import RunSettings
 from pytest_fairness.records import Request, Response
-from pytest_fairness.settings import RunSettings
 from pytest_fairness.targets.base import versioned
 from pytest_fairness.targets.one_line import one_line
 from pytest_fairness.targets.threads import DaemonThreads, Escaped

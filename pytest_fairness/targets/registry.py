@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Protocol, Self, TextIO, cast
 
 from pytest_fairness.errors import TargetError
-from pytest_fairness.settings import RunSettings
+from pytest_fairness.options import RunSettings
 from pytest_fairness.targets.base import Target
 
 if TYPE_CHECKING:

@@ -266,12 +266,6 @@ def test_a_judge_that_does_not_answer_is_an_error(judged: Project) -> None:
     assert "the judge openai:wise (fairness_judge) did not answer" in report["items"][0]["reason"]
 
 
-def test_the_help_shows_the_judge(project: Project) -> None:
-    output = " ".join(project.run("--help", target=None).stdout.str().split())
-    assert "fairness_judge" in output
-    assert "target of the judge model that reads the answers" in output
-
-
 # Answers that are there already
 
 

@@ -20,6 +20,7 @@ from pytest_fairness.__main__ import main
 from pytest_fairness.audits import registry
 from pytest_fairness.baselines import files
 from pytest_fairness.errors import ProbeError
+from pytest_fairness.options import markdown_table
 from tests.support.servers import Body, ChatServer, Messages, echo_by_words
 
 ROOT = Path(__file__).parents[2]
@@ -287,6 +288,10 @@ def test_every_default_tolerance_is_explained() -> None:
         name: registry.get(kind, name).info.tolerance for kind, names in registry.AUDITS.items() for name in names
     }
     assert explained == defaults
+
+
+def test_the_page_of_options_shows_the_table_that_they_are_made_from() -> None:
+    assert markdown_table() in (ROOT / "docs" / "reference" / "options.md").read_text("utf-8")
 
 
 FIXTURES = {"fairness_check"}

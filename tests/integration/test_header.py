@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from pytest_fairness.asking.store import Store, response_key
+from pytest_fairness.options import RunSettings
 from pytest_fairness.records import Request, Response
 from pytest_fairness.reports.formatting import age
 from pytest_fairness.run import Run, items_of
 from pytest_fairness.run.forecast import count_requests
-from pytest_fairness.settings import RunSettings
 from tests.support.projects import PROBE, Project, ini, says, shows
 from tests.support.servers import ChatServer
 

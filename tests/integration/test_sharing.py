@@ -10,8 +10,8 @@ import pytest
 from pytest_fairness import kinds, probes
 from pytest_fairness.baselines import files
 from pytest_fairness.baselines.answers import read_answers
+from pytest_fairness.options import RunSettings
 from pytest_fairness.run import ProbeItem, Run, items_of, variants
-from pytest_fairness.settings import RunSettings
 from tests.support.projects import PROBE, Project
 
 TWO_AUDITS = PROBE + "  jsd: {}\n"

@@ -12,8 +12,8 @@ from pytest_fairness.asking.claims import RunId
 from pytest_fairness.asking.engine import Engine
 from pytest_fairness.asking.freshness import EVERY
 from pytest_fairness.asking.store import Store
+from pytest_fairness.options import RunSettings
 from pytest_fairness.records import Request, Response, Sampling
-from pytest_fairness.settings import RunSettings
 from pytest_fairness.targets import Target, open_target
 
 FOREVER = EVERY

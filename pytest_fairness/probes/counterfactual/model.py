@@ -11,6 +11,7 @@ from pydantic import ConfigDict, Field, PrivateAttr, ValidationError, Validation
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from pytest_fairness.errors import ProbeError
+from pytest_fairness.options import MAX_TRIALS
 from pytest_fairness.probes import clauses, template
 from pytest_fairness.probes.audit_settings import ProbeModel
 from pytest_fairness.probes.base import Line, Probe, Text, texts
@@ -25,7 +26,6 @@ from pytest_fairness.probes.counterfactual.records import (
     drawn,
     rows_of,
 )
-from pytest_fairness.probes.growth import MAX_TRIALS
 from pytest_fairness.probes.loading.diagnostics import Fault, Location
 from pytest_fairness.records import Answer, Json, Judging, Prompt, Request
 

@@ -11,11 +11,12 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import AfterValidator, ConfigDict, Field, field_serializer
 from pydantic_core import PydanticCustomError
 
+from pytest_fairness.options import MAX_TRIALS
 from pytest_fairness.probes import template
 from pytest_fairness.probes.audit_settings import ProbeModel
 from pytest_fairness.probes.base import Identifier, Line, Probe, Text, Texts, texts
 from pytest_fairness.probes.generation import first_names
-from pytest_fairness.probes.growth import MAX_TRIALS, Trials
+from pytest_fairness.probes.growth import Trials
 from pytest_fairness.probes.loading.diagnostics import Fault, Location, nearest, quoted, suggestion
 from pytest_fairness.records import AnswerFormat, Json, Prompt, Request
 

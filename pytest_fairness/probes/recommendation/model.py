@@ -11,10 +11,11 @@ from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field
 
+from pytest_fairness.options import MAX_TRIALS
 from pytest_fairness.probes import attribute_values, template
 from pytest_fairness.probes.attribute_values import Attribute, Value, WrittenValue
 from pytest_fairness.probes.base import Identifier, Probe, Text, texts
-from pytest_fairness.probes.growth import MAX_TRIALS, Stage, Trials, growing
+from pytest_fairness.probes.growth import Stage, Trials, growing
 from pytest_fairness.probes.loading.diagnostics import Fault
 from pytest_fairness.probes.recommendation import validation
 from pytest_fairness.probes.recommendation.entities import Entities, EntitiesFile, Entity, RelevantFile, entities_of

@@ -10,9 +10,10 @@ from typing import ClassVar, Literal, Self
 from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
+from pytest_fairness.options import MAX_TRIALS
 from pytest_fairness.probes import template
 from pytest_fairness.probes.base import Probe, texts
-from pytest_fairness.probes.growth import MAX_TRIALS, Trials
+from pytest_fairness.probes.growth import Trials
 from pytest_fairness.probes.loading.diagnostics import Fault, quoted, suggestion
 from pytest_fairness.probes.stereotype import likelihood_questions, validation
 from pytest_fairness.probes.stereotype.cases import Case, Cases, CasesFile, cases_of

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote, urlsplit, urlunsplit
 
 from pytest_fairness.errors import Fault, RequestFailed, TargetError
+from pytest_fairness.options import RunSettings
 from pytest_fairness.records import AnswerFormat, Json, Request, Response
-from pytest_fairness.settings import RunSettings
 from pytest_fairness.targets.address import REFERENCE, is_web_address, public_target, public_url
 from pytest_fairness.targets.api_keys import hiding, is_distinct, secrets_of
 from pytest_fairness.targets.base import versioned

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from pytest_fairness.errors import TargetError
+from pytest_fairness.options import RunSettings
 from pytest_fairness.records import Json, Request, Response
-from pytest_fairness.settings import RunSettings
 from pytest_fairness.targets.base import versioned
 from pytest_fairness.targets.local import json_grammar, model_file
 from pytest_fairness.targets.local.server import SLOTS, LocalServer, check_runner

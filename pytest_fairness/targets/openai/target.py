@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 from pytest_fairness.errors import TargetError
+from pytest_fairness.options import RunSettings
 from pytest_fairness.records import Request, Response
-from pytest_fairness.settings import RunSettings
 from pytest_fairness.targets.address import is_web_address, public_url
 from pytest_fairness.targets.api_keys import key_of
 from pytest_fairness.targets.base import versioned

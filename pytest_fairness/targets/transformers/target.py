@@ -8,8 +8,8 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, cast
 
 from pytest_fairness.errors import FairnessError, TargetError
+from pytest_fairness.options import RunSettings
 from pytest_fairness.records import Request, Response
-from pytest_fairness.settings import RunSettings
 from pytest_fairness.targets.base import versioned
 from pytest_fairness.targets.shared_target import Connection
 from pytest_fairness.targets.threads import DaemonThreads

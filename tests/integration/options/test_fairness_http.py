@@ -126,13 +126,6 @@ def test_settings_that_cannot_be_understood_are_usage_errors(
     assert len(result.stderr.str().strip().splitlines()) == 1
 
 
-def test_they_are_shown_in_the_help_with_their_defaults(project: Project) -> None:
-    text = " ".join(project.run("--help", target=None).stdout.str().split())
-    assert '{"prompt": "{prompt}"}' in text
-    assert "JSONPath (default: $.answer)" in text
-    assert "fairness_http_headers" in text
-
-
 def test_an_address_with_a_password_is_refused_and_a_query_is_not_shown(customer: Project) -> None:
     result = customer.run("--fairness", target="http://me:pass-0815@127.0.0.1:1/ask")
     assert result.ret == pytest.ExitCode.USAGE_ERROR

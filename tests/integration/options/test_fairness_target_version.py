@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from pytest_fairness.asking.store import Store
+from pytest_fairness.options import RunSettings
 from pytest_fairness.run.results import served_change
-from pytest_fairness.settings import RunSettings
 from pytest_fairness.targets import open_target
 from tests.support.messages_server import MessagesServer
 from tests.support.projects import KIM, LOU, PROBE, Project, ini, says, shows

@@ -107,10 +107,14 @@ def test_a_request_has_a_time_limit(project: Project) -> None:
         ("fairness_inconclusive", "maybe", "pytest.ini:2: fairness_inconclusive must be warn or fail, not 'maybe'"),
         ("fairness_max_age", "old", "pytest.ini:2: fairness_max_age must be a number from 0 on."),
         ("fairness_concurrency", "many", "pytest.ini:2: fairness_concurrency must be a whole number from 1 on."),
-        ("fairness_prices", "gpt cheap", "pytest.ini:2: fairness_prices: 'gpt cheap' is no line MODEL INPUT OUTPUT"),
+        (
+            "fairness_prices",
+            "gpt cheap",
+            "2: fairness_prices has a line that is not MODEL INPUT OUTPUT: 'gpt cheap'",
+        ),
         ("fairness_max_age", "-1", "fairness_max_age must be a number from 0 on"),
-        ("fairness_timeout", "0", "fairness_timeout must be a number over 0"),
-        ("fairness_give_up", "nan", "fairness_give_up must be a number over 0"),
+        ("fairness_timeout", "0", "fairness_timeout must be a number above 0"),
+        ("fairness_give_up", "nan", "fairness_give_up must be a number above 0"),
         ("fairness_baseline_responses", "perhaps", "fairness_baseline_responses must be true or false"),
     ],
 )
@@ -125,7 +129,7 @@ def test_a_wrong_value_is_a_usage_error_of_one_line(project: Project, name: str,
 def test_a_value_of_the_command_line_is_not_looked_for_in_the_file(project: Project) -> None:
     project.write("pytest.ini", ini(fairness_timeout="5"))
     result = project.run("--fairness", "-o", "fairness_timeout=0")
-    assert "ERROR: -o fairness_timeout must be a number over 0" in result.stderr.str()
+    assert "ERROR: -o fairness_timeout must be a number above 0" in result.stderr.str()
 
 
 def test_settings_in_pyproject_as_text(project: Project) -> None:

@@ -14,8 +14,8 @@ import pytest
 from pytest_fairness.asking import sender
 from pytest_fairness.asking.store import Store, response_key
 from pytest_fairness.errors import AnswersMissing, FairnessError, RequestFailed, TargetError
+from pytest_fairness.options import RunSettings
 from pytest_fairness.records import Request, Response
-from pytest_fairness.settings import RunSettings
 from pytest_fairness.targets import open_target
 from pytest_fairness.targets.python_callable import CallableTarget
 from tests.support.asking import FOREVER, engine_for, questions, settings_in, texts, wait_until

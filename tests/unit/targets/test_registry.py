@@ -65,7 +65,7 @@ def test_naming_targets_loads_none_of_their_libraries(tmp_path: Path) -> None:
     program = f"""
 import sys
 from pathlib import Path
-from pytest_fairness.settings import RunSettings
+from pytest_fairness.options import RunSettings
 from pytest_fairness.targets import open_target
 for spec in ("local", "openai:model", "transformers:gpt2", "python:app:polite"):
     open_target(spec, RunSettings(root=Path({str(tmp_path)!r})))

@@ -484,7 +484,7 @@ class Without:
 
 sys.meta_path[:] = [finder for finder in sys.meta_path if finder is not PathFinder] + [Without()]
 from pytest_fairness.errors import TargetError
-from pytest_fairness.settings import RunSettings
+from pytest_fairness.options import RunSettings
 from pytest_fairness.targets import check_spec
 try:
     check_spec("transformers:{llama.as_posix()}", RunSettings(root=Path()))

@@ -1,0 +1,118 @@
+"""Types of option values: how a written value is checked and converted.
+
+A parser raises `ValueError` with the rest of a sentence that begins with the name of the option: `must be warn or fail,
+not 'maybe'.`
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+IniType = Literal["string", "args", "linelist", "bool", "int", "float"]
+
+
+@dataclass(frozen=True, slots=True)
+class OptionType:
+    """Type of an option's value.
+
+    Attributes:
+        takes: what a value must be, as in `must be a number above 0`.
+        parse: converts a written value, from the command line or in pytest's type of the ini file; returns `None` for
+            an empty one, and raises `ValueError` for a wrong one.
+        ini: pytest's type of the ini value.
+    """
+
+    takes: str
+    parse: Callable[[Any], Any]
+    ini: IniType = "string"
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """Price of a model.
+
+    Attributes:
+        model: the target as the user names it, with or without the part before its first colon.
+        prompt, completion: price of a million tokens, in any one currency.
+    """
+
+    model: str
+    prompt: float
+    completion: float
+
+
+def whole_number(least: int = 1, most: int | None = None) -> OptionType:
+    """Return the type of whole numbers in a range."""
+    takes = f"a whole number from {least} on" if most is None else f"a whole number from {least} to {most:,}"
+
+    def parse(written: str | int) -> int:
+        try:
+            value = int(written)
+        except ValueError:
+            value = least - 1
+        if value < least or (most is not None and value > most):
+            raise ValueError(f"must be {takes}, not {written!r}.")
+        return value
+
+    return OptionType(takes, parse, "int")
+
+
+def number(*, zero: bool = False) -> OptionType:
+    """Return the type of finite numbers above 0, or from 0 on."""
+    takes = f"a number {'from 0 on' if zero else 'above 0'}"
+
+    def parse(written: str | float) -> float:
+        try:
+            value = float(written)
+        except ValueError:
+            value = math.nan
+        if not (0 < value < math.inf or (zero and value == 0)):
+            raise ValueError(f"must be {takes}, not {written!r}.")
+        return value
+
+    return OptionType(takes, parse, "float")
+
+
+def choice(*words: str) -> OptionType:
+    """Return the type of a word out of several."""
+    takes = " or ".join(words)
+
+    def parse(written: str) -> str | None:
+        word = written.strip()
+        if word and word not in words:
+            raise ValueError(f"must be {takes}, not {word!r}.")
+        return word or None
+
+    return OptionType(takes, parse)
+
+
+def _prices(lines: Sequence[str]) -> tuple[Price, ...]:
+    prices: dict[str, Price] = {}
+    for line in lines:
+        *words, prompt, completion = line.split() if len(line.split()) > 2 else ("", "", "")
+        try:
+            price = Price(" ".join(words), float(prompt), float(completion))
+        except ValueError:
+            price = Price("", -1, -1)
+        if not (price.model and 0 <= price.prompt < math.inf and 0 <= price.completion < math.inf):
+            raise ValueError(
+                f"has a line that is not MODEL INPUT OUTPUT: {line!r}. Write the price of a million tokens twice, for "
+                "what is sent and for what is received, each a number from 0 on."
+            )
+        if price.model in prices:
+            raise ValueError(f"has two prices for {price.model!r}. Remove one of them.")
+        prices[price.model] = price
+    return tuple(prices.values())
+
+
+TEXT = OptionType("text", lambda written: written.strip() or None)
+BOOLEAN = OptionType("true or false", bool, "bool")
+PATH = OptionType("a path", lambda written: Path(written.strip()) if written.strip() else None)
+PATHS = OptionType("paths", lambda written: tuple(map(Path, written)) or None, "args")
+WORDS = OptionType("words", tuple, "args")
+LINES = OptionType("lines of text", tuple, "linelist")
+PRICES = OptionType("lines MODEL INPUT OUTPUT", _prices, "linelist")

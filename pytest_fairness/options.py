@@ -1,0 +1,306 @@
+"""Table of all options and settings: command line, ini file, environment, type, default, help text and validation.
+
+The command line, the ini names, `RunSettings` and the table in `docs/reference/options.md` are made from this table.
+pytest imports the module at every start, so it imports nothing outside the standard library.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any, Literal
+
+from pytest_fairness.option_types import (
+    BOOLEAN,
+    LINES,
+    PATH,
+    PATHS,
+    PRICES,
+    TEXT,
+    WORDS,
+    OptionType,
+    Price,
+    choice,
+    number,
+    whole_number,
+)
+
+PREFIX = "fairness_"
+DEFAULT_TARGET = "local"
+DEFAULT_HTTP_BODY = '{"prompt": "{prompt}"}'
+DEFAULT_HTTP_ANSWER = "$.answer"
+MAX_TRIALS = 100_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Option:
+    """One row of the table.
+
+    Attributes:
+        name: with prefix, as in the ini file; the command line writes it with dashes.
+        help: a noun phrase or an imperative, without the default.
+        default: the default as users read it.
+        type: how a written value is checked and converted.
+        setting: attribute of `RunSettings`; `None` for an option that says what a run does with its results.
+        metavar: placeholder of the value on the command line; `None` for a flag.
+        on_command_line: whether there is an option `--fairness-…`.
+        in_ini: whether there is an ini name `fairness_…`.
+        repeatable: whether the option may be given several times.
+        environment: variable that is read where the command line does not give the option.
+    """
+
+    name: str
+    help: str
+    default: str
+    type: OptionType = TEXT
+    setting: str | None = None
+    metavar: str | None = None
+    on_command_line: bool = False
+    in_ini: bool = True
+    repeatable: bool = False
+    environment: str | None = None
+
+    @property
+    def flag(self) -> str:
+        """Return the option as the command line has it: `--fairness-base-url`."""
+        return "--" + self.name.replace("_", "-")
+
+    @property
+    def command_line_help(self) -> str:
+        """Return the help with the other places where the value may be written, and the default."""
+        elsewhere = [f"ini: {self.name}"] if self.in_ini else []
+        elsewhere += [f"environment: {self.environment}"] if self.environment else []
+        return f"{self.help} ({', '.join([*elsewhere, f'default: {self.default}'])})"
+
+    @property
+    def ini_help(self) -> str:
+        """Return the help with the default."""
+        return f"{self.help} (default: {self.default})"
+
+
+def _setting(
+    value: Any,
+    help_: str,
+    type_: OptionType = TEXT,
+    *,
+    default: str | None = None,
+    secret: bool = False,
+    name: str | None = None,
+    **places: Any,
+) -> Any:
+    """Return a field of `RunSettings` with its row of the table; the arguments after `name` are those of `Option`."""
+    row = {"name": name, "help": help_, "default": default or str(value), "type": type_, **places}
+    # Addresses and headers may hold a password, which a traceback must not show.
+    return field(default=value, repr=not secret, metadata=row)
+
+
+def _option(value: Any, help_: str, type_: OptionType = TEXT, *, metavar: str, **others: Any) -> Any:
+    return _setting(value, help_, type_, metavar=metavar, on_command_line=True, **others)
+
+
+def _flag(help_: str) -> Any:
+    return _setting(False, help_, BOOLEAN, default="off", on_command_line=True, in_ini=False)
+
+
+@dataclass(frozen=True, slots=True)
+class RunSettings:
+    """One run's settings, resolved: options before environment before ini file before defaults; paths are absolute.
+
+    Attributes:
+        root: pytest's rootdir, or the current folder outside pytest; paths of the ini file are relative to it.
+        target_is_default: whether no option, environment variable or ini setting names a target.
+        targets: targets by the names that users gave them; empty where there is one target without a name.
+    """
+
+    root: Path
+    target_is_default: bool = False
+    targets: Mapping[str, str] = field(default_factory=dict)
+    target: str = _option(
+        DEFAULT_TARGET,
+        "System under test: local, local:PATH.gguf, openai:MODEL, anthropic:MODEL, transformers:ID_OR_PATH, "
+        "python:package.module:callable, http://HOST/PATH or https://HOST/PATH. For several targets repeat the option "
+        "as NAME=TARGET; in the ini file, one such line for each",
+        metavar="T",
+        repeatable=True,
+        environment="PYTEST_FAIRNESS_TARGET",
+    )
+    base_url: str | None = _option(
+        None,
+        "Endpoint of an openai: target",
+        metavar="URL",
+        default="that of OpenAI",
+        environment="OPENAI_BASE_URL",
+        secret=True,
+    )
+    concurrency: int = _option(
+        16, "Most requests in flight in the whole run, all workers together", whole_number(), metavar="N"
+    )
+    max_requests: int | None = _option(
+        None,
+        "Stop sending after N requests, all workers together and every retry counted; items that lack answers are "
+        "errors",
+        whole_number(),
+        metavar="N",
+        default="no limit",
+    )
+    trials: int | None = _option(
+        None,
+        "Override the `trials` of every probe",
+        whole_number(most=MAX_TRIALS),
+        metavar="N",
+        default="as each probe says",
+        in_ini=False,
+    )
+    fresh: bool = _flag("Send every request again, even where a response is recorded")
+    replay: bool = _flag("Use recorded responses only, however old, and send nothing")
+    probes: tuple[Path, ...] = _setting(
+        (Path("probes"),), "Files and folders of probes to collect", PATHS, default="probes"
+    )
+    marks: tuple[str, ...] = _setting(
+        (), "Marks that probes may have, besides those that `markers` registers", WORDS, default="none"
+    )
+    baselines: Path = _setting(Path("baselines"), "Folder of the baseline files", PATH)  # noqa: RUF009 - makes a field
+    baseline_responses: bool = _setting(
+        True, "Keep the responses beside the baselines that were measured from them", BOOLEAN, default="true"
+    )
+    store: Path = _setting(Path(".fairness/responses.sqlite"), "File of the recorded responses", PATH)  # noqa: RUF009 - makes a field
+    max_age_hours: float = _setting(
+        24.0,
+        "Hours after which a recorded response is asked for again",
+        number(zero=True),
+        default="24",
+        name="fairness_max_age",
+    )
+    target_version: str | None = _setting(
+        None,
+        "Version of the target. Responses of another version are not reused; those of a python: or http target are "
+        "reused only if a version is set",
+        default="none",
+    )
+    http_body: str = _setting(
+        DEFAULT_HTTP_BODY,
+        "Body of a request to an http target: JSON with the placeholder {prompt}, and {system}, {temperature}, "
+        "{top_p}, {max_tokens}, {seed}",
+    )
+    http_answer: str = _setting(
+        DEFAULT_HTTP_ANSWER, "Place of the answer in the response of an http target: a JSONPath"
+    )
+    http_headers: tuple[str, ...] = _setting(
+        (),
+        "Headers sent to an http target, one `Name: value` a line; ${NAME} is replaced by the environment variable",
+        LINES,
+        default="none",
+        secret=True,
+    )
+    judge: str | None = _setting(
+        None, "Target of the judge model that reads the answers of probes with `answer: {judge: true}`", default="none"
+    )
+    judge_base_url: str | None = _setting(
+        None, "Endpoint of an openai: judge", default="that of the target", secret=True
+    )
+    embeddings_base_url: str | None = _setting(
+        None, "Endpoint of openai: embeddings", default="that of the target", secret=True
+    )
+    inconclusive: Literal["warn", "fail"] = _setting(
+        "warn", "Outcome of an inconclusive audit: warn or fail", choice("warn", "fail")
+    )
+    inconclusive_runs: Literal["warn", "fail"] = _setting(
+        "warn",
+        "Outcome of an audit that was inconclusive in each of the last `fairness_inconclusive_history` runs: warn or "
+        "fail",
+        choice("warn", "fail"),
+    )
+    inconclusive_history: int = _setting(
+        5, "Number of runs that `fairness_inconclusive_runs` looks at, this run included", whole_number()
+    )
+    min_audits: int = _setting(
+        0,
+        "Fewest audits that must run; with fewer, the run fails",
+        whole_number(least=0),
+        default="1 where there are probe folders or in CI, else 0",
+    )
+    timeout: float = _setting(120.0, "Seconds that one request may take", number(), default="120")
+    give_up: float = _setting(
+        120.0, "Seconds without any answer after which the target is given up", number(), default="120"
+    )
+    max_answer_bytes: int = _setting(
+        4 * 1024 * 1024, "Most bytes of one answer, after decompression; a longer one is unreadable", whole_number()
+    )
+    device: str | None = _setting(
+        None, "Device of a transformers: target: cpu, cuda, cuda:1 or mps", default="the best"
+    )
+    prices: tuple[Price, ...] = _setting(
+        (),
+        "Prices for the cost in reports, one line MODEL INPUT OUTPUT for each model, per million tokens",
+        PRICES,
+        default="none",
+    )
+
+    def price_of(self, target: str) -> Price | None:
+        """Return what a target costs; `None` where no price is set."""
+        named = (target, target.partition(":")[2])
+        return next((price for price in self.prices if price.model in named), None)
+
+
+ACTIONS = (
+    Option(
+        name="fairness",
+        help="Run audits: collect the probe files too, and run tests marked `fairness`",
+        default="off",
+        type=BOOLEAN,
+        on_command_line=True,
+        in_ini=False,
+    ),
+    Option(
+        name="fairness_rebaseline",
+        help="Run audits, and write the measurements of the selected items as their new baseline",
+        default="off",
+        type=BOOLEAN,
+        on_command_line=True,
+        in_ini=False,
+    ),
+    Option(
+        name="fairness_dry_run",
+        help="Print what each selected probe would send, without sending anything or running any test",
+        default="off",
+        type=BOOLEAN,
+        on_command_line=True,
+        in_ini=False,
+    ),
+    Option(
+        name="fairness_report",
+        help="Write a report to PATH, which ends in .json, .html or .md",
+        default="none",
+        metavar="PATH",
+        on_command_line=True,
+        in_ini=False,
+        repeatable=True,
+    ),
+)
+"""Options that say what a run does; each of them but the report implies `--fairness`."""
+
+
+def _rows() -> Iterable[Option]:
+    for each in fields(RunSettings):
+        if each.metadata:
+            row: dict[str, Any] = dict(each.metadata)
+            yield Option(**{**row, "name": row["name"] or PREFIX + each.name, "setting": each.name})
+
+
+SETTINGS = tuple(_rows())
+"""Options and ini names of which `RunSettings` is made."""
+OPTIONS = (*ACTIONS, *SETTINGS)
+
+
+def markdown_table() -> str:
+    """Return the table as `docs/reference/options.md` shows it."""
+    rows = ["| Command line | Ini | Environment | Default | Meaning |", "|---|---|---|---|---|"]
+    for option in OPTIONS:
+        value = f" {option.metavar}" if option.metavar else ""
+        flag = f"`{option.flag}{value}`" if option.on_command_line else ""
+        ini = f"`{option.name}`" if option.in_ini else ""
+        environment = f"`{option.environment}`" if option.environment else ""
+        default = option.default.replace("|", "\\|")
+        rows.append(f"| {flag} | {ini} | {environment} | {default} | {option.help} |")
+    return "\n".join(rows)
