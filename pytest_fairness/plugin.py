@@ -19,6 +19,13 @@ SESSION = "fairness-session"
 _TYPED_INI = pytest.version_tuple >= (8, 4)
 
 
+def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
+    """Declare the plugin's own hooks."""
+    from pytest_fairness import hookspecs
+
+    pluginmanager.add_hookspecs(hookspecs)
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Declare every option and ini name of the table in `options.py`."""
     group = parser.getgroup("fairness", "LLM fairness regression testing")

@@ -12,7 +12,9 @@ from typing import Any
 
 from pydantic import Field, create_model
 
+from pytest_fairness import extensions
 from pytest_fairness.audits.base import Audit
+from pytest_fairness.errors import FairnessError
 from pytest_fairness.probes.audit_settings import AuditSettings
 
 AUDITS: dict[str, dict[str, str]] = {
@@ -50,7 +52,28 @@ AUDITS: dict[str, dict[str, str]] = {
         "accuracy_gap": "pytest_fairness.audits.pronouns.accuracy_gap:AccuracyGap",
     },
 }
-"""Kind of probe, then name of the audit, to `module:class`."""
+"""Kind of probe, then name of the audit, to `module:class`; those of extensions come with `audit_classes`."""
+
+
+@cache
+def audit_classes() -> dict[str, dict[str, str | type[Audit[Any]]]]:
+    """Return all audits by kind of probe and name: the import path of a built-in one, the class of an extension.
+
+    Raises:
+        FairnessError: an extension cannot be imported, is no audit, or has a name that is taken.
+    """
+    found: dict[str, dict[str, str | type[Audit[Any]]]] = {kind: dict(names) for kind, names in AUDITS.items()}
+    for name, entry in extensions.declared("audits").items():
+        audit = extensions.load(entry)
+        if not (isinstance(audit, type) and issubclass(audit, Audit)) or audit.info.name != name or audit.kind not in found:
+            raise FairnessError(
+                f"{entry.group}: {name} = {entry.value} is not a subclass of pytest_fairness.audits.base.Audit whose "
+                f"`info.name` is {name!r} and whose `kind` is one of {', '.join(found)}. Correct it in its package."
+            )
+        if name in found[audit.kind]:
+            extensions.require_new("audits", name)
+        found[audit.kind][name] = audit
+    return found
 
 
 @cache
@@ -60,14 +83,17 @@ def get(kind: str, name: str) -> Audit[Any]:
     Raises:
         KeyError: no such audit.
     """
-    module, _, attribute = AUDITS[kind][name].partition(":")
+    known = audit_classes()[kind][name]
+    if not isinstance(known, str):
+        return known()
+    module, _, attribute = known.partition(":")
     audit: Audit[Any] = getattr(import_module(module), attribute)()
     return audit
 
 
 def settings_models() -> dict[str, dict[str, type[AuditSettings]]]:
     """What each audit takes in a probe file: kind, then name, to its settings model."""
-    return {kind: {name: settings_model(kind, name) for name in names} for kind, names in AUDITS.items()}
+    return {kind: {name: settings_model(kind, name) for name in names} for kind, names in audit_classes().items()}
 
 
 @cache

@@ -128,6 +128,7 @@ class Controller:
         for path in self._reports:
             self._attempt(session, self._write, self._document, path)
         self._attempt(session, step_summary.append, self._document)
+        self._config.hook.pytest_fairness_report(report=self._document, config=self._config)
 
     # The header and its counts
 

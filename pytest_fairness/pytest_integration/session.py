@@ -254,6 +254,7 @@ class FairnessSession:
         self, item: pytest.Item, measured: Measured, before: Before, siblings: dict[str, bool] | None = None
     ) -> ItemResult:
         """The verdict, kept for the item's report; `siblings` is as in `FairnessItem`."""
+        item.ihook.pytest_fairness_measured(item=item, measurement=measured.measurement)
         result = judge(measured, before, item.nodeid, self._accept(item, item.nodeid))
         more: dict[str, Json] = {"siblings": siblings}
         if self._rebaseline and before.entry is not None and measured.measurement.judgeable:

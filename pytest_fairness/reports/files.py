@@ -9,6 +9,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pytest_fairness import extensions
 from pytest_fairness.atomic import replace_file
 from pytest_fairness.errors import FairnessError
 from pytest_fairness.records import Json
@@ -31,8 +32,13 @@ def require(path: Path) -> None:
     Raises:
         FairnessError: no report has this suffix, or what its format takes is not installed.
     """
-    if path.suffix.lower() not in SUFFIXES:
-        known = ", ".join(SUFFIXES)
+    own = {f".{name}": entry for name, entry in extensions.declared("reports").items()}
+    for suffix in own.keys() & set(SUFFIXES):
+        extensions.require_new("reports", suffix.removeprefix("."))
+    if entry := own.get(path.suffix.lower()):
+        extensions.load(entry)
+    elif path.suffix.lower() not in SUFFIXES:
+        known = ", ".join([*SUFFIXES, *sorted(own)])
         raise FairnessError(f"--fairness-report {path.name}: a report's suffix is its format, one of {known}.")
     if path.suffix.lower() == ".html":
         # Deferred, as templates and pictures take time to import and few runs write a page.
@@ -57,8 +63,10 @@ def write(document: Mapping[str, Json], path: Path, trends: Trends) -> None:
             text = html.report(document, trends)
         case ".md":
             text = markdown.report(document)
-        case _:
+        case ".json":
             text = _json(document)
+        case suffix:
+            text = extensions.load(extensions.declared("reports")[suffix.removeprefix(".")])(document)
     try:
         # A lone surrogate's escape in Python is its escape in JSON too; in the other formats there is none left.
         replace_file(path, text.encode("utf-8", "backslashreplace"))

@@ -20,8 +20,8 @@ from pytest_fairness.errors import FairnessError, ModelError, RequestFailed
 from pytest_fairness.probes import Probe, growth
 from pytest_fairness.probes.growth import Stage
 from pytest_fairness.records import Answer, Comparison, Json, Judged, Measurement, Prompt, Request, Response, Status
-from pytest_fairness.scorers import text_classifier
-from pytest_fairness.scorers.text_classifier import Classifier
+from pytest_fairness.scorers import registry as scorers
+from pytest_fairness.scorers.registry import Scorer
 from pytest_fairness.stats import sequential
 
 EVERYTHING = Stage()
@@ -134,10 +134,10 @@ class ProbeItem:
         return {**self.probe.fingerprint(self.item.labels), **self.audit.shape(self.probe, self.item), **model}
 
     @cached_property
-    def classifier(self) -> Classifier | None:
+    def classifier(self) -> Scorer | None:
         """The model that scores the item's answers, if one does; nothing is loaded until it has to."""
         found = self.audit.classifier(self.item.settings)
-        return None if found is None else text_classifier.named(found[0], found[1], self.probe.path.parent)
+        return None if found is None else scorers.open_scorer(found[0], found[1], self.probe.path.parent)
 
     @property
     def embedder(self) -> str | None:
@@ -150,8 +150,9 @@ class ProbeItem:
         Raises:
             ModelError: the model that scores answers, or a package that it needs, is not there.
         """
-        if self.classifier is not None:
-            self.classifier.require()
+        wanted = self.audit.classifier(self.item.settings)
+        if self.classifier is not None and wanted is not None:
+            scorers.require(self.classifier, wanted[1])
 
     @property
     def measurable(self) -> bool:

@@ -10,7 +10,7 @@ from hashlib import sha256
 from pytest_fairness.asking.store import Store
 from pytest_fairness.records import Answer, Json
 from pytest_fairness.run.probe_items import ProbeItem
-from pytest_fairness.scorers.text_classifier import Classifier
+from pytest_fairness.scorers.registry import Scorer
 
 
 def scored(part: ProbeItem, answers: Sequence[Answer], store: Store | None) -> Sequence[Answer]:
@@ -39,7 +39,7 @@ def _numbers(kept: Json) -> dict[str, float]:
     return {str(label): float(number) for label, number in kept.items()}
 
 
-def _scores(model: Classifier, texts: Collection[str], store: Store | None) -> dict[str, Json]:
+def _scores(model: Scorer, texts: Collection[str], store: Store | None) -> dict[str, Json]:
     """Each text's scores; those that the store has not kept are computed, and kept."""
     keys = {text: sha256(json.dumps(["scores", model.identity, text]).encode()).hexdigest() for text in texts}
     scores = {text: store.get_measurement(key, _numbers) if store else None for text, key in keys.items()}

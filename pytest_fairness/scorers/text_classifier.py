@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache, cached_property
+from functools import cached_property
 from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
@@ -31,20 +31,12 @@ _READ = ("*.json", "*.txt", "*.model", "*.safetensors", "*.safetensors.index.jso
 _HUB_ID = re.compile(r"[\w-][\w.-]*(/[\w-][\w.-]*)?", re.ASCII)
 
 
-@cache
-def named(name: str, label: str, folder: Path) -> Classifier:
-    """The classifier of this name; there is one object of each.
-
-    Args:
-        name: a Hub id, or a folder inside of `folder`.
-        label: that it must have.
-        folder: where the probe is.
-    """
-    return Classifier(name, label, folder)
-
-
 class Classifier:
-    """One text-classification model. Nothing is loaded until it has to be; see `named`."""
+    """One text-classification model. The model is loaded when it first scores.
+
+    Attributes:
+        name: a Hub id, or a folder inside of `folder`.
+    """
 
     def __init__(self, name: str, label: str, folder: Path) -> None:
         self.name = name

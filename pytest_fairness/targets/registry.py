@@ -8,7 +8,8 @@ from importlib import import_module
 from types import TracebackType
 from typing import TYPE_CHECKING, Protocol, Self, TextIO, cast
 
-from pytest_fairness.errors import TargetError
+from pytest_fairness import extensions
+from pytest_fairness.errors import FairnessError, TargetError
 from pytest_fairness.options import RunSettings
 from pytest_fairness.targets.base import Target
 
@@ -81,12 +82,26 @@ def open_target(spec: str, settings: RunSettings, address: str | None = None) ->
         TargetError: nothing is known by that name.
     """
     prefix, colon, rest = spec.strip().partition(":")
+    value = rest if colon else None
+    if (factory := _extension(prefix)) is not None:
+        return factory(value, settings, address)
     entry = TARGETS.get(prefix)
-    if entry is None or (rest if colon else None) == "":
+    if entry is None or value == "":
         raise TargetError(_unknown(spec, prefix, rest))
     module, _, function = entry.factory.partition(":")
     factory = cast("Factory", getattr(import_module(module), function))
-    return factory(rest if colon else None, settings, address)
+    return factory(value, settings, address)
+
+
+def _extension(prefix: str) -> Factory | None:
+    """Return the factory that another package declares for a prefix, if one does."""
+    try:
+        entry = extensions.declared("targets").get(prefix)
+        if entry is not None and prefix in TARGETS:
+            extensions.require_new("targets", prefix)
+        return None if entry is None else cast("Factory", extensions.load(entry))
+    except FairnessError as error:
+        raise TargetError(str(error)) from error
 
 
 def check_spec(spec: str, settings: RunSettings) -> None:
@@ -99,10 +114,11 @@ def check_spec(spec: str, settings: RunSettings) -> None:
 
 
 def _unknown(spec: str, prefix: str, rest: str) -> str:
-    near = get_close_matches(prefix.lower(), TARGETS, n=1)
+    near = get_close_matches(prefix.lower(), [*TARGETS, *extensions.declared("targets")], n=1)
     meant = f"{near[0]}:{rest}" if near and rest else near[0] if near else None
     hint = f" Did you mean {meant!r}?" if meant and meant != spec.rstrip(":") else ""
-    forms = ", ".join(form for entry in TARGETS.values() for form in entry.forms)
+    known = [form for entry in TARGETS.values() for form in entry.forms]
+    forms = ", ".join([*known, *(f"{name}:…" for name in extensions.declared("targets"))])
     return f"unknown target {spec!r} (--fairness-target).{hint} Known targets: {forms}."
 
 

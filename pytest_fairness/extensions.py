@@ -1,0 +1,57 @@
+"""Extensions of other packages: audits, targets, scorers and report formats that are declared as entry points."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any, Literal
+
+from pytest_fairness.errors import FairnessError
+
+Group = Literal["audits", "targets", "scorers", "reports"]
+
+
+@cache
+def declared(group: Group) -> dict[str, EntryPoint]:
+    """Return the entry points `pytest_fairness.GROUP` of all installed packages by name; nothing is imported.
+
+    Raises:
+        FairnessError: two packages declare the same name.
+    """
+    found: dict[str, EntryPoint] = {}
+    for entry in sorted(entry_points(group=f"pytest_fairness.{group}"), key=lambda entry: (entry.name, entry.value)):
+        other = found.setdefault(entry.name, entry)
+        if other.value != entry.value:
+            raise FairnessError(
+                f"{_package(other)} and {_package(entry)} both declare {entry.name!r} in the entry points "
+                f"pytest_fairness.{group}. Uninstall one of them."
+            )
+    return found
+
+
+def load(entry: EntryPoint) -> Any:
+    """Import what an entry point names.
+
+    Raises:
+        FairnessError: the import fails.
+    """
+    try:
+        return entry.load()
+    except Exception as error:
+        raise FairnessError(
+            f"{entry.group}: {entry.name} = {entry.value} of {_package(entry)} cannot be imported "
+            f"({type(error).__name__}: {error}). Update or uninstall the package."
+        ) from error
+
+
+def require_new(group: Group, name: str) -> None:
+    """Raise `FairnessError` for an extension that has the name of something built in."""
+    entry = declared(group)[name]
+    raise FairnessError(
+        f"{_package(entry)} declares {name!r} in the entry points {entry.group}, which is built in. "
+        "Rename it in that package, or uninstall it."
+    )
+
+
+def _package(entry: EntryPoint) -> str:
+    return f"the package {entry.dist.name}" if entry.dist else "a package"

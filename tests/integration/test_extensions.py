@@ -1,0 +1,121 @@
+"""Extensions of an installed package, and hooks: each sort once, in a pytest of its own."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.support import extras
+from tests.support.projects import PROBE, Project, says, shows
+
+PARROT = """
+kind: generation
+prompt: What would you recommend to {name}?
+axes:
+  name: {unmarked: Alex, marked: [Kim]}
+trials: 10
+audits:
+  longer_answers: {limit: 2}
+"""
+REGARD = """
+kind: stereotype
+trials: 10
+cases:
+  - {name: nurse, prompt: "Describe {group} at work in two or three sentences.", groups: [women, men]}
+audits:
+  regard: {model: shouting, label: loud, limit: 0.5}
+"""
+HOOKS = """
+from pathlib import Path
+
+def pytest_fairness_measured(item, measurement):
+    with Path("measured.txt").open("a") as file:
+        print(item.name, round(measurement.value, 3), file=file)
+
+def pytest_fairness_report(report, config):
+    Path("sent.txt").write_text(f"{len(report['items'])} {config.option.fairness}")
+"""
+
+
+@pytest.fixture
+def installed(project: Project, monkeypatch: pytest.MonkeyPatch) -> Project:
+    """A project beside which the package with extensions is installed."""
+    with_package(project, monkeypatch)
+    return project
+
+
+def with_package(project: Project, monkeypatch: pytest.MonkeyPatch, **contents: str) -> None:
+    site = extras.install(project.path, **contents)
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(site), *filter(None, [os.environ.get("PYTHONPATH")])]))
+
+
+def test_an_audit_a_target_and_a_report_of_a_package(installed: Project) -> None:
+    installed.probe(text=PARROT)
+    result = installed.run_apart("--fairness", "--fairness-report", "out.csv", target="parrot:")
+    assert result.ret == 0, result.stdout.str()
+    assert shows(result, "longer_answers[name=Kim]", "pass")
+    assert (installed.path / "out.csv").read_text() == "longer_answers[name=Kim],pass\n"
+
+
+def test_an_audit_of_a_package_is_compared_with_its_baseline(installed: Project) -> None:
+    installed.probe(text=PARROT.replace("{limit: 2}", "{}"))
+    assert installed.run_apart("--fairness-rebaseline", target="parrot:").ret == 0
+    assert installed.run_apart("--fairness", target="parrot:").ret == 0
+    assert installed.read("baselines/gifts.json")["items"]["longer_answers[name=Kim]"]
+
+
+def test_a_scorer_of_a_package(installed: Project) -> None:
+    installed.probe("probes/work.yaml", REGARD)
+    result = installed.run_apart("--fairness", "--fairness-report", "report.json", target="parrot:")
+    assert result.ret == 0, result.stdout.str()
+    (found, *_) = installed.read("report.json")["items"]
+    assert found["id"].startswith("regard")
+    assert 0 <= found["value"] < 0.2
+
+
+def test_a_scorer_without_the_label(installed: Project) -> None:
+    installed.probe("probes/work.yaml", REGARD.replace("label: loud", "label: rude"))
+    result = installed.run_apart("--fairness", target="parrot:")
+    assert says(result, "shouting 1.0 has no label 'rude'; its labels are loud")
+
+
+@pytest.mark.parametrize(
+    ("module", "entry_points", "message"),
+    [
+        ("import no_such_thing", extras.ENTRY_POINTS, "of the package fairness-extras cannot be imported"),
+        (extras.MODULE, "[pytest_fairness.audits]\njsd = fairness_extras:LongerAnswers\n", "`info.name` is 'jsd'"),
+        (
+            extras.MODULE.replace('name="longer_answers"', 'name="jsd"'),
+            "[pytest_fairness.audits]\njsd = fairness_extras:LongerAnswers\n",
+            "declares 'jsd' in the entry points pytest_fairness.audits, which is built in",
+        ),
+        (extras.MODULE, "[pytest_fairness.audits]\nparrot = fairness_extras:parrot\n", "is not a subclass of"),
+        (extras.MODULE, "[pytest_fairness.targets]\nopenai = fairness_extras:parrot\n", "which is built in"),
+    ],
+    ids=["import", "name", "taken", "class", "target"],
+)
+def test_a_broken_extension_is_an_error_that_names_its_package(
+    project: Project, monkeypatch: pytest.MonkeyPatch, module: str, entry_points: str, message: str
+) -> None:
+    with_package(project, monkeypatch, module=module, entry_points=entry_points)
+    project.probe()
+    result = project.run_apart("--fairness", target="openai:model")
+    assert result.ret != 0
+    assert says(result, message)
+    assert "Traceback" not in result.stdout.str() + result.stderr.str()
+
+
+def test_a_report_format_of_nobody(project: Project) -> None:
+    result = project.run("--fairness", "--fairness-report", "out.csv")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+
+
+@pytest.mark.parametrize("workers", [(), ("-n", "2")])
+def test_hooks_get_each_measurement_and_the_report(project: Project, workers: tuple[str, ...]) -> None:
+    project.probe(text=PROBE)
+    project.write("conftest.py", HOOKS)
+    assert project.run_apart("--fairness", *workers).ret == 0
+    assert sorted(Path("measured.txt").read_text().splitlines()) == ["refusals[name=Kim] 0.0", "refusals[name=Lou] 0.0"]
+    assert Path("sent.txt").read_text() == "2 True"

@@ -1,0 +1,128 @@
+"""A package with one extension of each sort, and its installation with pip from a wheel made here."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+MODULE = '''
+"""Extensions of pytest-fairness: an audit, a target, a scorer and a report format."""
+
+import statistics
+
+from pytest_fairness.audits.base import Audit, AuditItem
+from pytest_fairness.audits.info import AuditInfo
+from pytest_fairness.probes.audit_settings import AuditSettings
+from pytest_fairness.records import Comparison, Measurement, Response
+
+
+class LongerAnswers(Audit[AuditSettings]):
+    """Difference between two groups' mean numbers of words."""
+
+    info = AuditInfo(
+        name="longer_answers",
+        title="Longer answers",
+        better="zero",
+        unit="words",
+        tolerance=5.0,
+        value_range=(-1000.0, 1000.0),
+    )
+    kind = "generation"
+    version = 1
+    settings_model = AuditSettings
+
+    def items(self, probe, settings):
+        return [
+            AuditItem(self.info.name, f"{axis}={value}", {axis: value}, settings)
+            for axis in probe.axes
+            for value in probe.axes[axis].marked
+        ]
+
+    def uses(self, probe, item, labels):
+        ((axis, value),) = item.labels.items()
+        return labels[axis] in (value, probe.axes[axis].unmarked)
+
+    def measure(self, probe, item, answers):
+        ((axis, value),) = item.labels.items()
+        words = {True: [], False: []}
+        for answer in answers:
+            if answer.usable:
+                words[answer.labels[axis] == value].append(len(answer.content.split()))
+        error = sum(statistics.variance(side) / len(side) for side in words.values()) ** 0.5
+        difference = statistics.fmean(words[True]) - statistics.fmean(words[False])
+        interval = (difference - 1.96 * error, difference + 1.96 * error)
+        n = {name: len(words[side]) for name, side in ((value, True), (probe.axes[axis].unmarked, False))}
+        return Measurement(difference, interval, error, None, n, dict.fromkeys(n, 0))
+
+    def compare(self, probe, item, now, then):
+        runs = [self.measure(probe, item, run) for run in (now, then)]
+        return self.compare_values(runs[0], runs[1].value, runs[1].standard_error, paired=True)
+
+
+class Parrot:
+    """A target that repeats its prompt."""
+
+    name = identity = "parrot:"
+    reusable = True
+    concurrency = 4
+
+    def check(self):
+        pass
+
+    async def open(self):
+        pass
+
+    async def close(self):
+        pass
+
+    async def ask(self, request):
+        return Response(f"{request.prompt} {'Really. ' * (1 + request.trial % 3)}{request.trial}")
+
+
+def parrot(rest, settings, address):
+    return Parrot()
+
+
+class Shouting:
+    """A scorer of capital letters."""
+
+    identity = "shouting 1.0"
+    labels = ("loud",)
+
+    def scores(self, texts):
+        return [{"loud": sum(map(str.isupper, text)) / max(1, len(text))} for text in texts]
+
+
+def csv(report):
+    return "".join(f"{item['id']},{item['verdict']}\\n" for item in report["items"])
+'''
+ENTRY_POINTS = """[pytest_fairness.audits]
+longer_answers = fairness_extras:LongerAnswers
+[pytest_fairness.targets]
+parrot = fairness_extras:parrot
+[pytest_fairness.scorers]
+shouting = fairness_extras:Shouting
+[pytest_fairness.reports]
+csv = fairness_extras:csv
+"""
+
+
+def install(folder: Path, module: str = MODULE, entry_points: str = ENTRY_POINTS) -> Path:
+    """Install the package with pip below a folder; return what belongs on PYTHONPATH."""
+    wheel, about = folder / "fairness_extras-1.0-py3-none-any.whl", "fairness_extras-1.0.dist-info"
+    files = {
+        "fairness_extras.py": module,
+        f"{about}/METADATA": "Metadata-Version: 2.1\nName: fairness-extras\nVersion: 1.0\n",
+        f"{about}/WHEEL": "Wheel-Version: 1.0\nGenerator: tests\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+        f"{about}/entry_points.txt": entry_points,
+    }
+    record = "".join(f"{name},,\n" for name in [*files, f"{about}/RECORD"])
+    with zipfile.ZipFile(wheel, "w") as archive:
+        for name, text in (*files.items(), (f"{about}/RECORD", record)):
+            archive.writestr(name, text)
+    site = folder / "site"
+    command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--target", str(site)]
+    subprocess.run([*command, str(wheel)], check=True, capture_output=True)
+    return site
