@@ -65,7 +65,11 @@ def audit_classes() -> dict[str, dict[str, str | type[Audit[Any]]]]:
     found: dict[str, dict[str, str | type[Audit[Any]]]] = {kind: dict(names) for kind, names in AUDITS.items()}
     for name, entry in extensions.declared("audits").items():
         audit = extensions.load(entry)
-        if not (isinstance(audit, type) and issubclass(audit, Audit)) or audit.info.name != name or audit.kind not in found:
+        if (
+            not (isinstance(audit, type) and issubclass(audit, Audit))
+            or audit.info.name != name
+            or audit.kind not in found
+        ):
             raise FairnessError(
                 f"{entry.group}: {name} = {entry.value} is not a subclass of pytest_fairness.audits.base.Audit whose "
                 f"`info.name` is {name!r} and whose `kind` is one of {', '.join(found)}. Correct it in its package."

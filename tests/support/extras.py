@@ -13,7 +13,7 @@ MODULE = '''
 import statistics
 
 from pytest_fairness.audits.base import Audit, AuditItem
-from pytest_fairness.audits.info import AuditInfo
+from pytest_fairness.audits.info import AuditInfo, Direction
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.records import Comparison, Measurement, Response
 
@@ -24,7 +24,7 @@ class LongerAnswers(Audit[AuditSettings]):
     info = AuditInfo(
         name="longer_answers",
         title="Longer answers",
-        better="zero",
+        better=Direction.ZERO,
         unit="words",
         tolerance=5.0,
         value_range=(-1000.0, 1000.0),
