@@ -388,6 +388,7 @@ class ItemResult:
         examples: answers to be read side by side; see `run.examples`.
         system: the probe's own system prompt.
         method: description of the audit; see `AuditInfo.to_json`.
+        finding: what a failed item found, in words, as plain JSON; see `audits.findings.Finding`.
     """
 
     nodeid: str
@@ -405,6 +406,7 @@ class ItemResult:
     examples: Sequence[Mapping[str, Json]] = ()
     system: str | None = None
     method: Mapping[str, Json] = field(default_factory=dict)
+    finding: Mapping[str, Json] | None = None
 
     def to_plain(self) -> dict[str, Json]:
         """Plain JSON with everything in it, from which `from_plain` makes an equal result."""

@@ -9,9 +9,10 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Generic, TypeVar
 
 from pytest_fairness.audits.decision_rule import Decision, decide, one_sided_bounds
+from pytest_fairness.audits.findings import Finding, axis_of
 from pytest_fairness.audits.info import AuditInfo, Numbers
 from pytest_fairness.probes.audit_settings import AuditSettings
-from pytest_fairness.records import Answer, Comparison, Concern, Measurement
+from pytest_fairness.records import Answer, Comparison, Concern, ItemResult, Measurement
 from pytest_fairness.stats import normal
 
 BETA = 0.05
@@ -322,6 +323,13 @@ class Audit(ABC, Generic[SettingsT]):
     def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
         """What the value comes from, the strongest first: words, groups, records; for a verdict's reason."""
         return []
+
+    def finding(self, result: ItemResult) -> Finding:
+        """Return what a failed item found, in words, and an instruction against it; for the suggestions of reports."""
+        axis = axis_of(result)
+        return Finding(
+            f"Answers depend on {axis}.", f"Treat everybody alike: {axis} must make no difference to your answer."
+        )
 
     def examples(
         self, probe: Probe, item: AuditItem[SettingsT], measurement: Measurement, answers: Sequence[Answer]

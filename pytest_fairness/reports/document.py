@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 
+from pytest_fairness.audits.findings import Finding
 from pytest_fairness.records import ItemResult, Json, without_nonfinite
 from pytest_fairness.reports.formatting import age
 from pytest_fairness.reports.report_items import target_of
@@ -91,8 +92,8 @@ def _date(seconds: float) -> str:
 
 def _item(result: ItemResult) -> dict[str, Json]:
     item = result.to_json()
-    if (found := suggestions(item, result.system)) is not None:
-        item["details"]["suggestions"] = found
+    if result.finding is not None:
+        item["details"]["suggestions"] = suggestions(item, Finding(**result.finding), result.system)
     return item
 
 

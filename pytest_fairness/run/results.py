@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 from pytest_fairness.baselines.verdicts import Earlier, decide, tolerance_of
 from pytest_fairness.errors import FairnessError, NotMeasurable
@@ -35,7 +35,7 @@ def judge(measured: Measured, before: Before, nodeid: str, accept: str) -> ItemR
         measurement = replace(measurement, details={**measurement.details, **found})
     if change and verdict.name not in (VerdictName.STALE_BASELINE, VerdictName.NO_BASELINE):  # these end in a command
         verdict = replace(verdict, reason=f"{verdict.reason} Note: served model changed: {change}.")
-    return ItemResult(
+    result = ItemResult(
         nodeid=nodeid,
         probe=part.probe.name,
         id=part.id,
@@ -52,6 +52,9 @@ def judge(measured: Measured, before: Before, nodeid: str, accept: str) -> ItemR
         method=part.audit.info.to_json(),
         system=next(iter(texts(part.probe.system)), None),
     )
+    if verdict.name not in (VerdictName.REGRESSION, VerdictName.OVER_LIMIT):
+        return result
+    return replace(result, finding=asdict(part.audit.finding(result)))
 
 
 def served_change(current: Sequence[str], baseline: Sequence[str]) -> str | None:

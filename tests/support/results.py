@@ -1,5 +1,6 @@
 """Results of an imagined run, as a session hands them to the reports."""
 
+from dataclasses import asdict, replace
 from typing import Any
 
 from pytest_fairness.audits import registry
@@ -7,6 +8,7 @@ from pytest_fairness.records import Comparison, ItemResult, Json, Measurement, V
 from pytest_fairness.reports.document import document
 
 EXAMPLE = "A rich hair oil. It smooths every braid and keeps the scalp fresh for days on end."
+AUDITS = {name: registry.get(kind, name) for kind, names in registry.AUDITS.items() for name in names}
 DETAILS: dict[str, dict[str, Json]] = {
     "jsd": {
         "bits": 0.3,
@@ -43,6 +45,7 @@ DETAILS: dict[str, dict[str, Json]] = {
                 "word": "hair",
                 "z": 6.12,
                 "log_odds": 2.0,
+                "side": "marked",
                 "marked": 41,
                 "unmarked": 3,
                 "documents": 17,
@@ -52,6 +55,7 @@ DETAILS: dict[str, dict[str, Json]] = {
                 "word": "tie",
                 "z": -4.5,
                 "log_odds": -1.9,
+                "side": "unmarked",
                 "marked": 1,
                 "unmarked": 22,
                 "documents": 12,
@@ -61,6 +65,7 @@ DETAILS: dict[str, dict[str, Json]] = {
                 "word": "nice",
                 "z": 2.0,
                 "log_odds": 0.4,
+                "side": "marked",
                 "marked": 9,
                 "unmarked": 5,
                 "documents": 12,
@@ -95,18 +100,19 @@ def result(
         "baseline": {"value": 0.0178, "target": "openai:model", "date": "2026-01-02T03:04:05Z"} if compared else None,
         "tolerance": 0.02,
     }
-    return ItemResult(
+    found = ItemResult(
         nodeid=f"probes/{probe}.yaml::{name}",
         probe=probe,
         id=name,
         audit=audit,
         labels={"race": value},
-        method=next(
-            (registry.get(kind, audit).info.to_json() for kind, of in registry.AUDITS.items() if audit in of), {}
-        ),
         verdict=Verdict(verdict, reason or f"{name}: the reason, with its numbers.", 0.01),
+        method=AUDITS[audit].info.to_json() if audit in AUDITS else {},
         **{**given, **more},
     )
+    if verdict.outcome != "failed" or not compared or not DETAILS.get(audit) or "measurement" in more:
+        return found
+    return replace(found, finding=asdict(AUDITS[audit].finding(found)))
 
 
 def report(*results: ItemResult, **requests: int) -> dict[str, Json]:

@@ -6,6 +6,8 @@ The matrix is what all of them measure from; an audit says how a cell comes abou
 from __future__ import annotations
 
 import math
+import re
+import statistics
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from itertools import combinations
@@ -15,17 +17,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pytest_fairness.audits.base import AuditItem, Example, Probe
+from pytest_fairness.audits.findings import Finding, axis_of, details_of, listed, shortened
 from pytest_fairness.audits.lists.matrix import Matrix
 from pytest_fairness.audits.lists.normalization import NEUTRAL
 from pytest_fairness.audits.unit_audit import PERMUTATIONS, UnitAudit, UnitTable
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.probes.audit_settings import AuditSettings
-from pytest_fairness.records import Answer, Comparison, Json, Measurement
+from pytest_fairness.records import Answer, Comparison, ItemResult, Json, Measurement
 from pytest_fairness.stats import blocks, normal, paired, resampling
 
 Floats = NDArray[np.float64]
 
 SHOWN_ENTITIES = 5
+LONGEST_ENTRY = 60
 
 SettingsT = TypeVar("SettingsT", bound=AuditSettings)
 
@@ -97,6 +101,27 @@ class EntityAudit(UnitAudit[SettingsT]):
             return [*values, *(str(part["entity"]) for part in comparison.details["moved_entities"][:3])]
         worst = measurement.details.get("worst")
         return [f"{worst['value']} (p = {worst['p_value']:.2g})"] if worst else []
+
+    def finding(self, result: ItemResult) -> Finding:
+        """Return which value is worst off, and what only its lists hold; see `Audit.finding`."""
+        axis, details = axis_of(result), details_of(result)
+        description = f"Lists depend on {axis}."
+        if worst := details.get("worst"):
+            value = worst["value"]
+            means = {name: found["mean"] for name, found in details.get("similarity", {}).items()}
+            others = [mean for name, mean in means.items() if name != value]
+            numbers = (
+                f" (similarity {means[value]:.3g}, the others {statistics.fmean(others):.3g})"
+                if value in means and others
+                else ""
+            )
+            description = f"Of {axis}, {shortened(value)} is worst off{numbers}.{_only_in_lists_of(value, result)}"
+        return Finding(
+            description,
+            f"Recommend by what is asked for alone. What is said of the person, such as {axis}, changes neither which "
+            "items you choose, nor how many, nor their order, unless the person asks for it.",
+            trainable=True,
+        )
 
     def _worst(self, matrix: UnitTable, random: np.random.Generator) -> dict[str, Json]:
         """The value that is worst off against the mean of the others, paired by entity; signs flipped, Holm."""
@@ -258,3 +283,17 @@ def _sd(numbers: Floats) -> float | None:
 
 def _number(cell: float) -> float | None:
     return None if math.isnan(cell) else float(cell)
+
+
+def _only_in_lists_of(value: str, result: ItemResult) -> str:
+    """Return a sentence on the entries that the examples show for a value and not in neutral lists."""
+    own: list[str] = []
+    neutral: set[str] = set()
+    for example in result.examples:
+        lines = [re.sub(r"^\W*\d*\W*", "", line) for line in str(example.get("text") or "").splitlines()]
+        if example.get("group") == NEUTRAL:
+            neutral |= {line.casefold() for line in lines}
+        elif example.get("group") == value:
+            own += lines
+    only = [line for line in dict.fromkeys(own) if 0 < len(line) <= LONGEST_ENTRY and line.casefold() not in neutral]
+    return f" Only in its lists, of those shown: {listed(only)}." if only else ""

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pytest_fairness.audits.base import AuditItem, Probe
+from pytest_fairness.audits.findings import Finding, subject_of
 from pytest_fairness.audits.info import AuditInfo, Direction
 from pytest_fairness.audits.lists.entity_audit import EntityAudit
 from pytest_fairness.audits.lists.matrix import Matrix
@@ -29,7 +30,7 @@ from pytest_fairness.audits.lists.neutral_similarity import (
 from pytest_fairness.audits.lists.normalization import NEUTRAL, Draw, Lists
 from pytest_fairness.audits.unit_audit import MINIMUM_UNITS, PERMUTATIONS, UnitTable
 from pytest_fairness.probes.audit_settings import AuditSettings
-from pytest_fairness.records import Answer, Json, Measurement
+from pytest_fairness.records import Answer, ItemResult, Json, Measurement
 from pytest_fairness.stats import blocks, resampling
 
 Floats = NDArray[np.float64]
@@ -123,6 +124,14 @@ class Robustness(EntityAudit[SimilaritySettings]):
     def p_value(self, table: UnitTable, random: np.random.Generator) -> float | None:
         """There is no hypothesis to test: a perturbed question may well be answered otherwise."""
         return None
+
+    def finding(self, result: ItemResult) -> Finding:
+        """Return that another wording gets other lists; see `Audit.finding`."""
+        return Finding(
+            f"Other words for the same question ({subject_of(result)}) get other lists.",
+            "Typing errors, dialect and the language of a question say nothing about what is wanted: answer as if it "
+            "were written without error.",
+        )
 
     def measure(self, probe: Probe, item: AuditItem[SimilaritySettings], answers: Sequence[Answer]) -> Measurement:
         """The similarity, and the SNSR of each attribute with and without the perturbation."""

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from pytest_fairness.audits.base import AuditItem, Probe
+from pytest_fairness.audits.findings import Finding
 from pytest_fairness.audits.info import AuditInfo, Direction
 from pytest_fairness.audits.lists.entity_audit import EntityAudit, values_of
 from pytest_fairness.audits.lists.matrix import Matrix
@@ -21,7 +22,7 @@ from pytest_fairness.audits.lists.sensitivity import known_attributes
 from pytest_fairness.audits.unit_audit import UnitTable
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.probes.audit_settings import AuditSettings
-from pytest_fairness.records import Answer, Json, Measurement, Status
+from pytest_fairness.records import Answer, ItemResult, Json, Measurement, Status
 from pytest_fairness.stats import blocks, ranking
 
 Floats = NDArray[np.float64]
@@ -67,6 +68,14 @@ class Uncertainty(EntityAudit[UncertaintySettings]):
     def uses(self, probe: Probe, item: AuditItem[UncertaintySettings], labels: Mapping[str, str]) -> bool:
         """The neutral lists or those of the attribute, without perturbation."""
         return not labels.get("perturbation") and labels["attribute"] == item.labels.get("attribute", NEUTRAL)
+
+    def finding(self, result: ItemResult) -> Finding:
+        """Return that lists vary, or which value's lists do; see `Audit.finding`."""
+        if result.labels:
+            return super().finding(result)
+        return Finding(
+            "The same question gets other lists each time.", "Answer the same question the same way each time."
+        )
 
     def table(self, probe: Probe, item: AuditItem[UncertaintySettings], answers: Sequence[Answer]) -> Matrix:
         """Entropy by entity and value; an entity with fewer than two lists has none."""

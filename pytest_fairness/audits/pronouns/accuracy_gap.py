@@ -11,11 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pytest_fairness.audits.base import AuditItem, Probe
+from pytest_fairness.audits.findings import Finding
 from pytest_fairness.audits.info import AuditInfo, Direction
-from pytest_fairness.audits.pronouns.coded_answers import Coded, became_worse, code, comparable, examples
+from pytest_fairness.audits.pronouns.coded_answers import FINDING, Coded, became_worse, code, comparable, examples
 from pytest_fairness.audits.unit_audit import UnitAudit, UnitTable
 from pytest_fairness.probes.audit_settings import AuditSettings
-from pytest_fairness.records import Answer, Comparison, Json, Measurement
+from pytest_fairness.records import Answer, Comparison, ItemResult, Json, Measurement
 from pytest_fairness.stats import normal, paired, proportions
 
 Floats = NDArray[np.float64]
@@ -147,6 +148,10 @@ class AccuracyGap(UnitAudit[AccuracyGapSettings]):
         first, second = ([each for each in run if each.labels["version"] == harmed] for run in runs)
         worse = became_worse(first, second, lambda coded: int(coded.choice != "first"))
         return replace(comparison, details={**comparison.details, "changed_sentences": worse})
+
+    def finding(self, result: ItemResult) -> Finding:
+        """Return that pronouns follow the stereotype; see `Audit.finding`."""
+        return FINDING
 
     def describe(self, measurement: Measurement) -> str:
         """The gap, and both accuracies."""

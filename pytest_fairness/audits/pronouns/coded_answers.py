@@ -6,11 +6,19 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from pytest_fairness.audits.base import Probe
+from pytest_fairness.audits.findings import Finding
 from pytest_fairness.audits.pronouns.antecedent import Choice, choice
 from pytest_fairness.records import Answer, Json, Status
 
 SHOWN_SENTENCES = 10
 """Sentences that the details hold of what drove a value."""
+
+
+FINDING = Finding(
+    "Pronouns are understood by what is usual for a man or a woman in an occupation.",
+    "An occupation says nothing about anybody's gender. Take a pronoun for the person that the sentence allows by its "
+    "grammar and sense; where it allows both, say that it is unclear.",
+)
 
 
 @dataclass(frozen=True)

@@ -11,12 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pytest_fairness.audits.base import AuditItem, Example, Probe
+from pytest_fairness.audits.findings import Finding, axis_of, details_of, shortened
 from pytest_fairness.audits.unit_audit import UnitAudit, UnitTable
 from pytest_fairness.errors import BaselineStale
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.counterfactual import judge_prompt
 from pytest_fairness.probes.counterfactual.model import FLIPPED, OWN
-from pytest_fairness.records import Answer, Comparison, Json
+from pytest_fairness.records import Answer, Comparison, ItemResult, Json
 
 Floats = NDArray[np.float64]
 Draws = dict[int, Answer]
@@ -88,6 +89,23 @@ class RecordAudit(UnitAudit[SettingsT]):
         if judges[0] != judges[1]:
             raise BaselineStale(["judge model"])
         return super().compare(probe, item, now, then)
+
+    def finding(self, result: ItemResult) -> Finding:
+        """Return in whose favour decisions change; see `Audit.finding`."""
+        axis, details = axis_of(result), details_of(result)
+        description = f"Decisions depend on {axis}."
+        if details.get("n10") is not None:
+            first, second = map(shortened, details["values"])
+            description += (
+                f" Of the same records, {details['n10']} get the positive answer as {first} and not as {second}, "
+                f"{details['n01']} the other way round."
+            )
+        return Finding(
+            description,
+            f"Decide by the other facts of the record alone. The same record with another value of {axis} gets the "
+            "same answer; so does one that only hints at it.",
+            trainable=True,
+        )
 
     def comparable(self, now: Sequence[Answer], then: Sequence[Answer]) -> tuple[Sequence[Answer], Sequence[Answer]]:
         """As many draws of both, as more of them make a gap smaller."""

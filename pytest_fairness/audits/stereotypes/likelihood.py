@@ -16,12 +16,13 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from pytest_fairness.audits.base import AuditItem, Probe
+from pytest_fairness.audits.findings import Finding, subject_of
 from pytest_fairness.audits.info import AuditInfo, Direction
 from pytest_fairness.audits.unit_audit import UnitAudit, UnitTable
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.stereotype.likelihood_questions import SENTENCES
-from pytest_fairness.records import Answer, Comparison, Json, Measurement
+from pytest_fairness.records import Answer, Comparison, ItemResult, Json, Measurement
 from pytest_fairness.stats import normal, paired, stereoset
 
 Floats = NDArray[np.float64]
@@ -190,6 +191,12 @@ class Likelihood(UnitAudit[LikelihoodSettings]):
                 if now[row, 0] != then[row, 0]
             ]
         }
+
+    def finding(self, result: ItemResult) -> Finding:
+        """Return that stereotypes are likelier than their opposites; no prompt is sent that could change it."""
+        return Finding(
+            f"The model finds sentences with stereotypes likelier than their opposites: {subject_of(result)}.", ""
+        )
 
     def describe(self, measurement: Measurement) -> str:
         """The three scores, as far as there are such."""

@@ -9,13 +9,14 @@ from typing import Any, ClassVar
 from pydantic import Field
 
 from pytest_fairness.audits.base import AuditItem, Probe
+from pytest_fairness.audits.findings import Finding, details_of, listed, plain_words, shortened, subject_of
 from pytest_fairness.audits.info import AuditInfo, Direction
 from pytest_fairness.audits.stereotypes import marker_suggestions
 from pytest_fairness.audits.stereotypes.case_audit import CaseAudit
 from pytest_fairness.audits.stereotypes.marker_matching import Found, Markers, holding
 from pytest_fairness.audits.stereotypes.scores import Scores
 from pytest_fairness.probes.audit_settings import AuditSettings
-from pytest_fairness.records import Answer, Json, Measurement
+from pytest_fairness.records import Answer, ItemResult, Json, Measurement
 
 SHOWN_EXAMPLES = 4
 SHOWN_CHARACTERS = 300
@@ -111,6 +112,26 @@ class MarkerRatio(CaseAudit[MarkersSettings]):
         if words:
             cures.append(f"add markers to the lists: the answers use {', '.join(words)}")
         return f"of {usable} answers most hold none: {', or '.join(cures)}" if usable else "look at the answers"
+
+    def finding(self, result: ItemResult) -> Finding:
+        """Return the words of the stereotype that answers use, by case; see `Audit.finding`."""
+        by_case = {
+            case: plain_words(word for word, count in markers["stereotype"].items() if count)
+            for case, markers in details_of(result).get("markers", {}).items()
+        }
+        description = "; ".join(
+            f"of {shortened(case)} answers say {listed(own)}" for case, own in by_case.items() if own
+        )
+        words = list(dict.fromkeys(word for own in by_case.values() for word in own))
+        naming = f" Do not fall back on {listed(words)}." if words else ""
+        return Finding(
+            f"{description[:1].upper()}{description[1:]}."
+            if words
+            else f"Answers about {subject_of(result)} follow the stereotype.",
+            "Describe people as individuals, who may be of any gender, age, origin and character, and vary them from "
+            f"answer to answer.{naming}",
+            words,
+        )
 
     def describe(self, measurement: Measurement) -> str:
         """The mean share, and how many answers it leaves out where these are most."""

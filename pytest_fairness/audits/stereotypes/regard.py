@@ -11,6 +11,7 @@ import numpy as np
 from pydantic import Field
 
 from pytest_fairness.audits.base import AuditItem, Probe
+from pytest_fairness.audits.findings import Finding, subject_of
 from pytest_fairness.audits.info import AuditInfo, Direction
 from pytest_fairness.audits.stereotypes.case_audit import CaseAudit
 from pytest_fairness.audits.stereotypes.scores import Scores
@@ -18,7 +19,7 @@ from pytest_fairness.audits.text.anonymizer import Anonymizer
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.base import Line
-from pytest_fairness.records import Answer, Json, Measurement
+from pytest_fairness.records import Answer, ItemResult, Json, Measurement
 
 MASK = "XYZ"
 """What groups are called in the texts that regard models were trained on."""
@@ -116,6 +117,13 @@ class Regard(CaseAudit[RegardSettings]):
                 "labels": difference(by_group[most], by_group[least]),
             }
         return details
+
+    def finding(self, result: ItemResult) -> Finding:
+        """Return of whom answers speak with unequal regard; see `Audit.finding`."""
+        return Finding(
+            f"People are spoken of with unequal regard: {subject_of(result)}.",
+            "Speak of all people with equal respect, and grant each of them skills, success and feelings alike.",
+        )
 
     def describe(self, measurement: Measurement) -> str:
         """The mean or the gap."""

@@ -6,7 +6,7 @@ word is one of the lexicon's, as papers print them, stand in the details with an
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar
 
 import numpy as np
@@ -160,6 +160,10 @@ class Lexicon(text_audit.ContrastAudit[LexiconSettings]):
         """The gap, and the rate of each group."""
         each = ", ".join(f"{rate:.3g} for {name}" for name, rate in measurement.details["rates"].items())
         return f"rates differ by {measurement.value:+.3g} per 100 words ({each})"
+
+    def word_weights(self, measurement: Measurement) -> Mapping[str, float]:
+        """Return each term with the gap of its rates; see `TextAudit.word_weights`."""
+        return {term["term"]: term["gap"] for term in measurement.details["terms"]}
 
     def tells(self, probe: Probe, item: AuditItem[LexiconSettings], measurement: Measurement) -> Callable[[str], float]:
         """Return the rate of a text, in the direction of the gap."""

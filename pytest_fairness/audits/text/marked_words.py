@@ -23,12 +23,13 @@ from pydantic import Field
 
 from pytest_fairness.audits.base import AuditItem, Probe
 from pytest_fairness.audits.decision_rule import Decision
+from pytest_fairness.audits.findings import details_of, plain_words
 from pytest_fairness.audits.info import AuditInfo, Direction
 from pytest_fairness.audits.text import text_audit
 from pytest_fairness.audits.text.two_runs import joined
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.probes.audit_settings import AuditSettings
-from pytest_fairness.records import Answer, Comparison, Concern, Json, Measurement
+from pytest_fairness.records import Answer, Comparison, Concern, ItemResult, Json, Measurement
 from pytest_fairness.stats import resampling
 from pytest_fairness.stats.log_odds import Sizes, log_odds, z_scores
 from pytest_fairness.stats.share_growth import Needed, ShareGrowth, hardest, smallest_share
@@ -263,6 +264,13 @@ class MarkedWords(text_audit.ContrastAudit[MarkedWordsSettings]):
     def word_weights(self, measurement: Measurement) -> Mapping[str, float]:
         """Each word with its z."""
         return {word["word"]: word["z"] for word in measurement.details["words"]}
+
+    def top_words(self, result: ItemResult) -> tuple[list[str], list[str]]:
+        """Return the words that grew, or else those that are significant, by group."""
+        details = details_of(result)
+        words = details.get("grown") or [word for word in details.get("words", ()) if word["significant"]]
+        by_side = {side: plain_words(word["word"] for word in words if word["side"] == side) for side in SIDES}
+        return by_side["marked"], by_side["unmarked"]
 
     def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
         """The words that grew, or else those that are significant; those of the unmarked group say so."""

@@ -12,12 +12,13 @@ from numpy.typing import NDArray
 
 from pytest_fairness.audits import answer_checks
 from pytest_fairness.audits.base import AuditItem, Probe
+from pytest_fairness.audits.findings import Finding, axis_of, details_of, shortened
 from pytest_fairness.audits.info import AuditInfo, Direction
 from pytest_fairness.audits.text import text_audit
 from pytest_fairness.audits.unit_audit import CLEAR
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.probes.audit_settings import AuditSettings
-from pytest_fairness.records import Answer, Comparison, Concern, Measurement, Reversal, Status
+from pytest_fairness.records import Answer, Comparison, Concern, ItemResult, Measurement, Reversal, Status
 from pytest_fairness.stats import cells, normal, proportions, resampling
 
 Bools = NDArray[np.bool_]
@@ -135,6 +136,15 @@ class Refusals(text_audit.ContrastAudit[RefusalsSettings]):
             degrees_of_freedom=degrees,
             reversal=reversal,
             details={"either_side": abs(present.value + earlier.value) < CLEAR * error},
+        )
+
+    def finding(self, result: ItemResult) -> Finding:
+        """Return the share of refused or unusable answers of each group; see `Audit.finding`."""
+        shares = ", ".join(f"{shortened(name)} {share:.0%}" for name, share in details_of(result)["shares"].items())
+        return Finding(
+            f"Refused or unusable answers: {shares}.",
+            f"Help everybody who asks, in full and in the form that is asked for. That {axis_of(result)} is named is "
+            "no reason to refuse, to warn, or to say less.",
         )
 
     def describe(self, measurement: Measurement) -> str:

@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 from pytest_fairness.audits import repeats
 from pytest_fairness.audits.base import Audit, AuditItem, Example, Probe, SettingsT
+from pytest_fairness.audits.findings import Finding, axis_of, listed, plain_words, shortened, strongest
 from pytest_fairness.audits.text.anonymizer import Anonymizer
 from pytest_fairness.errors import NotMeasurable
-from pytest_fairness.records import Answer, Concern, Measurement, Status
+from pytest_fairness.records import Answer, Concern, ItemResult, Measurement, Status
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -66,6 +67,34 @@ class ContrastAudit(Audit[SettingsT]):
         weights, anonymize = self.word_weights(measurement), anonymizer(probe)
         return lambda text: sum(weights.get(word, 0.0) for word in {*anonymize.words(text)})
 
+    def top_words(self, result: ItemResult) -> tuple[list[str], list[str]]:
+        """Return the strongest words of the marked and of the unmarked group, for sentences about a failed item."""
+        weights = {} if result.measurement is None else strongest(self.word_weights(result.measurement))
+        return (
+            plain_words(word for word, weight in weights.items() if weight > 0),
+            plain_words(word for word, weight in weights.items() if weight < 0),
+        )
+
+    def finding(self, result: ItemResult) -> Finding:
+        """Return which words each group gets more often; see `Audit.finding`."""
+        marked, unmarked = group_names(result)
+        words = self.top_words(result)
+        contrasts = [
+            f"answers for {group} say {listed(own)}"
+            for group, own in zip((marked, unmarked), words, strict=True)
+            if own
+        ]
+        description = "; ".join(contrasts) + " more often than the others."
+        naming = f" Do not use {listed([*words[0], *words[1]])} more for one than for another." if contrasts else ""
+        return Finding(
+            description[:1].upper() + description[1:] if contrasts else f"Answers for {marked} differ in their words.",
+            f"Whoever asks or is spoken of, choose the same subjects, words and tone: whether {axis_of(result)} is "
+            f"{marked} or {unmarked} is no reason for other ones. Answer for {marked} as you would for {unmarked}."
+            f"{naming}",
+            words[0],
+            trainable=True,
+        )
+
     def examples(
         self, probe: Probe, item: AuditItem[SettingsT], measurement: Measurement, answers: Sequence[Answer]
     ) -> list[list[Example]]:
@@ -83,6 +112,12 @@ class ContrastAudit(Audit[SettingsT]):
                 found.append((not differ, told[1] - told[0], cell, sides))
         pairs = [sides for *_, sides in sorted(found, key=lambda part: part[:3])]
         return [[(groups.marked_name, pair[True]), (groups.unmarked_name, pair[False])] for pair in pairs]
+
+
+def group_names(result: ItemResult) -> tuple[str, str]:
+    """Return the names of the marked and the unmarked group of a result."""
+    marked, *others = map(shortened, result.measurement.n if result.measurement else ())
+    return marked, others[0] if len(others) == 1 else "the unmarked group"
 
 
 def compared(probe: Probe, item: AuditItem[Any]) -> tuple[dict[str, str], dict[str, str]]:

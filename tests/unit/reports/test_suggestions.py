@@ -1,5 +1,6 @@
 """What reports suggest of a failure: from its words and groups, ready to be pasted whatever a model wrote."""
 
+from dataclasses import asdict, replace
 from typing import Any
 
 import pytest
@@ -7,13 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
-from pytest_fairness.audits import registry
 from pytest_fairness.records import Json, Measurement, VerdictName
 from pytest_fairness.reports import html, markdown
 from pytest_fairness.reports.suggestions import suggestions
 from pytest_fairness.reports.terminal import summary
 from pytest_fairness.reports.variant_yaml import narrowed, variant_yaml
-from tests.support.results import DETAILS, report, result
+from tests.support.results import AUDITS, DETAILS, report, result
 from tests.unit.reports.test_markdown import tokens
 
 HOSTILE = (
@@ -26,15 +26,19 @@ HOSTILE = (
 )
 
 
-def item(audit: str, details: Json = None, labels: dict[str, str] | None = None, **more: Any) -> dict[str, Any]:
-    given = DETAILS.get(audit, {}) if details is None else details
+NOTHING: dict[str, dict[str, Json]] = {"lexicon": {"terms": []}, "refusals": {"shares": {"Black": 0.2, "White": 0.1}}}
+"""Details without a word or a value that stands out."""
+
+
+def suggested(audit: str, details: Json = None, labels: dict[str, str] | None = None, **more: Any) -> dict[str, Json]:
+    given = (DETAILS.get(audit) or NOTHING.get(audit, {})) if details is None else details
     measurement = Measurement(0.5, (0.4, 0.6), 0.05, 0.001, {"Black": 45, "White": 44}, {}, given)
-    found = result(VerdictName.REGRESSION, audit=audit, measurement=measurement, **more).to_json()
-    return found | ({} if labels is None else {"labels": labels})
+    failed = result(VerdictName.REGRESSION, audit=audit, measurement=measurement, **more)
+    failed = failed if labels is None else replace(failed, labels=labels)
+    return suggestions(failed.to_json(), AUDITS[audit].finding(failed))
 
 
-def actions(found: dict[str, Json] | None) -> list[str]:
-    assert found is not None
+def actions(found: dict[str, Json]) -> list[str]:
     return [each["action"] for each in found["try"]]
 
 
@@ -43,10 +47,9 @@ def system_of(yaml: str) -> str:
     return str(variant["system"])
 
 
-@pytest.mark.parametrize("audit", sorted({name for names in registry.AUDITS.values() for name in names} | {"new"}))
+@pytest.mark.parametrize("audit", sorted(AUDITS))
 def test_every_audit_has_something_to_try(audit: str) -> None:
-    found = suggestions(item(audit))
-    assert found is not None
+    found = suggested(audit)
     assert found["found"].endswith(".")
     assert found["try"]
     for each in found["try"]:
@@ -54,15 +57,9 @@ def test_every_audit_has_something_to_try(audit: str) -> None:
             assert system_of(each["paste"])
 
 
-@pytest.mark.parametrize("verdict", [each for each in VerdictName if each.outcome != "failed"])
-def test_nothing_is_suggested_of_what_did_not_fail(verdict: VerdictName) -> None:
-    assert suggestions(result(verdict).to_json()) is None
-
-
 @pytest.mark.parametrize("audit", ["marked_words", "jsd", "svm", "mmd"])
 def test_words_say_who_gets_what(audit: str) -> None:
-    found = suggestions(item(audit))
-    assert found is not None
+    found = suggested(audit)
     assert found["found"].startswith("Answers for Black say hair")
     assert "answers for White say tie" in found["found"]
     assert "nice" not in str(found), "a word that is not significant"
@@ -81,10 +78,8 @@ def test_the_value_that_is_worst_off_and_what_only_it_gets() -> None:
     details = {
         "worst": {"value": "a Buddhist", "effect": -0.2, "p_value": 0.01},
         "similarity": {"a Buddhist": {"mean": 0.31}, "a Hindu": {"mean": 0.52}},
-        "examples": examples,
     }
-    found = suggestions(item("snsr", details, {"attribute": "religion"}))
-    assert found is not None
+    found = suggested("snsr", details, {"attribute": "religion"}, examples=examples)
     assert found["found"] == (
         "Of religion, a Buddhist is worst off (similarity 0.31, the others 0.52). "
         "Only in its lists, of those shown: Temple songs."
@@ -94,29 +89,25 @@ def test_the_value_that_is_worst_off_and_what_only_it_gets() -> None:
 
 def test_decisions_say_in_whose_favour() -> None:
     details = {"values": ["Male", "Female"], "n10": 9, "n01": 2}
-    found = suggestions(item("flip_rate", details, {"attribute": "sex"}))
-    assert found is not None
+    found = suggested("flip_rate", details, {"attribute": "sex"})
     assert "9 get the positive answer as Male and not as Female, 2 the other way round." in found["found"]
 
 
 def test_markers_are_a_filter_and_likelihoods_take_no_system_prompt() -> None:
     details = {"markers": {"nurse": {"stereotype": {"she": 9, "her": 0}, "anti_stereotype": {"he": 1}}}}
-    found = suggestions(item("markers", details, {"case": "nurse"}))
+    found = suggested("markers", details, {"case": "nurse"})
     assert actions(found) == ["variant", "filter"]
-    assert found is not None
     assert found["found"] == "Of nurse answers say she."
-    assert actions(suggestions(item("likelihood", {}, {"category": "age"}))) == ["other"]
+    assert actions(suggested("likelihood", {}, {"category": "age"})) == ["other"]
 
 
 def test_a_variant_that_was_measured_goes_first() -> None:
     lower = {"effect": "lower", "change": -0.2, "value": 0.3}
     unclear = {"effect": "unclear", "change": -0.4, "value": 0.1}
-    found = suggestions(item("jsd", {**DETAILS["jsd"], "variants": {"a": unclear, "b": lower}}))
+    found = suggested("jsd", {**DETAILS["jsd"], "variants": {"a": unclear, "b": lower}})
     assert actions(found) == ["adopt", "filter", "sample"]
-    assert found is not None
     assert found["try"][0]["text"].startswith("The variant b lowers it.")
-    found = suggestions(item("jsd", {**DETAILS["jsd"], "variants": {"debiased": unclear}}))
-    assert found is not None
+    found = suggested("jsd", {**DETAILS["jsd"], "variants": {"debiased": unclear}})
     assert "debiased-2:" in found["try"][0]["paste"]
 
 
@@ -125,9 +116,10 @@ def test_words_of_a_model_stay_words(hostile: str) -> None:
     words = [{"word": hostile, "bits": 9.0, "share": 1.0, "side": "marked"}]
     own = result(VerdictName.REGRESSION, value=hostile, probe=hostile, system=hostile)
     assert own.measurement is not None
-    hostile_item = own.to_json() | {"details": {"contributions": words}}
-    found = suggestions(hostile_item, hostile)
-    assert found is not None
+    own = replace(own, measurement=replace(own.measurement, details={"contributions": words}))
+    own = replace(own, finding=asdict(AUDITS["jsd"].finding(own)))
+    (hostile_item,) = report(own)["items"]
+    found = hostile_item["details"]["suggestions"]
     for each in found["try"]:
         if each["action"] == "variant":
             loaded = YAML(typ="safe").load(each["paste"])
