@@ -6,54 +6,14 @@ All of it gives the columns' means, (draws, values), from which any statistic of
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import permutations, product
 
 import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
-Statistic = Callable[[Floats], Floats]
-"""From (..., values) means to (...) numbers."""
-
 NUMBERS_AT_ONCE = 2**20
-
-
-def value_range(means: Floats) -> Floats:
-    """SNSR: the largest minus the smallest of (..., values)."""
-    found: Floats = means.max(axis=-1) - means.min(axis=-1)
-    return found
-
-
-def value_spread(means: Floats) -> Floats:
-    """SNSV: the population standard deviation of (..., values), which "variance" stands for in its name."""
-    found: Floats = means.std(axis=-1)
-    return found
-
-
-def evenness(means: Floats) -> Floats:
-    """PAFS: 1 minus the mean absolute deviation of (..., values); 0.5..1 for means in 0..1."""
-    found: Floats = 1 - np.abs(means - means.mean(axis=-1, keepdims=True)).mean(axis=-1)
-    return found
-
-
-def spread_slope(means: Floats) -> Floats:
-    """(values,) gradient of `value_spread` at (values,) means; of equal means that of the first one moving up."""
-    centred = means - means.mean()
-    if not centred.any():
-        centred = np.eye(len(means))[0] - 1 / len(means)
-    found: Floats = centred / (math.sqrt(len(means)) * float(np.linalg.norm(centred)))
-    return found
-
-
-def evenness_slope(means: Floats) -> Floats:
-    """(values,) gradient of `evenness` at (values,) means; of equal means that of the first one moving up."""
-    centred = means - means.mean()
-    if not centred.any():
-        centred = np.eye(len(means))[0] - 1 / len(means)
-    signs = np.sign(centred)
-    found: Floats = -(signs - signs.mean()) / len(means)
-    return found
 
 
 def permuted_means(rows: Floats, count: int, random: np.random.Generator) -> tuple[Floats, bool]:

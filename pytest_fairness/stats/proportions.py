@@ -38,3 +38,8 @@ def difference_error(hits: float, n: int, other_hits: float, other_n: int) -> fl
         return share * (1 - share) / (size + 2)
 
     return math.sqrt(variance(hits, n) + variance(other_hits, other_n))
+
+
+def least_difference_error(n: int) -> float:
+    """Return the standard error of the difference of two shares of 0, each of `n` units; see `difference_error`."""
+    return difference_error(0, n, 0, n)

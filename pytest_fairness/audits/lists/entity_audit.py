@@ -10,7 +10,6 @@ import re
 import statistics
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from itertools import combinations
 from typing import ClassVar, TypeVar
 
 import numpy as np
@@ -25,6 +24,7 @@ from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.records import Answer, Comparison, ItemResult, Json, Measurement
 from pytest_fairness.stats import blocks, normal, paired, resampling
+from pytest_fairness.stats.unit_statistics import LargestGap, UnitStatistic
 
 Floats = NDArray[np.float64]
 
@@ -53,15 +53,14 @@ class EntityAudit(UnitAudit[SettingsT]):
         """The numbers of one run; the result does not depend on the order of answers."""
 
     def p_value(self, table: UnitTable, random: np.random.Generator) -> float | None:
-        """Of the hypothesis that the values can be exchanged within each entity."""
-        rows = table.rows[table.complete]
+        """Return the p-value of the hypothesis that the values can be exchanged within each entity."""
+        rows, statistic = table.rows[table.complete], self.statistic(len(table.columns))
         null, exact = blocks.permuted_means(rows, PERMUTATIONS, random)
-        return resampling.p_value(
-            self.loss(self.statistic(null)), float(self.loss(self.statistic(rows.mean(axis=0)))), exact=exact
-        )
+        observed = float(self.loss(statistic.value(rows.mean(axis=0))))
+        return resampling.p_value(self.loss(statistic.value(null)), observed, exact=exact)
 
-    def summary(self, table: UnitTable, value: float, random: np.random.Generator) -> dict[str, Json]:
-        """The values' means with intervals, the value that is worst off, and every cell."""
+    def value_details(self, table: UnitTable, random: np.random.Generator) -> dict[str, Json]:
+        """Return the values' means with intervals, the value that is worst off, and every cell."""
         means = table.means()
         return {
             self.quantity: {
@@ -81,15 +80,19 @@ class EntityAudit(UnitAudit[SettingsT]):
             },
         }
 
-    def comparable(self, now: Sequence[Answer], then: Sequence[Answer]) -> tuple[Sequence[Answer], Sequence[Answer]]:
-        """Equal draws of each attribute, as more of them make a range of means smaller."""
-        return equal_draws(now, then)
+    def comparable(
+        self, current: Sequence[Answer], baseline: Sequence[Answer]
+    ) -> tuple[Sequence[Answer], Sequence[Answer]]:
+        """Return both runs with the same number of trials of each attribute, as more trials make a range smaller."""
+        return equal_draws(current, baseline)
 
-    def moved(self, table: UnitTable, units: Sequence[str], now: Floats, then: Floats) -> dict[str, Json]:
-        """The values and the entities that moved most."""
+    def change_details(
+        self, table: UnitTable, units: Sequence[str], current: Floats, baseline: Floats
+    ) -> dict[str, Json]:
+        """Return the values and the entities that moved most."""
         return {
-            "moved": _moved(table.columns, now, then),
-            "moved_entities": _moved_entities(units, now, then),
+            "moved": _moved(table.columns, current, baseline),
+            "moved_entities": _moved_entities(units, current, baseline),
         }
 
     def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
@@ -156,7 +159,7 @@ class EntityAudit(UnitAudit[SettingsT]):
             means = matrix.rows[own].mean(axis=0) if own.any() else None
             found[domain] = {
                 "entities": int(own.sum()),
-                "value": None if means is None else float(self.statistic(means)),
+                "value": None if means is None else float(self.statistic(len(means)).value(means)),
                 self.quantity: {}
                 if means is None
                 else {name: float(mean) for name, mean in zip(matrix.columns, means, strict=True)},
@@ -167,13 +170,9 @@ class EntityAudit(UnitAudit[SettingsT]):
 class BetweenValues(EntityAudit[SettingsT]):
     """An audit that sets an attribute's values against each other, one item an attribute: the range of their means."""
 
-    def statistic(self, means: Floats) -> Floats:
-        """Largest minus smallest."""
-        return blocks.value_range(means)
-
-    def pairs(self, levels: int) -> Sequence[tuple[int, int]]:
-        """Return all pairs of values."""
-        return tuple(combinations(range(levels), 2))
+    def statistic(self, columns: int) -> UnitStatistic:
+        """Return the range of the values' means."""
+        return LargestGap(columns)
 
     def attributes(self, probe: Probe, settings: SettingsT) -> Sequence[str]:
         """The attributes that get an item."""

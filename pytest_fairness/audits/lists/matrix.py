@@ -47,7 +47,14 @@ class Matrix(UnitTable):
     def joined(
         cls, values: Sequence[str], groups: Sequence[str], parts: Sequence[Matrix], details: Mapping[str, Json]
     ) -> Matrix:
-        """Of parts with different entities, in their order; `n` and `missing` are those of all of them, by group."""
+        """Return the matrix of all parts, which hold different entities, in the order of the parts.
+
+        Args:
+            values: names of the columns.
+            groups: groups whose `n` and `missing` are added up over the parts.
+            parts: the parts.
+            details: of the whole matrix.
+        """
         return cls(
             tuple(entity for part in parts for entity in part.units),
             tuple(values),

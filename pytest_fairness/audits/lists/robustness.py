@@ -32,6 +32,8 @@ from pytest_fairness.audits.unit_audit import MINIMUM_UNITS, PERMUTATIONS, UnitT
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.records import Answer, ItemResult, Json, Measurement
 from pytest_fairness.stats import blocks, resampling
+from pytest_fairness.stats.spreads import value_range
+from pytest_fairness.stats.unit_statistics import Mean, UnitStatistic
 
 Floats = NDArray[np.float64]
 CLEAN, PERTURBED = "clean", "perturbed"
@@ -113,13 +115,9 @@ class Robustness(EntityAudit[SimilaritySettings]):
             },
         )
 
-    def statistic(self, means: Floats) -> Floats:
-        """The one mean there is."""
-        return means[..., 0]
-
-    def slope(self, means: Floats) -> Floats:
-        """Return the gradient: more is better."""
-        return np.array([-1.0])
+    def statistic(self, columns: int) -> UnitStatistic:
+        """Return the mean similarity."""
+        return Mean(higher_is_better=True)
 
     def p_value(self, table: UnitTable, random: np.random.Generator) -> float | None:
         """There is no hypothesis to test: a perturbed question may well be answered otherwise."""
@@ -175,13 +173,13 @@ class Robustness(EntityAudit[SimilaritySettings]):
         swapped = blocks.swapped_means(first, second, PERMUTATIONS, random)
 
         def change(now: Floats, then: Floats) -> Floats:
-            return blocks.value_range(now) - blocks.value_range(then)
+            return value_range(now) - value_range(then)
 
         observed = float(change(first.mean(axis=0), second.mean(axis=0)))
         ends = np.percentile(change(drawn[:, : len(values)], drawn[:, len(values) :]), [2.5, 97.5])
         return {
-            "snsr_clean": float(blocks.value_range(second.mean(axis=0))),
-            "snsr_perturbed": float(blocks.value_range(first.mean(axis=0))),
+            "snsr_clean": float(value_range(second.mean(axis=0))),
+            "snsr_perturbed": float(value_range(first.mean(axis=0))),
             "change": observed,
             "interval": [float(ends[0]), float(ends[1])],
             "p_value": resampling.p_value(change(swapped[0], swapped[1]), observed, exact=swapped[2]),

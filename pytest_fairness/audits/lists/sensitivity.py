@@ -11,8 +11,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import ClassVar, Generic, TypeVar
 
-import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field
 
 from pytest_fairness.audits.base import AuditItem, Probe
@@ -20,14 +18,11 @@ from pytest_fairness.audits.info import AuditInfo, Direction
 from pytest_fairness.audits.lists.entity_audit import BetweenValues, values_of
 from pytest_fairness.audits.lists.matrix import Matrix
 from pytest_fairness.audits.lists.neutral_similarity import FAIRLLM, SimilaritySettings, phrase, to_neutral
-from pytest_fairness.audits.unit_audit import TAIL, UnitTable
 from pytest_fairness.errors import ProbeError
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.records import Answer, Measurement
-from pytest_fairness.stats import blocks, gaps, spreads
-from pytest_fairness.stats.spreads import Spread
+from pytest_fairness.stats.unit_statistics import Evenness, StandardDeviation
 
-Floats = NDArray[np.float64]
 SettingsT = TypeVar("SettingsT", bound=SimilaritySettings)
 
 
@@ -82,21 +77,9 @@ class Snsv(_Sensitivity[SimilaritySettings]):
         limit_range=(0, 1),
     )
 
-    def statistic(self, means: Floats) -> Floats:
-        """Population standard deviation."""
-        return blocks.value_spread(means)
-
-    def pairs(self, levels: int) -> Sequence[tuple[int, int]]:
-        """Return none: all values count."""
-        return ()
-
-    def spread(self, levels: int) -> Spread:
-        """Return the standard deviation."""
-        return spreads.STANDARD_DEVIATION
-
-    def bounds(self, table: UnitTable, alpha: float, beta: float) -> tuple[float, float]:
-        """Return those of a standard deviation; see `gaps.spread_bounds`."""
-        return _spread_bounds(table, alpha, beta)
+    def statistic(self, columns: int) -> StandardDeviation:
+        """Return the population standard deviation of the values' means."""
+        return StandardDeviation()
 
 
 class PafsSettings(SimilaritySettings):
@@ -108,7 +91,7 @@ class PafsSettings(SimilaritySettings):
 
 
 class Pafs(_Sensitivity[PafsSettings]):
-    """1 minus the mean absolute deviation of the values' mean similarities to neutral, 0.5..1: higher is better."""
+    """1 minus the mean absolute deviation of the values' mean similarities to neutral, 0.5..1; higher is better."""
 
     info = AuditInfo(
         name="pafs",
@@ -130,42 +113,15 @@ class Pafs(_Sensitivity[PafsSettings]):
             return super().attributes(probe, settings)
         return known_attributes(probe, self.info.name, [settings.attribute])
 
-    def statistic(self, means: Floats) -> Floats:
-        """1 minus the mean absolute deviation."""
-        return blocks.evenness(means)
-
-    def pairs(self, levels: int) -> Sequence[tuple[int, int]]:
-        """Return none: all values count."""
-        return ()
-
-    def spread(self, levels: int) -> Spread:
-        """Return the mean absolute deviation: less even is worse."""
-        return spreads.MEAN_DEVIATION
-
-    def bounds(self, table: UnitTable, alpha: float, beta: float) -> tuple[float, float]:
-        """Return those of a standard deviation, scaled to the mean absolute deviation of the values as they are."""
-        means = table.means()
-        spread = float(blocks.value_spread(means))
-        scale = (1 - float(blocks.evenness(means))) / spread if spread else 1.0
-        lower, upper = _spread_bounds(table, alpha, beta)
-        return scale * lower - 1, scale * upper - 1
-
-    def interval(self, table: UnitTable, value: float, error: float, degrees: float) -> tuple[float, float]:
-        """Return the 95 % interval of the value, which is 1 at most."""
-        lower, upper = self.bounds(table, TAIL, TAIL)
-        return -upper, -lower
+    def statistic(self, columns: int) -> Evenness:
+        """Return 1 minus the mean absolute deviation of the values' means."""
+        return Evenness()
 
     def table(self, probe: Probe, item: AuditItem[PafsSettings], answers: Sequence[Answer]) -> Matrix:
-        """Similarity to neutral by entity and value, with its mean over both."""
+        """Return the similarity to neutral by entity and value, with its mean over both."""
         matrix = super().table(probe, item, answers)
-        self.require(matrix)
+        self.check_table(matrix)
         return replace(matrix, details={**matrix.details, "mean_similarity": float(matrix.means().mean())})
-
-
-def _spread_bounds(table: UnitTable, alpha: float, beta: float) -> tuple[float, float]:
-    rows = table.rows[table.complete]
-    covariance = np.cov(rows.T) / len(rows)
-    return gaps.spread_bounds(table.means(), covariance, alpha, beta, len(rows) - 1)
 
 
 def known_attributes(probe: Probe, audit: str, attributes: Sequence[str]) -> Sequence[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
@@ -53,9 +54,9 @@ class Shortfall(BetweenValues[ShortfallSettings]):
     quantity: ClassVar[str] = "share_missing"
     harmed: ClassVar[str] = "highest"
 
-    def require(self, table: UnitTable) -> None:
-        """Raise `NotMeasurable` where too few entities are complete, or no list came back at all."""
-        super().require(table)
+    def check_table(self, table: UnitTable) -> None:
+        """Raise `NotMeasurable` if too few entities are complete, or if no answer holds a list."""
+        super().check_table(table)
         if not any(table.details["by_value"][value]["returned"] for value in table.columns):
             raise NotMeasurable(
                 f"none of {sum(table.n.values())} answers holds a list, so that no difference between values can be "
@@ -94,7 +95,7 @@ class Shortfall(BetweenValues[ShortfallSettings]):
                     missing=count(draws, values, Status.FAILED),
                 )
             )
-        return Matrix.joined(
+        matrix = Matrix.joined(
             values,
             values,
             parts,
@@ -114,6 +115,7 @@ class Shortfall(BetweenValues[ShortfallSettings]):
                 "merged": merged,
             },
         )
+        return replace(matrix, least_error=proportions.least_difference_error(min(matrix.n.values())))
 
     def concerns(
         self, probe: Probe, item: AuditItem[ShortfallSettings], answers: Sequence[Answer], measurement: Measurement
@@ -123,11 +125,6 @@ class Shortfall(BetweenValues[ShortfallSettings]):
             *super().concerns(probe, item, answers, measurement),
             *answer_checks.missing_in_every_group(measurement),
         ]
-
-    def error_floor(self, table: UnitTable) -> float:
-        """That nothing was missing in so many lists does not show that nothing ever will."""
-        lists = min(table.n.values())
-        return proportions.difference_error(0, lists, 0, lists)
 
     def describe(self, measurement: Measurement) -> str:
         """The gap, and the shares of the values furthest apart."""

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from itertools import combinations
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field
 
 from pytest_fairness.audits.base import AuditItem, Probe
@@ -23,9 +21,8 @@ from pytest_fairness.audits.unit_audit import UnitTable
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.records import Answer, ItemResult, Json, Measurement, Status
-from pytest_fairness.stats import blocks, ranking
-
-Floats = NDArray[np.float64]
+from pytest_fairness.stats import ranking
+from pytest_fairness.stats.unit_statistics import LargestGap, Mean, UnitStatistic
 
 
 class UncertaintySettings(AuditSettings):
@@ -136,20 +133,12 @@ class Uncertainty(EntityAudit[UncertaintySettings]):
             },
         )
 
-    def statistic(self, means: Floats) -> Floats:
-        """The mean itself, or the range of the values' means."""
-        return means[..., 0] if means.shape[-1] == 1 else blocks.value_range(means)
-
-    def pairs(self, levels: int) -> Sequence[tuple[int, int]]:
-        """Return all pairs of values; of the neutral lists there is none."""
-        return tuple(combinations(range(levels), 2))
-
-    def slope(self, means: Floats) -> Floats:
-        """Return the gradient of the mean itself, or of the range."""
-        return np.ones(1) if len(means) == 1 else super().slope(means)
+    def statistic(self, columns: int) -> UnitStatistic:
+        """Return the mean of the neutral lists' entropies, or the range of the values' means."""
+        return Mean() if columns == 1 else LargestGap(columns)
 
     def p_value(self, table: UnitTable, random: np.random.Generator) -> float | None:
-        """Of values alike; one group alone has nothing to be alike to."""
+        """Return the p-value that values are alike; `None` for the neutral lists, which are a single group."""
         return super().p_value(table, random) if len(table.columns) > 1 else None
 
     def describe(self, measurement: Measurement) -> str:

@@ -18,6 +18,7 @@ from pytest_fairness.audits.unit_audit import UnitAudit, UnitTable
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.records import Answer, Comparison, ItemResult, Json, Measurement
 from pytest_fairness.stats import normal, paired, proportions
+from pytest_fairness.stats.unit_statistics import TwoSidedShareDifference, UnitStatistic
 
 Floats = NDArray[np.float64]
 
@@ -104,38 +105,22 @@ class AccuracyGap(UnitAudit[AccuracyGapSettings]):
                 ],
             },
             step=1 / pairs if pairs else 0.0,
+            least_error=proportions.least_difference_error(pairs),
         )
 
-    def statistic(self, means: Floats) -> Floats:
-        """Pro less anti."""
-        gap: Floats = means[..., 0] - means[..., 1]
-        return gap
-
-    def pairs(self, levels: int) -> Sequence[tuple[int, int]]:
-        """Return the only pair."""
-        return ((0, 1),)
-
-    def bounds(self, table: UnitTable, alpha: float, beta: float) -> None:
-        """Return `None`: a single difference has the bounds of its error."""
-        return
-
-    def interval(self, table: UnitTable, value: float, error: float, degrees: float) -> tuple[float, float]:
-        """Return Agresti and Min's 95 % interval, which holds for few pairs that differ as well."""
-        rows = table.rows[table.complete]
-        return paired.share_interval(rows[:, 0] - rows[:, 1], normal.quantile(0.975))
-
-    def error_floor(self, table: UnitTable) -> float:
-        """That no pair differs in so many does not show that none ever will."""
-        pairs = int(table.complete.sum())
-        return proportions.difference_error(0, pairs, 0, pairs)
+    def statistic(self, columns: int) -> UnitStatistic:
+        """Return the accuracy on pro-stereotyped less that on anti-stereotyped sentences."""
+        return TwoSidedShareDifference()
 
     def p_value(self, table: UnitTable, random: np.random.Generator) -> float:
-        """McNemar's, two-sided, over the pairs of lines."""
+        """Return the p-value of McNemar's test over the pairs of lines, two-sided."""
         return paired.mcnemar(*discordant(table.rows), two_sided=True)
 
-    def comparable(self, now: Sequence[Answer], then: Sequence[Answer]) -> tuple[Sequence[Answer], Sequence[Answer]]:
-        """Equal trials of the same sentences."""
-        return comparable(now, then)
+    def comparable(
+        self, current: Sequence[Answer], baseline: Sequence[Answer]
+    ) -> tuple[Sequence[Answer], Sequence[Answer]]:
+        """Return the same number of trials of the same sentences of both runs."""
+        return comparable(current, baseline)
 
     def compare(
         self, probe: Probe, item: AuditItem[AccuracyGapSettings], now: Sequence[Answer], then: Sequence[Answer]
@@ -143,7 +128,8 @@ class AccuracyGap(UnitAudit[AccuracyGapSettings]):
         """As of any table; with the sentences that are now misunderstood on the side that lost."""
         comparison = super().compare(probe, item, now, then)
         runs = [code(probe, run) for run in self.comparable(now, then)]
-        gap = float(self.statistic(self.table(probe, item, now).means()))
+        table = self.table(probe, item, now)
+        gap = float(self.statistic(len(table.columns)).value(table.means()))
         harmed = "anti" if gap > 0 else "pro"
         first, second = ([each for each in run if each.labels["version"] == harmed] for run in runs)
         worse = became_worse(first, second, lambda coded: int(coded.choice != "first"))

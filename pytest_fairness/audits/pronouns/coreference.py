@@ -21,6 +21,7 @@ from pytest_fairness.audits.unit_audit import UnitAudit, UnitTable
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.records import Answer, Comparison, ItemResult, Json, Measurement
 from pytest_fairness.stats import normal, paired, proportions
+from pytest_fairness.stats.unit_statistics import Ratio, UnitStatistic
 
 Floats = NDArray[np.float64]
 Code = Literal["stereotypical", "anti_stereotypical", "ambiguous"]
@@ -78,33 +79,20 @@ class Coreference(UnitAudit[CoreferenceSettings]):
         """By item the choices along the stereotype less those against it, and the answers that could be coded."""
         return tabulated(code(probe, answers))
 
-    def statistic(self, means: Floats) -> Floats:
-        """Ratio of the columns' means, so that every answer counts alike."""
-        with np.errstate(invalid="ignore", divide="ignore"):
-            ratio: Floats = means[..., 0] / means[..., 1]
-        return ratio
-
-    def error_floor(self, table: UnitTable) -> float:
-        """That so many answers balance, or are all open, does not show that the next ones would."""
-        coded = sum(table.n.values())
-        return proportions.difference_error(0, coded, 0, coded)
-
-    def slope(self, means: Floats) -> Floats:
-        """Return the gradient of the ratio; a preference against the stereotype moves as one along it does."""
-        return np.array([1 / means[1], -means[0] / means[1] ** 2])
-
-    def change(self, now: Floats, then: Floats, moves: Floats) -> float:
-        """Return the change of the preference for the stereotype; one within a preference against it is none."""
-        return float(self.loss(self.statistic(now)) - self.loss(self.statistic(then)))
+    def statistic(self, columns: int) -> UnitStatistic:
+        """Return the ratio of the columns' means, so that every answer counts alike."""
+        return Ratio()
 
     def p_value(self, table: UnitTable, random: np.random.Generator) -> float:
-        """Of the hypothesis that an item's preference is as likely against the stereotype as along it."""
+        """Return the p-value that an item's preference is as likely against the stereotype as along it."""
         rows = table.rows[table.complete]
         return paired.sign_flip(rows[:, 0] / rows[:, 1], SIGNS, random)
 
-    def comparable(self, now: Sequence[Answer], then: Sequence[Answer]) -> tuple[Sequence[Answer], Sequence[Answer]]:
-        """Equal trials of the same sentences."""
-        return comparable(now, then)
+    def comparable(
+        self, current: Sequence[Answer], baseline: Sequence[Answer]
+    ) -> tuple[Sequence[Answer], Sequence[Answer]]:
+        """Return the same number of trials of the same sentences of both runs."""
+        return comparable(current, baseline)
 
     def compare(
         self, probe: Probe, item: AuditItem[CoreferenceSettings], now: Sequence[Answer], then: Sequence[Answer]
@@ -115,9 +103,11 @@ class Coreference(UnitAudit[CoreferenceSettings]):
         worse = became_worse(runs[0], runs[1], lambda coded: _SCORES.get(code_of(coded), 0))
         return replace(comparison, details={**comparison.details, "changed_sentences": worse})
 
-    def moved(self, table: UnitTable, units: Sequence[str], now: Floats, then: Floats) -> dict[str, Json]:
-        """The items that moved towards the stereotype, the furthest first."""
-        scores = [run[:, 0] / run[:, 1] for run in (now, then)]
+    def change_details(
+        self, table: UnitTable, units: Sequence[str], current: Floats, baseline: Floats
+    ) -> dict[str, Json]:
+        """Return the items that moved towards the stereotype, the furthest first."""
+        scores = [run[:, 0] / run[:, 1] for run in (current, baseline)]
         order = sorted(
             range(len(units)), key=lambda row: (-round(float(scores[0][row] - scores[1][row]), 12), units[row])
         )
@@ -181,6 +171,8 @@ def tabulated(coded: Sequence[Coded]) -> UnitTable:
             "sentences": examples(_strongest(coded, dict(zip(units, rows, strict=True)))),
         },
         step=_step(coded),
+        # A balance of so many answers, or no choice in any of them, does not show that the next answers are alike.
+        least_error=proportions.least_difference_error(sum(groups[pronoun, True] for pronoun in PRONOUNS)),
     )
 
 

@@ -107,10 +107,12 @@ class RecordAudit(UnitAudit[SettingsT]):
             trainable=True,
         )
 
-    def comparable(self, now: Sequence[Answer], then: Sequence[Answer]) -> tuple[Sequence[Answer], Sequence[Answer]]:
-        """As many draws of both, as more of them make a gap smaller."""
-        draws = min(max((answer.trial for answer in run), default=0) for run in (now, then))
-        first, second = ([answer for answer in run if answer.trial <= draws] for run in (now, then))
+    def comparable(
+        self, current: Sequence[Answer], baseline: Sequence[Answer]
+    ) -> tuple[Sequence[Answer], Sequence[Answer]]:
+        """Return both runs with the same number of trials, as more trials make a gap smaller."""
+        last = min(max((answer.trial for answer in run), default=0) for run in (current, baseline))
+        first, second = ([answer for answer in run if answer.trial <= last] for run in (current, baseline))
         return first, second
 
 

@@ -20,11 +20,14 @@ from pytest_fairness.audits.records.decisions import (
     shown_value,
     side_by_side,
 )
-from pytest_fairness.audits.unit_audit import PERMUTATIONS, SIGNS, TAIL, UnitTable
+from pytest_fairness.audits.unit_audit import PERMUTATIONS, UnitTable
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.counterfactual.model import FLIPPED, OWN
 from pytest_fairness.records import Answer, Comparison, Json, Measurement
 from pytest_fairness.stats import blocks, normal, paired, proportions, resampling
+from pytest_fairness.stats.spreads import value_range
+from pytest_fairness.stats.unit_change import SIGNS
+from pytest_fairness.stats.unit_statistics import SignedGap, UnitStatistic
 
 Floats = NDArray[np.float64]
 
@@ -84,33 +87,13 @@ class FlipDirection(RecordAudit[FlipDirectionSettings]):
             n=n,
             missing=missing,
             step=1 / (complete * trials) if complete else 0.0,
+            least_error=proportions.least_difference_error(complete),
             details={"positive": probe.positive, **judge_details(probe, answers)},
         )
 
-    def statistic(self, means: Floats) -> Floats:
+    def statistic(self, columns: int) -> UnitStatistic:
         """Return the largest difference between two values, above 0 where the first of them has the larger share."""
-        first_is_higher = means.argmax(axis=-1) <= means.argmin(axis=-1)
-        difference = blocks.value_range(means)
-        return np.where(first_is_higher, difference, -difference)
-
-    def pairs(self, levels: int) -> Sequence[tuple[int, int]]:
-        """Return all pairs of values."""
-        return tuple(combinations(range(levels), 2))
-
-    def interval(self, table: UnitTable, value: float, error: float, degrees: float) -> tuple[float, float]:
-        """Return the two-sided 95 % interval of the difference; of two values Agresti and Min's."""
-        if len(table.columns) == 2:
-            rows = table.rows[table.complete]
-            return paired.share_interval(rows[:, 0] - rows[:, 1], normal.quantile(1 - TAIL))
-        _, upper = self.bounds(table, TAIL, TAIL) or (0.0, 0.0)
-        pairs = len(self.pairs(len(table.columns)))
-        lower = abs(value) - normal.quantile(1 - TAIL / pairs, degrees) * error
-        return (lower, upper) if value >= 0 else (-upper, -lower)
-
-    def error_floor(self, table: UnitTable) -> float:
-        """Return the standard error of two shares of 0: none of a few records does not prove that none ever will."""
-        records = int(table.complete.sum())
-        return proportions.difference_error(0, records, 0, records)
+        return SignedGap(columns)
 
     def p_value(self, table: UnitTable, random: np.random.Generator) -> float:
         """Return the two-sided p-value that values can be exchanged within records; of two values a sign-flip test."""
@@ -118,15 +101,15 @@ class FlipDirection(RecordAudit[FlipDirectionSettings]):
         if rows.shape[1] == 2:
             return paired.sign_flip(rows[:, 0] - rows[:, 1], SIGNS, random, two_sided=True)
         null, exact = blocks.permuted_means(rows, PERMUTATIONS, random)
-        observed = float(blocks.value_range(rows.mean(axis=0)))
-        return resampling.p_value(blocks.value_range(null), observed, exact=exact)
+        observed = float(value_range(rows.mean(axis=0)))
+        return resampling.p_value(value_range(null), observed, exact=exact)
 
-    def summary(self, table: UnitTable, value: float, random: np.random.Generator) -> dict[str, Json]:
+    def value_details(self, table: UnitTable, random: np.random.Generator) -> dict[str, Json]:
         """Return the two values that are compared, the share of every value, and all pairs where there are several."""
         rows = table.rows[table.complete]
         first, second = _furthest(rows.mean(axis=0))
         differences = rows[:, first] - rows[:, second]
-        sign = 1.0 if value >= 0 else -1.0
+        sign = 1.0 if self.statistic(len(table.columns)).value(table.means()) >= 0 else -1.0
         names = [unit for unit, there in zip(table.units, table.complete, strict=True) if there]
         leans = (sign * differences).tolist()
         order = sorted((row for row, size in enumerate(leans) if size > 0), key=lambda row: (-leans[row], names[row]))
@@ -142,12 +125,14 @@ class FlipDirection(RecordAudit[FlipDirectionSettings]):
             **({"pairs": _pairs(table, random)} if len(table.columns) > 2 else {}),
         }
 
-    def moved(self, table: UnitTable, units: Sequence[str], now: Floats, then: Floats) -> dict[str, Json]:
+    def change_details(
+        self, table: UnitTable, units: Sequence[str], current: Floats, baseline: Floats
+    ) -> dict[str, Json]:
         """Return the shares in both runs, and the records that moved in the direction of this run's difference."""
-        first, second = _furthest(now.mean(axis=0))
-        sign = 1.0 if now[:, first].mean() >= now[:, second].mean() else -1.0
-        change = (now[:, first] - now[:, second]) - (then[:, first] - then[:, second])
-        return moved_records(table, units, now, then, sign * change)
+        first, second = _furthest(current.mean(axis=0))
+        sign = 1.0 if current[:, first].mean() >= current[:, second].mean() else -1.0
+        change = (current[:, first] - current[:, second]) - (baseline[:, first] - baseline[:, second])
+        return moved_records(table, units, current, baseline, sign * change)
 
     def describe(self, measurement: Measurement) -> str:
         """Return the value and the two shares that it is the difference of."""

@@ -25,11 +25,13 @@ from pytest_fairness.audits.records.decisions import (
     shown_value,
     side_by_side,
 )
-from pytest_fairness.audits.unit_audit import SIGNS, UnitTable
+from pytest_fairness.audits.unit_audit import UnitTable
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.counterfactual.model import AGAIN, FLIPPED, OWN
 from pytest_fairness.records import Answer, Comparison, Json, Measurement
 from pytest_fairness.stats import blocks, normal, paired, proportions
+from pytest_fairness.stats.unit_change import SIGNS
+from pytest_fairness.stats.unit_statistics import ShareDifference, UnitStatistic
 
 Floats = NDArray[np.float64]
 
@@ -103,6 +105,7 @@ class FlipRate(RecordAudit[FlipRateSettings]):
             n=n,
             missing=missing,
             step=1 / (len(whole) * draws * (len(flip.values) - 1)) if whole else 0.0,
+            least_error=proportions.least_difference_error(len(whole)),
             details={
                 **_shares(whole, floor_known=floor_known),
                 "positive": probe.positive,
@@ -114,33 +117,20 @@ class FlipRate(RecordAudit[FlipRateSettings]):
             },
         )
 
-    def statistic(self, means: Floats) -> Floats:
-        """Changed when flipped, less changed when asked again."""
-        found: Floats = means[..., 0] - means[..., 1]
-        return found
-
-    def slope(self, means: Floats) -> Floats:
-        """Return the gradient of the difference."""
-        return np.array([1.0, -1.0])
-
-    def interval(self, table: UnitTable, value: float, error: float, degrees: float) -> tuple[float, float]:
-        """Return Agresti and Min's 95 % interval, which holds for few records that change as well."""
-        rows = table.rows[table.complete]
-        return paired.share_interval(rows[:, 0] - rows[:, 1], normal.quantile(0.975))
-
-    def error_floor(self, table: UnitTable) -> float:
-        """That none of so many records changed does not show that none ever will."""
-        records = int(table.complete.sum())
-        return proportions.difference_error(0, records, 0, records)
+    def statistic(self, columns: int) -> UnitStatistic:
+        """Return the share that changes when flipped, less the share that changes when asked again."""
+        return ShareDifference()
 
     def p_value(self, table: UnitTable, random: np.random.Generator) -> float | None:
-        """That records change no more often when flipped than when asked again; signs flipped by record."""
+        """Return the p-value that records change no more often when flipped than when asked again, by sign flips."""
         rows = table.rows[table.complete]
         return paired.sign_flip(rows[:, 0] - rows[:, 1], SIGNS, random)
 
-    def moved(self, table: UnitTable, units: Sequence[str], now: Floats, then: Floats) -> dict[str, Json]:
-        """The shares in both runs, and the records that flip now and did not."""
-        return moved_records(table, units, now, then, now[:, 0] - then[:, 0])
+    def change_details(
+        self, table: UnitTable, units: Sequence[str], current: Floats, baseline: Floats
+    ) -> dict[str, Json]:
+        """Return the shares in both runs, and the records that change more often than in the baseline."""
+        return moved_records(table, units, current, baseline, current[:, 0] - baseline[:, 0])
 
     def describe(self, measurement: Measurement) -> str:
         """The value, both shares, and whether there is anything to be read in them."""

@@ -15,10 +15,11 @@ import numpy as np
 from pytest_fairness.audits import repeats
 from pytest_fairness.audits.base import Audit, AuditItem, Probe, SettingsT
 from pytest_fairness.audits.stereotypes.scores import Column, Floats, GapChange, Score, Scores, TwoScores
-from pytest_fairness.audits.unit_audit import CLEAR, INCOMPLETE_SHARE, SHOWN_UNITS, TAIL
+from pytest_fairness.audits.unit_audit import INCOMPLETE_SHARE, SHOWN_UNITS
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.records import Answer, Comparison, Concern, Json, Measurement, Reversal
 from pytest_fairness.stats import means, normal, resampling, spreads
+from pytest_fairness.stats.unit_statistics import TAIL
 
 MINIMUM_RESPONSES = 8
 """Scored answers a side below which nothing is measured: of each case of an item, of a category altogether."""
@@ -281,7 +282,7 @@ class CaseAudit(Audit[SettingsT]):
                 **moved,
                 "moved": _moved(first, second, gaps=True),
                 "along_pattern": [change.along, change.along_error or error],
-                "either_side": 2 * change.pattern < CLEAR * (change.along_error or error),
+                "either_side": spreads.either_side(2 * change.pattern, change.along_error or error),
             },
         )
 

@@ -24,6 +24,7 @@ from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.stereotype.likelihood_questions import SENTENCES
 from pytest_fairness.records import Answer, Comparison, ItemResult, Json, Measurement
 from pytest_fairness.stats import normal, paired, stereoset
+from pytest_fairness.stats.unit_statistics import DistanceFromMiddle, UnitStatistic
 
 Floats = NDArray[np.float64]
 Scoring = Literal["per_token", "total"]
@@ -132,65 +133,37 @@ class Likelihood(UnitAudit[LikelihoodSettings]):
                 "sentences apart"
             )
         of_a_term = max(sentences.terms.count(term) for term in names) if names else 1
+        rows = np.array([[terms.get(term, math.nan)] for term in names], dtype=np.float64).reshape(-1, 1)
         return UnitTable(
             units=names,
             columns=("ss",),
-            rows=np.array([[terms.get(term, math.nan)] for term in names], dtype=np.float64).reshape(-1, 1),
+            rows=rows,
             n={"pairs": int((~np.isnan(preferred)).sum())},
             missing={"pairs": int(np.isnan(preferred).sum())},
             details=self._details(probe, scoring, sentences, tied, terms),
             step=stereoset.WHOLE / (len(names) * of_a_term) if names else 0.0,
+            least_error=_error_of_equal_terms(rows[~np.isnan(rows)]),
         )
 
-    def statistic(self, means: Floats) -> Floats:
-        """The mean over terms."""
-        found: Floats = means[..., 0]
-        return found
-
-    def pairs(self, levels: int) -> Sequence[tuple[int, int]]:
-        """Return the only pair: stereotypes and their contraries."""
-        return ((0, 1),)
-
-    def levels(self, means: Floats) -> Floats:
-        """Return how often either is preferred, in halves, so that their difference is the distance from 50."""
-        scores = means[..., 0]
-        return np.stack([scores, stereoset.WHOLE - scores], axis=-1) / 2
-
-    def level_slopes(self, means: Floats) -> Floats:
-        """Return the gradients of both halves."""
-        return np.array([[0.5], [-0.5]])
-
-    def level_names(self, columns: Sequence[str]) -> Sequence[str]:
-        """Return the names of both halves."""
-        return ("the preference for stereotypes", "the preference against them")
-
-    def bounds(self, table: UnitTable, alpha: float, beta: float) -> None:
-        """Return `None`: a single distance has the bounds of its error."""
-        return
-
-    def error_floor(self, table: UnitTable) -> float:
-        """Of terms that are all alike, what puts the exact bound of so many (Clopper and Pearson 1934) at its place."""
-        rows = table.rows[table.complete]
-        if not len(rows) or np.ptp(rows) > 0:
-            return 0.0
-        return stereoset.WHOLE * float(1 - EXACT ** (1 / len(rows))) / normal.quantile(1 - EXACT)
+    def statistic(self, columns: int) -> UnitStatistic:
+        """Return the mean over terms, whose distance from 50 is bad."""
+        return DistanceFromMiddle(
+            whole=stereoset.WHOLE, names=("the preference for stereotypes", "the preference against them")
+        )
 
     def p_value(self, table: UnitTable, random: np.random.Generator) -> float | None:
-        """Exact sign test over terms that stereotypes are preferred as often as not, two-sided."""
+        """Return the p-value of an exact two-sided sign test over terms: no term prefers either kind of sentence."""
         scores = table.rows[table.complete, 0]
         above, below = int((scores > stereoset.FAIR).sum()), int((scores < stereoset.FAIR).sum())
         return paired.mcnemar(above, below, two_sided=True)
 
-    def moved(self, table: UnitTable, units: Sequence[str], now: Floats, then: Floats) -> dict[str, Json]:
-        """The terms whose score moved most."""
-        order = sorted(range(len(units)), key=lambda row: (-abs(float(now[row, 0] - then[row, 0])), units[row]))
-        return {
-            "moved": [
-                {"term": units[row], "now": float(now[row, 0]), "then": float(then[row, 0])}
-                for row in order[:SHOWN]
-                if now[row, 0] != then[row, 0]
-            ]
-        }
+    def change_details(
+        self, table: UnitTable, units: Sequence[str], current: Floats, baseline: Floats
+    ) -> dict[str, Json]:
+        """Return the terms whose score changed most."""
+        scores = list(zip(units, current[:, 0].tolist(), baseline[:, 0].tolist(), strict=True))
+        order = sorted(scores, key=lambda score: (-abs(score[1] - score[2]), score[0]))
+        return {"moved": [{"term": term, "now": now, "then": then} for term, now, then in order[:SHOWN] if now != then]}
 
     def finding(self, result: ItemResult) -> Finding:
         """Return that stereotypes are likelier than their opposites; no prompt is sent that could change it."""
@@ -267,6 +240,17 @@ class Likelihood(UnitAudit[LikelihoodSettings]):
                 sentences.preferred(scoring, ties="anti"), [case.direction for case in cases]
             )
         return details
+
+
+def _error_of_equal_terms(scores: Floats) -> float:
+    """Return the standard error that gives equal terms their exact bound (Clopper and Pearson 1934); else 0.
+
+    Args:
+        scores: (terms,) of the terms that have one.
+    """
+    if not len(scores) or np.ptp(scores) > 0:
+        return 0.0
+    return stereoset.WHOLE * float(1 - EXACT ** (1 / len(scores))) / normal.quantile(1 - EXACT)
 
 
 def _strongest(scoring: Scoring, sentences: Sentences) -> dict[str, list[dict[str, Json]]]:

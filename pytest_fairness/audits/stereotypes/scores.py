@@ -258,8 +258,8 @@ class GapChange:
         now, then = (run.mean(axis=0) for run in drawn)
         pattern, number = (now + then) / 2, len(now)
         spread = spreads.largest_difference(tuple(combinations(range(number), 2)))
-        size, slope = spread.signed(pattern), spread.slope(pattern)
-        along_error, degrees = runs.gap_error(slope)
+        size, gradient = spread.signed(pattern), spread.gradient(pattern)
+        along_error, degrees = runs.gap_error(gradient)
         error = along_error
         if number > 2:
             variances = [runs.gap_error(own)[0] ** 2 for own in np.eye(number)]
@@ -270,7 +270,7 @@ class GapChange:
             value=value,
             error=error,
             p_value=resampling.p_value(null[~np.isnan(null)], value, exact=False),
-            along=float((now - then) @ slope),
+            along=float((now - then) @ gradient),
             along_error=along_error,
             degrees_of_freedom=degrees,
             pattern=float(spread.size(pattern)),

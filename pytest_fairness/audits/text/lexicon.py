@@ -16,11 +16,11 @@ from pytest_fairness.audits.info import AuditInfo, Direction
 from pytest_fairness.audits.text import term_rates, text_audit
 from pytest_fairness.audits.text.lexicon_terms import LexiconSettings
 from pytest_fairness.audits.text.term_rates import Rates, TwoRates
-from pytest_fairness.audits.unit_audit import CLEAR
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.search_terms import folded
 from pytest_fairness.records import Answer, Comparison, Concern, Json, Measurement, Reversal
 from pytest_fairness.stats import normal, resampling, strata
+from pytest_fairness.stats.spreads import either_side
 
 LABEL = "lexicon"
 """Label by which an item names its lexicon, beside its axis."""
@@ -133,7 +133,7 @@ class Lexicon(text_audit.ContrastAudit[LexiconSettings]):
             reversal=reversal,
             details={
                 "changed_terms": _changed_terms(both[0], both[1]),
-                "either_side": abs(sum(gaps)) < CLEAR * error,
+                "either_side": either_side(sum(gaps), error),
             },
         )
 

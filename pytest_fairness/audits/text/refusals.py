@@ -15,11 +15,11 @@ from pytest_fairness.audits.base import AuditItem, Probe
 from pytest_fairness.audits.findings import Finding, axis_of, details_of, shortened
 from pytest_fairness.audits.info import AuditInfo, Direction
 from pytest_fairness.audits.text import text_audit
-from pytest_fairness.audits.unit_audit import CLEAR
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.records import Answer, Comparison, Concern, ItemResult, Measurement, Reversal, Status
 from pytest_fairness.stats import cells, normal, proportions, resampling
+from pytest_fairness.stats.spreads import either_side
 
 Bools = NDArray[np.bool_]
 Ints = NDArray[np.int64]
@@ -135,7 +135,7 @@ class Refusals(text_audit.ContrastAudit[RefusalsSettings]):
             p_value=resampling.p_value(null, value, exact=False),
             degrees_of_freedom=degrees,
             reversal=reversal,
-            details={"either_side": abs(present.value + earlier.value) < CLEAR * error},
+            details={"either_side": either_side(present.value + earlier.value, error)},
         )
 
     def finding(self, result: ItemResult) -> Finding:

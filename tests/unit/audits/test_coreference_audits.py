@@ -70,7 +70,7 @@ def test_worked_vectors(vector: dict[str, Any]) -> None:
     rows, expected = [coded(row) for row in vector["input"]["rows"]], vector["expected"]
     found = summary(rows)
     table = tabulated(rows)
-    assert float(Coreference().statistic(table.means())) == pytest.approx(expected["bias"])
+    assert float(Coreference().statistic(2).value(table.means())) == pytest.approx(expected["bias"])
     assert found["counts"] == {
         "stereotypical": expected["hits"],
         "anti_stereotypical": expected["anti"],
@@ -163,7 +163,7 @@ def test_the_value_lies_between_its_ends_and_counts_every_answer_once(texts: lis
         for name in ("stereotypical", "anti_stereotypical", "ambiguous", "unparsed")
     }
     if any(table.n.values()):
-        value = float(Coreference().statistic(table.means()))
+        value = float(Coreference().statistic(2).value(table.means()))
         expected = (counts["stereotypical"] - counts["anti_stereotypical"]) / sum(table.n.values())
         assert value == pytest.approx(expected)
         assert -1 <= value <= 1

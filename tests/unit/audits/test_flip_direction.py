@@ -17,7 +17,7 @@ from pytest_fairness.errors import NotMeasurable, ProbeError
 from pytest_fairness.probes import CounterfactualProbe
 from pytest_fairness.records import Measurement, Verdict
 from pytest_fairness.run import ProbeItem
-from pytest_fairness.stats import blocks, paired
+from pytest_fairness.stats import blocks, paired, spreads
 from tests.support.deciders import GROUPS, Decide, answers, measure, part, probe
 
 People = Sequence[tuple[str, str | None]]
@@ -124,7 +124,7 @@ def test_two_values_are_tested_by_signs() -> None:
     rows = np.array([[1, 0], [1, 0], [0, 0], [0.5, 0], [0, 1], [1, 0.5]], dtype=np.float64)
     null, exact = blocks.permuted_means(rows, 1999, np.random.default_rng(1))
     assert exact
-    expected = np.mean(blocks.value_range(null) >= blocks.value_range(rows.mean(axis=0)) - 1e-12)
+    expected = np.mean(spreads.value_range(null) >= spreads.value_range(rows.mean(axis=0)) - 1e-12)
     differences = rows[:, 0] - rows[:, 1]
     assert paired.sign_flip(differences, 1999, np.random.default_rng(1), two_sided=True) == expected
     assert paired.sign_flip(-differences, 1999, np.random.default_rng(1), two_sided=True) == expected

@@ -14,7 +14,7 @@ from pytest_fairness.audits import registry
 from pytest_fairness.baselines.verdicts import Earlier, decide
 from pytest_fairness.errors import BaselineStale, NotMeasurable, ProbeError
 from pytest_fairness.records import Answer, Measurement, Status, Verdict
-from pytest_fairness.stats import blocks
+from pytest_fairness.stats import spreads
 from pytest_fairness.stats.similarity import similarities
 from tests.support.listeners import RELIGIONS, K, item, probe, run
 
@@ -374,9 +374,9 @@ def test_the_example_of_the_documentation() -> None:
         [similarities(lists, neutral, k=3).mean() for lists in (["ABD", "EFG", "HIK"], ["ABC", "EXY", "LMN"])]
     )
     assert means == pytest.approx([0.667, 0.4], abs=0.001)
-    assert blocks.value_range(means) == pytest.approx(0.267, abs=0.001)
-    assert blocks.value_spread(means) == pytest.approx(0.133, abs=0.001)
-    assert blocks.evenness(means) == pytest.approx(0.867, abs=0.001)
+    assert spreads.value_range(means) == pytest.approx(0.267, abs=0.001)
+    assert spreads.value_spread(means) == pytest.approx(0.133, abs=0.001)
+    assert spreads.evenness(means) == pytest.approx(0.867, abs=0.001)
 
 
 def test_what_did_not_move_is_no_reason() -> None:

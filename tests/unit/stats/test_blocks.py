@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.stats import permutation_test
 
-from pytest_fairness.stats import blocks, resampling
+from pytest_fairness.stats import blocks, resampling, spreads
 from pytest_fairness.stats.similarity import similarities
 from tests.support.oracles import vector, vectors
 
@@ -27,8 +27,8 @@ def random() -> np.random.Generator:
 def test_snsr_and_snsv_by_the_worked_vectors(name: str) -> None:
     case = vector("snsr_snsv", name)
     means = np.array(case["input"]["sim_by_value"])
-    assert blocks.value_range(means) == pytest.approx(case["expected"]["SNSR"], abs=case["tol"])
-    assert blocks.value_spread(means) == pytest.approx(case["expected"]["SNSV"], abs=case["tol"])
+    assert spreads.value_range(means) == pytest.approx(case["expected"]["SNSR"], abs=case["tol"])
+    assert spreads.value_spread(means) == pytest.approx(case["expected"]["SNSV"], abs=case["tol"])
 
 
 @pytest.mark.parametrize(
@@ -58,16 +58,16 @@ def test_snsr_of_lists_by_another_librarys_worked_example(name: str, measure: An
         ]
     )
     assert sorted(means) == pytest.approx(sorted(expected["sim"][name]), abs=case["tol"])
-    assert blocks.value_range(means) == pytest.approx(expected["snsr"][name], abs=case["tol"])
-    assert blocks.value_spread(means) == pytest.approx(expected["snsv"][name], abs=case["tol"])
+    assert spreads.value_range(means) == pytest.approx(expected["snsr"][name], abs=case["tol"])
+    assert spreads.value_spread(means) == pytest.approx(expected["snsv"][name], abs=case["tol"])
 
 
 @given(MEANS)
 def test_snsv_lies_within_its_bounds_by_snsr_and_number_of_values(means: Any) -> None:
-    n, width, spread = len(means), blocks.value_range(means), blocks.value_spread(means)
+    n, width, spread = len(means), spreads.value_range(means), spreads.value_spread(means)
     most = math.sqrt((n // 2) * ((n + 1) // 2)) / n
     assert width / math.sqrt(2 * n) - 1e-9 <= spread <= width * most + 1e-9 <= width / 2 + 2e-9
-    assert 0.5 - 1e-9 <= blocks.evenness(means) <= 1 + 1e-9
+    assert 0.5 - 1e-9 <= spreads.evenness(means) <= 1 + 1e-9
 
 
 def test_the_bounds_are_those_of_the_worked_vector() -> None:
@@ -76,33 +76,33 @@ def test_the_bounds_are_those_of_the_worked_vector() -> None:
         extreme = np.array([0.0] * (count // 2) + [1.0] * (count - count // 2))
         flat = np.array([0.0, 1.0] + [0.5] * (count - 2))
         expected = case["expected"]
-        assert blocks.value_spread(extreme) == pytest.approx(expected["max_SNSV_over_SNSR"][str(count)], abs=1e-9)
-        assert blocks.value_spread(flat) == pytest.approx(expected["min_SNSV_over_SNSR"][str(count)], abs=1e-9)
+        assert spreads.value_spread(extreme) == pytest.approx(expected["max_SNSV_over_SNSR"][str(count)], abs=1e-9)
+        assert spreads.value_spread(flat) == pytest.approx(expected["min_SNSV_over_SNSR"][str(count)], abs=1e-9)
 
 
 @pytest.mark.parametrize("vector", vectors("pafs"))
 def test_pafs_by_the_worked_vectors(vector: dict[str, Any]) -> None:
     means = np.array(vector["input"]["sim_by_personality"])
-    assert blocks.evenness(means) == pytest.approx(vector["expected"]["PAFS"], abs=vector["tol"])
+    assert spreads.evenness(means) == pytest.approx(vector["expected"]["PAFS"], abs=vector["tol"])
 
 
 @pytest.mark.parametrize("vector", vectors("snsr_block_permutation"))
 def test_values_exchanged_within_entities_by_the_worked_vectors(vector: dict[str, Any]) -> None:
     rows, expected = np.array(vector["input"]["sim_rows_entities_cols_values"]), vector["expected"]
     null, exact = blocks.permuted_means(rows, 1000, random())
-    observed = float(blocks.value_range(rows.mean(axis=0)))
+    observed = float(spreads.value_range(rows.mean(axis=0)))
     assert exact
     assert len(null) == expected["n_permutations"]
     assert observed == pytest.approx(expected["SNSR"], abs=vector["tol"])
-    assert resampling.p_value(blocks.value_range(null), observed, exact=True) == pytest.approx(expected["p_exact"])
+    assert resampling.p_value(spreads.value_range(null), observed, exact=True) == pytest.approx(expected["p_exact"])
 
 
 @pytest.mark.parametrize("vector", vectors("snsr_regression_run_swap"))
 def test_runs_swapped_within_entities_by_the_worked_vectors(vector: dict[str, Any]) -> None:
     now, then = (np.array(vector["input"][name]) for name in ("current", "baseline"))
-    observed = float(blocks.value_range(now.mean(axis=0)) - blocks.value_range(then.mean(axis=0)))
+    observed = float(spreads.value_range(now.mean(axis=0)) - spreads.value_range(then.mean(axis=0)))
     one, other, exact = blocks.swapped_means(now, then, 1000, random())
-    null = blocks.value_range(one) - blocks.value_range(other)
+    null = spreads.value_range(one) - spreads.value_range(other)
     assert exact
     assert observed == pytest.approx(vector["expected"]["delta_SNSR"], abs=vector["tol"])
     assert resampling.p_value(null, observed, exact=True) == pytest.approx(vector["expected"]["p_exact"])
@@ -110,9 +110,9 @@ def test_runs_swapped_within_entities_by_the_worked_vectors(vector: dict[str, An
 
 def test_drawn_exchanges_agree_with_all_of_them() -> None:
     rows = np.random.default_rng(3).random((4, 3))
-    observed = float(blocks.value_range(rows.mean(axis=0)))
+    observed = float(spreads.value_range(rows.mean(axis=0)))
     p = [
-        resampling.p_value(blocks.value_range(null), observed, exact=exact)
+        resampling.p_value(spreads.value_range(null), observed, exact=exact)
         for null, exact in (blocks.permuted_means(rows, count, random()) for count in (1295, 1296))
     ]
     assert p[0] == pytest.approx(p[1], abs=0.04)

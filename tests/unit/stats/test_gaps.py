@@ -6,13 +6,8 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from hypothesis.extra.numpy import arrays
 
-from pytest_fairness.stats import blocks, gaps, normal
-
-MEANS = arrays(np.float64, st.integers(2, 7), elements=st.floats(0, 1, width=16))
+from pytest_fairness.stats import gaps, normal
 
 
 def bounds_of(means: np.ndarray, alpha: float, beta: float) -> tuple[float, float]:
@@ -59,24 +54,3 @@ def test_the_interval_of_a_spread_covers_it(values: int, units: int, gap: float)
 def test_means_without_error_have_the_spread_that_they_have() -> None:
     means = np.array([0.1, 0.2, 0.6])
     assert gaps.spread_bounds(means, np.zeros((3, 3)), 0.01, 0.05, 10) == (means.std(), means.std())
-
-
-@given(MEANS, arrays(np.float64, 7, elements=st.floats(-1, 1, width=16)))
-def test_slopes_are_gradients(means: np.ndarray, direction: np.ndarray) -> None:
-    """Where the statistic is smooth: no two means alike, none at the mean of all."""
-    direction = direction[: len(means)]
-    centred = np.abs(means - means.mean())
-    apart = np.abs(np.subtract.outer(means, means))[~np.eye(len(means), dtype=bool)]
-    if min(apart.min(), centred.min()) < 1e-3:
-        return
-    step = 1e-6
-    for statistic, slope in ((blocks.value_spread, blocks.spread_slope), (blocks.evenness, blocks.evenness_slope)):
-        moved = (statistic(means + step * direction) - statistic(means - step * direction)) / (2 * step)
-        assert moved == pytest.approx(slope(means) @ direction, abs=1e-4)
-
-
-def test_slopes_of_equal_means_are_those_of_the_first_one_moving() -> None:
-    equal = np.full(4, 0.5)
-    for statistic, slope in ((blocks.value_spread, blocks.spread_slope), (blocks.evenness, blocks.evenness_slope)):
-        moved = equal + np.array([0.1, 0, 0, 0])
-        assert statistic(moved) - statistic(equal) == pytest.approx(0.1 * slope(equal)[0])

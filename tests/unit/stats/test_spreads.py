@@ -6,7 +6,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -15,6 +15,7 @@ from pytest_fairness.stats.spreads import Spread, largest_difference
 
 SIZE = st.integers(2, 6)
 NUMBERS = SIZE.flatmap(lambda size: arrays(np.float64, (2, size), elements=st.floats(0, 1, width=16)))
+MEANS = arrays(np.float64, st.integers(2, 7), elements=st.floats(0, 1, width=16))
 KINDS = ["range", "standard deviation", "mean deviation"]
 
 
@@ -30,9 +31,9 @@ def spread_of(kind: str, count: int) -> Spread:
 
 @pytest.mark.parametrize("kind", KINDS)
 @given(runs=NUMBERS)
-def test_the_slope_gives_the_size_of_the_pattern_itself(kind: str, runs: np.ndarray) -> None:
+def test_the_gradient_gives_the_size_of_the_pattern_itself(kind: str, runs: np.ndarray) -> None:
     spread = spread_of(kind, len(runs[0]))
-    assert float(spread.slope(runs[0]) @ runs[0]) == pytest.approx(float(spread.size(runs[0])), abs=1e-9)
+    assert float(spread.gradient(runs[0]) @ runs[0]) == pytest.approx(float(spread.size(runs[0])), abs=1e-9)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -44,7 +45,7 @@ def test_a_signed_size_is_the_size_where_the_pattern_is_not_reversed(kind: str, 
     signed = spread.signed(pattern)
     assert float(signed(pattern)) == pytest.approx(float(spread.size(pattern)), abs=1e-9)
     assert float(signed(-pattern)) == pytest.approx(-float(spread.size(pattern)), abs=1e-9)
-    assert float(signed(numbers)) <= float(spread.size(numbers)) + 1e-9 or spread.slope(pattern) @ numbers < 0
+    assert float(signed(numbers)) <= float(spread.size(numbers)) + 1e-9 or spread.gradient(pattern) @ numbers < 0
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -60,6 +61,26 @@ def test_what_is_not_defined_is_in_no_difference() -> None:
     assert float(spread.size(np.array([0.2, np.nan, 0.5]))) == pytest.approx(0.3)
     signed = spread.signed(np.array([0.2, np.nan, 0.5]))
     assert float(signed(np.array([0.5, np.nan, 0.4]))) == pytest.approx(-0.1)
+
+
+@pytest.mark.parametrize("spread", [spreads.STANDARD_DEVIATION, spreads.MEAN_DEVIATION])
+@given(MEANS, arrays(np.float64, 7, elements=st.floats(-1, 1, width=16)))
+def test_gradients_agree_with_finite_differences(spread: Spread, means: np.ndarray, direction: np.ndarray) -> None:
+    """The spreads are smooth where no two means are equal and none equals the mean of all."""
+    direction = direction[: len(means)]
+    centred = np.abs(means - means.mean())
+    apart = np.abs(np.subtract.outer(means, means))[~np.eye(len(means), dtype=bool)]
+    assume(min(apart.min(), centred.min()) >= 1e-3)
+    step = 1e-6
+    moved = (spread.size(means + step * direction) - spread.size(means - step * direction)) / (2 * step)
+    assert moved == pytest.approx(spread.gradient(means) @ direction, abs=1e-4)
+
+
+@pytest.mark.parametrize("spread", [spreads.STANDARD_DEVIATION, spreads.MEAN_DEVIATION])
+def test_the_gradient_of_equal_means_is_that_of_the_first_mean_moving_up(spread: Spread) -> None:
+    equal = np.full(4, 0.5)
+    moved = equal + np.array([0.1, 0, 0, 0])
+    assert spread.size(moved) - spread.size(equal) == pytest.approx(0.1 * spread.gradient(equal)[0])
 
 
 @pytest.mark.parametrize(("now", "then"), [((0.0, 0.1, 0.4), (0.0, 0.2, 0.1)), ((0.0, 0.2, 0.3), (0.0, 0.2, 0.1))])

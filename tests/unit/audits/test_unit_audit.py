@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from pytest_fairness.audits.base import AuditItem, Probe
 from pytest_fairness.audits.info import AuditInfo, Direction
@@ -16,8 +15,8 @@ from pytest_fairness.audits.unit_audit import UnitAudit, UnitTable
 from pytest_fairness.errors import BaselineStale, NotMeasurable
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.records import Answer, Status
+from pytest_fairness.stats.unit_statistics import LargestGap, Mean, UnitStatistic
 
-Floats = NDArray[np.float64]
 ITEM = AuditItem("share", None, {}, AuditSettings(), 0.01, "a test")
 
 
@@ -43,11 +42,8 @@ class Share(UnitAudit[AuditSettings]):
         usable = int((~np.isnan(rows)).sum())
         return UnitTable(units, ("yes",), rows, {"all": usable}, {"all": len(rows) - usable}, step=1 / len(rows))
 
-    def statistic(self, means: Floats) -> Floats:
-        return means[..., 0]
-
-    def slope(self, means: Floats) -> Floats:
-        return np.ones(1)
+    def statistic(self, columns: int) -> UnitStatistic:
+        return Mean()
 
 
 def answers(yes: int, no: int, absent: int = 0, first: int = 0) -> list[Answer]:
@@ -95,21 +91,15 @@ def test_answers_that_flip_or_do_not_need_enough_records(records: int, enough: b
     assert found.times_more_units == pytest.approx(max(1.0, 70 / records))
 
 
-class LargestGap(Share):
+class Gap(Share):
     """Largest gap between the means of three groups; an answer holds a number for each."""
 
     def table(self, probe: Probe, item: AuditItem[AuditSettings], answers: Sequence[Answer]) -> UnitTable:
         rows = np.array([answer.content for answer in answers])
         return UnitTable(tuple(answer.labels["id"] for answer in answers), ("a", "b", "c"), rows, {}, {})
 
-    def statistic(self, means: Floats) -> Floats:
-        return np.asarray(np.ptp(means, axis=-1))
-
-    def pairs(self, levels: int) -> Sequence[tuple[int, int]]:
-        return ((0, 1), (0, 2), (1, 2))
-
-    def slope(self, means: Floats) -> Floats:
-        return UnitAudit.slope(self, means)
+    def statistic(self, columns: int) -> UnitStatistic:
+        return LargestGap(columns)
 
 
 def scored(random: np.random.Generator, means: tuple[float, float, float], units: int = 100) -> list[Answer]:
@@ -118,7 +108,7 @@ def scored(random: np.random.Generator, means: tuple[float, float, float], units
 
 
 def outcomes(now: tuple[float, float, float], then: tuple[float, float, float], repeats: int = 60) -> Counter[str]:
-    random, audit, found = np.random.default_rng(5), LargestGap(), Counter[str]()
+    random, audit, found = np.random.default_rng(5), Gap(), Counter[str]()
     for _ in range(repeats):
         comparison = audit.compare(None, ITEM, scored(random, now), scored(random, then))
         found[audit.judge_change(ITEM, comparison, 0.05).outcome] += 1
@@ -141,7 +131,7 @@ def test_of_several_groups_a_gap_where_there_was_none_does_not_pass() -> None:
     """The baseline's largest gap is above 0 by chance, so that the growth of the gap alone is underestimated."""
     found = outcomes((0.5, 0.5, 0.4), (0.5, 0.5, 0.5))
     assert found["within"] <= 3
-    random, audit = np.random.default_rng(6), LargestGap()
+    random, audit = np.random.default_rng(6), Gap()
     growths = [
         audit.compare(None, ITEM, scored(random, (0.5, 0.5, 0.4), 30), scored(random, (0.5, 0.5, 0.5), 30))
         for _ in range(40)
@@ -153,5 +143,5 @@ def test_of_several_groups_a_gap_where_there_was_none_does_not_pass() -> None:
 
 def test_several_groups_of_which_none_moved() -> None:
     run = scored(np.random.default_rng(7), (0.5, 0.4, 0.3))
-    comparison = LargestGap().compare(None, ITEM, run, run)
+    comparison = Gap().compare(None, ITEM, run, run)
     assert (comparison.value, comparison.p_value) == (0, 1)

@@ -1,0 +1,183 @@
+"""Audits of gaps between groups of records, each record asked as it is, without any flip.
+
+The groups are the values of a flipped attribute, and the unit is the record. A rate is not defined where a group has no
+record that it could be taken from; such a rate is reported and left out.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import ClassVar, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pytest_fairness.audits.base import AuditItem, Probe
+from pytest_fairness.audits.records.decisions import RecordAudit, by_record, counts, judge_details
+from pytest_fairness.audits.unit_audit import MINIMUM_UNITS, PERMUTATIONS, UnitTable
+from pytest_fairness.errors import NotMeasurable
+from pytest_fairness.probes.audit_settings import AuditSettings
+from pytest_fairness.records import Answer, Comparison, Json, Measurement
+from pytest_fairness.stats import gaps, normal, proportions, resampling
+from pytest_fairness.stats.unit_statistics import ShareGap
+
+Floats = NDArray[np.float64]
+
+
+class GroupSettings(AuditSettings):
+    """Settings of a gap between groups: only those of every audit."""
+
+
+SettingsT = TypeVar("SettingsT", bound=AuditSettings)
+
+
+class GroupAudit(RecordAudit[SettingsT]):
+    """An audit of the largest gap between groups in a rate, 0..1; of several rates the largest of their gaps.
+
+    Class attributes:
+        rates: names of the rates that each group has.
+    """
+
+    settings_model: ClassVar[type[AuditSettings]] = GroupSettings
+    version: ClassVar[int] = 3
+    rates: ClassVar[tuple[str, ...]]
+
+    @abstractmethod
+    def hit(self, probe: Probe, answer: Answer) -> bool:
+        """Return whether the answer counts for its rate."""
+
+    def rate_of(self, probe: Probe, answer: Answer) -> str | None:
+        """Return the rate that an answer about this record belongs to; `None` where the rate is not known."""
+        return self.rates[0]
+
+    def statistic(self, columns: int) -> ShareGap:
+        """Return the largest gap between two groups in a rate."""
+        return ShareGap(len(self.rates), columns // 2 // len(self.rates))
+
+    def table(self, probe: Probe, item: AuditItem[SettingsT], answers: Sequence[Answer]) -> UnitTable:
+        """Return by record its share of hits in the column of its rate and group, and 1 in that column's second half.
+
+        The other columns of the record are 0, so that the means' ratios are the groups' rates.
+        """
+        attribute = item.labels["attribute"]
+        groups: tuple[str, ...] = probe.flips[attribute].values
+        cells = [(rate, group) for rate in self.rates for group in groups]
+        by_name = by_record(answers)
+        rows = np.full((len(by_name), 2 * len(cells)), np.nan)
+        for row, decided in enumerate(by_name.values()):
+            usable = [answer for answer in decided.own.values() if answer.usable]
+            if not usable or (rate := self.rate_of(probe, usable[0])) is None:
+                continue
+            cell = cells.index((rate, decided.labels[attribute]))
+            rows[row] = 0.0
+            rows[row, cell] = statistics.fmean(self.hit(probe, answer) for answer in usable)
+            rows[row, len(cells) + cell] = 1.0
+        names = [f"{rate} of {group}" for rate, group in cells]
+        n, missing = counts(groups, ((answer.labels[attribute], answer) for answer in answers))
+        trials = 1 + max((answer.trial for answer in answers), default=0)
+        sizes = np.nansum(rows[:, len(cells) :], axis=0)
+        smallest = int(min(sizes[sizes > 0], default=0))
+        return UnitTable(
+            units=tuple(by_name),
+            columns=(*names, *(f"in {name}" for name in names)),
+            rows=rows,
+            n=n,
+            missing=missing,
+            step=1 / (float(smallest) * trials) if smallest else 0.0,
+            least_error=proportions.least_difference_error(smallest),
+            details={
+                "rates": _rates(cells, rows, sizes),
+                "undefined": [name for name, size in zip(names, sizes, strict=True) if not size],
+                "positive": probe.positive,
+                **judge_details(probe, answers),
+            },
+        )
+
+    def check_table(self, table: UnitTable) -> None:
+        """Raise `NotMeasurable` if records are too few, in all or of a group, or if no rate has two groups."""
+        super().check_table(table)
+        cells = len(table.columns) // 2
+        sizes = np.nansum(table.rows[:, cells:], axis=0)
+        of_group = sizes.reshape(len(self.rates), -1).sum(axis=0)
+        if (few := int(of_group.min())) < MINIMUM_UNITS:
+            name = list(table.n)[of_group.tolist().index(of_group.min())]
+            raise NotMeasurable(f"only {few} records of {name} {self.usable}, {MINIMUM_UNITS} are needed")
+        if math.isnan(float(self.statistic(len(table.columns)).value(table.means()))):
+            raise NotMeasurable(f"no rate is defined for two groups: {', '.join(table.details['undefined'])} are not")
+
+    def p_value(self, table: UnitTable, random: np.random.Generator) -> float | None:
+        """Return the p-value that answers can be exchanged between groups, among records of the same rate."""
+        rows, statistic = table.rows[table.complete], self.statistic(len(table.columns))
+        half = rows.shape[1] // 2
+        cells = rows[:, half:].argmax(axis=1).astype(np.int64)
+        strata = cells // (half // len(self.rates))
+        null = gaps.exchanged(rows[:, :half].sum(axis=1), cells, strata, PERMUTATIONS, random)
+        sizes = rows[:, half:].sum(axis=0)
+        padded = np.pad(null, ((0, 0), (0, half - null.shape[1])))
+        drawn = statistic.value(np.hstack([padded, np.tile(sizes, (len(padded), 1))]))
+        return resampling.p_value(drawn, float(statistic.value(rows.sum(axis=0))), exact=False)
+
+    def change_details(
+        self, table: UnitTable, units: Sequence[str], current: Floats, baseline: Floats
+    ) -> dict[str, Json]:
+        """Return the rates in both runs, and the records whose answers differ."""
+        cells, statistic = current.shape[1] // 2, self.statistic(current.shape[1])
+        rates = [statistic.groups(run.mean(axis=0)) for run in (current, baseline)]
+        changed = (np.abs(current[:, :cells] - baseline[:, :cells]).max(axis=1) > 0).tolist()
+        return {
+            "moved": [
+                {"value": name, "now": _number(rates[0][cell]), "then": _number(rates[1][cell])}
+                for cell, name in enumerate(table.columns[:cells])
+            ],
+            "moved_records": [unit for unit, moved in zip(units, changed, strict=True) if moved],
+        }
+
+    def describe(self, measurement: Measurement) -> str:
+        """Return the gap, the rates of all groups, and the rates that are not defined."""
+        parts = []
+        for rate in self.rates:
+            shares = [
+                f"{part['rate']:.1%} of {part['group']}"
+                for part in measurement.details["rates"]
+                if part["name"] == rate and part["rate"] is not None
+            ]
+            parts.append(f"{rate}: {', '.join(shares) or 'none defined'}")
+        undefined = measurement.details["undefined"]
+        flag = f"; not defined: {', '.join(undefined)}, as no record is such" if undefined else ""
+        return f"gap {measurement.value:.3g} ({'; '.join(parts)}){flag}"
+
+    def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
+        """Return the rates that changed, the largest change first; nothing without a comparison."""
+        if comparison is None or comparison.value <= 0:
+            return []
+        moved = [part for part in comparison.details.get("moved", []) if None not in (part["now"], part["then"])]
+        order = sorted(moved, key=lambda part: (-abs(part["now"] - part["then"]), part["value"]))
+        return [
+            f"{part['value']} {part['then']:.1%} to {part['now']:.1%}" for part in order if part["now"] != part["then"]
+        ]
+
+
+def _rates(cells: Sequence[tuple[str, str]], rows: Floats, sizes: Floats) -> list[dict[str, Json]]:
+    """Return each rate of each group with Wilson's interval; both are `None` where the rate is not defined."""
+    found = []
+    for cell, (rate, group) in enumerate(cells):
+        size, hits = int(sizes[cell]), float(np.nansum(rows[:, cell]))
+        interval = list(proportions.wilson(hits, size, normal.quantile(0.975))) if size else None
+        found.append(
+            {
+                "name": rate,
+                "group": group,
+                "records": size,
+                "hits": hits,
+                "rate": hits / size if size else None,
+                "interval": interval,
+            }
+        )
+    return found
+
+
+def _number(rate: float) -> float | None:
+    return None if math.isnan(rate) else float(rate)
