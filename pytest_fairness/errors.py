@@ -1,6 +1,7 @@
-"""What can go wrong, each with a message that names the file or setting and the cure.
+"""Exceptions of the package.
 
-Every error that a user can cause derives from `FairnessError`; its text is complete and shown without a traceback.
+Every error that a user can cause derives from `FairnessError`. Its message says what happened, where, and what to do,
+and is shown without a traceback.
 """
 
 from __future__ import annotations
@@ -10,74 +11,72 @@ from collections.abc import Sequence
 from enum import Enum, auto
 
 SHORT_MESSAGE = 160
-"""Characters of the message of a failed request where many are told of."""
+"""Most characters of one message in a list of failed requests."""
 
-_TRIES = re.compile(r" Asked \d+ times\.$")
+_ATTEMPTS = re.compile(r" Asked \d+ times\.$")
 
 
 class FairnessError(Exception):
-    """Base of all errors that are shown to the user as they stand, without a traceback."""
+    """Base class of all errors that are shown to the user without a traceback."""
 
 
 class ProbeError(FairnessError):
-    """One probe file has faults; the message holds one `path:line:column: message` a line, all of them."""
+    """Invalid probe file; the message lists every problem as `path:line:column: message`, one a line."""
 
 
 class TargetError(FairnessError):
-    """The system under test cannot be reached or used as configured (missing key, unknown model, missing package)."""
+    """Target that cannot answer any request as configured (missing key, unknown model, missing package)."""
 
 
 class ModelError(FairnessError):
-    """A model that reads answers cannot be used (missing package, model not there, labels that are not understood)."""
+    """Scoring model that cannot be used (missing package, missing model, labels without names)."""
 
 
-class Fault(Enum):
-    """What kept one try of a request from an answer, and so whether and when to try again."""
+class RetryReason(Enum):
+    """Reason to send a failed request again; it decides how soon and how often."""
 
-    FINAL = auto()
-    """Another try would end the same way."""
-    PASSING = auto()
-    """Something broke on the way: another try may well do."""
-    SLOW = auto()
-    """No answer in time."""
-    BUSY = auto()
-    """The target turned it away, as it has too much to do."""
+    TRANSIENT = auto()
+    """The connection broke, the server had an internal error, or the response was malformed."""
+    TIMEOUT = auto()
+    """No response arrived within the time limit."""
+    OVERLOADED = auto()
+    """The target rejected the request because of its rate limit or load."""
     UNREACHABLE = auto()
-    """No connection came about; the request itself was never sent."""
-    REWORDED = auto()
-    """The target wants the same question in another form, in which it will be put from now on."""
+    """No connection was made; the request was never sent."""
+    REPHRASED = auto()
+    """The target rejected a field of the request; the next attempt is sent without the field or with another name."""
 
 
 class RequestFailed(FairnessError):
-    """One request got no answer. Other requests go on.
+    """Failure of one request; other requests are not affected.
 
     Args:
-        message: complete, as all errors' are.
-        fault: whether and when another try may help.
-        wait: seconds that the target asks to be left alone for, or `None`.
+        message: complete message for the user.
+        retry: why another attempt may succeed; `None` if it would fail in the same way.
+        retry_after: seconds that the target asks to wait before the next request, or `None`.
     """
 
-    def __init__(self, message: str, *, fault: Fault = Fault.FINAL, wait: float | None = None) -> None:
+    def __init__(self, message: str, *, retry: RetryReason | None = None, retry_after: float | None = None) -> None:
         super().__init__(message)
-        self.fault = fault
-        self.wait = wait
+        self.retry = retry
+        self.retry_after = retry_after
 
 
 class StoreError(FairnessError):
-    """The store of recorded responses cannot be read or written."""
+    """Store of recorded responses that cannot be read or written."""
 
 
 class AnswersMissing(FairnessError):
-    """An item lacks answers: failed, not recorded under `--fairness-replay`, over budget, or given up."""
+    """Missing answers of an item: failed, not recorded (`--fairness-replay`), over budget, or target given up."""
 
 
 class NotMeasurable(FairnessError):
-    """There are too few usable answers to measure anything.
+    """Item with too few usable answers to be measured.
 
     Args:
-        message: complete, as all errors' are.
-        unusable: whether there are answers that could not be used, which are worth reading.
-        hopeless: whether no number of answers would help.
+        message: complete message for the user.
+        unusable: whether some answers could not be used, so that the report shows them.
+        hopeless: whether the item cannot be measured with any number of answers.
     """
 
     def __init__(self, message: str, *, unusable: bool = False, hopeless: bool = False) -> None:
@@ -87,10 +86,11 @@ class NotMeasurable(FairnessError):
 
 
 class BaselineError(FairnessError):
-    """A baseline file cannot be read or written.
+    """Baseline file that cannot be read or written.
 
-    Attributes:
-        remade: whether a new one is the cure.
+    Args:
+        message: complete message for the user.
+        remade: whether updating the baseline solves the problem.
     """
 
     def __init__(self, message: str, *, remade: bool = False) -> None:
@@ -99,7 +99,11 @@ class BaselineError(FairnessError):
 
 
 class BaselineStale(FairnessError):
-    """The baseline was made from something else than this run; `parts` name what differs (`list of entities`)."""
+    """Baseline that was made from other inputs than this run's.
+
+    Args:
+        parts: the inputs that differ, as users call them (`list of entities`).
+    """
 
     def __init__(self, parts: Sequence[str]) -> None:
         super().__init__(f"the baseline was made from another {', '.join(parts)}")
@@ -107,6 +111,6 @@ class BaselineStale(FairnessError):
 
 
 def short_message(message: str) -> str:
-    """Return the first line of a failed request's message, shortened, without the number of tries."""
-    line = next(iter(_TRIES.sub("", message).strip().splitlines()), "").strip().removesuffix(".")
+    """Return the first line of a failed request's message, shortened and without the number of attempts."""
+    line = next(iter(_ATTEMPTS.sub("", message).strip().splitlines()), "").strip().removesuffix(".")
     return line if len(line) <= SHORT_MESSAGE else f"{line[: SHORT_MESSAGE - 1]}…"

@@ -1,1 +1,1 @@
-"""Send requests and store responses: engine, store, claims, retries, rate limits, budget."""
+"""Requests sent and responses stored: engine, store, claims, retries, rate limits, budget."""

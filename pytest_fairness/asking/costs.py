@@ -1,4 +1,4 @@
-"""What answers cost."""
+"""Costs of answers."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from pytest_fairness.option_types import Price
 
 
 def cost_of(price: Price, prompt_tokens: float, completion_tokens: float) -> float:
-    """In the currency of the price."""
+    """Return the cost of these tokens in the currency of the price."""
     return (prompt_tokens * price.prompt + completion_tokens * price.completion) / 1_000_000
 
 
 def with_cost(counts: Mapping[str, int], price: Price | None) -> dict[str, float]:
-    """Counts together with their `cost`, if the target has a price; `uncounted` answers are those nobody priced.
+    """Return the counts with their `cost`; without a price there is no cost, and no answer counts as `uncounted`.
 
     Args:
-        counts: `prompt_tokens`, `completion_tokens` and `uncounted` matter.
-        price: the target's.
+        counts: counts of one engine; `prompt_tokens`, `completion_tokens` and `uncounted` matter.
+        price: price of the target's tokens, if known.
     """
     if price is None:
         return {**counts, "uncounted": 0}

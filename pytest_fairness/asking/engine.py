@@ -1,4 +1,4 @@
-"""Questions in, answers out: asks one target in the background, and nothing twice."""
+"""Engine: takes requests, and answers them from the store or from one target, which it asks in the background."""
 
 from __future__ import annotations
 
@@ -9,37 +9,40 @@ import uuid
 from collections.abc import Collection, Iterable, Sequence
 from itertools import islice
 
-from pytest_fairness.asking.claims import RunId
 from pytest_fairness.asking.freshness import Freshness
-from pytest_fairness.asking.request_tracker import Ledger
-from pytest_fairness.asking.sender import GRACE, Sender
+from pytest_fairness.asking.request_tracker import RequestTracker
+from pytest_fairness.asking.runs import RunId
+from pytest_fairness.asking.sender import Sender
 from pytest_fairness.asking.store import Store, response_key
+from pytest_fairness.asking.timing import DEFAULT_TIMING, Timing
 from pytest_fairness.errors import AnswersMissing, FairnessError
 from pytest_fairness.options import RunSettings
 from pytest_fairness.records import Request, Response
 from pytest_fairness.targets.base import Target
 from pytest_fairness.targets.one_line import one_line
 
-AT_ONCE = 4_000
-"""Requests that are planned together: their questions are in memory only until it is known which are recorded."""
+BATCH = 4_000
+"""Requests that are planned together; recorded ones leave the memory after each batch."""
 
 DESCRIPTORS = 8
-"""Files that must be free to be opened: the event loop takes 3, a connection to the store 3, the first request one."""
+"""Free file descriptors that a run needs: 3 for the event loop, 3 for a connection to the store, 1 for a request."""
 
 
 class Engine:
-    """Asks one target, from a background thread with one event loop, and records every answer the moment it arrives.
+    """Background thread that asks one target and records every answer as soon as it arrives.
 
-    The thread starts with the first question that has no recorded answer; without one, nothing is opened. All methods
-    may be called from any thread.
+    The thread starts with the first request that has no recorded answer; without such a request, the target is not
+    opened. All methods may be called from any thread.
 
     Args:
-        store: the recorded responses.
-        target: who is asked. Opened and closed by the engine.
-        settings: the run's; `concurrency`, `timeout`, `give_up`, `max_requests`, `prices` and `replay` matter.
-        oldest: when other runs' answers must have come to be accepted; see `Freshness`.
-        owner: who asks, for whoever looks into the store.
-        run: the run that this is a part of; one of its own where not given.
+        store: recorded responses.
+        target: the system that is asked; opened and closed by the engine.
+        settings: settings of the run; `concurrency`, `timeout`, `give_up`, `max_requests`, `prices` and `replay`
+            matter.
+        oldest: earliest date of reused answers of other runs; see `Freshness`.
+        owner: name under which the store keeps claims and counts.
+        run: the run that the requests belong to; by default a new one.
+        timing: pauses and time limits.
     """
 
     def __init__(
@@ -51,103 +54,107 @@ class Engine:
         oldest: float,
         owner: str,
         run: RunId | None = None,
+        timing: Timing = DEFAULT_TIMING,
     ) -> None:
         run = run or RunId.new()
         self._store, self._target, self._replay = store, target, settings.replay
         self._fresh = Freshness(run.name, oldest)
-        self._ledger = Ledger()
+        self._tracker, self._timing = RequestTracker(), timing
         self._sender = Sender(
             store,
             target,
-            self._ledger,
+            self._tracker,
             settings,
             fresh=self._fresh,
             owner=f"{owner}/{uuid.uuid4().hex[:8]}",
             run=run,
+            timing=timing,
         )
         self._thread: threading.Thread | None = None
         self._starting = threading.Lock()
 
     def plan(self, requests: Iterable[Request]) -> None:
-        """Have these requests asked, in their order, where no answer is recorded; returns at once.
+        """Queue the requests without a recorded answer, in this order, and return at once.
 
-        Equal requests are asked once, and what was planned before is not planned again.
+        Equal requests are sent once.
 
         Raises:
             StoreError: the store cannot be read.
         """
         rest = iter(requests)
-        while part := {response_key(self._target.identity, request): request for request in islice(rest, AT_ONCE)}:
-            self._plan(part)
+        while batch := {response_key(self._target.identity, request): request for request in islice(rest, BATCH)}:
+            self._plan(batch)
 
     def answers(self, requests: Sequence[Request]) -> list[Response | FairnessError]:
-        """Wait until each of these requests is answered or has failed; plans those that are not planned yet.
+        """Return the responses to these requests, and the errors of those that failed; wait until all are settled.
 
-        Signals are handled while waiting: what their handlers raise comes out of here, and asking goes on.
+        Requests that are not planned yet are planned. Signals are handled while waiting: exceptions of their handlers
+        leave this method, and the engine goes on.
 
         Returns:
-            For each request, in order, its response, or the error for which there is none.
+            For each request, in order, its response or its error.
 
         Raises:
             StoreError: the store cannot be read.
         """
         keys = [response_key(self._target.identity, request) for request in requests]
-        # Looked up first: mostly all are recorded, and need no second look.
+        # Read before waiting: usually all answers are recorded already.
         recorded = self._store.get(keys, self._fresh)
         self._plan(dict(zip(keys, requests, strict=True)), recorded)
-        failed = self._ledger.wait(keys)
+        failed = self._tracker.wait(keys)
         late = {key for key in keys if key not in recorded and key not in failed}
         settled: dict[str, Response | FairnessError] = {**recorded, **failed}
         settled |= self._store.get(late, self._fresh) if late else {}
-        gone = AnswersMissing("an answer was removed from the store while the run went on; run again")
+        gone = AnswersMissing("an answer was removed from the store during the run; run again")
         return [settled.get(key, gone) for key in keys]
 
     def newly_planned(self) -> dict[str, bool]:
-        """The keys of requests planned since this was called last, and whether each was recorded already."""
-        return self._ledger.newly_planned()
+        """Return the keys planned since the last call, and whether an answer was recorded when they were planned."""
+        return self._tracker.newly_planned()
 
     def progress(self) -> dict[str, float]:
-        """How far things are; every count but `retried` is of distinct requests.
+        """Return the request counts; all but `retried` count distinct requests.
 
         Returns:
-            planned: all.
-            settled: of these, answered or failed, by whomever.
-            reused: had a recorded answer when they were planned.
-            sent: asked by this process.
-            retried: further tries of these.
-            in_flight: of these, not settled yet.
-            answered: of these, got an answer.
-            failed: of these, got none.
-            prompt_tokens, completion_tokens: of the answers that this process got, as far as the target says.
-            uncounted: of these answers, those that have a price, but of which the target does not say the tokens.
-            asked_again: of these answers, those that no other run takes.
-            cost: of these tokens, if the target has a price.
+            planned: all requests.
+            settled: requests that were answered or failed, here or in another process.
+            reused: requests with a recorded answer when they were planned.
+            sent: requests sent by this process.
+            retried: further attempts of these.
+            in_flight: sent requests that are not settled.
+            answered: sent requests that were answered.
+            failed: sent requests that failed.
+            prompt_tokens, completion_tokens: tokens of the answers to this process, as far as the target reports them.
+            uncounted: answers that have a price, but for which the target reports no tokens.
+            asked_again: answers that no other run reuses.
+            cost: cost of the tokens, if the target has a price.
         """
         return self._sender.counts()
 
-    def stop(self, grace: float = GRACE) -> None:
-        """Send nothing more, wait for what is in flight and close the target; planning afterwards asks nothing.
+    def stop(self, grace: float | None = None) -> None:
+        """Send nothing more, wait for the requests in flight and close the target; requests planned later fail.
 
         Args:
-            grace: seconds to wait; what arrives in this time is recorded.
+            grace: seconds to wait; answers that arrive in this time are recorded. Default: `Timing.stop_grace`.
         """
-        self._ledger.close_open(AnswersMissing("the run was stopped before this was asked; run again to go on"))
+        grace = self._timing.stop_grace if grace is None else grace
+        self._tracker.close_unsent(AnswersMissing("not sent: the run was stopped; run again to go on"))
         self._sender.stop(grace)
         with self._starting:
             thread = self._thread
         if thread is not None:
-            # Closing a target may take a moment more; if it hangs, the thread does not keep the process alive.
-            thread.join(grace + GRACE)
+            # Closing a target may take longer; if it hangs, the daemon thread does not keep the process alive.
+            thread.join(grace + self._timing.stop_grace)
 
-    def _plan(self, questions: dict[str, Request], recorded: Collection[str] | None = None) -> None:
-        new = self._ledger.unknown(questions)
+    def _plan(self, requests: dict[str, Request], recorded: Collection[str] | None = None) -> None:
+        new = self._tracker.unplanned(requests)
         if not new:
             return
         if recorded is None:
             recorded = self._store.recorded(new, self._fresh)
-        left = self._ledger.add(new, recorded)
+        left = self._tracker.add(new, recorded)
         if self._replay:
-            self._ledger.settle_elsewhere([], {key: _not_recorded(new[key]) for key in new if key not in recorded})
+            self._tracker.settle_elsewhere([], {key: _not_recorded(new[key]) for key in new if key not in recorded})
         elif left:
             with self._starting:
                 if self._thread is None:
@@ -159,30 +166,30 @@ class Engine:
         try:
             thread.start()
         except RuntimeError as error:
-            self._ledger.close(self._not_started(error))
+            self._tracker.close(self._not_started(error))
         else:
             self._thread = thread
 
     def _run(self) -> None:
-        """Send until the end; whatever keeps the event loop from starting fails all requests, so that nobody waits."""
+        """Run the sender; if the event loop cannot start, fail all requests."""
         try:
             _require_descriptors()
             runner = asyncio.Runner()
             runner.get_loop()
-        except Exception as error:  # noqa: BLE001 - told by the ledger to whoever waits
-            self._ledger.close(self._not_started(error))
+        except Exception as error:  # noqa: BLE001 - raised by the threads that wait for answers
+            self._tracker.close(self._not_started(error))
             return
         with runner:
             runner.run(self._sender.run())
 
     def _not_started(self, error: Exception) -> FairnessError:
         reason = one_line(getattr(error, "strerror", None) or error)
-        cure = "Close other programs or raise the limits of this user (`ulimit -n`, `ulimit -u`)"
+        cure = "Close other programs, or raise the limits of this user (`ulimit -n`, `ulimit -u`)"
         return FairnessError(f"{self._target.name} cannot be asked: {reason}. {cure}, and run again.")
 
 
 def _require_descriptors() -> None:
-    """Raise `OSError` where too few files can be opened: an event loop that finds out itself leaves a traceback."""
+    """Raise `OSError` if too few files can be opened; an event loop that fails to open one prints a traceback."""
     opened: list[int] = []
     try:
         opened.extend(os.open(os.devnull, os.O_RDONLY) for _ in range(DESCRIPTORS))
@@ -192,5 +199,5 @@ def _require_descriptors() -> None:
 
 
 def _not_recorded(request: Request) -> AnswersMissing:
-    question = one_line(request.prompt, 60)
-    return AnswersMissing(f"not recorded: {question!r}, trial {request.trial}; run without --fairness-replay")
+    prompt = one_line(request.prompt, 60)
+    return AnswersMissing(f"not recorded: {prompt!r}, trial {request.trial}; run without --fairness-replay")

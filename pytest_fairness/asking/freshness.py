@@ -1,4 +1,4 @@
-"""Which recorded answers may stand for new ones."""
+"""Rule which recorded answers a run reuses."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ import time
 from typing import NamedTuple
 
 CLOCK_SKEW = 60.0
-"""Seconds that the clocks of machines which share a store may differ; an answer dated further ahead is not fresh."""
+"""Seconds by which the clocks of machines that share a store may differ; later answers are dated in the future."""
 
 
 class Freshness(NamedTuple):
-    """Which recorded answers a run accepts. Its own it always accepts, whatever the clock says.
+    """Rule which recorded answers a run reuses. A run always accepts its own answers, whatever their date.
 
     Attributes:
         run: name of the run; see `RunId`.
-        oldest: seconds since the epoch. Answers of other runs count if they are dated from then until now; with `inf`
-            none of them does, with `-inf` every one does, whatever its date.
+        oldest: earliest date of an answer of another run, in seconds since the epoch; answers dated in the future are
+            not accepted. `inf` accepts no answer of another run, `-inf` all of them, whatever their date.
     """
 
     run: str = ""
@@ -24,17 +24,17 @@ class Freshness(NamedTuple):
 
     @property
     def scope(self) -> str:
-        """With whom the run shares its questions: its own name, or nothing for all runs that accept others' answers."""
+        """Return the name that shares claims: the run's own, or an empty one for all runs that share answers."""
         return self.run if self.oldest == math.inf else ""
 
     @property
     def parameters(self) -> tuple[str, float, float]:
-        """Values for the placeholders of `CONDITION`."""
+        """Return the values for the placeholders of `CONDITION`."""
         return self.run, self.oldest, math.inf if self.oldest == -math.inf else time.time() + CLOCK_SKEW
 
 
 CONDITION = "(run = ? OR (created >= ? AND created <= ?))"
-"""Of the table of responses, in SQL."""
+"""SQL condition on the table of responses."""
 
-EVERY = Freshness()
-"""Every recorded answer, of whichever run and date."""
+ANY_ANSWER = Freshness()
+"""Rule that accepts every recorded answer, of any run and date."""

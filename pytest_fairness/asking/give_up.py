@@ -1,4 +1,4 @@
-"""How long a target has to give an answer before what is left is given up."""
+"""Time limit after which a target that gives no answers is given up."""
 
 from __future__ import annotations
 
@@ -6,61 +6,60 @@ import time
 from collections.abc import Collection
 
 from pytest_fairness.asking.missing_answers import given_up, unreachable
-from pytest_fairness.errors import AnswersMissing, FairnessError, Fault, RequestFailed
-
-UNREACHED = 10.0
-"""Seconds after which a target that could not be reached even once is given up."""
+from pytest_fairness.errors import AnswersMissing, FairnessError, RequestFailed, RetryReason
 
 
-class Patience:
-    """What a target has done so far, as far as it counts for giving it up.
+class GiveUpTimer:
+    """Timer that ends when a target has given no answer for too long.
 
     Args:
-        name: the target's, for messages.
-        limit: seconds without any answer after which it is given up.
+        name: the target's name, for messages.
+        limit: seconds without any answer after which the target is given up.
+        unreachable_limit: the same for a target that no request has ever reached.
     """
 
-    def __init__(self, name: str, limit: float) -> None:
-        self._name, self._limit = name, limit
-        self._begins = 0.0
-        self._unreached_since: float | None = None
+    def __init__(self, name: str, limit: float, unreachable_limit: float) -> None:
+        self._name, self._limit, self._unreachable_limit = name, limit, unreachable_limit
+        self._started = 0.0
+        self._unreachable_since: float | None = None
         self._reached = False
-        self._last_fault = ""
+        self._last_error = ""
 
-    def begin(self) -> None:
-        """Count from now on: nothing was asked of it until now."""
-        self._begins = time.monotonic()
+    def restart(self) -> None:
+        """Start anew, as nothing was asked of the target until now."""
+        self._started = time.monotonic()
 
-    def answered(self) -> None:
-        """It gave an answer."""
-        self._begins, self._reached = time.monotonic(), True
+    def record_answer(self) -> None:
+        """Start anew after an answer."""
+        self._started, self._reached = time.monotonic(), True
 
-    def failed(self, fault: FairnessError) -> None:
-        """A try ended otherwise; whatever comes from the target itself shows that it is there."""
-        self._last_fault = str(fault)
-        if isinstance(fault, RequestFailed) and fault.fault is Fault.UNREACHABLE:
-            self._unreached_since = self._unreached_since or time.monotonic()
-        elif not isinstance(fault, RequestFailed) or fault.fault is not Fault.SLOW:
+    def record_failure(self, error: FairnessError) -> None:
+        """Note a failed attempt; an error that comes from the target itself shows that the target can be reached."""
+        self._last_error = str(error)
+        if isinstance(error, RequestFailed) and error.retry is RetryReason.UNREACHABLE:
+            self._unreachable_since = self._unreachable_since or time.monotonic()
+        elif not isinstance(error, RequestFailed) or error.retry is not RetryReason.TIMEOUT:
             self._reached = True
 
-    def ends(self, flying_since: Collection[float], resume_at: float) -> float:
-        """Until when it has time to give an answer, on the monotonic clock.
+    def deadline(self, sent_at: Collection[float], resume_at: float) -> float:
+        """Return the deadline (monotonic seconds) after which the target is given up.
 
         Args:
-            flying_since: when each request that is in flight was sent.
-            resume_at: when it may be asked again, if it asked for a pause.
+            sent_at: when each request in flight was sent (monotonic seconds).
+            resume_at: when the target's rate limit allows the next request (monotonic seconds).
 
         Raises:
-            AnswersMissing: no longer.
+            AnswersMissing: the deadline has passed, or the target's pause ends after it.
         """
         now = time.monotonic()
-        end, never = self._begins + self._limit, False
-        if self._unreached_since is not None and not self._reached:
-            # What was sent when others were refused already may have got through, and only take its time.
-            never = not any(since <= self._unreached_since for since in flying_since)
-            end = min(end, self._unreached_since + UNREACHED) if never else end
-        if now < end and (resume_at <= end or flying_since):
-            return end
-        if never:
-            raise AnswersMissing(unreachable(self._name, min(UNREACHED, self._limit), self._last_fault))
-        raise AnswersMissing(given_up(self._name, self._limit, resume_at - now, self._last_fault))
+        deadline, never_reached = self._started + self._limit, False
+        if self._unreachable_since is not None and not self._reached:
+            # A request sent before the first refused connection may have arrived and still be answered.
+            never_reached = not any(sent <= self._unreachable_since for sent in sent_at)
+            deadline = min(deadline, self._unreachable_since + self._unreachable_limit) if never_reached else deadline
+        if now < deadline and (resume_at <= deadline or sent_at):
+            return deadline
+        if never_reached:
+            seconds = min(self._unreachable_limit, self._limit)
+            raise AnswersMissing(unreachable(self._name, seconds, self._last_error))
+        raise AnswersMissing(given_up(self._name, self._limit, resume_at - now, self._last_error))

@@ -1,36 +1,38 @@
-"""Why answers are missing, in words that say how to go on."""
+"""Messages about missing answers, which say how to go on."""
 
 from __future__ import annotations
 
-from pytest_fairness.asking.rate_limit import LONGEST_PAUSE
 from pytest_fairness.errors import AnswersMissing
 
+NAMED_PAUSE = 10.0
+"""Seconds from which on a pause is mentioned: a longer one was demanded by the target."""
 
-def given_up(name: str, seconds: float, pause: float, last_fault: str) -> str:
-    """The target has given no answer for so long, or asks for a pause that is longer."""
-    last = f"Last fault: {last_fault}" if last_fault else "Is it up, and its address right?"
-    # A pause longer than ours is the target's own.
-    asks = f" and asks to be left alone for {pause:.0f} seconds more" if pause > LONGEST_PAUSE else ""
+
+def given_up(name: str, seconds: float, pause: float, last_error: str) -> str:
+    """Return the message for a target that gave no answer within `seconds`, or demands a pause longer than that."""
+    last = f"Last error: {last_error}" if last_error else "Check that it is running and that its address is right."
+    demand = f" and demands a pause of {pause:.0f} seconds more" if pause > NAMED_PAUSE else ""
     return (
-        f"given up: {name} gave no answer for {seconds:g} seconds (ini fairness_give_up){asks}; what came before is "
+        f"given up: {name} gave no answer for {seconds:g} seconds (ini fairness_give_up){demand}; earlier answers are "
         f"recorded. {last}"
     )
 
 
-def unreachable(name: str, seconds: float, last_fault: str) -> str:
-    """Nobody has ever answered there."""
-    return f"given up: {name} could not be reached once in {seconds:g} seconds; nothing was asked. {last_fault}"
+def unreachable(name: str, seconds: float, last_error: str) -> str:
+    """Return the message for a target to which no connection was ever made."""
+    return f"given up: no connection to {name} within {seconds:g} seconds; no request was sent. {last_error}"
 
 
-def over_budget(most: int, reusable: bool, last_fault: str = "") -> AnswersMissing:
-    """The run has sent what it may."""
+def over_budget(max_requests: int, reusable: bool, last_error: str = "") -> AnswersMissing:
+    """Return the error for a request that the budget of the run no longer allows."""
     cure = (
-        "what came is recorded, so run again to go on (without --fairness-fresh)"
+        "the answers are recorded, so run again to go on (without --fairness-fresh)"
         if reusable
-        else "allow more, or name the target's version in the ini fairness_target_version, so that a next run goes on"
+        else "raise the limit, or set the target's version with the ini fairness_target_version, so that the next run "
+        "reuses the answers"
     )
-    last = f" Last fault: {last_fault}" if last_fault else ""
-    tries = "the one request" if most == 1 else f"all {most:,} requests"
-    return AnswersMissing(
-        f"not asked: {tries} that this run may send are sent (--fairness-max-requests); {cure}.{last}"
-    )
+    last = f" Last error: {last_error}" if last_error else ""
+    spent = "the one request of this run's budget was"
+    if max_requests > 1:
+        spent = f"all {max_requests:,} requests of this run's budget were"
+    return AnswersMissing(f"not sent: {spent} sent (--fairness-max-requests); {cure}.{last}")

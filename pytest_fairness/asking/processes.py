@@ -1,4 +1,4 @@
-"""Telling whether a process that left its name somewhere is still there."""
+"""Names of processes, and whether a named process has ended."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from pathlib import Path
 
 
 def this_process() -> str:
-    """A name of this process that means something on this machine: `machine/number`."""
+    """Return the name of this process, `machine/number`."""
     return f"{_machine()}/{os.getpid()}"
 
 
 def is_gone(process: str) -> bool:
-    """Whether the process has certainly ended; of processes of other machines nothing is known."""
+    """Return whether the process has certainly ended; for a process of another machine the answer is always no."""
     machine, _, number = process.rpartition("/")
-    if machine != _machine() or os.name == "nt":  # on Windows, asking would end it
+    if machine != _machine() or os.name == "nt":  # on Windows, `os.kill` with signal 0 ends the process
         return False
     try:
         os.kill(int(number), 0)
@@ -28,7 +28,7 @@ def is_gone(process: str) -> bool:
 
 
 def _is_zombie(number: int) -> bool:
-    """Whether it has ended, but whoever started it has not taken notice yet; known on Linux only."""
+    """Return whether the process has ended without its parent having waited for it (known on Linux only)."""
     try:
         return Path(f"/proc/{number}/stat").read_text("utf-8", "replace").rpartition(")")[2].split()[0] == "Z"
     except (OSError, IndexError):
@@ -37,7 +37,7 @@ def _is_zombie(number: int) -> bool:
 
 @cache
 def _machine() -> str:
-    """The host and, where there are containers, the space in which process numbers count."""
+    """Return the host, its boot and, in a container, the namespace of process numbers."""
     try:
         space = str(Path("/proc/self/ns/pid").readlink())
         boot = Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()

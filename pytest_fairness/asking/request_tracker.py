@@ -1,4 +1,4 @@
-"""What has become of each question of this process so far: a table that threads share, and wait at."""
+"""Thread-safe table of this process's requests and their states."""
 
 from __future__ import annotations
 
@@ -10,168 +10,169 @@ from itertools import islice
 from pytest_fairness.errors import FairnessError, short_message
 from pytest_fairness.records import Request, Response
 
-PATIENCE = 1.0
-"""Seconds after which a waiting thread looks up, so that signals reach it on every platform."""
+WAKE_INTERVAL = 1.0
+"""Seconds after which a waiting thread wakes up, so that Python handles signals on every platform."""
 
 KEPT_MESSAGES = 10
-"""Different messages of failed requests that are told of."""
+"""Most different messages of failed requests that are reported."""
 
 COUNTED = ("reused", "sent", "retried", "answered", "failed", "prompt_tokens", "completion_tokens", "uncounted")
 
 
-class Ledger:
-    """Questions by their key, from being planned to being settled: answered or failed, each once and for good."""
+class RequestTracker:
+    """Requests by key. Each is planned, then sent or answered elsewhere, then settled once: answered or failed."""
 
     def __init__(self) -> None:
-        self._news = threading.Condition()
-        self._known: dict[bytes, bool] = {}
-        """All that was planned, and whether an answer was recorded already. Its bytes take less room than a key."""
-        self._told = 0
-        self._open: dict[str, Request] = {}
-        self._asked: dict[str, Request] = {}
+        self._changed = threading.Condition()
+        self._planned: dict[bytes, bool] = {}
+        """Keys of all planned requests (bytes take less memory than hex digits), and whether an answer was recorded."""
+        self._reported = 0
+        self._unsent: dict[str, Request] = {}
+        self._in_flight: set[str] = set()
         self._answered: set[str] = set()
         self._failed: dict[str, FairnessError] = {}
         self._messages: Counter[str] = Counter()
-        """Of the questions that this process asked in vain, by what is told of them."""
+        """Failed requests of this process by message."""
         self._closed: FairnessError | None = None
         self._counts = dict.fromkeys(COUNTED, 0)
 
-    def unknown(self, questions: Mapping[str, Request]) -> dict[str, Request]:
-        """Those of the questions that have not been planned yet."""
-        with self._news:
-            return self._unknown(questions)
+    def unplanned(self, requests: Mapping[str, Request]) -> dict[str, Request]:
+        """Return the requests that have not been planned yet."""
+        with self._changed:
+            return {key: request for key, request in requests.items() if bytes.fromhex(key) not in self._planned}
 
-    def _unknown(self, questions: Mapping[str, Request]) -> dict[str, Request]:
-        return {key: request for key, request in questions.items() if bytes.fromhex(key) not in self._known}
-
-    def add(self, questions: Mapping[str, Request], recorded: Iterable[str]) -> bool:
-        """Plan questions, in this order; those recorded are settled at once. Gives whether any are left to be asked."""
-        with self._news:
-            new = self._unknown(questions)
+    def add(self, requests: Mapping[str, Request], recorded: Iterable[str]) -> bool:
+        """Plan requests in this order, settle the recorded ones, and return whether any are left to be sent."""
+        with self._changed:
+            new = self.unplanned(requests)
             answered = new.keys() & set(recorded)
-            self._known |= {bytes.fromhex(key): key in answered for key in new}
+            self._planned |= {bytes.fromhex(key): key in answered for key in new}
             self._counts["reused"] += len(answered)
             left = {key: request for key, request in new.items() if key not in answered}
             if self._closed is None:
-                self._open |= left
+                self._unsent |= left
             else:
                 self._failed |= dict.fromkeys(left, self._closed)
-            self._news.notify_all()
-            return bool(self._open)
+            self._changed.notify_all()
+            return bool(self._unsent)
 
     def newly_planned(self) -> dict[str, bool]:
-        """The questions planned since this was called last, and whether an answer was recorded already."""
-        with self._news:
-            new = {key.hex(): recorded for key, recorded in islice(self._known.items(), self._told, None)}
-            self._told = len(self._known)
+        """Return the keys planned since the last call, and whether an answer was recorded when they were planned."""
+        with self._changed:
+            new = {key.hex(): recorded for key, recorded in islice(self._planned.items(), self._reported, None)}
+            self._reported = len(self._planned)
             return new
 
-    def next_open(self, count: int) -> list[str]:
-        """The first `count` questions that nobody in this process has asked yet."""
-        with self._news:
-            return list(islice(self._open, count))
+    def next_unsent(self, count: int | None = None) -> list[str]:
+        """Return the keys of the first `count` requests (default: all) that this process has not sent."""
+        with self._changed:
+            return list(islice(self._unsent, count))
 
-    def ask(self, keys: Iterable[str]) -> dict[str, Request]:
-        """Take questions for asking; those that were settled meanwhile are left out."""
-        with self._news:
-            taken = {key: self._open.pop(key) for key in keys if key in self._open}
-            self._asked |= taken
+    def start(self, keys: Iterable[str], *, retries: int = 0) -> dict[str, Request]:
+        """Mark requests as in flight and return them, without those settled meanwhile.
+
+        Args:
+            keys: keys of requests; those in flight already are ignored.
+            retries: number of further attempts to count.
+        """
+        with self._changed:
+            taken = {key: self._unsent.pop(key) for key in keys if key in self._unsent}
+            self._in_flight.update(taken)
             self._counts["sent"] += len(taken)
+            self._counts["retried"] += retries
             return taken
 
-    def ask_again(self, count: int) -> None:
-        """Count further tries of questions that are being asked."""
-        with self._news:
-            self._counts["retried"] += count
-
-    def open_keys(self) -> list[str]:
-        """The questions that nobody in this process has asked yet."""
-        with self._news:
-            return list(self._open)
-
-    def answer(self, key: str, response: Response) -> None:
-        """Settle a question that was asked."""
-        with self._news:
-            if self._asked.pop(key, None) is None and key in self._failed:
-                self._counts["failed"] -= 1  # it came after all, when everything was closed
+    def record_answer(self, key: str, response: Response) -> None:
+        """Settle a request that was sent."""
+        with self._changed:
+            if key not in self._in_flight and key in self._failed:
+                self._counts["failed"] -= 1  # it was closed as failed before its answer arrived
                 self._messages[short_message(str(self._failed[key]))] -= 1
+            self._in_flight.discard(key)
             self._answered.add(key)
             self._counts["answered"] += 1
             self._counts["prompt_tokens"] += response.prompt_tokens or 0
             self._counts["completion_tokens"] += response.completion_tokens or 0
             self._counts["uncounted"] += None in (response.prompt_tokens, response.completion_tokens)
-            self._news.notify_all()
+            self._changed.notify_all()
 
-    def fail(self, key: str, error: FairnessError) -> None:
-        """Settle a question that was asked in vain."""
-        with self._news:
-            if self._asked.pop(key, None) is not None:
+    def record_failure(self, key: str, error: FairnessError) -> None:
+        """Settle a request that was sent and got no answer."""
+        with self._changed:
+            if key in self._in_flight:
+                self._in_flight.remove(key)
                 self._counts["failed"] += 1
                 self._messages[short_message(str(error))] += 1
             self._failed[key] = error
-            self._news.notify_all()
+            self._changed.notify_all()
 
     def settle_elsewhere(self, answered: Iterable[str], failed: Mapping[str, FairnessError]) -> bool:
-        """Settle questions that another process asked; gives whether one of them was answered."""
-        with self._news:
-            found = [key for key in answered if self._take(key)]
+        """Settle requests that another process sent, and return whether one of them was answered."""
+        with self._changed:
+            found = [key for key in answered if self._remove(key)]
             self._answered.update(found)
-            self._failed |= {key: error for key, error in failed.items() if self._open.pop(key, None)}
-            self._news.notify_all()
+            self._failed |= {key: error for key, error in failed.items() if self._unsent.pop(key, None)}
+            self._changed.notify_all()
             return bool(found)
 
-    def _take(self, key: str) -> bool:
-        # One that this process asked, too, may be answered elsewhere, if its claim lapsed.
-        return (self._open.pop(key, None) or self._asked.pop(key, None)) is not None
+    def _remove(self, key: str) -> bool:
+        # Another process may also send a request of this process whose claim has expired.
+        if key in self._in_flight:
+            self._in_flight.remove(key)
+            return True
+        return self._unsent.pop(key, None) is not None
 
     def close(self, error: FairnessError) -> None:
-        """Fail whatever is not settled, now and later."""
-        with self._news:
-            self._closed = self._closed or error
-            self._failed |= dict.fromkeys([*self._open, *self._asked], error)
-            self._counts["failed"] += len(self._asked)
-            self._messages[short_message(str(error))] += len(self._asked)
-            self._open.clear()
-            self._asked.clear()
-            self._news.notify_all()
+        """Fail every request that is not settled, now and later."""
+        with self._changed:
+            self.close_unsent(error)
+            self._failed |= dict.fromkeys(self._in_flight, error)
+            self._counts["failed"] += len(self._in_flight)
+            self._messages[short_message(str(error))] += len(self._in_flight)
+            self._in_flight.clear()
 
-    def close_open(self, error: FairnessError) -> None:
-        """Fail what has not been asked, now and later; what is in flight may still arrive."""
-        with self._news:
+    def close_unsent(self, error: FairnessError) -> None:
+        """Fail every request that is not sent, now and later; requests in flight may still be answered."""
+        with self._changed:
             self._closed = self._closed or error
-            self._failed |= dict.fromkeys(self._open, error)
-            self._open.clear()
-            self._news.notify_all()
+            self._failed |= dict.fromkeys(self._unsent, error)
+            self._unsent.clear()
+            self._changed.notify_all()
 
     @property
-    def outstanding(self) -> bool:
-        """Whether any question is not settled."""
-        with self._news:
-            return bool(self._open or self._asked)
+    def has_unsettled(self) -> bool:
+        """Return whether any request is not settled."""
+        with self._changed:
+            return bool(self._unsent or self._in_flight)
 
     def wait(self, keys: Iterable[str]) -> dict[str, FairnessError]:
-        """Block until all these planned questions are settled; gives the failures among them.
+        """Block until all these planned requests are settled, and return the errors of the failed ones, by key.
 
-        Signals are handled meanwhile: what their handlers raise comes out of here.
+        Signals are handled meanwhile; exceptions of their handlers leave this method.
         """
         waiting = deque(keys)
         keys = list(waiting)
-        with self._news:
+        with self._changed:
             while waiting:
                 key = waiting[-1]
-                if self._known.get(bytes.fromhex(key)) or key in self._answered or key in self._failed:
+                if self._planned.get(bytes.fromhex(key)) or key in self._answered or key in self._failed:
                     waiting.pop()
                 else:
-                    self._news.wait(PATIENCE)
+                    self._changed.wait(WAKE_INTERVAL)
             return {key: self._failed[key] for key in keys if key in self._failed}
 
     def counts(self) -> dict[str, int]:
-        """How many questions are planned, in flight and so on; see `Engine.progress`."""
-        with self._news:
+        """Return how many requests are planned, in flight and so on; see `Engine.progress`."""
+        with self._changed:
             settled = self._counts["reused"] + len(self._answered) + len(self._failed)
-            return {"planned": len(self._known), "settled": settled, "in_flight": len(self._asked), **self._counts}
+            return {
+                "planned": len(self._planned),
+                "settled": settled,
+                "in_flight": len(self._in_flight),
+                **self._counts,
+            }
 
     def failures(self) -> dict[str, int]:
-        """Return how many questions this process asked in vain, by message, the most frequent ones."""
-        with self._news:
+        """Return the number of failed requests of this process for each of the most frequent messages."""
+        with self._changed:
             return {message: count for message, count in self._messages.most_common(KEPT_MESSAGES) if count > 0}

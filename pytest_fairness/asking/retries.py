@@ -1,41 +1,52 @@
-"""Whether a request that got no answer is tried again, and when."""
+"""Rule whether and when a failed request is sent again."""
 
 from __future__ import annotations
 
 import random
 from collections import Counter
 
-from pytest_fairness.errors import Fault, RequestFailed
+from pytest_fairness.asking.timing import Timing
+from pytest_fairness.errors import RequestFailed, RetryReason
 
-MOST = {Fault.FINAL: 1, Fault.PASSING: 7, Fault.SLOW: 3, Fault.BUSY: 20, Fault.REWORDED: 3}
-"""How often one request may end in each fault; one that never reached the target is no try at all."""
-FIRST_PAUSE = 0.5
-"""Seconds before the second try after a passing fault; each further pause is twice as long."""
-LONGEST_PAUSE = 8.0
+MAX_FAILURES = {
+    RetryReason.TRANSIENT: 7,
+    RetryReason.TIMEOUT: 3,
+    RetryReason.OVERLOADED: 20,
+    RetryReason.REPHRASED: 3,
+}
+"""Failures of one request for each reason after which it is not sent again. Attempts that never reached the target do
+not count: `GiveUpTimer` ends them."""
 
 
-class Tries:
-    """What has become of one request so far."""
+class Attempts:
+    """Failed attempts of one request.
 
-    def __init__(self) -> None:
-        self._ended: Counter[Fault] = Counter()
+    Args:
+        timing: pauses between attempts.
+    """
 
-    def pause(self, error: RequestFailed) -> float | None:
-        """Seconds until the next try, from 0; `None` where there is to be none.
+    def __init__(self, timing: Timing) -> None:
+        self._timing = timing
+        self._failures: Counter[RetryReason | None] = Counter()
 
-        Where the whole target is busy or away the pause is not the request's own, but the target's; see `Pace`.
+    def pause_after(self, error: RequestFailed) -> float | None:
+        """Return the seconds until the next attempt, or `None` if there is none.
+
+        A target that is overloaded or cannot be reached pauses all of its requests, not this one alone; see
+        `RateLimit`.
         """
-        fault = error.fault
-        self._ended[fault] += 1
-        if self._ended[fault] >= MOST.get(fault, float("inf")):
+        reason = error.retry
+        self._failures[reason] += 1
+        if reason is None or self._failures[reason] >= MAX_FAILURES.get(reason, float("inf")):
             return None
-        if fault is not Fault.PASSING:
+        if reason is not RetryReason.TRANSIENT:
             return 0.0
-        pause = min(LONGEST_PAUSE, FIRST_PAUSE * 2.0 ** (self._ended[fault] - 1))
-        # Not all at the same moment.
-        return max(error.wait or 0.0, pause * random.uniform(0.75, 1.0))  # noqa: S311 - nothing secret
+        doubled = self._timing.first_retry_pause * 2.0 ** (self._failures[reason] - 1)
+        pause = min(self._timing.longest_retry_pause, doubled)
+        # Jitter, so that requests that failed together are not sent again together.
+        return max(error.retry_after or 0.0, pause * random.uniform(0.75, 1.0))  # noqa: S311 - not a secret
 
     @property
     def count(self) -> int:
-        """How many tries there were."""
-        return self._ended.total()
+        """Return the number of attempts."""
+        return self._failures.total()

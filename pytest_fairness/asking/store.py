@@ -1,7 +1,7 @@
-"""What came back, kept: every answer from the moment it arrives, and who is asking for what right now.
+"""Store of recorded responses: one SQLite file, and the only place where the processes of a run meet.
 
-One SQLite file, and the only meeting point of processes. All SQL is in this module and in `claims.py`; connections are
-in `database.py`.
+`database.py` holds the connections and `schema.py` the tables; `claims.py`, `runs.py`, `rate_limit_table.py` and
+`result_cache.py` hold the statements of the other tables.
 """
 
 from __future__ import annotations
@@ -9,75 +9,36 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
-from pytest_fairness.asking import claims
-from pytest_fairness.asking.claims import DAY, Claim, Claims, RunId
+from pytest_fairness.asking import schema
+from pytest_fairness.asking.claims import Claims, recorded_keys
 from pytest_fairness.asking.database import Database
-from pytest_fairness.asking.freshness import CONDITION, EVERY, Freshness
+from pytest_fairness.asking.freshness import ANY_ANSWER, CONDITION, Freshness
+from pytest_fairness.asking.rate_limit_table import RateLimitTable
+from pytest_fairness.asking.result_cache import ResultCache
+from pytest_fairness.asking.runs import Runs
 from pytest_fairness.closing import Closing
 from pytest_fairness.records import Json, Request, Response, Sampling
 
-T = TypeVar("T")
-
-__all__ = ["Claim", "News", "Recorded", "RunId", "Store", "response_key"]
-
-VERSION = 3
-"""Of the tables below; a store of a higher version is not touched."""
-
-ANSWERS = """
-CREATE TABLE responses (
-    sequence INTEGER PRIMARY KEY AUTOINCREMENT,  -- in the order of recording, over all processes
-    key TEXT NOT NULL,
-    run TEXT NOT NULL,        -- the run that asked
-    target TEXT NOT NULL,
-    request TEXT NOT NULL,    -- JSON
-    response TEXT NOT NULL,   -- JSON
-    created REAL NOT NULL,    -- seconds since the epoch
-    UNIQUE (key, run)
-);
-CREATE TABLE failures (
-    sequence INTEGER PRIMARY KEY AUTOINCREMENT,
-    target TEXT NOT NULL,
-    key TEXT NOT NULL,
-    scope TEXT NOT NULL,      -- see Freshness
-    message TEXT NOT NULL,
-    created REAL NOT NULL
-);
-"""
-TABLES = f"""
-{ANSWERS}
-CREATE TABLE measurements (key TEXT PRIMARY KEY, measurement TEXT NOT NULL);
-CREATE TABLE answer_sets (digest TEXT PRIMARY KEY, answers TEXT NOT NULL, created REAL NOT NULL);
-"""
-CHANGES = {
-    2: f"DROP TABLE claims; {claims.TABLES}",
-    3: f"""
-{claims.DROP_TABLES} {claims.TABLES}
-DROP TABLE failures;
-ALTER TABLE responses RENAME TO old_responses;
-{ANSWERS}
-INSERT INTO responses SELECT sequence, key, '', target, request, response, created FROM old_responses;
-DROP TABLE old_responses;
-""",  # noqa: S608
-}
-"""What brings an older store up to each version."""
+FAILURE_KEPT = 86_400.0
+"""Seconds after which a failed request is forgotten."""
 
 _ANSWERS = f"""
 SELECT key, response, created FROM responses WHERE {CONDITION} AND key IN (SELECT value FROM json_each(?))
 ORDER BY run = ?, sequence
 """  # noqa: S608
 
-# Escapes everything beyond ASCII, so that NUL and lone surrogates, which SQLite's text cannot hold, survive.
+# ASCII, as SQLite's text holds neither NUL nor lone surrogates.
 _encode = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
 
 
 def response_key(target_identity: str, request: Request) -> str:
-    """Under what the answer is recorded: a digest of all that can change it, and of nothing else. 64 hex digits."""
+    """Return the key of a recorded response: a digest (64 hex digits) of everything that can change the answer."""
     parts: list[Json] = [target_identity, request.system, request.prompt, request.sampling.to_json(), request.trial]
     if request.answer_format != "text":
         parts.append(request.answer_format)
@@ -86,23 +47,23 @@ def response_key(target_identity: str, request: Request) -> str:
     return hashlib.sha256(_encode(parts).encode()).hexdigest()
 
 
-class News(NamedTuple):
-    """What was written to the store since one looked last, by whomever.
+class Changes(NamedTuple):
+    """Answers and failures that were written to the store since a position.
 
     Attributes:
-        until: from where to look next time.
-        answered: keys that were recorded.
-        failed: key to message, of requests that got no answer.
+        position: position after these changes.
+        answered: keys whose answers were recorded.
+        failed: messages of failed requests, by key.
     """
 
-    until: tuple[int, int]
+    position: tuple[int, int]
     answered: list[str]
     failed: dict[str, str]
 
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """One recorded answer with its question, as it is exported."""
+    """One recorded response with its request."""
 
     key: str
     target: str
@@ -110,64 +71,79 @@ class Recorded:
     response: Response
 
 
-class Store(Claims, Closing):
-    """The recorded responses of a project; usable from several threads, and by several processes at once.
+class Store(Closing):
+    """Recorded responses of a project; usable from several threads, and by several processes at once.
 
     Args:
-        path: the file, made if need be. Its folder, if new, keeps itself out of version control.
+        path: the file, created if it does not exist. A new folder gets a `.gitignore`.
+
+    Attributes:
+        database: the file, for other tables.
+        claims: reservations of requests.
+        runs: budgets, ends and request counts of runs.
+        rate_limits: rate limits of targets.
+        cache: computed results.
 
     Raises:
-        StoreError: here and in every method: the file cannot be read or written, is none of ours, or is from a newer
-            version; the message says what to do.
+        StoreError: here and in every method: the file cannot be read or written, is not a store, or was written by a
+            newer version; the message says what to do.
     """
 
     def __init__(self, path: Path) -> None:
-        self.path = path
-        super().__init__(Database(path, version=VERSION, tables=TABLES + claims.TABLES, changes=CHANGES))
-
-    @property
-    def database(self) -> Database:
-        """The file itself, for what is kept in it besides answers."""
-        return self._database
+        self.database = Database(path, version=schema.VERSION, tables=schema.TABLES, migrations=schema.MIGRATIONS)
+        self.runs = Runs(self.database)
+        self.rate_limits = RateLimitTable(self.database)
+        self.claims = Claims(self.database, self.runs, self.rate_limits)
+        self.cache = ResultCache(self.database)
 
     def close(self) -> None:
         """Close the file in all threads."""
-        self._database.close()
+        self.database.close()
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """Everything inside is written at once, or not at all. Others wait meanwhile, so keep it short."""
-        with self._database.transaction():
+        """Write everything inside at once, or nothing. Other processes wait meanwhile, so keep it short."""
+        with self.database.transaction():
             yield
 
-    # Answers
-
     def get(self, keys: Iterable[str], fresh: Freshness) -> dict[str, Response]:
-        """The answers to those of the keys that have one which the run accepts: its own, or else the newest."""
-        rows = self._database.read(_ANSWERS, (*fresh.parameters, _encode(list(keys)), fresh.run))
-        with self._database.readable():
+        """Return the recorded answers that the run accepts, by key: the run's own, or else the newest."""
+        rows = self.database.read(_ANSWERS, (*fresh.parameters, _encode(list(keys)), fresh.run))
+        with self.database.readable():
             return {key: _response(response, created) for key, response, created in rows}
 
-    def oldest_of(self, keys: Iterable[str]) -> float | None:
-        """Return when the oldest answer to these keys came, in seconds since the epoch; `None` where there is none.
+    def recorded(self, keys: Iterable[str], fresh: Freshness) -> set[str]:
+        """Return the keys that have a recorded answer which the run accepts."""
+        return recorded_keys(self.database, keys, fresh)
 
-        Of several answers to one key the newest counts, as that is the one that is reused.
+    def oldest_of(self, keys: Iterable[str]) -> float | None:
+        """Return the date of the oldest answer to these keys (seconds since the epoch), or `None` without answers.
+
+        Of several answers to one key the newest counts, as it is the one that is reused.
         """
         query = (
             "SELECT min(newest) FROM (SELECT max(created) AS newest FROM responses "
             "WHERE key IN (SELECT value FROM json_each(?)) GROUP BY key)"
         )
-        oldest: float | None = self._database.read(query, (_encode(list(keys)),))[0][0]
+        oldest: float | None = self.database.read(query, (_encode(list(keys)),))[0][0]
         return oldest
 
+    def all_recorded(self) -> Iterator[Recorded]:
+        """Yield all recorded responses with their requests, in the order of recording."""
+        query = "SELECT key, target, request, response, created FROM responses ORDER BY sequence"
+        for key, target, request, response, created in self.database.read(query):
+            with self.database.readable():
+                recorded = Recorded(key, target, _request(request), _response(response, created))
+            yield recorded
+
     def record(
-        self, key: str, request: Request, target_identity: str, response: Response, fresh: Freshness = EVERY
+        self, key: str, request: Request, target_identity: str, response: Response, fresh: Freshness = ANY_ANSWER
     ) -> None:
-        """Write an answer, in place of those of runs that are over, and give up the claim to its question.
+        """Record an answer in place of those of runs that are over, and release the claim to its request.
 
         Args:
-            key, request, target_identity, response: what is written.
-            fresh: of the run that asked.
+            key, request, target_identity, response: what is recorded.
+            fresh: rule of the run that asked.
         """
         row = (
             key,
@@ -178,96 +154,56 @@ class Store(Claims, Closing):
             response.created,
         )
         columns = "key, run, target, request, response, created"
-        with self._database.transaction() as connection:
+        with self.database.transaction() as connection:
             connection.execute(
                 "DELETE FROM responses WHERE key = ? AND run NOT IN (SELECT run FROM runs WHERE NOT stopped)", (key,)
             )
             connection.execute(f"INSERT OR REPLACE INTO responses ({columns}) VALUES (?, ?, ?, ?, ?, ?)", row)  # noqa: S608
             connection.execute("DELETE FROM claims WHERE key = ? AND scope = ?", (key, fresh.scope))
 
-    def everything(self) -> Iterator[Recorded]:
-        """All recorded answers with their questions, in the order of recording."""
-        query = "SELECT key, target, request, response, created FROM responses ORDER BY sequence"
-        for key, target, request, response, created in self._database.read(query):
-            with self._database.readable():
-                recorded = Recorded(key, target, _request(request), _response(response, created))
-            yield recorded
-
-    # What others do
-
-    def changed(self) -> bool:
-        """Whether anybody else wrote anything since this thread asked last; costs next to nothing."""
-        return self._database.changed()
-
-    def now(self) -> tuple[int, int]:
-        """From where `news` has to look to see what is written from now on."""
-        query = "SELECT (SELECT max(sequence) FROM responses), (SELECT max(sequence) FROM failures)"
-        answers, failures = self._database.read(query)[0]
-        return answers or 0, failures or 0
-
-    def news(self, since: tuple[int, int], target_identity: str, fresh: Freshness) -> News:
-        """Return what was written since then, as far as it concerns a run."""
-        answers = self._database.read(
-            f"SELECT sequence, key FROM responses WHERE {CONDITION} AND sequence > ? ORDER BY 1",  # noqa: S608
-            (*fresh.parameters, since[0]),
-        )
-        failures = self._database.read(
-            "SELECT sequence, key, message FROM failures WHERE sequence > ? AND target = ? AND scope = ? ORDER BY 1",
-            (since[1], target_identity, fresh.scope),
-        )
-        return News(
-            (answers[-1][0] if answers else since[0], failures[-1][0] if failures else since[1]),
-            [key for _, key in answers],
-            {key: message for _, key, message in failures},
-        )
-
-    def fail(self, key: str, target_identity: str, message: str, fresh: Freshness = EVERY) -> None:
-        """Tell the other processes of the run that a request got no answer, so that they do not try it as well.
+    def record_failure(self, key: str, target_identity: str, message: str, fresh: Freshness = ANY_ANSWER) -> None:
+        """Record that a request failed, so that other processes do not send it, and release the claim to it.
 
         Args:
-            key: the request's, whose claim is given up.
-            target_identity: who did not answer.
+            key: the request's key.
+            target_identity: the target that gave no answer.
             message: why.
-            fresh: of the run that asked.
+            fresh: rule of the run that asked.
         """
         now = time.time()
-        with self._database.transaction() as connection:
+        with self.database.transaction() as connection:
             connection.execute("DELETE FROM claims WHERE key = ? AND scope = ?", (key, fresh.scope))
-            connection.execute("DELETE FROM failures WHERE created < ?", (now - DAY,))
+            connection.execute("DELETE FROM failures WHERE created < ?", (now - FAILURE_KEPT,))
             connection.execute(
                 "INSERT INTO failures (target, key, scope, message, created) VALUES (?, ?, ?, ?, ?)",
                 (target_identity, key, fresh.scope, message.encode("utf-8", "replace").decode(), now),
             )
 
-    # Measurements and sets of answers
+    def has_changed(self) -> bool:
+        """Return whether another process or thread wrote anything since this thread's last call."""
+        return self.database.has_changed()
 
-    def get_measurement(self, key: str, read: Callable[[Json], T]) -> T | None:
-        """Return the measurement kept under this key, converted by `read`, or `None`."""
-        rows = self._database.read("SELECT measurement FROM measurements WHERE key = ?", (key,))
-        with self._database.readable():
-            return read(json.loads(rows[0][0])) if rows else None
+    def position(self) -> tuple[int, int]:
+        """Return the position after which `changes` finds everything that is written from now on."""
+        query = "SELECT (SELECT max(sequence) FROM responses), (SELECT max(sequence) FROM failures)"
+        answers, failures = self.database.read(query)[0]
+        return answers or 0, failures or 0
 
-    def put_measurement(self, key: str, measurement: Json) -> None:
-        """Keep a measurement under a key of everything that it was made from; it comes back in the order it has now."""
-        with self._database.transaction() as connection:
-            connection.execute("INSERT OR REPLACE INTO measurements VALUES (?, ?)", (key, json.dumps(measurement)))
-
-    def put_answer_set(self, answers: Iterable[Json]) -> str:
-        """Hand answers over to another process: it gets them by the digest that this returns. Kept for a day."""
-        text = "\n".join(map(_encode, answers))
-        digest = hashlib.sha256(text.encode()).hexdigest()
-        now = time.time()
-        with self._database.transaction() as connection:
-            connection.execute("DELETE FROM answer_sets WHERE created < ?", (now - DAY,))
-            connection.execute("INSERT OR REPLACE INTO answer_sets VALUES (?, ?, ?)", (digest, text, now))
-        return digest
-
-    def get_answer_set(self, digest: str) -> Iterator[Json]:
-        """The answers that `put_answer_set` kept, one after the other; none where it kept none."""
-        for (text,) in self._database.read("SELECT answers FROM answer_sets WHERE digest = ?", (digest,)):
-            with self._database.readable():
-                answers = [json.loads(line) for line in text.splitlines()]
-            yield from answers
+    def changes(self, position: tuple[int, int], target_identity: str, fresh: Freshness) -> Changes:
+        """Return the answers and failures written after a position that concern a run and a target."""
+        answers = self.database.read(
+            f"SELECT sequence, key FROM responses WHERE {CONDITION} AND sequence > ? ORDER BY 1",  # noqa: S608
+            (*fresh.parameters, position[0]),
+        )
+        failures = self.database.read(
+            "SELECT sequence, key, message FROM failures WHERE sequence > ? AND target = ? AND scope = ? ORDER BY 1",
+            (position[1], target_identity, fresh.scope),
+        )
+        return Changes(
+            (answers[-1][0] if answers else position[0], failures[-1][0] if failures else position[1]),
+            [key for _, key in answers],
+            {key: message for _, key, message in failures},
+        )
 
 
 def _plain_request(request: Request) -> dict[str, Json]:

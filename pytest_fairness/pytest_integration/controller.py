@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_fairness import __version__
-from pytest_fairness.asking.request_counts import Tally, failures, together
+from pytest_fairness.asking.request_counts import RequestCounts, failure_counts, total_counts
 from pytest_fairness.baselines import files
 from pytest_fairness.baselines.answers import Row
 from pytest_fairness.errors import BaselineError, FairnessError
@@ -119,7 +119,7 @@ class Controller:
             started=self._run.started,
             seconds=time.time() - self._run.started,
             requests=counts,
-            failures=failures(self._tallies()),
+            failures=failure_counts(self._request_counts()),
             oldest_reused=self._oldest_reused(),
             notes=self._notes_on(session, results),
         )
@@ -251,12 +251,12 @@ class Controller:
 
     def _tallied(self) -> dict[str, float]:
         """What all processes have counted so far."""
-        return together(self._tallies())
+        return total_counts(self._request_counts())
 
-    def _tallies(self) -> dict[str, Tally]:
+    def _request_counts(self) -> dict[str, RequestCounts]:
         if self._settings.store.exists():
             with suppress(FairnessError):  # a broken store: whoever wanted something of it has said so
-                return self._run.store.tallies(self._run.id)
+                return self._run.store.runs.request_counts(self._run.id)
         return {}
 
     # Baselines
@@ -278,7 +278,7 @@ class Controller:
             rows = [
                 Row(labels, trial, text, judged, refused)
                 for digest in sorted({record["answers"] for record in rebaselined.values()})
-                for labels, trial, text, judged, refused in self._run.store.get_answer_set(digest)
+                for labels, trial, text, judged, refused in self._run.store.cache.get_answers(digest)
             ]
             files.update(
                 folder,

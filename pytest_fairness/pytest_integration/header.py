@@ -53,7 +53,7 @@ class Header:
         Raises:
             StoreError: the store, which is where processes meet, cannot be written.
         """
-        run.store.put_measurement(_key(run), asdict(self))
+        run.store.cache.put(_key(run), asdict(self))
 
     @classmethod
     def receive(cls, run: Run) -> Header | None:
@@ -62,7 +62,7 @@ class Header:
         Raises:
             StoreError: the store cannot be read.
         """
-        return run.store.get_measurement(_key(run), lambda found: cls(**found)) if run.settings.store.exists() else None
+        return run.store.cache.get(_key(run), lambda found: cls(**found)) if run.settings.store.exists() else None
 
 
 def header(config: pytest.Config, run: Run, items: Sequence[pytest.Item]) -> Header:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_fairness.asking.request_counts import together
+from pytest_fairness.asking.request_counts import total_counts
 from pytest_fairness.errors import FairnessError
 from pytest_fairness.reports.terminal.layout import wrap
 from pytest_fairness.run import Run
@@ -60,7 +60,7 @@ class Ending:
         total: dict[str, float] = {}
         with suppress(FairnessError):  # a broken store: whoever wanted something of it has said so
             if self._run.settings.store.exists():
-                total = together(self._run.store.tallies(self._run.id))
+                total = total_counts(self._run.store.runs.request_counts(self._run.id))
         recorded = int(total.get("reused", 0) + total.get("answered", 0))
         if not total.get("planned"):
             return None

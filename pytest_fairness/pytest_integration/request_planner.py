@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_fairness.asking.sender import GRACE
+from pytest_fairness.asking.timing import DEFAULT_TIMING
 from pytest_fairness.errors import FairnessError, TargetError
 from pytest_fairness.pytest_integration.items import (
     ASKING,
@@ -39,7 +39,7 @@ class Asking:
 
     def __init__(self, config: pytest.Config, run: Run) -> None:
         self._config, self._run = config, run
-        self.patience = run.settings.timeout if hasattr(config, "workerinput") else GRACE
+        self.patience = run.settings.timeout if hasattr(config, "workerinput") else DEFAULT_TIMING.stop_grace
         self._rebaseline: bool = config.getoption("fairness_rebaseline")
         self._progress = ProgressLine(config)
         self._targets: dict[FixtureDef[Any] | str, Target] = {}

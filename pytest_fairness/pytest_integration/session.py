@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_fairness.asking.sender import GRACE
+from pytest_fairness.asking.timing import DEFAULT_TIMING
 from pytest_fairness.errors import BaselineError, FairnessError, NotMeasurable, ProbeError, StoreError, TargetError
 from pytest_fairness.options import RunSettings
 from pytest_fairness.pytest_integration import junit
@@ -259,7 +259,7 @@ class FairnessSession:
         more: dict[str, Json] = {"siblings": siblings}
         if self._rebaseline and before.entry is not None and measured.measurement.judgeable:
             rows = ([dict(row.labels), row.trial, row.text, row.judged, row.refused] for row in measured.rows())
-            more |= {"entry": before.entry.to_json(), "answers": self.run.store.put_answer_set(rows)}
+            more |= {"entry": before.entry.to_json(), "answers": self.run.store.cache.put_answers(rows)}
         self.keep(item, result, measured.part, measured.target, **more)
         return result
 
@@ -359,7 +359,9 @@ class FairnessSession:
     def pytest_sessionfinish(self, exitstatus: int) -> None:
         """Send nothing more, whatever ended the run; the controller's end is that of all workers."""
         if hasattr(self.config, "workerinput"):
-            self.run.stop(GRACE if exitstatus == pytest.ExitCode.INTERRUPTED else self.asking.patience)
+            self.run.stop(
+                DEFAULT_TIMING.stop_grace if exitstatus == pytest.ExitCode.INTERRUPTED else self.asking.patience
+            )
         else:
             with suppress(FairnessError):  # the store is broken: those who wanted something of it have said so
                 self.run.stop_all()

@@ -11,8 +11,8 @@ from itertools import islice
 import numpy as np
 
 from pytest_fairness.asking.costs import cost_of
-from pytest_fairness.asking.engine import AT_ONCE
-from pytest_fairness.asking.freshness import EVERY, Freshness
+from pytest_fairness.asking.engine import BATCH
+from pytest_fairness.asking.freshness import ANY_ANSWER, Freshness
 from pytest_fairness.asking.store import response_key
 from pytest_fairness.errors import FairnessError
 from pytest_fairness.probes import Probe
@@ -167,7 +167,7 @@ class Forecaster:
             return None, None, 0
         known = [
             (response.prompt_tokens, response.completion_tokens, _length(questions[key]))
-            for key, response in self._recorded(target, questions, EVERY).items()
+            for key, response in self._recorded(target, questions, ANY_ANSWER).items()
             if response.prompt_tokens is not None and response.completion_tokens is not None
         ]
         length = sum(map(_length, new))
@@ -217,7 +217,7 @@ def count_requests(run: Run, target: Target | None, looks: Iterable[ProbeItem]) 
     )
     none = np.empty(0, np.uint64)
     needed, recorded, oldest = [none], [none], []
-    while keys := list(islice(rest, AT_ONCE)):
+    while keys := list(islice(rest, BATCH)):
         needed.append(_short(keys))
         if target is not None and (found := list(run.recorded(target, keys))):
             recorded.append(_short(found))

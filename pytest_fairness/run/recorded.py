@@ -30,7 +30,7 @@ def recorded(run: Run, probe: Probe, only: str | None = None) -> list[Recorded]:
     if not run.settings.store.exists():
         raise FairnessError(f"{run.settings.store}: nothing is recorded there. Give the --store that pytest used.")
     by_target: dict[str, dict[Request, Response]] = {}
-    for each in run.store.everything():
+    for each in run.store.all_recorded():
         by_target.setdefault(each.target, {})[each.request] = each.response
     found = [
         (target, prompt, response)

@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import cast
 
 from pytest_fairness import kinds, probes
-from pytest_fairness.asking.claims import RunId
 from pytest_fairness.asking.engine import Engine
 from pytest_fairness.asking.freshness import Freshness
 from pytest_fairness.asking.processes import this_process
-from pytest_fairness.asking.sender import GRACE
+from pytest_fairness.asking.runs import RunId
 from pytest_fairness.asking.store import Store
+from pytest_fairness.asking.timing import DEFAULT_TIMING
 from pytest_fairness.audits import answer_checks
 from pytest_fairness.baselines import files
 from pytest_fairness.baselines.answers import Row
@@ -251,7 +251,7 @@ class Run(Closing):
             NotMeasurable: too few usable answers.
         """
         key = self.key_of("measure", part, answers)
-        kept = self.store.get_measurement(key, Measurement.from_json)
+        kept = self.store.cache.get(key, Measurement.from_json)
         if kept is not None:
             return Measured(part, target, answers, kept)
         readable = self.prepared(part, answers)
@@ -269,7 +269,7 @@ class Run(Closing):
             measurement = replace(measurement, details={**measurement.details, "paraphrases": moved})
         concerns = answer_checks.concerns(part.probe, part.audit, part.item, about, measurement)
         measurement = replace(measurement, concerns=concerns)
-        self.store.put_measurement(key, measurement.to_json())
+        self.store.cache.put(key, measurement.to_json())
         return Measured(part, target, answers, measurement)
 
     def look(self, part: ProbeItem, target: Target | None, *, rebaseline: bool = False) -> tuple[Measured, Before]:
@@ -342,7 +342,7 @@ class Run(Closing):
         if not answers:
             return entry, None
         key = self.key_of("value", whole, answers)
-        own = self.store.get_measurement(key, float)
+        own = self.store.cache.get(key, float)
         if own is None:
             try:
                 own = float(whole.audit.value(whole.probe, whole.item, self.prepared(whole, answers)))
@@ -352,7 +352,7 @@ class Run(Closing):
                     "baseline with --fairness-rebaseline.",
                     remade=True,
                 ) from error
-            self.store.put_measurement(key, own)
+            self.store.cache.put(key, own)
         return stored_values.checked(whole, baseline, entry, own)
 
     def _baseline(self, part: ProbeItem) -> files.Baseline | None:
@@ -385,7 +385,7 @@ class Run(Closing):
         if not then:
             return by_value(paired=False)
         key = self.key_of("compare", part, measured.answers, then)
-        kept = self.store.get_measurement(key, Comparison.from_json)
+        kept = self.store.cache.get(key, Comparison.from_json)
         if kept is not None:
             return kept
         try:
@@ -396,7 +396,7 @@ class Run(Closing):
             return by_value(paired=False)
         if digest(then) == digest(measured.answers):
             comparison = _unchanged(comparison)
-        self.store.put_measurement(key, comparison.to_json())
+        self.store.cache.put(key, comparison.to_json())
         return comparison
 
     def prepared(self, part: ProbeItem, answers: Sequence[Answer]) -> Sequence[Answer]:
@@ -438,7 +438,7 @@ class Run(Closing):
                 news[key] = recorded and news.get(key, True)
         return news
 
-    def stop(self, grace: float = GRACE) -> None:
+    def stop(self, grace: float = DEFAULT_TIMING.stop_grace) -> None:
         """Send nothing more from this process, and keep no answers for further items.
 
         Args:
@@ -451,7 +451,7 @@ class Run(Closing):
     def stop_all(self) -> None:
         """Send nothing more from any process of the run, at once."""
         if self.settings.store.exists():
-            self.store.stop_run(self.id)
+            self.store.runs.stop(self.id)
         self.stop()
 
     def close(self) -> None:
@@ -459,7 +459,7 @@ class Run(Closing):
         self.stop()
         if self._engines and self.id.process == this_process():
             with suppress(StoreError):  # whoever asked has been told
-                self.store.stop_run(self.id)
+                self.store.runs.stop(self.id)
         if "store" in self.__dict__:
             self.store.close()
 

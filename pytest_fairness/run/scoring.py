@@ -42,10 +42,10 @@ def _numbers(kept: Json) -> dict[str, float]:
 def _scores(model: Scorer, texts: Collection[str], store: Store | None) -> dict[str, Json]:
     """Each text's scores; those that the store has not kept are computed, and kept."""
     keys = {text: sha256(json.dumps(["scores", model.identity, text]).encode()).hexdigest() for text in texts}
-    scores = {text: store.get_measurement(key, _numbers) if store else None for text, key in keys.items()}
+    scores = {text: store.cache.get(key, _numbers) if store else None for text, key in keys.items()}
     new = sorted(text for text, kept in scores.items() if kept is None)
     for text, computed in zip(new, model.scores(new), strict=True) if new else ():
         if store:
-            store.put_measurement(keys[text], computed)
+            store.cache.put(keys[text], computed)
         scores[text] = computed
     return scores

@@ -140,7 +140,7 @@ def _change(run: Run, own: Measured, other: Measured) -> _Change:
 def _compared(run: Run, now: Measured, then: Measured, first: Sequence[Answer], second: Sequence[Answer]) -> Comparison:
     part = now.part
     key = run.key_of("variant", part, first, second)
-    kept = run.store.get_measurement(key, Comparison.from_json)
+    kept = run.store.cache.get(key, Comparison.from_json)
     if kept is not None:
         return kept
     try:
@@ -150,7 +150,7 @@ def _compared(run: Run, now: Measured, then: Measured, first: Sequence[Answer], 
         # Too few of the same units: as two runs that have nothing to do with each other.
         measurement = then.measurement
         return part.audit.compare_values(now.measurement, measurement.value, measurement.standard_error, paired=False)
-    run.store.put_measurement(key, comparison.to_json())
+    run.store.cache.put(key, comparison.to_json())
     return comparison
 
 

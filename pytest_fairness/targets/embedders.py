@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from pytest_fairness.errors import FairnessError, Fault, RequestFailed, TargetError
+from pytest_fairness.errors import FairnessError, RequestFailed, TargetError
 from pytest_fairness.options import RunSettings
 from pytest_fairness.records import Request, Response
 from pytest_fairness.targets.base import Target
@@ -105,7 +105,7 @@ class OpenAIEmbedder(OpenAITarget):
         try:
             return await self._embedded(texts)
         except RequestFailed as error:
-            if len(texts) == 1 or error.fault is not Fault.FINAL:
+            if len(texts) == 1 or error.retry is not None:
                 raise
         # One of them is at fault, perhaps too long; the others are not.
         return [await self._alone(text) for text in texts]

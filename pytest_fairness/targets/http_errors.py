@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import httpx2
 
-from pytest_fairness.errors import Fault, RequestFailed, TargetError
+from pytest_fairness.errors import RequestFailed, RetryReason, TargetError
 from pytest_fairness.targets.http_client import RedirectedElsewhere
 from pytest_fairness.targets.one_line import one_line
 
@@ -44,7 +44,7 @@ class Faults:
         """
         return RequestFailed(
             f"{self.name}: no answer from {self.endpoint} in time (ini fairness_timeout).",
-            fault=Fault.UNREACHABLE if isinstance(cause, httpx2.ConnectTimeout) else Fault.SLOW,
+            retry=RetryReason.UNREACHABLE if isinstance(cause, httpx2.ConnectTimeout) else RetryReason.TIMEOUT,
         )
 
     def lost(self, cause: BaseException) -> RequestFailed | TargetError:
@@ -55,20 +55,20 @@ class Faults:
         if isinstance(cause, httpx2.ConnectError | httpx2.ProxyError):
             return RequestFailed(
                 f"{self.name}: no connection to {self.endpoint} ({why}). Is the server up, and {self.where} right?",
-                fault=Fault.UNREACHABLE,
+                retry=RetryReason.UNREACHABLE,
             )
         return RequestFailed(
-            f"{self.name}: {self.endpoint} broke off before its answer was whole ({why}).", fault=Fault.PASSING
+            f"{self.name}: {self.endpoint} broke off before its answer was whole ({why}).", retry=RetryReason.TRANSIENT
         )
 
     def of_status(self, status: int, headers: Mapping[str, str], said: str) -> RequestFailed:
         """A status that says that there is no answer; what concerns all requests is not told apart here."""
         again = headers.get("x-should-retry") != "false"
-        fault = Fault.BUSY if status in BUSY else Fault.PASSING if status in PASSING else Fault.FINAL
+        retry = RetryReason.OVERLOADED if status in BUSY else RetryReason.TRANSIENT if status in PASSING else None
         return RequestFailed(
             f"{self.name}: HTTP {status} from {self.endpoint}: {self.quoted(said)}",
-            fault=fault if again else Fault.FINAL,
-            wait=retry_after(headers),
+            retry=retry if again else None,
+            retry_after=retry_after(headers),
         )
 
     def quoted(self, text: str, length: int = 200) -> str:

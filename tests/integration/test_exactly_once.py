@@ -76,7 +76,7 @@ def test_workers_stop_with_the_process_that_the_user_started(project: Project, e
         time.sleep(1.0)
         assert server.count <= stopped_at + 2 * 4, "one round may still go out, and no more"
         with Store(project.path / ".fairness" / "responses.sqlite") as store:
-            assert len(list(store.everything())) >= stopped_at - 4, "what had come is recorded"
+            assert len(list(store.all_recorded())) >= stopped_at - 4, "what had come is recorded"
         if end == signal.SIGINT:
             assert run.returncode == pytest.ExitCode.INTERRUPTED, output
             requests = project.read("report.json")["requests"]
@@ -90,8 +90,8 @@ def test_a_worker_that_is_done_waits_for_what_others_need(project: Project) -> N
     project.write(
         "conftest.py",
         "import os, time\n"
-        "from pytest_fairness.asking import sender\n\n"
-        "sender.GRACE = 0.2\n\n"
+        "from pytest_fairness.asking import timing\n\n"
+        "timing.DEFAULT_TIMING = timing.Timing(stop_grace=0.2)\n\n"
         "def pytest_runtestloop():\n"
         "    time.sleep(1.0 if os.environ.get('PYTEST_XDIST_WORKER') == 'gw1' else 0.0)\n",
     )

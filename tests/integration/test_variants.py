@@ -161,7 +161,7 @@ def test_variants_are_counted_ahead_and_asked_last_where_not_everything_may_be(p
         report = project.report(*arguments, "50", target="openai:x")
         assert report["requests"]["sent"] == 50
         assert [item["verdict"] for item in report["items"]] == ["pass", "pass"]
-        assert all("not asked" in item["details"]["variants"]["brief"]["error"] for item in report["items"])
+        assert all("not sent" in item["details"]["variants"]["brief"]["error"] for item in report["items"])
         report = project.report(*arguments, "500", "-n", "2", target="openai:x")
         assert server.count == 160
     brief = report["items"][0]["details"]["variants"]["brief"]

@@ -59,7 +59,7 @@ def store_of(project: Project) -> Path:
 
 def recorded(project: Project) -> int:
     with Store(store_of(project)) as store:
-        return len(list(store.everything()))
+        return len(list(store.all_recorded()))
 
 
 @pytest.mark.timeout(120)

@@ -1,32 +1,31 @@
-"""What tests of asking share: settings, stores, engines, and questions to put to them."""
+"""Helpers for tests of requests: settings, engines, requests."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from pytest_fairness.asking.claims import RunId
 from pytest_fairness.asking.engine import Engine
-from pytest_fairness.asking.freshness import EVERY
+from pytest_fairness.asking.freshness import ANY_ANSWER
+from pytest_fairness.asking.runs import RunId
 from pytest_fairness.asking.store import Store
+from pytest_fairness.asking.timing import DEFAULT_TIMING, Timing
 from pytest_fairness.options import RunSettings
 from pytest_fairness.records import Request, Response, Sampling
 from pytest_fairness.targets import Target, open_target
 
-FOREVER = EVERY
-
 
 def settings_in(folder: Path, base_url: str | None = None, **more: Any) -> RunSettings:
-    """A run's settings with everything inside `folder`, and little patience."""
+    """Return settings with all files in `folder` and short time limits."""
     given = {"concurrency": 8, "timeout": 10.0, "give_up": 10.0, "store": folder / ".fairness" / "responses.sqlite"}
     return RunSettings(root=folder, base_url=base_url, **{**given, **more})
 
 
 def questions(count: int, **sampling: Any) -> list[Request]:
-    """That many different requests."""
+    """Return that many different requests."""
     return [Request(f"question {number}", sampling=Sampling(**sampling), trial=number % 3) for number in range(count)]
 
 
@@ -35,13 +34,15 @@ def engine_for(
     settings: RunSettings,
     target: Target | str = "openai:model",
     *,
-    oldest: float = FOREVER.oldest,
+    oldest: float = ANY_ANSWER.oldest,
     run: tuple[str, str] | None = None,
+    timing: Timing = DEFAULT_TIMING,
 ) -> Iterator[Engine]:
-    """An engine on the settings' store, stopped at the end."""
+    """Yield an engine that uses the store of the settings; stop it at the end."""
     opened = open_target(target, settings) if isinstance(target, str) else target
     with Store(settings.store) as store:
-        engine = Engine(store, opened, settings, oldest=oldest, owner="test", run=run and RunId(*run))
+        run_id = run and RunId(*run)
+        engine = Engine(store, opened, settings, oldest=oldest, owner="test", run=run_id, timing=timing)
         try:
             yield engine
         finally:
@@ -49,14 +50,14 @@ def engine_for(
 
 
 def texts(answers: list[Any]) -> list[str]:
-    """The texts of answers, all of which must have come."""
+    """Return the texts of answers; fail if one of them is an error."""
     assert all(isinstance(answer, Response) for answer in answers), answers
     return [answer.text for answer in answers]
 
 
-def wait_until(condition: Any, seconds: float = 10.0) -> None:
-    """Wait for something to become true in another thread."""
-    until = time.monotonic() + seconds
+def wait_until(condition: Callable[[], object], seconds: float = 10.0) -> None:
+    """Wait until a condition holds, which another thread or process makes true."""
+    deadline = time.monotonic() + seconds
     while not condition():
-        assert time.monotonic() < until, "it did not happen in time"
+        assert time.monotonic() < deadline, "the condition did not become true in time"
         time.sleep(0.005)

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import anthropic
 import httpx2
 
-from pytest_fairness.errors import Fault, RequestFailed, TargetError
+from pytest_fairness.errors import RequestFailed, RetryReason, TargetError
 from pytest_fairness.records import Json, Request, Response
 from pytest_fairness.targets.address import public_url
 from pytest_fairness.targets.api_keys import hiding, is_distinct, secrets_of
@@ -110,7 +110,7 @@ class Messages:
         said = self._told.quoted(_said(error))
         if set(drawing.values()) == {DEFAULT}:
             self._only_defaults = True
-            return RequestFailed(f"{self._name}: HTTP 400 from {self._endpoint}: {said}", fault=Fault.REWORDED)
+            return RequestFailed(f"{self._name}: HTTP 400 from {self._endpoint}: {said}", retry=RetryReason.REPHRASED)
         asked = " and ".join(f"{name} {value:g}" for name, value in drawing.items())
         return RequestFailed(
             f"{self._name} does not take {asked} (HTTP 400: {said}). Models that draw in their own way take 1, or "
@@ -145,7 +145,7 @@ class Messages:
         except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
             shown = self._told.quoted(content.decode("utf-8", "replace"), 120)
             raise RequestFailed(
-                f"{self._name}: {self._endpoint} answered no message: {shown!r}", fault=Fault.PASSING
+                f"{self._name}: {self._endpoint} answered no message: {shown!r}", retry=RetryReason.TRANSIENT
             ) from error
         if not text and reason != "refusal":
             raise RequestFailed(f"{self._name}: {self._endpoint} answered without text (stop_reason {reason!r}).")

@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 from urllib.parse import quote, urlsplit, urlunsplit
 
-from pytest_fairness.errors import Fault, RequestFailed, TargetError
+from pytest_fairness.errors import RequestFailed, RetryReason, TargetError
 from pytest_fairness.options import RunSettings
 from pytest_fairness.records import AnswerFormat, Json, Request, Response
 from pytest_fairness.targets.address import REFERENCE, is_web_address, public_target, public_url
@@ -204,7 +204,7 @@ class HttpTarget:
             content = json.loads(answer.content)
         except (ValueError, RecursionError) as error:
             raise RequestFailed(
-                f"{self.name} answered no JSON: {faults.quoted(answer.text, 120)!r}", fault=Fault.PASSING
+                f"{self.name} answered no JSON: {faults.quoted(answer.text, 120)!r}", retry=RetryReason.TRANSIENT
             ) from error
         try:
             found = self._path.findall(content)

@@ -10,7 +10,7 @@ from typing import Any
 import httpx2
 import openai
 
-from pytest_fairness.errors import FairnessError, Fault, RequestFailed, TargetError
+from pytest_fairness.errors import FairnessError, RequestFailed, RetryReason, TargetError
 from pytest_fairness.records import Json, Request, Response
 from pytest_fairness.targets import embeddings
 from pytest_fairness.targets.address import public_url
@@ -108,10 +108,10 @@ class Chat:
                 response = await self._answer(await self._send(body, in_json), self._read)
             except openai.APIStatusError as error:
                 if error.status_code == 400 and self._wants_new_name(error):
-                    raise RequestFailed(str(self._fault(error)), fault=Fault.REWORDED) from error
+                    raise RequestFailed(str(self._fault(error)), retry=RetryReason.REPHRASED) from error
                 if error.status_code in (400, 422) and in_json:
                     self._asked_without_json.add(request)
-                    raise RequestFailed(str(self._fault(error)), fault=Fault.REWORDED) from error
+                    raise RequestFailed(str(self._fault(error)), retry=RetryReason.REPHRASED) from error
                 raise
         if request in self._asked_without_json:
             # That it was the format which the server did not take is known only now.
@@ -239,7 +239,7 @@ class Chat:
         except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
             shown = self._told.quoted(content.decode("utf-8", "replace"), 120)
             raise RequestFailed(
-                f"{self._name}: {self._endpoint} answered no chat completion: {shown!r}", fault=Fault.PASSING
+                f"{self._name}: {self._endpoint} answered no chat completion: {shown!r}", retry=RetryReason.TRANSIENT
             ) from error
         if refusal:
             text, reason = text or str(refusal), "refusal"

@@ -20,7 +20,7 @@ def test_the_rest_are_errors_that_say_how_to_go_on(project: Project) -> None:
         assert server.count == 20
         assert says(
             result,
-            "not asked: all 20 requests that this run may send are sent (--fairness-max-requests); what came is "
+            "not sent: all 20 requests of this run's budget were sent (--fairness-max-requests); the answers are "
             "recorded, so run again to go on",
         )
         assert project.read("report.json")["requests"]["sent"] == 20
@@ -57,8 +57,8 @@ def test_every_try_counts_and_workers_share(project: Project) -> None:
 def test_an_application_cannot_go_on_where_it_stopped(project: Project) -> None:
     project.probe()
     result = project.run("--fairness", "--fairness-max-requests", "1")
-    assert says(result, "not asked: the one request that this run may send are sent") or says(result, "the one request")
-    assert says(result, "allow more, or name the target's version in the ini fairness_target_version")
+    assert says(result, "not sent: the one request of this run's budget")
+    assert says(result, "raise the limit, or set the target's version with the ini fairness_target_version")
     assert len(project.calls()) == 1
 
 

@@ -68,7 +68,7 @@ def test_a_model_that_changed_behind_its_name_is_said_everywhere(project: Projec
         text = (project.path / file).read_text("utf-8").replace("\\", "")
         assert "gpt-x-2026-05 → gpt-x-2026-09" in text, file
     with Store(project.path / ".fairness" / "responses.sqlite") as store:
-        (response,) = {(kept.response.model, kept.response.fingerprint) for kept in store.everything()}
+        (response,) = {(kept.response.model, kept.response.fingerprint) for kept in store.all_recorded()}
         assert response == ("gpt-x-2026-09", "fp_1")
 
 

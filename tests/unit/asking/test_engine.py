@@ -1,4 +1,4 @@
-"""The engine: everything asked once, within limits, recorded at once; against real servers on the loopback."""
+"""Engine: sends each request once and within its limits, and records answers at once; with real servers."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from pytest_fairness.asking import sender
+from pytest_fairness.asking.freshness import ANY_ANSWER
 from pytest_fairness.asking.store import Store, response_key
+from pytest_fairness.asking.timing import Timing
 from pytest_fairness.errors import AnswersMissing, FairnessError, RequestFailed, TargetError
 from pytest_fairness.options import RunSettings
 from pytest_fairness.records import Request, Response
 from pytest_fairness.targets import open_target
 from pytest_fairness.targets.python_callable import CallableTarget
-from tests.support.asking import FOREVER, engine_for, questions, settings_in, texts, wait_until
+from tests.support.asking import engine_for, questions, settings_in, texts, wait_until
 from tests.support.servers import Body, ChatServer, Messages, Reply
 
 
@@ -39,7 +40,7 @@ def target(tmp_path: Path) -> CallableTarget:
     return CallableTarget(lambda prompt: f"answer to {prompt}", "echo", version="1")
 
 
-def test_answers_come_in_the_order_of_the_requests(tmp_path: Path) -> None:
+def test_answers_have_the_order_of_the_requests(tmp_path: Path) -> None:
     with ChatServer(echo, delay=0.02) as server, engine_for(settings_in(tmp_path, server.url)) as engine:
         asked = questions(30)
         assert texts(engine.answers(asked)) == [f"answer to {request.prompt}" for request in asked]
@@ -47,7 +48,7 @@ def test_answers_come_in_the_order_of_the_requests(tmp_path: Path) -> None:
         assert server.count == 30
 
 
-def test_requests_are_sent_in_the_order_planned_and_equal_ones_once(tmp_path: Path) -> None:
+def test_requests_are_sent_in_order_and_equal_ones_once(tmp_path: Path) -> None:
     asked = questions(20)
     with ChatServer(echo) as server, engine_for(settings_in(tmp_path, server.url, concurrency=1)) as engine:
         engine.plan([*asked, *asked])
@@ -56,21 +57,21 @@ def test_requests_are_sent_in_the_order_planned_and_equal_ones_once(tmp_path: Pa
         assert [body["messages"][0]["content"] for body in server.bodies] == [request.prompt for request in asked]
 
 
-def test_a_trial_is_a_request_of_its_own(tmp_path: Path) -> None:
+def test_each_trial_is_a_request_of_its_own(tmp_path: Path) -> None:
     with ChatServer(echo) as server, engine_for(settings_in(tmp_path, server.url)) as engine:
         engine.answers([Request("same", trial=trial) for trial in range(5)])
         assert server.count == 5
         assert len(server.questions) == 1
 
 
-def test_no_more_in_flight_than_allowed(tmp_path: Path) -> None:
+def test_concurrency_limits_the_requests_in_flight(tmp_path: Path) -> None:
     with ChatServer(echo, delay=0.05) as server, engine_for(settings_in(tmp_path, server.url, concurrency=5)) as engine:
         texts(engine.answers(questions(40)))
         assert server.most_in_flight == 5
         assert server.connections <= 5
 
 
-def test_no_more_in_flight_than_the_target_can_serve(tmp_path: Path, target: CallableTarget) -> None:
+def test_the_concurrency_of_the_target_limits_the_requests_in_flight(tmp_path: Path, target: CallableTarget) -> None:
     running: list[int] = []
     most = []
 
@@ -88,12 +89,12 @@ def test_no_more_in_flight_than_the_target_can_serve(tmp_path: Path, target: Cal
     assert max(most) == 3
 
 
-def test_every_answer_is_recorded_the_moment_it_arrives(tmp_path: Path) -> None:
+def test_an_answer_is_recorded_while_others_are_in_flight(tmp_path: Path) -> None:
     with ChatServer(only_the_first) as server:
         settings = settings_in(tmp_path, server.url, concurrency=1)
         with engine_for(settings) as engine, Store(settings.store) as store:
             engine.plan(questions(2))
-            wait_until(lambda: [kept.response.text for kept in store.everything()] == ["first"])
+            wait_until(lambda: [kept.response.text for kept in store.all_recorded()] == ["first"])
             assert engine.progress()["in_flight"] == 1
 
 
@@ -119,7 +120,7 @@ def test_recorded_answers_are_reused_until_they_are_too_old(tmp_path: Path) -> N
         assert server.count == 12
 
 
-def test_an_answer_is_fresh_even_if_the_clock_is_set_back(tmp_path: Path, target: CallableTarget) -> None:
+def test_a_run_reuses_its_own_answers_after_the_clock_is_set_back(tmp_path: Path, target: CallableTarget) -> None:
     future = time.time() + 1000
     with engine_for(settings_in(tmp_path), target, oldest=future) as engine:
         first = engine.answers(questions(1))
@@ -144,7 +145,7 @@ def test_replay_sends_nothing_and_needs_no_key(tmp_path: Path) -> None:
         assert isinstance(engine.answers(asked)[0], AnswersMissing)
 
 
-def test_what_is_recorded_needs_no_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_recorded_answers_need_no_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     settings = settings_in(tmp_path)
     with Store(settings.store) as store:
         request = questions(1)[0]
@@ -157,7 +158,7 @@ def test_what_is_recorded_needs_no_key(tmp_path: Path, monkeypatch: pytest.Monke
         assert "OPENAI_API_KEY" in str(fault)
 
 
-def test_one_failure_leaves_the_others_alone(tmp_path: Path) -> None:
+def test_a_failed_request_does_not_affect_others(tmp_path: Path) -> None:
     def answer(messages: Messages, body: Body) -> Reply:
         return Reply("too long", status=400) if messages[-1]["content"] == "question 3" else Reply("fine")
 
@@ -170,7 +171,7 @@ def test_one_failure_leaves_the_others_alone(tmp_path: Path) -> None:
         assert server.count == 6
 
 
-def test_a_wrong_key_stops_everything_at_once(tmp_path: Path) -> None:
+def test_a_wrong_key_fails_all_requests_at_once(tmp_path: Path) -> None:
     with ChatServer(wrong_key) as server:
         with engine_for(settings_in(tmp_path, server.url, concurrency=2)) as engine:
             answers = engine.answers(questions(50))
@@ -179,14 +180,14 @@ def test_a_wrong_key_stops_everything_at_once(tmp_path: Path) -> None:
         assert server.count <= 2
 
 
-def test_a_target_that_cannot_be_opened(tmp_path: Path) -> None:
+def test_a_target_that_cannot_be_opened_fails_all_requests(tmp_path: Path) -> None:
     with engine_for(settings_in(tmp_path), "python:no_such_module:function") as engine:
         answers = engine.answers(questions(3))
         assert all(isinstance(answer, TargetError) for answer in answers)
         assert "no module 'no_such_module'" in str(answers[0])
 
 
-def test_a_silent_server_times_out(tmp_path: Path) -> None:
+def test_a_request_without_answer_times_out(tmp_path: Path) -> None:
     with ChatServer(echo, delay=30) as server, engine_for(settings_in(tmp_path, server.url, timeout=0.3)) as engine:
         started = time.monotonic()
         (answer,) = engine.answers(questions(1))
@@ -195,27 +196,27 @@ def test_a_silent_server_times_out(tmp_path: Path) -> None:
         assert time.monotonic() - started < 5
 
 
-def test_a_server_that_is_down_is_given_up(tmp_path: Path) -> None:
+def test_a_server_that_is_down_is_given_up_in_time(tmp_path: Path) -> None:
     settings = settings_in(tmp_path, "http://127.0.0.1:9/v1", give_up=0.6, timeout=5)
     with engine_for(settings) as engine:
-        # So many that a slow machine does not get through them before it gives up.
+        # More than a slow machine can try before the time limit.
         answers = engine.answers(questions(1000))
         assert isinstance(answers[-1], AnswersMissing)
-        assert "given up: openai:model could not be reached once in 0.6 seconds; nothing was asked." in str(answers[-1])
+        assert "given up: no connection to openai:model within 0.6 seconds; no request was sent." in str(answers[-1])
         assert "no connection to http://127.0.0.1:9/v1" in str(answers[-1])
         assert isinstance(engine.answers([Request("a later one")])[0], AnswersMissing)
 
 
-def test_nothing_is_given_up_while_answers_come(tmp_path: Path) -> None:
-    with ChatServer(echo, delay=0.3) as server:
+def test_answers_and_idle_time_restart_the_give_up_timer(tmp_path: Path) -> None:
+    with ChatServer(echo, delay=0.2) as server:
         settings = settings_in(tmp_path, server.url, give_up=0.5, concurrency=1)
         with engine_for(settings) as engine:
             texts(engine.answers(questions(3)))
-            time.sleep(0.6)  # nothing to do is no reason either
+            time.sleep(0.6)  # idle for longer than `give_up`
             texts(engine.answers([Request("a later one")]))
 
 
-def test_waiting_can_be_interrupted(tmp_path: Path) -> None:
+def test_a_signal_interrupts_waiting_but_not_the_requests(tmp_path: Path) -> None:
     with ChatServer(echo, delay=0.5) as server, engine_for(settings_in(tmp_path, server.url)) as engine:
         threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT)).start()
         started = time.monotonic()
@@ -226,7 +227,7 @@ def test_waiting_can_be_interrupted(tmp_path: Path) -> None:
         assert server.count == 2
 
 
-def test_several_threads_may_wait(tmp_path: Path) -> None:
+def test_several_threads_wait_for_the_same_answers(tmp_path: Path) -> None:
     asked = questions(20)
     found: dict[int, list[str]] = {}
     with ChatServer(echo, delay=0.05) as server, engine_for(settings_in(tmp_path, server.url)) as engine:
@@ -243,7 +244,7 @@ def test_several_threads_may_wait(tmp_path: Path) -> None:
         assert server.count == 20
 
 
-def test_stopping_keeps_what_is_in_flight_and_drops_what_is_queued(tmp_path: Path) -> None:
+def test_stopping_waits_for_requests_in_flight_and_drops_queued_ones(tmp_path: Path) -> None:
     with ChatServer(echo, delay=0.3) as server:
         settings = settings_in(tmp_path, server.url, concurrency=2)
         with engine_for(settings) as engine:
@@ -257,7 +258,7 @@ def test_stopping_keeps_what_is_in_flight_and_drops_what_is_queued(tmp_path: Pat
         assert server.count == 2
 
 
-def test_stopping_does_not_wait_longer_than_the_grace(tmp_path: Path) -> None:
+def test_stopping_waits_no_longer_than_the_grace(tmp_path: Path) -> None:
     with ChatServer(echo, delay=30) as server, engine_for(settings_in(tmp_path, server.url)) as engine:
         engine.plan(questions(3))
         wait_until(lambda: server.in_flight == 3)
@@ -266,18 +267,18 @@ def test_stopping_does_not_wait_longer_than_the_grace(tmp_path: Path) -> None:
         assert time.monotonic() - started < 3
         assert all(isinstance(answer, AnswersMissing) for answer in engine.answers(questions(3)))
         with Store(tmp_path / ".fairness" / "responses.sqlite") as store:
-            claim = store.claim(["x"], "other", limit=1, capacity=1, lease_seconds=1, fresh=FOREVER)
+            claim = store.claims.claim(["x"], "other", limit=1, capacity=1, lease_seconds=1, fresh=ANY_ANSWER)
             assert claim.claimed == ["x"]
 
 
-def test_stopping_does_not_wait_for_a_target_that_opens(tmp_path: Path, target: CallableTarget) -> None:
+def test_stopping_does_not_wait_for_a_target_to_open(tmp_path: Path, target: CallableTarget) -> None:
     opening = threading.Event()
 
     async def open_slowly() -> None:
         opening.set()
         await asyncio.sleep(30)
 
-    target.open = open_slowly  # type: ignore[method-assign]  # as slow as fetching a model
+    target.open = open_slowly  # type: ignore[method-assign]  # as slow as downloading a model
     with engine_for(settings_in(tmp_path), target) as engine:
         engine.plan(questions(3))
         assert opening.wait(5)
@@ -287,7 +288,7 @@ def test_stopping_does_not_wait_for_a_target_that_opens(tmp_path: Path, target: 
         assert all(isinstance(answer, AnswersMissing) for answer in engine.answers(questions(3)))
 
 
-def test_an_application_that_never_returns_does_not_hold_up_the_end(tmp_path: Path) -> None:
+def test_an_application_that_never_returns_does_not_delay_the_end(tmp_path: Path) -> None:
     never = threading.Event()
     hanging = CallableTarget(lambda _: str(never.wait(60)), "hanging")
     with engine_for(settings_in(tmp_path, timeout=0.2), hanging) as engine:
@@ -298,7 +299,7 @@ def test_an_application_that_never_returns_does_not_hold_up_the_end(tmp_path: Pa
     never.set()
 
 
-def test_two_engines_share_the_work_and_the_limit(tmp_path: Path) -> None:
+def test_two_engines_share_the_requests_and_the_concurrency(tmp_path: Path) -> None:
     asked = questions(60)
     with ChatServer(echo, delay=0.02) as server:
         settings = settings_in(tmp_path, server.url, concurrency=6)
@@ -311,7 +312,7 @@ def test_two_engines_share_the_work_and_the_limit(tmp_path: Path) -> None:
         assert server.most_in_flight <= 6
 
 
-def test_a_request_that_fails_is_not_tried_again_by_another_process(tmp_path: Path) -> None:
+def test_a_failed_request_is_not_sent_by_another_process(tmp_path: Path) -> None:
     def answer(messages: Messages, body: Body) -> Reply:
         return Reply("no", status=400) if messages[-1]["content"] == "question 5" else Reply("fine", delay=0.05)
 
@@ -328,7 +329,7 @@ def test_a_request_that_fails_is_not_tried_again_by_another_process(tmp_path: Pa
         assert server.count == 20
 
 
-def test_the_key_is_nowhere_in_the_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_store_does_not_contain_the_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     key = "sk-verysecret0123456789"
     monkeypatch.setenv("OPENAI_API_KEY", key)
 
@@ -358,25 +359,24 @@ def test_a_password_in_the_address_is_not_shown(tmp_path: Path) -> None:
     assert "secret" not in str(fault) + open_target("openai:model", settings).identity
 
 
-def test_a_store_that_breaks_ends_the_wait(tmp_path: Path, target: CallableTarget) -> None:
+def test_a_damaged_store_fails_the_requests(tmp_path: Path, target: CallableTarget) -> None:
     settings = settings_in(tmp_path)
     with engine_for(settings, target) as engine:
         texts(engine.answers(questions(1)))
         with Store(settings.store) as other, other.transaction():
-            other._database._connection().execute("DROP TABLE claims")
+            other.database._connection().execute("DROP TABLE claims")
         asked = questions(3)[1:]
         answers = engine.answers(asked)
         assert all("fairness_store" in str(answer) for answer in answers)
 
 
-def test_a_lapsed_claim_is_taken_over(tmp_path: Path, target: CallableTarget, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sender, "RECLAIM", 0.1)
+def test_an_expired_claim_is_taken_over(tmp_path: Path, target: CallableTarget) -> None:
     settings: RunSettings = settings_in(tmp_path)
     (request,) = questions(1)
     with Store(settings.store) as store:
         key = response_key(target.identity, request)
-        store.claim([key], "asleep", limit=1, capacity=1, lease_seconds=0.4, fresh=FOREVER)
+        store.claims.claim([key], "another owner", limit=1, capacity=1, lease_seconds=0.4, fresh=ANY_ANSWER)
         started = time.monotonic()
-        with engine_for(settings, target) as engine:
+        with engine_for(settings, target, timing=Timing(claim_retry=0.1)) as engine:
             assert texts(engine.answers([request])) == ["answer to question 0"]
         assert 0.3 < time.monotonic() - started < 3

@@ -1,3 +1,5 @@
+"""Secrets of the environment in texts."""
+
 from __future__ import annotations
 
 import pytest
@@ -21,12 +23,12 @@ from pytest_fairness.asking.secrets import Secrets
         ("SHELL", "abc123def456", False),
     ],
 )  # fmt: skip
-def test_what_is_a_secret(name: str, value: str, hidden: bool) -> None:
+def test_values_of_keys_are_hidden_and_placeholders_are_not(name: str, value: str, hidden: bool) -> None:
     secrets = Secrets({name: value, "EMPTY_KEY": ""})
     text = f"it says {value.strip()}, twice: {value.strip()}"
     assert secrets.hidden(text) == ("it says [key], twice: [key]" if hidden else text)
 
 
-def test_a_secret_within_json_and_within_another() -> None:
+def test_secrets_are_hidden_in_json_and_when_one_contains_another() -> None:
     secrets = Secrets({"A_KEY": 'a"b12345678', "B_KEY": "token123", "C_KEY": "token12345"})
     assert secrets.hidden(r'{"said": "a\"b12345678"} token12345 token123') == '{"said": "[key]"} [key] [key]'

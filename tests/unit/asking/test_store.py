@@ -1,4 +1,4 @@
-"""The store: what is kept, under which key, and who may ask what; on real SQLite, with real processes."""
+"""Store: keys, recorded answers, claims and damaged files; with real SQLite files and real processes."""
 
 from __future__ import annotations
 
@@ -19,15 +19,16 @@ from typing import Any
 
 import pytest
 
-from pytest_fairness.asking.claims import Halt
+from pytest_fairness.asking.claims import Claim, StopReason
 from pytest_fairness.asking.database import APPLICATION
-from pytest_fairness.asking.freshness import Freshness
+from pytest_fairness.asking.freshness import ANY_ANSWER, Freshness
 from pytest_fairness.asking.processes import this_process
-from pytest_fairness.asking.rate_limit import Pace
-from pytest_fairness.asking.store import VERSION, Claim, RunId, Store, response_key
+from pytest_fairness.asking.rate_limit import RateLimit
+from pytest_fairness.asking.runs import RunId
+from pytest_fairness.asking.schema import VERSION
+from pytest_fairness.asking.store import Store, response_key
 from pytest_fairness.errors import StoreError
 from pytest_fairness.records import Measurement, Request, Response, Sampling
-from tests.support.asking import FOREVER
 
 ANSWERS = """
 CREATE TABLE responses (
@@ -39,7 +40,7 @@ CREATE TABLE failures (
     created REAL NOT NULL
 );
 """
-EARLIER = {
+OLD_TABLES = {
     1: f"{ANSWERS} CREATE TABLE claims (key TEXT PRIMARY KEY, owner TEXT, process TEXT, expires REAL);",
     2: f"""{ANSWERS}
 CREATE TABLE claims (
@@ -57,7 +58,7 @@ CREATE TABLE paces (
 );
 """,
 }
-"""Tables that differ from today's, by the version of the store."""
+"""Tables of older versions that differ from the current ones."""
 QUESTION = Request("Who?", "Be brief.", Sampling(temperature=0.5, seed=4), 1, "json")
 ANSWER = Response("Me.", "stop", 3, 1, created=1000.0)
 
@@ -68,14 +69,14 @@ def path(tmp_path: Path) -> Path:
 
 
 def claim(store: Store, keys: list[str], owner: str = "a", **more: Any) -> Claim:
-    given = {"limit": 10, "capacity": 10, "lease_seconds": 30.0, "fresh": FOREVER, **more}
-    return store.claim(keys, owner, **given)
+    given = {"limit": 10, "capacity": 10, "lease_seconds": 30.0, "fresh": ANY_ANSWER, **more}
+    return store.claims.claim(keys, owner, **given)
 
 
 # Keys
 
 
-def test_a_key_depends_on_all_that_can_change_the_answer() -> None:
+def test_key_depends_on_everything_that_can_change_the_answer() -> None:
     others = [
         replace(QUESTION, prompt="who?"),
         replace(QUESTION, system=None),
@@ -88,8 +89,8 @@ def test_a_key_depends_on_all_that_can_change_the_answer() -> None:
     assert len(set(keys)) == len(keys)
 
 
-def test_a_key_is_the_same_in_every_version() -> None:
-    # Recorded answers are worth money: whoever changes how keys are made throws them all away.
+def test_key_is_the_same_in_every_version() -> None:
+    # Another key would make all recorded answers, which cost money, useless.
     canonical = '["target","Be brief.","Who?",{"seed":4,"temperature":0.5},1,"json"]'
     assert response_key("target", QUESTION) == sha256(canonical.encode()).hexdigest()
 
@@ -100,17 +101,17 @@ def test_a_key_is_the_same_in_every_version() -> None:
 @pytest.mark.parametrize(
     "text", ["", "plain", "nul \0 inside", "lone \ud800 surrogate", "smile \U0001f600", "a\r\nb\n"]
 )
-def test_any_text_survives(path: Path, text: str) -> None:
+def test_any_text_is_stored_unchanged(path: Path, text: str) -> None:
     request, answer = replace(QUESTION, prompt=text, system=text), replace(ANSWER, text=text)
     with Store(path) as store:
         store.record("k", request, "target", answer)
     with Store(path) as store:
-        assert store.get(["k"], FOREVER) == {"k": answer}
-        (kept,) = store.everything()
+        assert store.get(["k"], ANY_ANSWER) == {"k": answer}
+        (kept,) = store.all_recorded()
         assert (kept.key, kept.target, kept.request, kept.response) == ("k", "target", request, answer)
 
 
-def test_the_newest_answer_counts_and_old_ones_do_not(path: Path) -> None:
+def test_newest_answer_counts_unless_it_is_too_old(path: Path) -> None:
     with Store(path) as store:
         store.record("k", QUESTION, "target", ANSWER)
         newer = replace(ANSWER, text="You.", created=2000.0)
@@ -121,78 +122,79 @@ def test_the_newest_answer_counts_and_old_ones_do_not(path: Path) -> None:
         assert store.recorded(["k", "l"], Freshness("other", 2000.1)) == set()
 
 
-def test_an_answer_belongs_to_the_run_that_asked(path: Path) -> None:
+def test_an_answer_belongs_to_the_run_that_asked_for_it(path: Path) -> None:
     one, two, any_run = Freshness("one", inf), Freshness("two", inf), Freshness("three", 0.0)
     answers = {run: replace(ANSWER, text=run.run) for run in (one, two)}
     with Store(path) as store:
         for run in (one, two):
-            assert claim(store, ["k"], run.run, fresh=run, run=RunId(run.run, "")).claimed == ["k"], "of each run"
-        assert claim(store, ["k"], "one again", fresh=one) == Claim([], []), "once a run"
-        since = store.now()
+            found = claim(store, ["k"], run.run, fresh=run, run=RunId(run.run, ""))
+            assert found.claimed == ["k"], "each run claims it"
+        assert claim(store, ["k"], "one again", fresh=one) == Claim([], []), "a run claims it once"
+        position = store.position()
         store.record("k", QUESTION, "target", answers[one], one)
-        assert store.news(since, "target", two).answered == []
-        store.fail("k", "target", "no luck", two)
-        assert store.news(since, "target", one)[1:] == (["k"], {})
-        assert store.news(since, "target", any_run).failed == {}
+        assert store.changes(position, "target", two).answered == []
+        store.record_failure("k", "target", "no luck", two)
+        assert store.changes(position, "target", one)[1:] == (["k"], {})
+        assert store.changes(position, "target", any_run).failed == {}
         store.record("k", QUESTION, "target", answers[two], two)
         assert [store.get(["k"], run)["k"] for run in (one, two)] == list(answers.values())
-        assert store.get(["k"], any_run)["k"].text == "two", "the newest"
-        assert store.get(["k"], FOREVER)["k"].text == "two"
-        # Of runs that are over, nothing is left once the question is asked anew.
+        assert store.get(["k"], any_run)["k"].text == "two", "newest answer"
+        assert store.get(["k"], ANY_ANSWER)["k"].text == "two"
+        # A new answer replaces those of runs that are over.
         for run in (one, two):
-            store.stop_run(RunId(run.run, ""))
+            store.runs.stop(RunId(run.run, ""))
         store.record("k", QUESTION, "target", ANSWER)
-        assert [kept.response for kept in store.everything()] == [ANSWER]
+        assert [kept.response for kept in store.all_recorded()] == [ANSWER]
 
 
-def test_an_answer_dated_in_the_future_is_not_fresh(path: Path) -> None:
+def test_an_answer_dated_in_the_future_is_not_reused(path: Path) -> None:
     with Store(path) as store:
         store.record("k", QUESTION, "target", replace(ANSWER, created=time.time() + 3600), Freshness("one", 0.0))
         assert store.recorded(["k"], Freshness("two", 0.0)) == set()
-        assert store.recorded(["k"], Freshness("one", 0.0)) == {"k"}, "a run's own answers are"
-        assert store.recorded(["k"], FOREVER) == {"k"}, "as in a replay"
+        assert store.recorded(["k"], Freshness("one", 0.0)) == {"k"}, "a run reuses its own answers"
+        assert store.recorded(["k"], ANY_ANSWER) == {"k"}, "a replay reuses all answers"
         store.record("k", QUESTION, "target", replace(ANSWER, created=time.time() + 5), Freshness("one", 0.0))
-        assert store.recorded(["k"], Freshness("two", 0.0)) == {"k"}, "clocks of two machines differ"
+        assert store.recorded(["k"], Freshness("two", 0.0)) == {"k"}, "clocks may differ a little"
 
 
-def test_many_keys_at_once(path: Path) -> None:
+def test_thousands_of_keys_are_read_at_once(path: Path) -> None:
     keys = [f"{number:064x}" for number in range(32_000)]
     with Store(path) as store:
         with store.transaction():
             for key in keys[::2]:
                 store.record(key, QUESTION, "target", ANSWER)
-        assert store.recorded(keys, FOREVER) == set(keys[::2])
-        assert store.get(keys, FOREVER).keys() == set(keys[::2])
+        assert store.recorded(keys, ANY_ANSWER) == set(keys[::2])
+        assert store.get(keys, ANY_ANSWER).keys() == set(keys[::2])
 
 
-def test_a_failed_transaction_leaves_nothing(path: Path) -> None:
+def test_a_failed_transaction_writes_nothing(path: Path) -> None:
     with Store(path) as store:
         with contextlib.suppress(ZeroDivisionError), store.transaction():
             store.record("k", QUESTION, "target", ANSWER)
             raise ZeroDivisionError
-        assert store.recorded(["k"], FOREVER) == set()
+        assert store.recorded(["k"], ANY_ANSWER) == set()
 
 
-# Measurements and answer sets
+# Cache
 
 
-def test_measurements_and_answer_sets(path: Path) -> None:
+def test_cached_results_are_read_by_other_processes(path: Path) -> None:
     with Store(path) as store:
-        assert store.get_measurement("m", dict) is None
-        store.put_measurement("m", {"value": 1.5, "words": ["é", "\ud800"]})
+        assert store.cache.get("m", dict) is None
+        store.cache.put("m", {"value": 1.5, "words": ["é", "\ud800"]})
         rows = [[{"race": "Black"}, 0, "text"]]
-        digest = store.put_answer_set(rows)
-        assert store.put_answer_set(rows) == digest
+        digest = store.cache.put_answers(rows)
+        assert store.cache.put_answers(rows) == digest
     with Store(path) as store:
-        assert store.get_measurement("m", dict) == {"value": 1.5, "words": ["é", "\ud800"]}
-        assert [*store.get_answer_set(digest)] == rows
-        assert list(store.get_answer_set("other")) == []
+        assert store.cache.get("m", dict) == {"value": 1.5, "words": ["é", "\ud800"]}
+        assert [*store.cache.get_answers(digest)] == rows
+        assert list(store.cache.get_answers("other")) == []
 
 
 # Claims
 
 
-def test_what_is_answered_or_claimed_is_not_claimed(path: Path) -> None:
+def test_answered_and_claimed_requests_are_not_claimed_again(path: Path) -> None:
     with Store(path) as store:
         store.record("b", QUESTION, "target", ANSWER)
         assert claim(store, ["a", "b", "c"], "one", limit=1) == Claim(["a"], ["b"])
@@ -201,52 +203,51 @@ def test_what_is_answered_or_claimed_is_not_claimed(path: Path) -> None:
         assert claim(store, ["b"], "one", fresh=Freshness("other", ANSWER.created + 1)) == Claim(["b"], [])
 
 
-def test_recording_releasing_and_failing_free_the_slot(path: Path) -> None:
+def test_an_answer_a_release_or_a_failure_frees_a_slot(path: Path) -> None:
     with Store(path) as store:
         assert claim(store, ["a", "b", "c", "d"], capacity=3).claimed == ["a", "b", "c"]
         assert claim(store, ["d"], capacity=3).claimed == []
         store.record("a", QUESTION, "target", ANSWER)
         assert claim(store, ["d"], capacity=3).claimed == ["d"]
-        store.release("b", "somebody else")
+        store.claims.release("b", "somebody else")
         assert claim(store, ["e"], capacity=3).claimed == []
-        store.release("b", "a")
+        store.claims.release("b", "a")
         assert claim(store, ["e"], capacity=3).claimed == ["e"]
-        store.fail("c", "target", "no luck")
+        store.record_failure("c", "target", "no luck")
         assert claim(store, ["f"], capacity=3).claimed == ["f"]
-        store.release_all("a")
+        store.claims.release_all("a")
         assert claim(store, list("efg"), capacity=3).claimed == list("efg")
 
 
-def test_a_claim_lapses_unless_renewed(path: Path) -> None:
+def test_a_claim_expires_unless_renewed(path: Path) -> None:
     with Store(path) as store:
         claim(store, ["a"], "one", lease_seconds=-1.0)
         claim(store, ["b"], "two", lease_seconds=-1.0)
-        store.renew("two", 30.0)
+        store.claims.renew("two", 30.0)
         assert claim(store, ["a", "b"], "three").claimed == ["a"]
 
 
-def test_the_claims_of_a_process_that_ended_lapse_at_once(path: Path) -> None:
+def test_claims_of_an_ended_process_expire_at_once(path: Path) -> None:
     program = f"""
-from hashlib import sha256
+import os
 from pathlib import Path
-from typing import Any
+from pytest_fairness.asking.freshness import ANY_ANSWER
 from pytest_fairness.asking.store import Store
 with Store(Path({str(path)!r})) as store:
-    store.claim(["a"], "dead", limit=1, capacity=1, lease_seconds=3600, fresh=FOREVER)
-    import os
-    os._exit(1)
+    claim = store.claims.claim(["a"], "dead", limit=1, capacity=1, lease_seconds=3600, fresh=ANY_ANSWER)
+    os._exit(7 if claim.claimed == ["a"] else 1)
 """
-    subprocess.run([sys.executable, "-c", program], check=False)
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 7
     with Store(path) as store:
         assert claim(store, ["a"], capacity=1).claimed == ["a"]
 
 
 def _claim_all(path: str, owner: str, keys: list[str], capacity: int, log: str) -> None:
-    """Claim and record, as fast as can be, until all is done; keeps a line for each claim and the most seen at once."""
+    """Claim and record until all keys are recorded; log each claim with the number of claims at that time."""
     with Store(Path(path)) as store:
         done = False
         while not done:
-            got = store.claim(keys, owner, limit=3, capacity=capacity, lease_seconds=30.0, fresh=FOREVER)
+            got = store.claims.claim(keys, owner, limit=3, capacity=capacity, lease_seconds=30.0, fresh=ANY_ANSWER)
             with sqlite3.connect(path, timeout=30) as look:
                 (live,) = look.execute("SELECT count(*) FROM claims").fetchone()
             look.close()
@@ -254,10 +255,10 @@ def _claim_all(path: str, owner: str, keys: list[str], capacity: int, log: str) 
                 file.write("".join(f"{key} {live}\n" for key in got.claimed))
             for key in got.claimed:
                 store.record(key, QUESTION, "target", ANSWER)
-            done = len(store.recorded(keys, FOREVER)) == len(keys)
+            done = len(store.recorded(keys, ANY_ANSWER)) == len(keys)
 
 
-def test_claims_of_several_processes_are_atomic(path: Path, tmp_path: Path) -> None:
+def test_processes_claim_each_key_once_and_keep_to_the_capacity(path: Path, tmp_path: Path) -> None:
     keys = [f"key{number}" for number in range(300)]
     context = multiprocessing.get_context("spawn")
     logs = [str(tmp_path / f"log{number}") for number in range(4)]
@@ -273,36 +274,36 @@ def test_claims_of_several_processes_are_atomic(path: Path, tmp_path: Path) -> N
     assert max(int(live) for _, live in lines) <= 7
 
 
-# What others do
+# Changes by other processes
 
 
-def test_news(path: Path) -> None:
+def test_changes_since_a_position_concern_one_target(path: Path) -> None:
     with Store(path) as store, Store(path) as other:
-        since = store.now()
-        assert store.changed()
-        assert not store.changed()
+        position = store.position()
+        assert store.has_changed()
+        assert not store.has_changed()
         other.record("a", QUESTION, "target", ANSWER)
-        other.fail("b", "target", "no luck")
-        other.fail("c", "another target", "none of our business")
-        assert store.changed()
-        news = store.news(since, "target", FOREVER)
-        assert (news.answered, news.failed) == (["a"], {"b": "no luck"})
-        assert store.news(news.until, "target", FOREVER)[1:] == ([], {})
+        other.record_failure("b", "target", "no luck")
+        other.record_failure("c", "another target", "other target")
+        assert store.has_changed()
+        changes = store.changes(position, "target", ANY_ANSWER)
+        assert (changes.answered, changes.failed) == (["a"], {"b": "no luck"})
+        assert store.changes(changes.position, "target", ANY_ANSWER)[1:] == ([], {})
         other.record("a", QUESTION, "target", ANSWER)
-        assert store.news(news.until, "target", FOREVER).answered == ["a"]
+        assert store.changes(changes.position, "target", ANY_ANSWER).answered == ["a"]
 
 
-# Faults
+# Files
 
 
-def test_its_folder_stays_out_of_version_control(path: Path, tmp_path: Path) -> None:
+def test_new_folder_is_ignored_by_git(path: Path, tmp_path: Path) -> None:
     Store(path).close()
     assert (path.parent / ".gitignore").read_text("utf-8") == "*\n"
     Store(tmp_path / "store.sqlite").close()
     assert not (tmp_path / ".gitignore").exists()
 
 
-def test_a_newer_store_is_left_alone(path: Path) -> None:
+def test_a_store_of_a_newer_version_is_not_changed(path: Path) -> None:
     Store(path).close()
     with sqlite3.connect(path) as connection:
         connection.execute(f"PRAGMA user_version = {VERSION + 1}")
@@ -315,42 +316,42 @@ def test_a_newer_store_is_left_alone(path: Path) -> None:
     assert path.read_bytes() == before
 
 
-def test_a_file_of_something_else(path: Path) -> None:
+def test_a_file_that_is_not_a_store_is_rejected(path: Path) -> None:
     path.parent.mkdir()
     path.write_text("no database at all, but long enough to look like one" * 10, "utf-8")
-    with pytest.raises(StoreError, match=r"no store of responses. Move the file away"):
+    with pytest.raises(StoreError, match=r"not a store of responses. Move it away"):
         Store(path)
     path.unlink()
     with sqlite3.connect(path) as connection:
         connection.execute("CREATE TABLE mine (x)")
     connection.close()
-    with pytest.raises(StoreError, match=r"database of something else. Name another file with the ini fairness_store"):
+    with pytest.raises(StoreError, match=r"database of another program. Name another file with the ini fairness_store"):
         Store(path)
 
 
-def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_created_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("", "utf-8")
-    with pytest.raises(StoreError, match=r"the folder cannot be made .*fairness_store"):
+    with pytest.raises(StoreError, match=r"the folder cannot be created .*fairness_store"):
         Store(tmp_path / "file" / "responses.sqlite")
     (tmp_path / "folder").mkdir()
     with pytest.raises(StoreError, match="cannot be opened"):
         Store(tmp_path / "folder")
 
 
-def test_a_full_disk(path: Path) -> None:
+def test_a_full_disk_keeps_recorded_answers(path: Path) -> None:
     with Store(path) as store:
         store.record("a", QUESTION, "target", ANSWER)
-        # SQLite's own limit gives the very error that a full disk gives.
-        pages = store._database._connection().execute("PRAGMA page_count").fetchone()[0]
-        store._database._connection().execute(f"PRAGMA max_page_count = {pages}")
-        with pytest.raises(StoreError, match=r"the disk is full. Make room and run again"):
+        # SQLite raises the same error for its own limit as for a full disk.
+        pages = store.database._connection().execute("PRAGMA page_count").fetchone()[0]
+        store.database._connection().execute(f"PRAGMA max_page_count = {pages}")
+        with pytest.raises(StoreError, match=r"the disk is full. Free some space and run again"):
             store.record("b", QUESTION, "target", replace(ANSWER, text="long " * 100_000))
-        assert store.recorded(["a", "b"], FOREVER) == {"a"}
+        assert store.recorded(["a", "b"], ANY_ANSWER) == {"a"}
     with Store(path) as store:
         store.record("b", QUESTION, "target", ANSWER)
 
 
-def test_several_processes_may_make_the_store_at_once(path: Path) -> None:
+def test_several_processes_create_the_store_at_once(path: Path) -> None:
     program = "from pathlib import Path; from pytest_fairness.asking.store import Store"
     program += f"; Store(Path({str(path)!r})).close()"
     started = [subprocess.Popen([sys.executable, "-c", program], stderr=subprocess.PIPE) for _ in range(6)]
@@ -361,11 +362,9 @@ def test_several_processes_may_make_the_store_at_once(path: Path) -> None:
     connection.close()
 
 
-def test_a_killed_writer_loses_nothing(path: Path) -> None:
+def test_a_killed_process_loses_no_recorded_answer(path: Path) -> None:
     program = f"""
-from hashlib import sha256
 from pathlib import Path
-from typing import Any
 from pytest_fairness.records import Request, Response
 from pytest_fairness.asking.store import Store
 store = Store(Path({str(path)!r}))
@@ -382,76 +381,76 @@ for number in range(1_000_000):
     process.stdout.close()
     keys = [line.strip() for line in said if line.endswith("\n")]
     with Store(path) as store:
-        assert store.recorded(keys, FOREVER) == set(keys)
+        assert store.recorded(keys, ANY_ANSWER) == set(keys)
     assert len(keys) >= 300
 
 
 def written_by(version: int, path: Path) -> None:
-    """Make a store with one answer that an earlier version wrote."""
+    """Create a store with one answer, as an older version wrote it."""
     with Store(path) as store:
         store.record("a", QUESTION, "target", ANSWER)
         ((request, response),) = store.database.read("SELECT request, response FROM responses")
     with sqlite3.connect(path) as connection:
         for table in ("claims", "runs", "refusals", "tallies", "paces", "failures", "responses"):
             connection.execute(f"DROP TABLE {table}")
-        connection.executescript(EARLIER[version])
+        connection.executescript(OLD_TABLES[version])
         row = (7, "a", "target", request, response, ANSWER.created)
         connection.execute("INSERT INTO responses VALUES (?, ?, ?, ?, ?, ?)", row)
         connection.execute(f"PRAGMA user_version = {version}")
     connection.close()
 
 
-def test_a_store_of_the_second_version_keeps_its_answers(path: Path) -> None:
+def test_migration_from_version_2_keeps_the_answers(path: Path) -> None:
     written_by(2, path)
     with Store(path) as store:
         assert store.get(["a"], Freshness("run", 0.0)) == {"a": ANSWER}
-        assert store.get(["a"], Freshness("run", inf)) == {}, "nobody knows which run asked"
+        assert store.get(["a"], Freshness("run", inf)) == {}, "the run that asked is unknown"
         store.record("b", QUESTION, "target", ANSWER)
-        assert store.news((7, 0), "target", FOREVER).answered == ["b"]
+        assert store.changes((7, 0), "target", ANY_ANSWER).answered == ["b"]
         assert claim(store, ["c"], run=RunId("run", "")).claimed == ["c"]
 
 
-def test_a_store_of_the_first_version_keeps_its_answers(path: Path) -> None:
+def test_migration_from_version_1_keeps_the_answers(path: Path) -> None:
     written_by(1, path)
     with Store(path) as store:
-        assert store.get(["a"], FOREVER) == {"a": ANSWER}
+        assert store.get(["a"], ANY_ANSWER) == {"a": ANSWER}
         assert claim(store, ["b"]).claimed == ["b"]
     with Store(path) as store:
-        assert store.get(["a"], FOREVER) == {"a": ANSWER}
+        assert store.get(["a"], ANY_ANSWER) == {"a": ANSWER}
 
 
-def test_a_resting_claim_holds_no_slot_and_is_nobody_elses(path: Path) -> None:
+def test_a_claim_that_backs_off_uses_no_slot_and_keeps_its_owner(path: Path) -> None:
     with Store(path) as store:
         assert claim(store, ["a"], "one", capacity=1).claimed == ["a"]
-        store.rest("a", "one")
+        store.claims.back_off("a", "one")
         assert claim(store, ["a", "b"], "two", capacity=1).claimed == ["b"]
-        assert claim(store, [], "one", capacity=1, resting=["a"]).claimed == []
-        store.release("b", "two")
-        assert claim(store, ["c"], "one", capacity=1, resting=["a"]).claimed == ["a"], "before anything new"
+        assert claim(store, [], "one", capacity=1, retries=["a"]).claimed == []
+        store.claims.release("b", "two")
+        assert claim(store, ["c"], "one", capacity=1, retries=["a"]).claimed == ["a"], "retries go first"
 
 
-def test_a_run_may_claim_only_so_many_whoever_claims(path: Path) -> None:
+def test_all_owners_share_the_budget_of_a_run(path: Path) -> None:
     run, other = RunId("run", ""), RunId("other", "")
     with Store(path) as store:
-        assert claim(store, ["a", "b"], "one", run=run, most=3).claimed == ["a", "b"]
-        store.rest("a", "one")
-        assert claim(store, [], "one", run=run, most=3, resting=["a"]).claimed == ["a"], "every try counts"
-        assert claim(store, ["c"], "two", run=run, most=3) == Claim([], [], Halt.SPENT)
-        assert store.unclaimed(["a", "b", "c"], FOREVER) == ["c"]
-        assert claim(store, ["c"], "three", run=other, most=3).claimed == ["c"]
-        store.stop_run(other)
-        assert claim(store, ["d"], "three", run=other) == Claim([], [], Halt.STOPPED)
+        assert claim(store, ["a", "b"], "one", run=run, max_requests=3).claimed == ["a", "b"]
+        store.claims.back_off("a", "one")
+        assert claim(store, [], "one", run=run, max_requests=3, retries=["a"]).claimed == ["a"], "every attempt counts"
+        assert claim(store, ["c"], "two", run=run, max_requests=3) == Claim([], [], StopReason.OVER_BUDGET)
+        assert store.claims.unclaimed(["a", "b", "c"], ANY_ANSWER) == ["c"]
+        assert claim(store, ["c"], "three", run=other, max_requests=3).claimed == ["c"]
+        store.runs.stop(other)
+        assert claim(store, ["d"], "three", run=other) == Claim([], [], StopReason.STOPPED)
 
 
-def test_a_run_is_over_when_the_process_of_its_user_is(path: Path) -> None:
-    # Not waited for, so that it stays behind as a zombie.
+def test_a_run_ends_with_the_process_that_the_user_started(path: Path) -> None:
+    # A zombie until `wait` is called.
     process = subprocess.Popen([sys.executable, "-c", "print(1)"], stdout=subprocess.PIPE)
     assert process.stdout is not None
     process.stdout.read()
     gone = this_process().rpartition("/")[0] + f"/{process.pid}"
     with Store(path) as store:
         until = time.monotonic() + 5
-        while claim(store, ["a"], run=RunId("run", gone)).halt is not Halt.STOPPED:
+        while claim(store, ["a"], run=RunId("run", gone)).stop_reason is not StopReason.STOPPED:
             assert time.monotonic() < until
             time.sleep(0.02)
     process.stdout.close()
@@ -459,7 +458,7 @@ def test_a_run_is_over_when_the_process_of_its_user_is(path: Path) -> None:
 
 
 @pytest.mark.parametrize("version", [0, -1, -(2**31)])
-def test_a_version_that_no_store_has(path: Path, version: int) -> None:
+def test_an_impossible_version_is_rejected(path: Path, version: int) -> None:
     Store(path).close()
     with closing(sqlite3.connect(path)) as connection:
         connection.execute(f"PRAGMA user_version = {version}")
@@ -480,7 +479,7 @@ def test_a_version_that_no_store_has(path: Path, version: int) -> None:
         "UPDATE responses SET created = 'yesterday'",
     ],
 )
-def test_an_answer_that_cannot_be_read(path: Path, change: str) -> None:
+def test_an_unreadable_answer_names_the_file(path: Path, change: str) -> None:
     request = Request("hello")
     with Store(path) as store:
         store.record(response_key("t", request), request, "t", Response("a", created=1.0))
@@ -490,17 +489,17 @@ def test_an_answer_that_cannot_be_read(path: Path, change: str) -> None:
     with Store(path) as store, pytest.raises(StoreError, match=r"a row cannot be read .*Move it away"):
         store.get([response_key("t", request)], Freshness())
     with Store(path) as store, pytest.raises(StoreError, match="a row cannot be read"):
-        list(store.everything())
+        list(store.all_recorded())
 
 
 @pytest.mark.parametrize("written", ["'no JSON'", "'[1]'", """'{"value": "much"}'""", "printf('%.*c', 9999, '[')"])
-def test_other_rows_that_cannot_be_read(path: Path, written: str) -> None:
+def test_other_unreadable_rows_name_the_file(path: Path, written: str) -> None:
     run = RunId.new()
     with Store(path) as store:
-        store.put_measurement("m", {})
-        store.put_tally(run, "a/b", {})
-        digest = store.put_answer_set([1])
-        store.set_pace("t", Pace())
+        store.cache.put("m", {})
+        store.runs.put_request_counts(run, "a/b", {})
+        digest = store.cache.put_answers([1])
+        store.rate_limits.put("t", RateLimit())
     with closing(sqlite3.connect(path)) as connection:
         for table, column in (("measurements", "measurement"), ("tallies", "counts"), ("paces", "allowed")):
             connection.execute(f"UPDATE {table} SET {column} = {written}")  # noqa: S608
@@ -508,29 +507,29 @@ def test_other_rows_that_cannot_be_read(path: Path, written: str) -> None:
         connection.commit()
     with Store(path) as store:
         for reading in (
-            lambda: store.get_measurement("m", Measurement.from_json),
-            lambda: store.tallies(run),
-            lambda: store.pace("t"),
-            lambda: list(store.get_answer_set(digest)),
+            lambda: store.cache.get("m", Measurement.from_json),
+            lambda: store.runs.request_counts(run),
+            lambda: store.rate_limits.get("t"),
+            lambda: list(store.cache.get_answers(digest)),
         ):
             with pytest.raises(StoreError, match="a row cannot be read"):
                 reading()
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="permissions are POSIX's")
-def test_a_store_is_its_owners_alone(tmp_path: Path) -> None:
+def test_only_the_owner_may_read_the_store(tmp_path: Path) -> None:
     path = tmp_path / ".fairness" / "responses.sqlite"
     files = [path, *(path.with_name(f"{path.name}-{end}") for end in ("wal", "shm"))]
     before = os.umask(0)
     try:
         with Store(path) as store:
-            store.put_measurement("m", {})
+            store.cache.put("m", {})
             assert [stat.S_IMODE(file.stat().st_mode) for file in files] == [0o600] * 3
         assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
         path.parent.chmod(0o777)
         path.chmod(0o666)
         with Store(path) as store, Store(path):
-            store.put_measurement("m", {})
+            store.cache.put("m", {})
             for file in files:
                 file.chmod(0o644)
             with Store(path):
@@ -538,6 +537,6 @@ def test_a_store_is_its_owners_alone(tmp_path: Path) -> None:
         assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
         (tmp_path / "shared").mkdir(mode=0o777)
         Store(tmp_path / "shared" / "responses.sqlite").close()
-        assert stat.S_IMODE((tmp_path / "shared").stat().st_mode) == 0o777, "a folder of the user's is as it was"
+        assert stat.S_IMODE((tmp_path / "shared").stat().st_mode) == 0o777, "permissions of another folder stay"
     finally:
         os.umask(before)

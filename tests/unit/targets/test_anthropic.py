@@ -10,7 +10,7 @@ from pathlib import Path
 import anthropic  # noqa: F401 - imported once, and not anew by every run of pytest inside a test
 import pytest
 
-from pytest_fairness.errors import Fault, RequestFailed, TargetError
+from pytest_fairness.errors import RequestFailed, RetryReason, TargetError
 from pytest_fairness.records import Request, Response, Sampling
 from pytest_fairness.targets import check_spec, open_target
 from tests.support.asking import engine_for, questions, settings_in, texts
@@ -96,7 +96,7 @@ def test_a_temperature_that_a_model_does_not_take_is_said() -> None:
         ) as raised,
     ):
         ask(server, Request("hello", sampling=Sampling(temperature=0.5)))
-    assert raised.value.fault is Fault.FINAL
+    assert raised.value.retry is None
 
 
 @pytest.mark.parametrize(
@@ -129,20 +129,20 @@ def test_content_that_is_no_text_is_passed_over() -> None:
 @pytest.mark.parametrize(
     ("reply", "fault"),
     [
-        (Reply(status=429), Fault.BUSY),
-        (Reply(status=529), Fault.BUSY),
-        (Reply(status=500), Fault.PASSING),
-        (Reply("too long", status=413), Fault.FINAL),
-        (Reply("temperature: range: 0..1", status=400), Fault.FINAL),
-        (Reply(raw=b"<html>"), Fault.PASSING),
-        (Reply(broken="reset"), Fault.PASSING),
-        (Reply(broken="half"), Fault.PASSING),
+        (Reply(status=429), RetryReason.OVERLOADED),
+        (Reply(status=529), RetryReason.OVERLOADED),
+        (Reply(status=500), RetryReason.TRANSIENT),
+        (Reply("too long", status=413), None),
+        (Reply("temperature: range: 0..1", status=400), None),
+        (Reply(raw=b"<html>"), RetryReason.TRANSIENT),
+        (Reply(broken="reset"), RetryReason.TRANSIENT),
+        (Reply(broken="half"), RetryReason.TRANSIENT),
     ],
 )
-def test_faults_of_one_request(reply: Reply, fault: Fault) -> None:
+def test_faults_of_one_request(reply: Reply, fault: RetryReason) -> None:
     with pytest.raises(RequestFailed) as caught:
         after(reply)
-    assert caught.value.fault is fault
+    assert caught.value.retry is fault
     assert "anthropic:claude" in str(caught.value)
 
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_fairness.errors import Fault, RequestFailed, TargetError
+from pytest_fairness.errors import RequestFailed, RetryReason, TargetError
 from pytest_fairness.records import Request, Response, Sampling
 from pytest_fairness.targets import check_spec, open_target
 from pytest_fairness.targets.address import public_target
@@ -157,7 +157,7 @@ def test_what_is_no_text_is_a_failure_with_what_was_found(
     with answering({"answer": found}) as server, pytest.raises(RequestFailed) as raised:
         ask(server, http_answer="$.answer", http_headers=("X-Login: ${SERVICE_LOGIN}",))
     assert f"$.answer (ini fairness_http_answer) finds {shown}" in str(raised.value)
-    assert raised.value.fault is Fault.FINAL
+    assert raised.value.retry is None
     assert KEY not in str(raised.value)
     assert len(str(raised.value)) < 300
 
@@ -211,21 +211,21 @@ def test_one_answer_without_it_hurts_no_other(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("reply", "fault"),
     [
-        (Reply(broken="reset"), Fault.PASSING),
-        (Reply(broken="half"), Fault.PASSING),
-        (Reply(raw=b"<html>busy</html>"), Fault.PASSING),
-        (Reply(status=500), Fault.PASSING),
-        (Reply(status=429, headers={"Retry-After": "7"}), Fault.BUSY),
-        (Reply(status=503), Fault.BUSY),
-        (Reply("text: field required", status=422), Fault.FINAL),
-        (Reply(delay=5), Fault.SLOW),
+        (Reply(broken="reset"), RetryReason.TRANSIENT),
+        (Reply(broken="half"), RetryReason.TRANSIENT),
+        (Reply(raw=b"<html>busy</html>"), RetryReason.TRANSIENT),
+        (Reply(status=500), RetryReason.TRANSIENT),
+        (Reply(status=429, headers={"Retry-After": "7"}), RetryReason.OVERLOADED),
+        (Reply(status=503), RetryReason.OVERLOADED),
+        (Reply("text: field required", status=422), None),
+        (Reply(delay=5), RetryReason.TIMEOUT),
     ],
 )
-def test_faults_of_one_request(reply: Reply, fault: Fault) -> None:
+def test_faults_of_one_request(reply: Reply, fault: RetryReason) -> None:
     with ChatServer(script=[reply]) as server, pytest.raises(RequestFailed) as raised:
         ask(server, timeout=0.3 if reply.delay else 10.0)
-    assert raised.value.fault is fault
-    assert raised.value.wait == (7 if "Retry-After" in reply.headers else None)
+    assert raised.value.retry is fault
+    assert raised.value.retry_after == (7 if "Retry-After" in reply.headers else None)
     assert f"127.0.0.1:{server.port}/v1/chat/completions" in str(raised.value)
 
 
@@ -249,7 +249,7 @@ def test_nobody_there() -> None:
         pass
     with pytest.raises(RequestFailed, match=r"no connection to http://127\.0\.0\.1:") as raised:
         ask(server)
-    assert raised.value.fault is Fault.UNREACHABLE
+    assert raised.value.retry is RetryReason.UNREACHABLE
 
 
 def test_a_busy_service_is_asked_again_by_the_engine(tmp_path: Path) -> None:

@@ -153,7 +153,7 @@ def test_likelihoods_are_recorded_by_both_parts(tmp_path: Path) -> None:
                 assert all(isinstance(answer, Response) for answer in engine.answers([NURSE, other]))
         assert server.count == 2
     with Store(settings.store) as store:
-        assert {recorded.request for recorded in store.everything()} == {NURSE, other}
+        assert {recorded.request for recorded in store.all_recorded()} == {NURSE, other}
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from pytest_fairness.errors import Fault, RequestFailed, TargetError
+from pytest_fairness.errors import RequestFailed, RetryReason, TargetError
 from pytest_fairness.records import Request, Response, Sampling
 from pytest_fairness.targets import Target, open_target
 from tests.support.asking import settings_in
@@ -27,7 +27,7 @@ async def answer_of(target: Target, request: Request) -> Response:
         try:
             return await target.ask(request)
         except RequestFailed as error:
-            if error.fault is not Fault.REWORDED:
+            if error.retry is not RetryReason.REPHRASED:
                 raise
 
 
@@ -129,22 +129,22 @@ def test_an_answer_without_text() -> None:
 @pytest.mark.parametrize(
     ("reply", "fault"),
     [
-        (Reply(broken="reset"), Fault.PASSING),
-        (Reply(broken="half"), Fault.PASSING),
-        (Reply(raw=b"<html>busy</html>"), Fault.PASSING),
-        *((Reply(status=status), Fault.PASSING) for status in (408, 409, 500, 502, 504)),
-        *((Reply(status=status), Fault.BUSY) for status in (429, 503, 529)),
-        *((Reply(status=status), Fault.FINAL) for status in (400, 413, 422)),
-        (Reply(status=503, headers={"x-should-retry": "false"}), Fault.FINAL),
+        (Reply(broken="reset"), RetryReason.TRANSIENT),
+        (Reply(broken="half"), RetryReason.TRANSIENT),
+        (Reply(raw=b"<html>busy</html>"), RetryReason.TRANSIENT),
+        *((Reply(status=status), RetryReason.TRANSIENT) for status in (408, 409, 500, 502, 504)),
+        *((Reply(status=status), RetryReason.OVERLOADED) for status in (429, 503, 529)),
+        *((Reply(status=status), None) for status in (400, 413, 422)),
+        (Reply(status=503, headers={"x-should-retry": "false"}), None),
     ],
 )
-def test_whether_another_try_may_help(reply: Reply, fault: Fault) -> None:
-    assert fault_of(reply).fault is fault
+def test_whether_another_try_may_help(reply: Reply, retry: RetryReason | None) -> None:
+    assert fault_of(reply).retry is retry
 
 
 def test_a_server_that_does_not_answer_in_time() -> None:
     error = fault_of(Reply(delay=30), timeout=0.2)
-    assert error.fault is Fault.SLOW
+    assert error.retry is RetryReason.TIMEOUT
     assert "in time (ini fairness_timeout)" in str(error)
 
 
@@ -162,13 +162,13 @@ def test_a_server_that_does_not_answer_in_time() -> None:
     ],
 )
 def test_when_the_server_wants_to_be_asked_again(headers: dict[str, str], seconds: float | None) -> None:
-    assert fault_of(Reply(status=429, headers=headers)).wait == seconds
+    assert fault_of(Reply(status=429, headers=headers)).retry_after == seconds
 
 
 @pytest.mark.parametrize("seconds", [3600, -3600])
 def test_the_server_may_name_a_date(seconds: int) -> None:
     date = format_datetime(datetime.now(UTC) + timedelta(seconds=seconds), usegmt=True)
-    wait = fault_of(Reply(status=429, headers={"Retry-After": date})).wait
+    wait = fault_of(Reply(status=429, headers={"Retry-After": date})).retry_after
     assert wait == pytest.approx(max(0, seconds), abs=60 if seconds > 0 else 0)
 
 
@@ -208,7 +208,7 @@ def test_nobody_is_there() -> None:
 
     with pytest.raises(RequestFailed, match=r"no connection to http://127.0.0.1:\d+/v1 .*Is the server up") as caught:
         asyncio.run(impatient())
-    assert caught.value.fault is Fault.UNREACHABLE
+    assert caught.value.retry is RetryReason.UNREACHABLE
 
 
 def json_questions(count: int) -> Iterable[Request]:

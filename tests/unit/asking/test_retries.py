@@ -1,4 +1,4 @@
-"""Servers that misbehave: everything is answered all the same, or ends in errors that say so."""
+"""Retries, rate limits, give-up times and budgets, with servers that fail."""
 
 from __future__ import annotations
 
@@ -7,18 +7,23 @@ import time
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from pytest_fairness.asking import give_up, rate_limit, retries
+from pytest_fairness.asking.freshness import ANY_ANSWER
 from pytest_fairness.asking.store import Store
+from pytest_fairness.asking.timing import Timing
 from pytest_fairness.errors import AnswersMissing, RequestFailed, TargetError
-from tests.support.asking import FOREVER, engine_for, questions, settings_in, texts, wait_until
+from tests.support.asking import engine_for, questions, settings_in, texts, wait_until
 from tests.support.servers import Body, ChatServer, Messages, Reply
 
-FAULTS = {
+SHORT_PAUSES = Timing(
+    first_rate_limit_pause=0.02, longest_rate_limit_pause=0.3, first_retry_pause=0.02, longest_retry_pause=0.3
+)
+FAILURES = {
     "429": Reply("slow down", status=429, headers={"Retry-After": "0.05"}),
-    "429 without a time": Reply("slow down", status=429),
+    "429 without Retry-After": Reply("slow down", status=429),
     "500": Reply("oops", status=500),
     "503": Reply("overloaded", status=503),
     "reset": Reply(broken="reset"),
@@ -29,8 +34,8 @@ FAULTS = {
 }
 
 
-class Faulty:
-    """Answers a fifth of the requests with some fault or other, each try drawn anew; the same in every run."""
+class FailingServer:
+    """Answer function that fails a share of the attempts, in one of several ways; the same in every run."""
 
     def __init__(self, share: float = 0.2) -> None:
         self.share = share
@@ -45,51 +50,44 @@ class Faulty:
         if draw[0] >= 256 * self.share:
             self.answered[question] += 1
             return Reply(f"answer to {question}")
-        name = list(FAULTS)[draw[1] % len(FAULTS)]
+        name = list(FAILURES)[draw[1] % len(FAILURES)]
         self.given[name] += 1
-        return FAULTS[name]
+        return FAILURES[name]
 
 
-@pytest.fixture(autouse=True)
-def _little_patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (rate_limit, retries):
-        monkeypatch.setattr(module, "FIRST_PAUSE", 0.02)
-        monkeypatch.setattr(module, "LONGEST_PAUSE", 0.3)
-
-
-def test_everything_is_answered_once_by_a_server_that_fails_every_fifth_time(tmp_path: Path) -> None:
-    faulty = Faulty()
-    with ChatServer(faulty, delay=0.005) as server:
-        settings = settings_in(tmp_path, server.url, concurrency=16, timeout=2.0)
-        with engine_for(settings) as engine:
-            asked = questions(300)
+def test_every_request_is_answered_once_by_a_server_that_fails_every_fifth_attempt(tmp_path: Path) -> None:
+    failing = FailingServer()
+    with ChatServer(failing, delay=0.005) as server:
+        settings = settings_in(tmp_path, server.url, concurrency=16, timeout=1.0)
+        with engine_for(settings, timing=SHORT_PAUSES) as engine:
+            asked = questions(150)
             assert texts(engine.answers(asked)) == [f"answer to {request.prompt}" for request in asked]
             counts = engine.progress()
         assert server.most_in_flight <= 16
-    assert set(faulty.answered.values()) == {1}
-    assert set(faulty.given) == set(FAULTS)
-    assert counts["sent"] == counts["answered"] == 300
-    assert counts["retried"] == sum(faulty.given.values()) == server.count - 300
+    assert set(failing.answered.values()) == {1}
+    assert set(failing.given) == set(FAILURES)
+    assert counts["sent"] == counts["answered"] == 150
+    assert counts["retried"] == sum(failing.given.values()) == server.count - 150
 
 
-def test_a_server_with_less_room_than_is_allowed_is_asked_less(tmp_path: Path) -> None:
-    room, most = 3, []
+def test_requests_in_flight_adapt_to_what_the_server_takes(tmp_path: Path) -> None:
+    capacity, in_flight = 3, []
 
     def answer(messages: Messages, body: Body) -> Reply:
-        most.append(server.in_flight)
-        return Reply("full", status=429) if server.in_flight > room else Reply("fine")
+        in_flight.append(server.in_flight)
+        return Reply("full", status=429) if server.in_flight > capacity else Reply("fine")
 
     with ChatServer(answer, delay=0.02) as server:
         settings = settings_in(tmp_path, server.url, concurrency=16)
-        with engine_for(settings) as engine:
+        with engine_for(settings, timing=SHORT_PAUSES) as engine:
             texts(engine.answers(questions(200)))
-            turned_away = engine.progress()["retried"]
-    assert max(most[:20]) > 8
-    assert max(most[-100:]) <= 2 * room
-    assert turned_away < 100
+            rejected = engine.progress()["retried"]
+    assert max(in_flight[:20]) > 8
+    assert max(in_flight[-100:]) <= 2 * capacity
+    assert rejected < 100
 
 
-def test_nobody_is_asked_before_the_time_that_the_server_names(tmp_path: Path) -> None:
+def test_no_process_sends_before_the_time_in_retry_after(tmp_path: Path) -> None:
     times: list[float] = []
 
     def answer(messages: Messages, body: Body) -> Reply:
@@ -98,8 +96,8 @@ def test_nobody_is_asked_before_the_time_that_the_server_names(tmp_path: Path) -
 
     with ChatServer(answer) as server:
         settings = settings_in(tmp_path, server.url, concurrency=1)
-        # Another process of the same run, or another run, waits too.
-        with engine_for(settings) as one, engine_for(settings) as two:
+        # The second engine belongs to another run.
+        with engine_for(settings, timing=SHORT_PAUSES) as one, engine_for(settings, timing=SHORT_PAUSES) as two:
             one.plan(questions(3))
             wait_until(lambda: len(times) == 1)
             time.sleep(0.1)
@@ -110,11 +108,11 @@ def test_nobody_is_asked_before_the_time_that_the_server_names(tmp_path: Path) -
     assert times[1] - times[0] >= 0.99
 
 
-def test_a_request_that_always_fails_ends_as_an_error_and_the_others_do_not(tmp_path: Path) -> None:
+def test_a_request_that_always_fails_does_not_affect_others(tmp_path: Path) -> None:
     def answer(messages: Messages, body: Body) -> Reply:
         return Reply("oops", status=500) if messages[-1]["content"] == "question 3" else Reply("fine")
 
-    with ChatServer(answer) as server, engine_for(settings_in(tmp_path, server.url)) as engine:
+    with ChatServer(answer) as server, engine_for(settings_in(tmp_path, server.url), timing=SHORT_PAUSES) as engine:
         answers = engine.answers(questions(6))
         error = answers.pop(3)
         assert isinstance(error, RequestFailed)
@@ -127,54 +125,57 @@ def test_a_request_that_always_fails_ends_as_an_error_and_the_others_do_not(tmp_
 def test_a_server_that_is_always_busy_is_given_up(tmp_path: Path) -> None:
     with ChatServer(lambda *_: Reply("no room", status=503)) as server:
         settings = settings_in(tmp_path, server.url, give_up=0.7)
-        with engine_for(settings) as engine:
+        with engine_for(settings, timing=SHORT_PAUSES) as engine:
             answers = engine.answers(questions(50))
     assert all(isinstance(answer, AnswersMissing | RequestFailed) for answer in answers)
     assert "given up: openai:model gave no answer for 0.7 seconds" in str(answers[-1])
     assert "no room" in str(answers[-1])
 
 
-def test_a_pause_longer_than_our_patience_is_not_waited_for(tmp_path: Path) -> None:
+def test_a_target_that_demands_a_longer_pause_than_give_up_is_given_up_at_once(tmp_path: Path) -> None:
     reply = Reply("tomorrow", status=429, headers={"Retry-After": "86400"})
-    with ChatServer(lambda *_: reply) as server, engine_for(settings_in(tmp_path, server.url)) as engine:
+    with (
+        ChatServer(lambda *_: reply) as server,
+        engine_for(settings_in(tmp_path, server.url), timing=SHORT_PAUSES) as engine,
+    ):
         started = time.monotonic()
         answers = engine.answers(questions(50))
         assert time.monotonic() - started < 5
-    assert all("asks to be left alone for 86" in str(answer) for answer in answers)
+    assert all("demands a pause of 86" in str(answer) for answer in answers)
     assert server.count <= 8
 
 
-def test_a_server_that_was_never_reached_is_given_up_soon(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(give_up, "UNREACHED", 0.5)
+def test_a_server_that_was_never_reached_is_given_up_soon(tmp_path: Path) -> None:
     with ChatServer() as server:
         url = server.url
-    with engine_for(settings_in(tmp_path, url)) as engine:
+    with engine_for(settings_in(tmp_path, url), timing=replace(SHORT_PAUSES, give_up_unreachable=0.5)) as engine:
         started = time.monotonic()
         answers = engine.answers(questions(100))
         assert 0.4 < time.monotonic() - started < 5
     assert all(isinstance(answer, AnswersMissing) for answer in answers)
-    assert "openai:model could not be reached once in 0.5 seconds; nothing was asked." in str(answers[0])
+    assert "no connection to openai:model within 0.5 seconds; no request was sent." in str(answers[0])
     assert "Is the server up, and --fairness-base-url" in str(answers[0])
 
 
-def test_a_server_that_comes_back_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(give_up, "UNREACHED", 0.3)
+def test_requests_continue_when_a_server_comes_back(tmp_path: Path) -> None:
+    timing = replace(SHORT_PAUSES, give_up_unreachable=0.3)
     server = ChatServer(delay=0.01).__enter__()
-    with engine_for(settings_in(tmp_path, server.url, concurrency=4)) as engine:
+    with engine_for(settings_in(tmp_path, server.url, concurrency=4), timing=timing) as engine:
         engine.plan(questions(200))
         wait_until(lambda: server.count > 20)
         server.__exit__()
-        time.sleep(1.0)
+        time.sleep(0.5)  # longer than `give_up_unreachable`
         with ChatServer(port=server.port) as back:
             texts(engine.answers(questions(200)))
             assert server.count + back.count < 200 + 2 * 4
 
 
 @pytest.mark.parametrize("status", [401, 403, 404])
-def test_what_concerns_every_request_stops_the_other_processes_of_the_run_too(tmp_path: Path, status: int) -> None:
+def test_an_error_of_the_target_stops_the_other_processes_of_the_run(tmp_path: Path, status: int) -> None:
     with ChatServer(lambda *_: Reply("no", status=status), delay=0.05) as server:
         settings = settings_in(tmp_path, server.url, concurrency=2)
-        with engine_for(settings, run=("one", "")) as one, engine_for(settings, run=("one", "")) as two:
+        one_run: Any = {"run": ("one", ""), "timing": SHORT_PAUSES}
+        with engine_for(settings, **one_run) as one, engine_for(settings, **one_run) as two:
             one.plan(questions(50))
             two.plan(questions(50))
             for engine in (one, two):
@@ -182,10 +183,11 @@ def test_what_concerns_every_request_stops_the_other_processes_of_the_run_too(tm
         assert server.count <= 4
 
 
-def test_no_more_is_sent_than_the_run_may(tmp_path: Path) -> None:
-    with ChatServer(Faulty(0.4), delay=0.01) as server:
+def test_all_engines_of_a_run_share_its_budget(tmp_path: Path) -> None:
+    with ChatServer(FailingServer(0.4), delay=0.01) as server:
         settings = settings_in(tmp_path, server.url, concurrency=8, timeout=0.3, max_requests=40)
-        with engine_for(settings, run=("one", "")) as one, engine_for(settings, run=("one", "")) as two:
+        one_run: Any = {"run": ("one", ""), "timing": SHORT_PAUSES}
+        with engine_for(settings, **one_run) as one, engine_for(settings, **one_run) as two:
             one.plan(questions(100))
             two.plan(questions(100))
             answers = one.answers(questions(100)) + two.answers(questions(100))
@@ -193,15 +195,15 @@ def test_no_more_is_sent_than_the_run_may(tmp_path: Path) -> None:
         assert server.count == sum(sent) == 40
         missing = [answer for answer in answers if isinstance(answer, AnswersMissing)]
         assert 60 <= len(missing) / 2 < 100
-        assert "not asked: all 40 requests that this run may send are sent (--fairness-max-requests)" in str(missing[0])
+        assert "not sent: all 40 requests of this run's budget were sent (--fairness-max-requests)" in str(missing[0])
         with Store(settings.store) as store:
-            recorded = len(list(store.everything()))
-            claim = store.claim(["x"], "other", limit=1, capacity=1, lease_seconds=1, fresh=FOREVER)
-            assert claim.claimed == ["x"], "nothing is held any more"
+            recorded = len(list(store.all_recorded()))
+            claim = store.claims.claim(["x"], "other", limit=1, capacity=1, lease_seconds=1, fresh=ANY_ANSWER)
+            assert claim.claimed == ["x"], "all claims are released"
         server.answer = lambda *_: "fine"
         asked = server.count
-        # A busy machine is late now and then, and a try that is given up counts as well.
-        with engine_for(replace(settings, timeout=30)) as engine:
+        # A long timeout, as every attempt counts and a busy machine may be late.
+        with engine_for(replace(settings, timeout=30), timing=SHORT_PAUSES) as engine:
             again = engine.answers(questions(100))
         assert sum(isinstance(answer, AnswersMissing) for answer in again) == max(0, 100 - recorded - 40)
         assert server.count == asked + 40

@@ -1,4 +1,4 @@
-"""An engine that cannot start, as the system has no more of what it needs, fails its requests."""
+"""Engines that cannot start for lack of threads or file descriptors."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="limits are POSI
 @pytest.mark.parametrize(
     ("limit", "said"), [(FILES, "Too many open files"), (THREADS, "can't start new thread")], ids=["files", "threads"]
 )
-def test_what_cannot_start_fails_every_request(tmp_path: Path, limit: str, said: str) -> None:
+def test_an_engine_that_cannot_start_fails_every_request(tmp_path: Path, limit: str, said: str) -> None:
     command = [sys.executable, "-W", "error", "-c", SCRIPT.format(limit=limit), str(tmp_path)]
     run = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert run.returncode == 0, run.stderr

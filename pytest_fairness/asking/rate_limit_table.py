@@ -1,0 +1,35 @@
+"""Rate limits in the store: one for each target, which all processes share."""
+
+from __future__ import annotations
+
+import time
+
+from pytest_fairness.asking.database import Database
+from pytest_fairness.asking.rate_limit import RateLimit
+
+RATE_LIMIT_KEPT = 60.0
+"""Seconds after the last change at which a rate limit is forgotten."""
+
+
+class RateLimitTable:
+    """Table of the targets' rate limits."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def get(self, target: str) -> RateLimit:
+        """Return the rate limit of a target; without a recent one, there is no limit."""
+        query = "SELECT allowed, strikes, resume_at, reduced_at, touched FROM paces WHERE target = ?"
+        rows = self._database.read(query, (target,))
+        now = time.time()
+        with self._database.readable():
+            if not rows or (now - rows[0][4] > RATE_LIMIT_KEPT and rows[0][2] < now):
+                return RateLimit()
+            allowed, overloads, resume_at, reduced_at = rows[0][:4]
+            return RateLimit(float(allowed), int(overloads), float(resume_at), float(reduced_at))
+
+    def put(self, target: str, limit: RateLimit) -> None:
+        """Make all processes keep to this rate limit."""
+        row = (target, limit.allowed, limit.overloads, limit.resume_at, limit.reduced_at, time.time())
+        with self._database.transaction() as connection:
+            connection.execute("INSERT OR REPLACE INTO paces VALUES (?, ?, ?, ?, ?, ?)", row)

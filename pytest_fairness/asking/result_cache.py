@@ -1,0 +1,54 @@
+"""Computed results in the store: measurements, and sets of answers that one process hands to another."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeVar
+
+from pytest_fairness.asking.database import Database
+from pytest_fairness.records import Json
+
+T = TypeVar("T")
+
+ANSWER_SET_KEPT = 86_400.0
+"""Seconds after which a set of answers is removed."""
+
+_encode = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
+
+
+class ResultCache:
+    """Tables of computed results."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def get(self, key: str, read: Callable[[Json], T]) -> T | None:
+        """Return the result stored under this key, converted by `read`, or `None`."""
+        rows = self._database.read("SELECT measurement FROM measurements WHERE key = ?", (key,))
+        with self._database.readable():
+            return read(json.loads(rows[0][0])) if rows else None
+
+    def put(self, key: str, result: Json) -> None:
+        """Store a result under a key made from all of its inputs; the order of its members is kept."""
+        with self._database.transaction() as connection:
+            connection.execute("INSERT OR REPLACE INTO measurements VALUES (?, ?)", (key, json.dumps(result)))
+
+    def put_answers(self, answers: Iterable[Json]) -> str:
+        """Store answers for another process for a day; return the digest by which the process finds them."""
+        text = "\n".join(map(_encode, answers))
+        digest = hashlib.sha256(text.encode()).hexdigest()
+        now = time.time()
+        with self._database.transaction() as connection:
+            connection.execute("DELETE FROM answer_sets WHERE created < ?", (now - ANSWER_SET_KEPT,))
+            connection.execute("INSERT OR REPLACE INTO answer_sets VALUES (?, ?, ?)", (digest, text, now))
+        return digest
+
+    def get_answers(self, digest: str) -> Iterator[Json]:
+        """Yield the answers that `put_answers` stored under this digest, if there are any."""
+        for (text,) in self._database.read("SELECT answers FROM answer_sets WHERE digest = ?", (digest,)):
+            with self._database.readable():
+                answers = [json.loads(line) for line in text.splitlines()]
+            yield from answers

@@ -1,0 +1,101 @@
+"""Runs in the store: how much each has sent, whether it was stopped, and what its processes have counted."""
+
+from __future__ import annotations
+
+import json
+import time
+import uuid
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from pytest_fairness.asking.database import Database
+from pytest_fairness.asking.processes import is_gone, this_process
+from pytest_fairness.records import Json
+
+RUN_KEPT = 7 * 86_400.0
+"""Seconds after which a run counts as over if it cannot be found out whether its process has ended."""
+
+
+class RunId(NamedTuple):
+    """Identifier of a run, the same in all of its processes.
+
+    Attributes:
+        name: unique name.
+        process: the process that the user started; the run is over when the process has ended.
+    """
+
+    name: str
+    process: str
+
+    @classmethod
+    def new(cls) -> RunId:
+        """Return the identifier of a new run that belongs to this process."""
+        return cls(uuid.uuid4().hex, this_process())
+
+
+class Runs:
+    """Tables by which the processes of a run share its budget, its end, unusable targets and request counts."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def stop(self, run: RunId) -> None:
+        """Make every process of a run stop sending."""
+        with self._database.transaction() as connection:
+            self.state(run)
+            connection.execute("UPDATE runs SET stopped = 1 WHERE run = ?", (run.name,))
+
+    def state(self, run: RunId) -> tuple[int, bool]:
+        """Return how many requests a run has sent, and whether it was stopped; a new run is entered first."""
+        now = time.time()
+        with self._database.transaction() as connection:
+            query = "SELECT sent, stopped FROM runs WHERE run = ?"
+            found = connection.execute(query, (run.name,)).fetchone()
+            if found is None:
+                self._drop_ended_runs(now)
+                connection.execute("INSERT INTO runs VALUES (?, ?, 0, 0, ?)", (run.name, run.process, now))
+                for table in ("refusals", "tallies"):
+                    connection.execute(f"DELETE FROM {table} WHERE run NOT IN (SELECT run FROM runs)")  # noqa: S608
+                found = (0, 0)
+        return found[0], bool(found[1]) or is_gone(run.process)
+
+    def count_sent(self, run: RunId, count: int) -> None:
+        """Add to the number of requests that a run has sent."""
+        with self._database.transaction() as connection:
+            connection.execute("UPDATE runs SET sent = sent + ? WHERE run = ?", (count, run.name))
+
+    def put_target_error(self, run: RunId, target: str, message: str) -> None:
+        """Tell the other processes of a run that a target can answer no request."""
+        # SQLite's text cannot hold lone surrogates.
+        row = (run.name, target, message.encode("utf-8", "replace").decode())
+        with self._database.transaction() as connection:
+            connection.execute("INSERT OR REPLACE INTO refusals VALUES (?, ?, ?)", row)
+
+    def target_error(self, run: RunId, target: str) -> str | None:
+        """Return why the target can answer no request, if another process of the run found so."""
+        query = "SELECT message FROM refusals WHERE run = ? AND target = ?"
+        rows = self._database.read(query, (run.name, target))
+        return str(rows[0][0]) if rows else None
+
+    def put_request_counts(self, run: RunId, owner: str, counts: Json) -> None:
+        """Write the request counts of an owner."""
+        with self._database.transaction() as connection:
+            connection.execute("INSERT OR REPLACE INTO tallies VALUES (?, ?, ?)", (run.name, owner, json.dumps(counts)))
+
+    def request_counts(self, run: RunId) -> dict[str, Json]:
+        """Return the latest request counts of a run, by owner."""
+        rows = self._database.read("SELECT owner, counts FROM tallies WHERE run = ?", (run.name,))
+        with self._database.readable():
+            return {owner: _counts(json.loads(counts)) for owner, counts in rows}
+
+    def _drop_ended_runs(self, now: float) -> None:
+        with self._database.transaction() as connection:
+            connection.execute("DELETE FROM runs WHERE created < ?", (now - RUN_KEPT,))
+            for (process,) in connection.execute("SELECT DISTINCT process FROM runs").fetchall():
+                if is_gone(process):
+                    connection.execute("DELETE FROM runs WHERE process = ?", (process,))
+
+
+def _counts(counts: Mapping[str, Json]) -> dict[str, Json]:
+    """Return counts whose entries are numbers or mappings of numbers; raise `TypeError` for anything else."""
+    return {name: _counts(count) if isinstance(count, dict) else count + 0 for name, count in counts.items()}

@@ -1,0 +1,88 @@
+"""Tables of the store, and the statements that bring the tables of older versions up to date."""
+
+from __future__ import annotations
+
+VERSION = 3
+"""Version of the tables below; a store of a higher version is not touched."""
+
+_RESPONSES = """
+CREATE TABLE responses (
+    sequence INTEGER PRIMARY KEY AUTOINCREMENT,  -- in the order of recording, over all processes
+    key TEXT NOT NULL,
+    run TEXT NOT NULL,        -- the run that asked
+    target TEXT NOT NULL,
+    request TEXT NOT NULL,    -- JSON
+    response TEXT NOT NULL,   -- JSON
+    created REAL NOT NULL,    -- seconds since the epoch
+    UNIQUE (key, run)
+);
+CREATE TABLE failures (
+    sequence INTEGER PRIMARY KEY AUTOINCREMENT,
+    target TEXT NOT NULL,
+    key TEXT NOT NULL,
+    scope TEXT NOT NULL,      -- see Freshness
+    message TEXT NOT NULL,
+    created REAL NOT NULL
+);
+"""
+_COORDINATION = """
+CREATE TABLE claims (
+    key TEXT NOT NULL,
+    scope TEXT NOT NULL,      -- see Freshness
+    owner TEXT NOT NULL,
+    process TEXT NOT NULL,
+    target TEXT NOT NULL,
+    expires REAL NOT NULL,
+    flying INTEGER NOT NULL,  -- 1 in flight, 0 while it waits for its next attempt
+    PRIMARY KEY (key, scope)
+);
+CREATE TABLE runs (
+    run TEXT PRIMARY KEY,
+    process TEXT NOT NULL,    -- the process that the user started
+    sent INTEGER NOT NULL,    -- attempts, of all processes
+    stopped INTEGER NOT NULL,
+    created REAL NOT NULL
+);
+CREATE TABLE refusals (       -- targets that can answer no request of a run
+    run TEXT NOT NULL,
+    target TEXT NOT NULL,
+    message TEXT NOT NULL,
+    PRIMARY KEY (run, target)
+);
+CREATE TABLE tallies (        -- request counts
+    run TEXT NOT NULL,
+    owner TEXT NOT NULL,
+    counts TEXT NOT NULL,     -- JSON
+    PRIMARY KEY (run, owner)
+);
+CREATE TABLE paces (          -- rate limits
+    target TEXT PRIMARY KEY,
+    allowed REAL NOT NULL,
+    strikes INTEGER NOT NULL, -- overloads since the last answer
+    resume_at REAL NOT NULL,
+    reduced_at REAL NOT NULL,
+    touched REAL NOT NULL
+);
+"""
+_DROP_COORDINATION = "".join(f"DROP TABLE {name};" for name in ("claims", "runs", "refusals", "tallies", "paces"))
+
+TABLES = f"""
+{_RESPONSES}
+CREATE TABLE measurements (key TEXT PRIMARY KEY, measurement TEXT NOT NULL);
+CREATE TABLE answer_sets (digest TEXT PRIMARY KEY, answers TEXT NOT NULL, created REAL NOT NULL);
+{_COORDINATION}
+"""
+"""Statements that create all tables."""
+
+MIGRATIONS = {
+    2: f"DROP TABLE claims; {_COORDINATION}",
+    3: f"""
+{_DROP_COORDINATION} {_COORDINATION}
+DROP TABLE failures;
+ALTER TABLE responses RENAME TO old_responses;
+{_RESPONSES}
+INSERT INTO responses SELECT sequence, key, '', target, request, response, created FROM old_responses;
+DROP TABLE old_responses;
+""",  # noqa: S608 - constants of this module
+}
+"""By version, the statements that bring the tables of the version before up to it."""

@@ -1,0 +1,237 @@
+"""Exchange with the store: record the results that arrived, and claim the next requests, in one transaction.
+
+A request is free to be sent only after its predecessor's answer is recorded, and answers that arrive together are
+recorded together.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from typing import NamedTuple
+
+from pytest_fairness.asking.claims import Claim, StopReason
+from pytest_fairness.asking.costs import with_cost
+from pytest_fairness.asking.freshness import Freshness
+from pytest_fairness.asking.give_up import GiveUpTimer
+from pytest_fairness.asking.missing_answers import over_budget
+from pytest_fairness.asking.request_counts import FAILURES
+from pytest_fairness.asking.request_tracker import RequestTracker
+from pytest_fairness.asking.runs import RunId
+from pytest_fairness.asking.store import Store
+from pytest_fairness.asking.timing import Timing
+from pytest_fairness.errors import AnswersMissing, FairnessError, RequestFailed, RetryReason, TargetError
+from pytest_fairness.options import RunSettings
+from pytest_fairness.records import Json, Request, Response
+from pytest_fairness.targets.base import Target
+
+_OVERLOADS = (RetryReason.OVERLOADED, RetryReason.TIMEOUT, RetryReason.UNREACHABLE)
+"""Failures after which a target gets fewer requests at once."""
+
+
+class AttemptResult(NamedTuple):
+    """Result of one attempt.
+
+    Attributes:
+        key, request: the request.
+        outcome: its response, or the error that the attempt ended with.
+        sent_at: when it was sent (seconds since the epoch).
+        retry_at: when its next attempt is due (monotonic seconds), or `None` if there is none.
+    """
+
+    key: str
+    request: Request
+    outcome: Response | FairnessError
+    sent_at: float
+    retry_at: float | None = None
+
+
+class BackingOff(NamedTuple):
+    """Request that waits for its next attempt, due at `due` (monotonic seconds); `error` is from its last attempt."""
+
+    request: Request
+    due: float
+    error: FairnessError
+
+
+class StoreSync:
+    """Exchanges results and claims of one target's requests with the store.
+
+    One call at a time; all methods but `counts` block, so they run in a thread of their own.
+
+    Args:
+        store, target, tracker, settings, fresh, owner, run, timing: see `Sender`.
+        timer: told when another process got an answer.
+        capacity: most requests in flight.
+
+    Attributes:
+        target_error: why the target can answer no request, if another process of the run found so.
+        stopped: whether the run was stopped.
+        resume_at: when the target's rate limit allows the next request (monotonic seconds).
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        target: Target,
+        tracker: RequestTracker,
+        settings: RunSettings,
+        timer: GiveUpTimer,
+        *,
+        capacity: int,
+        fresh: Freshness,
+        owner: str,
+        run: RunId,
+        timing: Timing,
+    ) -> None:
+        self._store, self._target, self._tracker, self._settings, self._timer = store, target, tracker, settings, timer
+        self._capacity, self._fresh, self._owner, self._run, self._timing = capacity, fresh, owner, run, timing
+        self._position = store.position()
+        self._backing_off: dict[str, BackingOff] = {}
+        self._last_claim = self._last_renewal = 0.0
+        self.target_error: str | None = None
+        self.stopped = False
+        self.resume_at = 0.0
+
+    def counts(self) -> dict[str, float]:
+        """Return the request counts; see `Engine.progress`."""
+        counts = self._tracker.counts()
+        own = self._settings.fresh or not self._target.reusable
+        asked_again = counts["answered"] if own else 0
+        return {**with_cost(counts, self._settings.price_of(self._target.name)), "asked_again": asked_again}
+
+    @property
+    def next_retry(self) -> float:
+        """Return when the next attempt of a request that backs off is due (monotonic seconds), or infinity."""
+        return min((waiting.due for waiting in self._backing_off.values()), default=math.inf)
+
+    def put_counts(self) -> None:
+        """Write the request counts to the store."""
+        counts: dict[str, Json] = {**self.counts(), FAILURES: self._tracker.failures()}
+        self._store.runs.put_request_counts(self._run, self._owner, counts)
+
+    def release_all(self) -> None:
+        """Give up all claims."""
+        self._store.claims.release_all(self._owner)
+
+    def exchange(self, results: list[AttemptResult], free: int, woken: bool) -> dict[str, Request]:
+        """Record results, claim requests, and return the requests that are now to be sent, by key.
+
+        Args:
+            results: results that arrived since the last call.
+            free: most requests to claim.
+            woken: whether there may be new requests.
+        """
+        store, tracker, now = self._store, self._tracker, time.monotonic()
+        changed = store.has_changed()
+        if changed:
+            self._read_changes()
+            self.target_error = store.runs.target_error(self._run, self._target.identity)
+            free = 0 if self.target_error else free
+        due = [key for key, waiting in self._backing_off.items() if waiting.due <= now]
+        renewing = now - self._last_renewal > self._timing.claim_renewal
+        late = now - self._last_claim > self._timing.claim_retry or (self._last_claim < self.resume_at <= now)
+        claiming = free > 0 and (woken or changed or late or due)
+        # More than can be sent: other processes may have claimed the first of them.
+        candidates = tracker.next_unsent(free + 2 * self._capacity) if claiming else []
+        if not (results or candidates or renewing or (claiming and due)):
+            return {}
+        with store.transaction():
+            for result in results:
+                self._record(result)
+            self._adapt_rate_limit(results)
+            if renewing:
+                store.claims.renew(self._owner, self._timing.claim_lease)
+                self._last_renewal = now
+            claim = self._claim(candidates, due if claiming else [], free)
+            if results or claim.claimed:
+                self.put_counts()
+        self._last_claim = now
+        self.resume_at = now + claim.resume_at - time.time()
+        # Only after the transaction: a waiting thread reads the answer from the store.
+        for result in results:
+            self._settle(result)
+        tracker.settle_elsewhere(claim.answered, {})
+        if results and not tracker.has_unsettled:
+            self.put_counts()  # nothing more may follow, and other processes show these counts
+        for key in claim.answered:
+            self._backing_off.pop(key, None)
+        if claim.stop_reason is StopReason.OVER_BUDGET:
+            self._end_budget()
+        elif claim.stop_reason is StopReason.STOPPED:
+            tracker.close_unsent(AnswersMissing("not sent: the run was stopped; run again to go on"))
+            self.stopped = True
+        retries = {key: self._backing_off.pop(key).request for key in claim.claimed if key in self._backing_off}
+        return retries | tracker.start(claim.claimed, retries=len(retries))
+
+    def _claim(self, candidates: list[str], due: list[str], free: int) -> Claim:
+        return self._store.claims.claim(
+            candidates,
+            self._owner,
+            retries=due,
+            limit=max(free, 0),
+            capacity=self._capacity,
+            lease_seconds=self._timing.claim_lease,
+            fresh=self._fresh,
+            target=self._target.identity,
+            run=self._run,
+            max_requests=self._settings.max_requests,
+        )
+
+    def _record(self, result: AttemptResult) -> None:
+        key, outcome, identity = result.key, result.outcome, self._target.identity
+        if isinstance(outcome, Response):
+            self._store.record(key, result.request, identity, outcome, self._fresh)
+        elif isinstance(outcome, TargetError):
+            self._store.claims.release(key, self._owner)  # another run may have a valid key, for example
+            self._store.runs.put_target_error(self._run, identity, str(outcome))
+        elif result.retry_at is not None:
+            self._store.claims.back_off(key, self._owner)
+        else:
+            self._store.record_failure(key, identity, str(outcome), self._fresh)
+
+    def _adapt_rate_limit(self, results: list[AttemptResult]) -> None:
+        """Allow more requests in flight after answers, fewer after overloads."""
+        if not results:
+            return
+        limits, identity = self._store.rate_limits, self._target.identity
+        before = limit = limits.get(identity)
+        for result in results:
+            outcome = result.outcome
+            if isinstance(outcome, Response):
+                limit = limit.after_answer(self._capacity)
+            elif isinstance(outcome, RequestFailed) and outcome.retry in _OVERLOADS:
+                limit = limit.after_overload(
+                    self._capacity,
+                    sent_at=result.sent_at,
+                    now=time.time(),
+                    retry_after=outcome.retry_after,
+                    timing=self._timing,
+                )
+        if limit != before:
+            limits.put(identity, limit)
+
+    def _settle(self, result: AttemptResult) -> None:
+        if isinstance(result.outcome, Response):
+            self._tracker.record_answer(result.key, result.outcome)
+        elif result.retry_at is not None:
+            self._backing_off[result.key] = BackingOff(result.request, result.retry_at, result.outcome)
+        else:
+            self._tracker.record_failure(result.key, result.outcome)
+
+    def _end_budget(self) -> None:
+        """Fail the requests that the run may not send any more; requests of other processes may still be answered."""
+        max_requests, reusable = self._settings.max_requests or 0, self._target.reusable
+        for key, waiting in self._backing_off.items():
+            self._store.claims.release(key, self._owner)
+            self._tracker.record_failure(key, over_budget(max_requests, reusable, str(waiting.error)))
+        self._backing_off.clear()
+        lost = self._store.claims.unclaimed(self._tracker.next_unsent(), self._fresh)
+        self._tracker.settle_elsewhere([], dict.fromkeys(lost, over_budget(max_requests, reusable)))
+
+    def _read_changes(self) -> None:
+        changes = self._store.changes(self._position, self._target.identity, self._fresh)
+        self._position = changes.position
+        failed = {key: RequestFailed(message) for key, message in changes.failed.items()}
+        if self._tracker.settle_elsewhere(changes.answered, failed):
+            self._timer.record_answer()

@@ -1,0 +1,68 @@
+"""One attempt of a request: time limit, limit of length, and removal of secrets."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from dataclasses import replace
+
+from pytest_fairness.asking.give_up import GiveUpTimer
+from pytest_fairness.asking.secrets import Secrets
+from pytest_fairness.errors import FairnessError, RequestFailed, RetryReason
+from pytest_fairness.options import RunSettings
+from pytest_fairness.records import TOO_LONG, Request, Response
+from pytest_fairness.targets.base import Target
+from pytest_fairness.targets.one_line import one_line
+
+
+class TargetCaller:
+    """Sends requests to a target, within the limits of the run.
+
+    Args:
+        target: the target, which the caller of this class opens and closes.
+        settings: settings of the run; `timeout` and `max_answer_bytes` matter.
+        timer: timer that is told of every answer and failure.
+    """
+
+    def __init__(self, target: Target, settings: RunSettings, timer: GiveUpTimer) -> None:
+        self._target, self._settings, self._timer = target, settings, timer
+        self._secrets = Secrets()
+
+    async def send(self, request: Request) -> Response | FairnessError:
+        """Return the response, dated and without secrets, or the error that the attempt ended with."""
+        name, limit = self._target.name, self._settings.timeout
+        try:
+            async with asyncio.timeout(limit) as time_limit:
+                response = await self._target.ask(request)
+        except FairnessError as error:
+            failure = self.without_secrets(error)
+        except Exception as error:  # noqa: BLE001 - an error in a target must not end the other requests
+            if isinstance(error, TimeoutError) and time_limit.expired():
+                message = f"{name}: no answer within {limit:g} seconds (ini fairness_timeout)."
+                failure = RequestFailed(message, retry=RetryReason.TIMEOUT)
+            else:
+                said = one_line(self._secrets.hidden(str(error)))
+                failure = RequestFailed(f"{name}: {type(error).__name__}: {said}")
+        else:
+            self._timer.record_answer()
+            return self._recordable(response)
+        self._timer.record_failure(failure)
+        return failure
+
+    def without_secrets(self, error: FairnessError) -> FairnessError:
+        """Return the error without secrets in its message, its cause or its traceback."""
+        error.args = (self._secrets.hidden(str(error)),)
+        error.__cause__, error.__suppress_context__ = None, True
+        return error.with_traceback(None)
+
+    def _recordable(self, response: Response) -> Response:
+        hidden = self._secrets.hidden
+        too_long = len(response.text.encode("utf-8", "surrogatepass")) > self._settings.max_answer_bytes
+        return replace(
+            response,
+            text="" if too_long else hidden(response.text),
+            finish_reason=TOO_LONG if too_long else response.finish_reason,
+            model=response.model and hidden(response.model),
+            fingerprint=response.fingerprint and hidden(response.fingerprint),
+            created=time.time(),
+        )
