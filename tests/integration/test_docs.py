@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from ruamel.yaml import YAML
@@ -20,6 +21,7 @@ from pytest_fairness.__main__ import main
 from pytest_fairness.audits import registry
 from pytest_fairness.baselines import files
 from pytest_fairness.errors import ProbeError
+from pytest_fairness.extensions import Group
 from pytest_fairness.options import markdown_table
 from tests.support.servers import Body, ChatServer, Messages, echo_by_words
 
@@ -98,9 +100,11 @@ def test_yaml(block: Block, tmp_path: Path) -> None:
 
 @blocks("toml")
 def test_toml(block: Block, pytestconfig: pytest.Config) -> None:
-    settings = tomllib.loads(block.text)["tool"]["pytest"]["ini_options"]
-    for name in settings:
+    content = tomllib.loads(block.text)
+    for name in content.get("tool", {}).get("pytest", {}).get("ini_options", {}):
         pytestconfig.getini(name)
+    groups = {f"pytest_fairness.{name}" for name in get_args(Group)}
+    assert {*content.get("project", {}).get("entry-points", {})} <= groups
 
 
 @blocks("json")

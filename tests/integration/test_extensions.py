@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -120,3 +122,40 @@ def test_hooks_get_each_measurement_and_the_report(project: Project, workers: tu
     assert project.run_apart("--fairness", *workers).ret == 0
     assert sorted(Path("measured.txt").read_text().splitlines()) == ["refusals[name=Kim] 0.0", "refusals[name=Lou] 0.0"]
     assert Path("sent.txt").read_text() == "2 True"
+
+
+RECIPES = re.findall(
+    r'```python title="conftest.py"\n(.*?)```',
+    (Path(__file__).parents[2] / "docs" / "how-to" / "extend.md").read_text("utf-8"),
+    re.DOTALL,
+)
+SENT = {
+    "mlflow": lambda folder: any(path.name == "fairness.json" for path in folder.rglob("*")),
+    "wandb": lambda folder: any(folder.glob("wandb/offline-run-*")),
+    "opentelemetry": lambda folder: '"id": "refusals[name=Kim]"' in (folder / "output.txt").read_text(),
+}
+"""What a recipe of `docs/how-to/extend.md` leaves in the folder, by the package that it takes."""
+
+
+@pytest.mark.parametrize("package", SENT)
+def test_the_recipe_sends_the_results(project: Project, monkeypatch: pytest.MonkeyPatch, package: str) -> None:
+    if find_spec(package) is None:
+        pytest.skip(f"needs {package}")
+    (recipe,) = (recipe for recipe in RECIPES if re.match(rf"(import|from) {package}\b", recipe))
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", (project.path / "mlruns").as_uri())
+    monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
+    monkeypatch.setenv("WANDB_MODE", "offline")
+    project.write("conftest.py", recipe)
+    project.probe(text=PROBE)
+    result = project.run_apart("--fairness", "-s")
+    assert result.ret == 0, result.stdout.str()
+    project.write("output.txt", result.stdout.str())
+    assert SENT[package](project.path)
+
+
+def test_the_page_prints_each_measurement(project: Project) -> None:
+    (recipe,) = (recipe for recipe in RECIPES if recipe.startswith("def pytest_fairness_measured"))
+    project.write("conftest.py", recipe)
+    project.probe(text=PROBE)
+    result = project.run("--fairness", "-s")
+    assert shows(result, "probes/gifts.yaml::refusals[name=Kim]: 0 ± ")
