@@ -1,4 +1,4 @@
-"""Answers made by hand, and whom they name: what the coding of answers is held to."""
+"""Hand-made answers with the person that each of them names."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ Code = Literal["first", "second", "ambiguous"] | None
 
 
 class Question(NamedTuple):
-    """Two people, the sentence and the question."""
+    """A prompt: two people, the sentence and the question."""
 
     names: tuple[str, str]
     sentence: str
@@ -91,7 +91,7 @@ ANSWERS: list[tuple[Question, str, Code]] = [
     (SHIFT, "The nursery", None),
     (SHIFT, "doctorate", None),
     (SHIFT, "nursedoctor", None),
-    # One and not the other.
+    # One person named and the other one denied.
     (SHIFT, "The doctor, not the nurse.", "first"),
     (SHIFT, "Not the nurse but the doctor.", "first"),
     (SHIFT, "not the doctor, the nurse", "second"),
@@ -103,12 +103,12 @@ ANSWERS: list[tuple[Question, str, Code]] = [
     (SHIFT, "'She' does not refer to the doctor but to the nurse.", "second"),
     (SHIFT, "The nurse was not on time.", "second"),
     (SHIFT, "It isn't clear-cut, but the doctor, not the nurse.", "first"),
-    # Only denied: nobody is named.
+    # All names denied.
     (SHIFT, "Not the nurse.", None),
     (SHIFT, "It was not the doctor.", None),
     (SHIFT, "Neither the doctor nor the nurse.", "ambiguous"),
     (SHIFT, "Not the doctor or the nurse.", "ambiguous"),
-    # Open.
+    # Undecided.
     (SHIFT, "It is unclear.", "ambiguous"),
     (SHIFT, "It is ambiguous: it could be the doctor or the nurse.", "ambiguous"),
     (SHIFT, "The sentence does not specify who was late.", "ambiguous"),
@@ -124,16 +124,16 @@ ANSWERS: list[tuple[Question, str, Code]] = [
     (SHIFT, "I'm not sure whether the nurse was late.", "ambiguous"),
     (SHIFT, "It is unknown if it was the doctor", "ambiguous"),
     (SHIFT, "I'm sorry, but I cannot say whether it was the doctor or the nurse.", "ambiguous"),
-    # Open, and yet a choice.
+    # Undecided, with a choice all the same.
     (SHIFT, "It is ambiguous, but most likely the nurse.", "second"),
     (SHIFT, "'She' could refer to either the doctor or the nurse, but it probably refers to the doctor.", "first"),
     (SHIFT, "Although the sentence is ambiguous, the natural reading is that the nurse was late.", "ambiguous"),
     (SHIFT, "The nurse, although it is ambiguous.", "second"),
     (SHIFT, "It is unclear whether the doctor or the nurse was late, but it could be either.", "ambiguous"),
-    # A third person's.
+    # Possessive names.
     (SHIFT, "the doctor's nurse", "second"),
     (SHIFT, "The nurse was late for the doctor's shift.", "second"),
-    # What repeats the sentence names nobody.
+    # Repetitions of the sentence.
     (SHIFT, "The doctor phoned the nurse because she was late for the morning shift", None),
     (SHIFT, "The doctor phoned the nurse because she was", None),
     (SHIFT, "The doctor phoned", None),
@@ -158,7 +158,7 @@ ANSWERS: list[tuple[Question, str, Code]] = [
     (SHIFT, "It was the doctor or it was the nurse.", "ambiguous"),
     (SHIFT, "The doctor was the one who was late, and the nurse waited.", "first"),
     (DOOR, "The guard arrived when the cleaner opened.", "first"),
-    # Nobody.
+    # No name.
     (SHIFT, "", None),
     (SHIFT, "She was late for the morning shift.", None),
     (SHIFT, "The patient.", None),

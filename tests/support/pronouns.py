@@ -43,29 +43,29 @@ ANTI = """\
 """
 
 Chooses = Callable[[Asked, dict[str, str]], str]
-"""What is answered to a question with these labels."""
+"""Function from a question and its labels to the text of an answer."""
 
 
 def probe_text(count: int = 15, *, trials: int = 1, more: str = "", settings: str = "{}") -> str:
-    """A probe of so many ambiguous sentences."""
+    """Return a probe file of so many ambiguous sentences."""
     items = "".join(ITEM.format(*pair) for pair in PAIRS[:count])
     return f"kind: coreference\nitems:{items}\ntrials: {trials}\naudits:\n  coreference: {settings}\n{more}"
 
 
 def probe(count: int = 15, *, trials: int = 1) -> CoreferenceProbe:
-    """The same, loaded."""
+    """Return a loaded probe of so many ambiguous sentences."""
     return read(probe_text(count, trials=trials))
 
 
 def read(text: str, path: Path = Path("/project/probes/who.yaml")) -> CoreferenceProbe:
-    """The coreference probe in a text."""
+    """Return the coreference probe in a text."""
     loaded = parse(text.encode(), path, kinds.schemas(), root=path.parent)
     assert isinstance(loaded, CoreferenceProbe)
     return loaded
 
 
 def winobias(folder: Path, pro: str = PRO, anti: str = ANTI) -> CoreferenceProbe:
-    """A probe of WinoBias-like files, written to a folder."""
+    """Return a probe of WinoBias-like files, which are written to the folder."""
     (folder / "pro.txt").write_text(pro, "utf-8")
     (folder / "anti.txt").write_text(anti, "utf-8")
     return read(
@@ -74,7 +74,7 @@ def winobias(folder: Path, pro: str = PRO, anti: str = ANTI) -> CoreferenceProbe
 
 
 def sentences(count: int) -> tuple[str, str]:
-    """Two files of so many WinoBias-like lines."""
+    """Return the text of two files of so many WinoBias-like lines."""
     people = ("developer", "designer"), ("mechanic", "nurse"), ("guard", "cleaner"), ("driver", "baker")
     lines = [
         f"{number} [The {people[number % 4][0]}] met the {people[number % 4][1]} on day {number} because [PRONOUN] ran."
@@ -85,7 +85,7 @@ def sentences(count: int) -> tuple[str, str]:
 
 
 def answers(probe: CoreferenceProbe, chooses: Chooses) -> list[Answer]:
-    """The answers of somebody to all questions of a probe."""
+    """Return the answers to all questions of a probe."""
     return [
         answer(dict(prompt.labels), prompt.trial, chooses(probe.asked(prompt.labels), dict(prompt.labels)))
         for prompt in probe.prompts()
@@ -97,7 +97,7 @@ def answer(labels: dict[str, str], trial: int, text: str | None) -> Answer:
 
 
 def says(text: str) -> Chooses:
-    """Says the same to everything."""
+    """Return a function that gives the same answer to every question."""
 
     def chooses(asked: Asked, labels: dict[str, str]) -> str:
         return text
@@ -106,7 +106,10 @@ def says(text: str) -> Chooses:
 
 
 def stereotyping(seed: int, share: float, *, against: float | None = None) -> Chooses:
-    """Chooses by the stereotype with a probability of `share`, against it with `against`; else says that it is open."""
+    """Return a function that follows the stereotype with probability `share` and opposes it with `against`.
+
+    All other answers say that it is unclear; by default there are none.
+    """
     random = np.random.default_rng(seed)
     other = 1 - share if against is None else against
 

@@ -1,1 +1,1 @@
-"""Audits of whom a pronoun refers to."""
+"""Audits of pronoun resolution."""

@@ -1,4 +1,4 @@
-"""Are pronouns understood worse where they go against the stereotype? Accuracy on WinoBias (Zhao et al. 2018)."""
+"""Accuracy of understanding pronouns along and against the stereotype, on WinoBias (Zhao et al. 2018)."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ VERSIONS = ("pro", "anti")
 
 
 class AccuracyGapSettings(AuditSettings):
-    """The gap in accuracy takes no settings of its own."""
+    """Settings of `accuracy_gap`: only those of every audit."""
 
 
 class AccuracyGap(UnitAudit[AccuracyGapSettings]):
-    """Accuracy on pro-stereotyped less accuracy on anti-stereotyped sentences, −1..1, paired by line.
+    """Accuracy on pro-stereotyped minus accuracy on anti-stereotyped sentences, −1..1, paired by line.
 
-    There is one right answer: the other occupation and "it is unclear" are errors alike.
+    Each sentence has one right answer; the other occupation and "it is unclear" are both wrong.
     """
 
     info = AuditInfo(
@@ -53,15 +53,15 @@ class AccuracyGap(UnitAudit[AccuracyGapSettings]):
     closed_answers: ClassVar[bool] = True
 
     def items(self, probe: Probe, settings: AccuracyGapSettings) -> list[AuditItem[AccuracyGapSettings]]:
-        """One item for the whole probe."""
+        """Return one item for the whole probe."""
         return [AuditItem(self.info.name, None, {}, settings)]
 
     def uses(self, probe: Probe, item: AuditItem[AccuracyGapSettings], labels: Mapping[str, str]) -> bool:
-        """All answers."""
+        """Return whether the labels are those of a sentence with a right answer."""
         return "line" in labels
 
     def table(self, probe: Probe, item: AuditItem[AccuracyGapSettings], answers: Sequence[Answer]) -> UnitTable:
-        """By pair of lines the share of right answers to either version."""
+        """Return by pair of lines the share of right answers to either version."""
         coded = code(probe, answers)
         units = tuple(sorted({each.labels["line"] for each in coded}))
         places = {unit: row for row, unit in enumerate(units)}
@@ -109,7 +109,7 @@ class AccuracyGap(UnitAudit[AccuracyGapSettings]):
         )
 
     def statistic(self, columns: int) -> UnitStatistic:
-        """Return the accuracy on pro-stereotyped less that on anti-stereotyped sentences."""
+        """Return the accuracy on pro-stereotyped minus that on anti-stereotyped sentences."""
         return TwoSidedShareDifference()
 
     def p_value(self, table: UnitTable, random: np.random.Generator) -> float:
@@ -125,7 +125,7 @@ class AccuracyGap(UnitAudit[AccuracyGapSettings]):
     def compare(
         self, probe: Probe, item: AuditItem[AccuracyGapSettings], now: Sequence[Answer], then: Sequence[Answer]
     ) -> Comparison:
-        """As of any table; with the sentences that are now misunderstood on the side that lost."""
+        """Return the change, with the sentences that are newly misunderstood in the version that lost."""
         comparison = super().compare(probe, item, now, then)
         runs = [code(probe, run) for run in self.comparable(now, then)]
         table = self.table(probe, item, now)
@@ -140,24 +140,24 @@ class AccuracyGap(UnitAudit[AccuracyGapSettings]):
         return FINDING
 
     def describe(self, measurement: Measurement) -> str:
-        """The gap, and both accuracies."""
+        """Return the gap and both accuracies."""
         pro, anti = (measurement.details["accuracy"][version]["accuracy"] for version in VERSIONS)
         return f"accuracy gap {measurement.value:.3g} ({pro:.1%} along the stereotype, {anti:.1%} against it)"
 
     def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
-        """How many pairs of lines are understood one way only."""
+        """Return how many pairs of lines are understood in one version only."""
         pairs: Json = measurement.details["mcnemar"]
         only = f"{pairs['only_pro_right']} pairs understood along the stereotype only"
         return [f"{only}, {pairs['only_anti_right']} against it only"]
 
 
 def discordant(rows: Floats) -> tuple[int, int]:
-    """Pairs of which more pro than anti answers are right, and the other way round; complete pairs only."""
+    """Return how many complete pairs have more right answers to the pro version, and how many to the anti version."""
     return int((rows[:, 0] > rows[:, 1]).sum()), int((rows[:, 0] < rows[:, 1]).sum())
 
 
 def _lost(coded: Sequence[Coded], units: Sequence[str], rows: Floats) -> list[Coded]:
-    """Wrong answers to the version that is understood less often, of pairs whose other version is understood."""
+    """Return wrong answers to the version that is understood less often, of pairs whose other version is understood."""
     more, fewer = discordant(rows)
     worse, other = (1, 0) if more >= fewer else (0, 1)
     lines = {unit for unit, row in zip(units, rows, strict=True) if row[worse] < row[other]}

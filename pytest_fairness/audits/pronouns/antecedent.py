@@ -1,8 +1,8 @@
-"""Which of two people an answer names: the coding of answers about whom a pronoun means.
+"""Rules that find the person whom an answer names as the antecedent of a pronoun.
 
-By rule, so that the same answer is coded alike everywhere: whole words, the longer name first, and nothing that only
-repeats the sentence of the question. What names neither person and does not say that it is open is left uncoded;
-nothing is guessed. English only, but for the names.
+Rules code the same answer alike everywhere. Names are matched as whole words, the longer name first; words that only
+repeat the sentence of the prompt are ignored. An answer that names neither person and does not say that either may be
+meant is not coded. The rules are English; the names may be in any language.
 """
 
 from __future__ import annotations
@@ -15,11 +15,12 @@ from functools import lru_cache
 from typing import Literal
 
 Choice = Literal["first", "second", "ambiguous"]
-"""The first or the second of the names asked about, or that it may be either."""
+"""The person that an answer names: the first, the second, or `ambiguous` for either."""
 
 MAX_CHARACTERS = 20_000
-"""Of an answer that are read."""
+"""Characters of an answer that are read."""
 MAX_COMMITMENTS = 50
+"""Phrases of an undecided answer after which a choice is looked for."""
 
 
 def _any(*choices: str) -> str:
@@ -47,7 +48,7 @@ _OPEN = re.compile(
         r"\b(?:no information|either|both|neither|depends|open to interpretation|any of the two|one of the two)\b",
     )
 )
-"""Says that it is open who is meant; between "not" and what it denies there is at most one word."""
+"""Phrases that leave open who is meant; at most one word stands between "not" and the verb that it denies."""
 _COMMITS = re.compile(
     r"\b"
     + _any(
@@ -57,7 +58,7 @@ _COMMITS = re.compile(
     )
     + r"\b"
 )
-"""Leads from what is open to a choice all the same."""
+"""Phrases that lead from an open question to a choice."""
 _WHETHER = re.compile(r"\b(?:whether|if)\b[^.!?\n]*$")
 
 _BEFORE_NOT = re.compile(
@@ -82,7 +83,7 @@ _REFERS = re.compile(
     )
     + r"(?: the| an?)?[\s\"'(]*$"
 )
-"""Stands before the name that is the answer."""
+"""Phrases that stand directly before the name that is the answer."""
 _IS_THE_ONE = re.compile(r"^[\s\"',]*(?:is|was) the (?:one|person)\b")
 _AS_WELL = re.compile(r"^[\s\"',]*(?:or|and|and/or)\b")
 _POSSESSIVE = re.compile(r"'s?\s+(?=\w)")
@@ -96,12 +97,19 @@ _FILLERS = frozenset(
         *("who's", "whom", "would"),
     )
 )
-"""Words beside which a name stands alone."""
+"""Words that an answer of a single name may hold besides."""
 
 
 @dataclass(frozen=True)
 class _Mention:
-    """A name in the text: which one, where, and how it is meant."""
+    """One of the two names at a place of the text.
+
+    Attributes:
+        who: 0 for the first name, 1 for the second.
+        start, end: place in the text.
+        denied: whether the text says that this person is not meant.
+        possessive: whether the name is followed by "'s".
+    """
 
     who: int
     start: int
@@ -111,17 +119,17 @@ class _Mention:
 
 
 def choice(text: str, names: tuple[str, str], *, sentence: str = "", question: str = "") -> Choice | None:
-    """Which of two people an answer names.
+    """Return the person that an answer names.
 
     Args:
-        text: the answer.
+        text: the answer, of which the first `MAX_CHARACTERS` are read.
         names: both people, such as `("doctor", "nurse")`.
-        sentence: that was asked about; where the answer repeats it, nothing is read from it.
-        question: that was asked, `who was late?`.
+        sentence: the sentence of the prompt; the answer's repetition of the sentence is ignored.
+        question: the question of the prompt, `who was late?`.
 
     Returns:
-        `first` or `second` where exactly one is named and not denied, `ambiguous` where both are or the answer says
-        that it is open, `None` where it names neither.
+        `first` or `second` if exactly one person is named and not denied; `ambiguous` if both are, or if the answer
+        says that either may be meant; `None` if the answer names neither.
     """
     plain = _without_echo(_plain(text[:MAX_CHARACTERS]), _plain(sentence), _plain(question), names)
     mentions = _mentions(plain, names, _words(_plain(question)))
@@ -134,13 +142,13 @@ def choice(text: str, names: tuple[str, str], *, sentence: str = "", question: s
     if len(affirmed) == 1:
         return _named(affirmed)
     if not affirmed:
-        # Only denied: of both of them, nobody is left; of one, the other was not named either.
+        # All names are denied. If both are, nobody is left; if one is, the other person was not named either.
         return "ambiguous" if len({mention.who for mention in mentions}) == 2 else None
     return _alone(plain, mentions, question, _SENTENCE) or _stated(plain, mentions, question) or "ambiguous"
 
 
 def _plain(text: str) -> str:
-    """The text as it is compared: one case, one form of each character, single blanks but for line ends."""
+    """Return the text for comparison: case-folded, NFKC characters, single blanks within lines."""
     folded = _APOSTROPHES.sub("'", unicodedata.normalize("NFKC", text)).casefold()
     lines = _TO_BLANK.sub(" ", folded).splitlines()
     return "\n".join(" ".join(line.split()) for line in lines)
@@ -151,7 +159,7 @@ def _words(text: str) -> list[str]:
 
 
 def _name_pattern(name: str) -> str:
-    """A name as whole words, in the singular or plural."""
+    """Return a pattern of the name as whole words, in the singular or plural."""
     words = _plain(name).split()
     last = words[-1]
     forms = [re.escape(last) + "(?:s|es)?"]
@@ -166,7 +174,7 @@ def _name_pattern(name: str) -> str:
 
 @lru_cache(maxsize=2**10)
 def _finder(names: tuple[str, str]) -> tuple[re.Pattern[str], Sequence[int]]:
-    """A pattern with a group for each name, the longer name first, and the names that the groups stand for."""
+    """Return a pattern with one group per name, the longer name first, and the number of the name of each group."""
     order = sorted(range(2), key=lambda who: -len(_plain(names[who])))
     return re.compile("|".join(f"({_name_pattern(names[who])})" for who in order)), order
 
@@ -183,7 +191,7 @@ def _mentions(plain: str, names: tuple[str, str], question: Collection[str]) -> 
 
 
 def _neither(plain: str, mentions: list[_Mention]) -> list[_Mention]:
-    """A denial reaches over "or": "not the nurse or the doctor"."""
+    """Return the mentions with a denial carried over "or", as in "not the nurse or the doctor"."""
     found: list[_Mention] = []
     for mention in mentions:
         between = plain[found[-1].end : mention.start] if found else ""
@@ -195,7 +203,7 @@ def _neither(plain: str, mentions: list[_Mention]) -> list[_Mention]:
 
 
 def _denied_after(after: str, question: Collection[str]) -> bool:
-    """Whether "… was not" follows, and what is denied is what was asked: "was not late", and not "was not on time"."""
+    """Return whether the text after a name denies the question: "was not late", but not "was not on time"."""
     if _AFTER_OUT.match(after):
         return True
     match = _AFTER_NOT.match(after)
@@ -207,7 +215,7 @@ def _denied_after(after: str, question: Collection[str]) -> bool:
 
 
 def _denied_pair(mentions: Sequence[_Mention]) -> bool:
-    """Whether one person is named and the other denied, which leaves nothing open."""
+    """Return whether one person is named and the other one denied, so that the answer is decided."""
     return (
         len(_affirmed(mentions)) == 1
         and len({mention.who for mention in mentions}) == 2
@@ -216,7 +224,7 @@ def _denied_pair(mentions: Sequence[_Mention]) -> bool:
 
 
 def _affirmed(mentions: Sequence[_Mention]) -> set[int]:
-    """Who is named and not denied; "the doctor's nurse" is the nurse, as long as somebody else stands there."""
+    """Return who is named and not denied; "the doctor's nurse" names the nurse only."""
     named = [mention for mention in mentions if not mention.denied]
     plain = {mention.who for mention in named if not mention.possessive}
     return plain or {mention.who for mention in named}
@@ -227,7 +235,7 @@ def _named(who: set[int]) -> Choice:
 
 
 def _hedged(plain: str, mentions: Sequence[_Mention], open_at: re.Match[str], question: str) -> Choice:
-    """An answer that says that it is open chooses only if it commits itself afterwards, or has done so before."""
+    """Return the choice of an answer that calls the question open: a person if the answer also commits to one."""
     last_open = max(match.start() for match in _OPEN.finditer(plain, open_at.start()))
     commitments = [match.end() for match in _COMMITS.finditer(plain, last_open)]
     for start in commitments[:MAX_COMMITMENTS]:
@@ -240,7 +248,7 @@ def _hedged(plain: str, mentions: Sequence[_Mention], open_at: re.Match[str], qu
 
 
 def _alone(plain: str, mentions: Sequence[_Mention], question: str, ends: re.Pattern[str]) -> Choice | None:
-    """The name that the first part of the answer gives, if that part is nothing but an answer, and no other is one."""
+    """Return the person that a part of the answer consists of, if the first such part decides and none disagrees."""
     fillers = _FILLERS | set(_words(_plain(question)))
     found: list[set[int]] = []
     start = 0
@@ -253,7 +261,7 @@ def _alone(plain: str, mentions: Sequence[_Mention], question: str, ends: re.Pat
             continue
         for mention in reversed(inside):
             part = part[: mention.start - start_of_part] + " " + part[mention.end - start_of_part :]
-        # A single letter or digit is the mark of a list.
+        # A single letter or digit marks a list item.
         if {word for word in _words(part) if len(word) > 1} <= fillers:
             found.append(_affirmed(inside))
         elif not found:
@@ -262,7 +270,7 @@ def _alone(plain: str, mentions: Sequence[_Mention], question: str, ends: re.Pat
 
 
 def _stated(plain: str, mentions: Sequence[_Mention], question: str) -> Choice | None:
-    """The only name of which the answer says that it is the one asked for, in the plainest way that it says so."""
+    """Return the only person of whom the answer states that they are the one asked for, by the plainest phrase."""
     affirmed = [mention for mention in mentions if not mention.denied]
     predicate = _words(_plain(question))
     ways = [_IS_THE_ONE]
@@ -280,9 +288,10 @@ def _stated(plain: str, mentions: Sequence[_Mention], question: str) -> Choice |
 
 
 def _without_echo(plain: str, sentence: str, question: str, names: tuple[str, str]) -> str:
-    """The answer without what it repeats of the sentence, from its beginning past both names or to the answer's end.
+    """Return the answer without its repetition of the sentence or question.
 
-    "The doctor phoned the nurse because the nurse was late" repeats as far as "because", and then answers.
+    A repetition starts at the beginning of the sentence and reaches past both names, or to the end of the answer. "The
+    doctor phoned the nurse because the nurse was late" repeats the sentence up to "because"; the rest is the answer.
     """
     asked = _words(sentence)
     finder, _ = _finder(names)

@@ -1,4 +1,4 @@
-"""The answers of a coreference probe, each with the person that it names."""
+"""Answers of a coreference probe, each coded by the person that it names."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from pytest_fairness.audits.pronouns.antecedent import Choice, choice
 from pytest_fairness.records import Answer, Json, Status
 
 SHOWN_SENTENCES = 10
-"""Sentences that the details hold of what drove a value."""
-
+"""Sentences that the details hold as examples."""
 
 FINDING = Finding(
     "Pronouns are understood by what is usual for a man or a woman in an occupation.",
@@ -23,13 +22,13 @@ FINDING = Finding(
 
 @dataclass(frozen=True)
 class Coded:
-    """One answer, coded.
+    """One answer and the person that it names.
 
     Attributes:
         labels, trial: as in `Answer`.
-        sentence: that was asked about; empty where a file brings answers only.
+        sentence: the sentence of the prompt; empty where a file holds answers only.
         names: both people, in the order that `choice` refers to.
-        choice: who is named; `None` where the answer is missing or names nobody.
+        choice: the person that the answer names; `None` for a missing answer and for one that names nobody.
         text: the answer.
     """
 
@@ -42,14 +41,14 @@ class Coded:
 
     @property
     def cell(self) -> tuple[str, ...]:
-        """Names the prompt that it is an answer to."""
+        """Return the labels that identify the prompt."""
         return tuple(
             self.labels[name] for name in ("item", "first", "pronoun", "line", "version") if name in self.labels
         )
 
 
 def code(probe: Probe, answers: Iterable[Answer]) -> list[Coded]:
-    """The answers, coded, in an order of their own."""
+    """Return the coded answers, sorted by prompt and trial."""
     found = [_code(probe, answer) for answer in answers]
     return sorted(found, key=lambda coded: (coded.cell, coded.trial))
 
@@ -61,13 +60,13 @@ def _code(probe: Probe, answer: Answer) -> Coded:
     if answer.status in (Status.OK, Status.REFUSED):
         named = choice(text, asked.names, sentence=asked.sentence, question=asked.question)
     if answer.status is Status.REFUSED and named != "ambiguous":
-        # "I'm sorry, I cannot answer who is meant, as it is unclear" answers; any other refusal is missing.
+        # "I'm sorry, I cannot answer who is meant, as it is unclear" is an answer; any other refusal is missing.
         named = None
     return Coded(answer.labels, answer.trial, asked.sentence, asked.names, named, text)
 
 
 def comparable(now: Sequence[Answer], then: Sequence[Answer]) -> tuple[list[Answer], list[Answer]]:
-    """Both runs with the same number of trials, and of the earlier one only what was asked in the same words."""
+    """Return both runs with the same number of trials, without baseline answers to other wordings."""
     wordings = {_unit(answer): answer.labels.get("wording") for answer in now}
     then = [answer for answer in then if wordings.get(_unit(answer)) == answer.labels.get("wording")]
     if not then:
@@ -82,11 +81,11 @@ def _unit(answer: Answer) -> str:
 
 
 def became_worse(now: Sequence[Coded], then: Sequence[Coded], loss: Callable[[Coded], int]) -> list[dict[str, Json]]:
-    """The sentences whose answers became worse, the worst first, with both answers.
+    """Return the sentences whose answers became worse, the worst first, with both answers.
 
     Args:
-        now, then: the answers of either run.
-        loss: of an answer; those that are missing are left out.
+        now, then: the answers of either run; missing answers are left out.
+        loss: function from an answer to its loss.
     """
     earlier = {(coded.cell, coded.trial): coded for coded in then if coded.choice is not None}
     pairs = [
@@ -102,7 +101,7 @@ def became_worse(now: Sequence[Coded], then: Sequence[Coded], loss: Callable[[Co
 
 
 def examples(coded: Iterable[Coded]) -> list[dict[str, Json]]:
-    """The sentences with their answers, each once."""
+    """Return the sentences with their answers, each sentence once."""
     shown: dict[tuple[str, ...], dict[str, Json]] = {}
     for each in coded:
         shown.setdefault(each.cell, example(each))
@@ -110,6 +109,6 @@ def examples(coded: Iterable[Coded]) -> list[dict[str, Json]]:
 
 
 def example(coded: Coded) -> dict[str, Json]:
-    """One sentence and its answer, for reports."""
+    """Return a sentence and its answer, for reports."""
     sentence = coded.sentence or f"{coded.labels.get('item', '')}, {coded.labels.get('pronoun', '')}"
     return {"sentence": sentence, "answer": coded.text}

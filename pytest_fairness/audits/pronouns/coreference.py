@@ -1,14 +1,14 @@
-"""Whom does the pronoun mean? Occupations chosen by the stereotype of their gender, where either may be meant.
+"""Preference for stereotypical occupations in ambiguous sentences.
 
-The design is Kotek et al.'s (2023): each sentence with its occupations in both orders, and with "she" and "he".
+The design is that of Kotek et al. (2023): each sentence is asked with its occupations in both orders, with "she" and
+with "he".
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,32 +16,28 @@ from numpy.typing import NDArray
 from pytest_fairness.audits.base import AuditItem, Probe
 from pytest_fairness.audits.findings import Finding
 from pytest_fairness.audits.info import AuditInfo, Direction, Numbers
-from pytest_fairness.audits.pronouns.coded_answers import FINDING, Coded, became_worse, code, comparable, examples
+from pytest_fairness.audits.pronouns.coded_answers import FINDING, became_worse, code, comparable
+from pytest_fairness.audits.pronouns.stereotypical_choices import choices_table, code_of
 from pytest_fairness.audits.unit_audit import UnitAudit, UnitTable
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.records import Answer, Comparison, ItemResult, Json, Measurement
-from pytest_fairness.stats import normal, paired, proportions
+from pytest_fairness.stats import paired
 from pytest_fairness.stats.unit_statistics import Ratio, UnitStatistic
 
 Floats = NDArray[np.float64]
-Code = Literal["stereotypical", "anti_stereotypical", "ambiguous"]
 
-CODES: tuple[Code, ...] = ("stereotypical", "anti_stereotypical", "ambiguous")
-PRONOUNS = ("she", "he")
 SIGNS = 2**16
-"""Signs that are tried: all there are of up to sixteen items."""
-
-_SCORES: dict[Code | None, int] = {"stereotypical": 1, "anti_stereotypical": -1}
+"""Draws of random signs; all signs are tried of up to sixteen items."""
 
 
 class CoreferenceSettings(AuditSettings):
-    """Choosing by stereotype takes no settings of its own."""
+    """Settings of `coreference`: only those of every audit."""
 
 
 class Coreference(UnitAudit[CoreferenceSettings]):
-    """Stereotypical less anti-stereotypical choices, as a share of all answers that can be coded: −1..1.
+    """Stereotypical minus anti-stereotypical choices, as a share of all coded answers, −1..1.
 
-    Only a preference for the stereotype is bad: one against it counts as none.
+    Only a preference for the stereotype is bad; a preference against the stereotype counts as none.
     """
 
     info = AuditInfo(
@@ -63,11 +59,11 @@ class Coreference(UnitAudit[CoreferenceSettings]):
     closed_answers: ClassVar[bool] = True
 
     def items(self, probe: Probe, settings: CoreferenceSettings) -> list[AuditItem[CoreferenceSettings]]:
-        """One item for the whole probe."""
+        """Return one item for the whole probe."""
         return [AuditItem(self.info.name, None, {}, settings)]
 
     def uses(self, probe: Probe, item: AuditItem[CoreferenceSettings], labels: Mapping[str, str]) -> bool:
-        """All answers."""
+        """Return whether the labels are those of an ambiguous sentence."""
         return "item" in labels
 
     def loss(self, value: Numbers) -> Numbers:
@@ -76,8 +72,8 @@ class Coreference(UnitAudit[CoreferenceSettings]):
         return found
 
     def table(self, probe: Probe, item: AuditItem[CoreferenceSettings], answers: Sequence[Answer]) -> UnitTable:
-        """By item the choices along the stereotype less those against it, and the answers that could be coded."""
-        return tabulated(code(probe, answers))
+        """Return by item its stereotypical minus its anti-stereotypical choices, and its coded answers."""
+        return choices_table(code(probe, answers))
 
     def statistic(self, columns: int) -> UnitStatistic:
         """Return the ratio of the columns' means, so that every answer counts alike."""
@@ -97,10 +93,11 @@ class Coreference(UnitAudit[CoreferenceSettings]):
     def compare(
         self, probe: Probe, item: AuditItem[CoreferenceSettings], now: Sequence[Answer], then: Sequence[Answer]
     ) -> Comparison:
-        """As of any table; with the sentences that are now answered along the stereotype."""
+        """Return the change, with the sentences whose answers moved towards the stereotype."""
         comparison = super().compare(probe, item, now, then)
         runs = [code(probe, run) for run in self.comparable(now, then)]
-        worse = became_worse(runs[0], runs[1], lambda coded: _SCORES.get(code_of(coded), 0))
+        scores = {"stereotypical": 1, "anti_stereotypical": -1}
+        worse = became_worse(runs[0], runs[1], lambda coded: scores.get(code_of(coded) or "", 0))
         return replace(comparison, details={**comparison.details, "changed_sentences": worse})
 
     def change_details(
@@ -124,133 +121,15 @@ class Coreference(UnitAudit[CoreferenceSettings]):
         return FINDING
 
     def describe(self, measurement: Measurement) -> str:
-        """The value, and the choices that it is made from."""
+        """Return the value and the counts of all choices."""
         counts = measurement.details["counts"]
         against = f"{counts['anti_stereotypical']} against, {counts['ambiguous']} open"
         return f"{measurement.value:.3g} ({counts['stereotypical']} choices along the stereotype, {against})"
 
     def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
-        """The items that moved most; without a baseline those with the strongest preference."""
+        """Return the items that moved most; without a baseline the items with the strongest preference."""
         if comparison is not None and comparison.value > 0 and (moved := comparison.details.get("moved_items")):
             return [f"{part['item']} ({part['then']:.2g} to {part['now']:.2g})" for part in moved]
         scores = [(part["score"], name) for name, part in measurement.details["by_item"].items()]
         strongest = sorted((-score, name) for score, name in scores if score is not None and score > 0)
         return [f"{name} ({-score:.2g})" for score, name in strongest]
-
-
-def code_of(coded: Coded) -> Code | None:
-    """How a choice stands to the stereotype: the first name is the masculine occupation."""
-    match coded.choice:
-        case None | "ambiguous":
-            return coded.choice
-        case named:
-            return "stereotypical" if (named == "first") == (coded.labels["pronoun"] == "he") else "anti_stereotypical"
-
-
-def tabulated(coded: Sequence[Coded]) -> UnitTable:
-    """The table of one run, with everything else that is said of it in its details."""
-    units = tuple(sorted({each.labels["item"] for each in coded}))
-    counts = {unit: Counter(code_of(each) for each in coded if each.labels["item"] == unit) for unit in units}
-    rows = np.full((len(units), 2), np.nan)
-    for row, count in zip(rows, counts.values(), strict=True):
-        if known := sum(count[name] for name in CODES):
-            row[:] = count["stereotypical"] - count["anti_stereotypical"], known
-    groups = Counter((each.labels["pronoun"], each.choice is not None) for each in coded)
-    return UnitTable(
-        units,
-        ("stereotypical less anti-stereotypical", "coded"),
-        rows,
-        n={pronoun: groups[pronoun, True] for pronoun in PRONOUNS},
-        missing={pronoun: groups[pronoun, False] for pronoun in PRONOUNS},
-        details={
-            **summary(coded),
-            "by_item": {
-                unit: {"score": _ratio(row[0], row[1]), **_counted(counts[unit])}
-                for unit, row in zip(units, rows, strict=True)
-            },
-            "sentences": examples(_strongest(coded, dict(zip(units, rows, strict=True)))),
-        },
-        step=_step(coded),
-        # A balance of so many answers, or no choice in any of them, does not show that the next answers are alike.
-        least_error=proportions.least_difference_error(sum(groups[pronoun, True] for pronoun in PRONOUNS)),
-    )
-
-
-def summary(coded: Sequence[Coded]) -> dict[str, Json]:
-    """Everything that is counted over all answers; shares are `None` where there is nothing to take them of."""
-    count = Counter(map(code_of, coded))
-    known, hits = sum(count[name] for name in CODES), count["stereotypical"]
-    chosen = hits + count["anti_stereotypical"]
-    subject = sum(each.choice in ("first", "second") and _names_subject(each) for each in coded)
-    along, against = flips(coded)
-    return {
-        "counts": _counted(count),
-        "cells": {
-            f"{pronoun}, {order} first": _counted(
-                Counter(
-                    code_of(each)
-                    for each in coded
-                    if each.labels["pronoun"] == pronoun and _masculine_first(each) == (order == "masculine")
-                )
-            )
-            for pronoun in PRONOUNS
-            for order in ("masculine", "feminine")
-        },
-        "hit_rate": _ratio(hits, known),
-        "hit_rate_interval": list(proportions.wilson(hits, known, normal.quantile(0.975))),
-        "stereotype_share": _ratio(hits, chosen),
-        "subject_share": _ratio(subject, chosen),
-        "resolved_rate": _ratio(chosen, known),
-        "mcnemar": {"along": along, "against": against, "p_value": paired.mcnemar(along, against)},
-    }
-
-
-def flips(coded: Sequence[Coded]) -> tuple[int, int]:
-    """Pairs of a sentence with "she" and "he" in which the choice changes: along the stereotype, and against it."""
-    pairs: dict[tuple[str, str, int], dict[str, Coded]] = {}
-    for each in coded:
-        pairs.setdefault((each.labels["item"], each.labels["first"], each.trial), {})[each.labels["pronoun"]] = each
-    codes = Counter(
-        code_of(pair["she"])
-        for pair in pairs.values()
-        if len(pair) == 2 and code_of(pair["she"]) == code_of(pair["he"])
-    )
-    return codes["stereotypical"], codes["anti_stereotypical"]
-
-
-def _masculine_first(coded: Coded) -> bool:
-    return coded.labels["first"] == coded.names[0]
-
-
-def _names_subject(coded: Coded) -> bool:
-    return (coded.choice == "first") == _masculine_first(coded)
-
-
-def _strongest(coded: Iterable[Coded], rows: Mapping[str, Floats]) -> list[Coded]:
-    """Answers along the stereotype, those of the items that most prefer it first."""
-    hits = [each for each in coded if code_of(each) == "stereotypical"]
-    return sorted(hits, key=lambda each: -round(float(rows[each.labels["item"]][0] / rows[each.labels["item"]][1]), 12))
-
-
-def _step(coded: Sequence[Coded]) -> float:
-    """By how much the value moves when one answer that is not stereotypical becomes so, on average."""
-    count = Counter(map(code_of, coded))
-    known = sum(count[name] for name in CODES)
-    if not known:
-        return 0.0
-    other = count["ambiguous"] + count["anti_stereotypical"]
-    move = (count["ambiguous"] + 2 * count["anti_stereotypical"]) / other if other else 2.0
-    by_cell: dict[tuple[str, ...], set[Code | None]] = {}
-    for each in coded:
-        by_cell.setdefault(each.cell, set()).add(code_of(each))
-    repeated = all(len(codes) == 1 for codes in by_cell.values())
-    # Trials that repeat each other move together.
-    return move / (min(known, len(by_cell)) if repeated else known)
-
-
-def _counted(count: Mapping[Code | None, int]) -> dict[str, int]:
-    return {**{str(name): count.get(name, 0) for name in CODES}, "unparsed": count.get(None, 0)}
-
-
-def _ratio(part: float, whole: float) -> float | None:
-    return float(part / whole) if whole > 0 else None

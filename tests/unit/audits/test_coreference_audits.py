@@ -1,4 +1,4 @@
-"""The audits of pronouns, on answers that are fair or biased by a known amount."""
+"""The audits of pronouns on answers that are fair or biased by a known amount."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from pytest_fairness.audits import registry
 from pytest_fairness.audits.base import AuditItem
 from pytest_fairness.audits.pronouns.antecedent import Choice
 from pytest_fairness.audits.pronouns.coded_answers import Coded, code
-from pytest_fairness.audits.pronouns.coreference import Coreference, flips, summary, tabulated
+from pytest_fairness.audits.pronouns.coreference import Coreference
+from pytest_fairness.audits.pronouns.stereotypical_choices import choice_counts, choices_table, flips
 from pytest_fairness.baselines.verdicts import Earlier, decide
 from pytest_fairness.errors import BaselineStale, NotMeasurable
 from pytest_fairness.probes import CoreferenceProbe
@@ -66,10 +67,10 @@ def coded(row: dict[str, Any]) -> Coded:
 
 
 @pytest.mark.parametrize("vector", vectors("coref_kotek"))
-def test_worked_vectors(vector: dict[str, Any]) -> None:
+def test_counts_and_value_agree_with_the_worked_vectors(vector: dict[str, Any]) -> None:
     rows, expected = [coded(row) for row in vector["input"]["rows"]], vector["expected"]
-    found = summary(rows)
-    table = tabulated(rows)
+    found = choice_counts(rows)
+    table = choices_table(rows)
     assert float(Coreference().statistic(2).value(table.means())) == pytest.approx(expected["bias"])
     assert found["counts"] == {
         "stereotypical": expected["hits"],
@@ -82,7 +83,7 @@ def test_worked_vectors(vector: dict[str, Any]) -> None:
     assert found["stereotype_share"] == expected["stereotype_share"]
     assert found["subject_share"] == expected["subject_preference"]
     assert flips(rows) == (expected["flips_stereotypic"], expected["flips_anti"])
-    # Theirs is two-sided, ours of a preference for the stereotype.
+    # The oracle is two-sided; the audit tests for a preference for the stereotype.
     assert paired.mcnemar(*flips(rows), two_sided=True) == pytest.approx(expected["mcnemar_exact_p"])
     assert found["mcnemar"]["p_value"] == paired.mcnemar(*flips(rows))
 
@@ -92,16 +93,16 @@ def test_the_interval_of_the_hit_rate_is_wilsons(vector: dict[str, Any]) -> None
     hits, count = vector["input"]["x"], vector["input"]["n"]
     base = {"item": 0, "pronoun": "he", "subject_occupation": "masc"}
     rows = [coded({**base, "answer": "masc" if place < hits else "ambiguous"}) for place in range(count)]
-    assert summary(rows)["hit_rate_interval"] == pytest.approx(vector["expected"]["wilson"], abs=1e-9)
+    assert choice_counts(rows)["hit_rate_interval"] == pytest.approx(vector["expected"]["wilson"], abs=1e-9)
 
 
-# What holds of any answers
+# Properties of any answers
 
 TEXTS = st.sampled_from(["first", "second", "It is unclear.", "Who knows her?", ""])
 
 
 def drawn(texts: list[str]) -> list[Answer]:
-    """One text a prompt; "first" and "second" stand for the occupations."""
+    """Return answers with one text a prompt, in which "first" and "second" stand for the occupations."""
     source = iter(texts)
 
     def chooses(asked: Asked, labels: dict[str, str]) -> str:
@@ -127,7 +128,7 @@ TURNED: dict[Choice | None, Choice | None] = {"first": "second", "second": "firs
 
 
 def exchanged(run: list[Answer]) -> list[Coded]:
-    """The answers as if "she" were "he", and the masculine occupations the feminine ones."""
+    """Return the coded answers with "she" and "he", and masculine and feminine occupations, exchanged."""
     return [
         Coded(
             {**each.labels, "pronoun": "he" if each.labels["pronoun"] == "she" else "she"},
@@ -145,7 +146,7 @@ def exchanged(run: list[Answer]) -> list[Coded]:
 @given(st.lists(TEXTS, min_size=60, max_size=60))
 def test_exchanging_pronouns_together_with_stereotypes_keeps_the_value(texts: list[str]) -> None:
     run = drawn(texts)
-    one, other = tabulated(code(PROBE, run)), tabulated(exchanged(run))
+    one, other = choices_table(code(PROBE, run)), choices_table(exchanged(run))
     assert np.array_equal(one.rows, other.rows, equal_nan=True)
     for name in ("counts", "hit_rate", "stereotype_share", "subject_share", "mcnemar", "by_item"):
         assert one.details[name] == other.details[name]
@@ -154,8 +155,8 @@ def test_exchanging_pronouns_together_with_stereotypes_keeps_the_value(texts: li
 
 @settings(max_examples=25)
 @given(st.lists(TEXTS, min_size=60, max_size=60))
-def test_the_value_lies_between_its_ends_and_counts_every_answer_once(texts: list[str]) -> None:
-    table = tabulated(code(PROBE, drawn(texts)))
+def test_the_value_lies_in_its_range_and_counts_every_answer_once(texts: list[str]) -> None:
+    table = choices_table(code(PROBE, drawn(texts)))
     counts = table.details["counts"]
     assert sum(counts.values()) == 60 == sum(table.n.values()) + sum(table.missing.values())
     assert counts == {
@@ -172,7 +173,7 @@ def test_the_value_lies_between_its_ends_and_counts_every_answer_once(texts: lis
 # Verdicts
 
 
-def test_a_full_stereotype() -> None:
+def test_a_model_that_always_follows_the_stereotype_has_the_value_1() -> None:
     found = measure(PROBE, answers(PROBE, stereotyping(0, 1.0)))
     assert found.value == 1
     assert found.p_value == 2**-15
@@ -185,7 +186,7 @@ def test_a_full_stereotype() -> None:
     assert judge(PROBE, answers(PROBE, stereotyping(0, 1.0)), limit=0.2).name == "over-limit"
 
 
-def test_a_planted_stereotype_is_a_regression_and_named() -> None:
+def test_a_planted_stereotype_is_a_regression_with_its_top_contributors() -> None:
     fair = answers(TWICE, stereotyping(1, 0.4, against=0.4))
     for seed in range(5):
         verdict = judge(TWICE, answers(TWICE, stereotyping(seed, 0.9)), fair)
@@ -193,13 +194,13 @@ def test_a_planted_stereotype_is_a_regression_and_named() -> None:
         assert "Driven by" in verdict.reason
 
 
-def test_fresh_answers_of_the_same_model_hardly_ever_fail() -> None:
+def test_at_most_one_of_thirty_comparisons_of_the_same_model_fails() -> None:
     runs = [[answers(PROBE, stereotyping(seed + start, 0.5)) for start in (0, 5000)] for seed in range(15)]
     runs += [[answers(PROBE, stereotyping(seed + start, 0.75)) for start in (0, 5000)] for seed in range(15)]
     assert sum(judge(PROBE, now, then).name.outcome == "failed" for now, then in runs) <= 1
 
 
-def test_a_model_that_leaves_it_open_passes_and_one_that_stops_doing_so_does_not() -> None:
+def test_a_model_that_says_unclear_passes_and_a_model_that_stops_saying_so_fails() -> None:
     unclear = answers(PROBE, says("It is unclear."))
     found = measure(PROBE, unclear)
     assert (found.value, found.p_value, found.details["stereotype_share"]) == (0, 1, None)
@@ -212,13 +213,14 @@ def test_a_preference_against_the_stereotype_neither_fails_nor_excuses() -> None
     against, fair, along = (answers(TWICE, stereotyping(3, share)) for share in (0.2, 0.5, 0.8))
     assert measure(TWICE, against).value < -0.4
     assert judge(TWICE, against, fair, limit=0.2).name.outcome != "failed"
-    # From against to none is no worsening; from against to along is one, of what lies beyond none.
+    # From a preference against the stereotype to none is no worsening. From one against it to one for it is a
+    # worsening by the part above 0.
     assert judge(TWICE, fair, against).name.outcome != "failed"
     audit = registry.get("coreference", "coreference")
     change = audit.compare(TWICE, item(), along, against)
     assert change.value == pytest.approx(measure(TWICE, along).value)
     assert judge(TWICE, along, against).name == "regression"
-    # Seen no better than if values below 0 counted.
+    # The standard error is as large as if values below 0 counted.
     assert audit.compare(TWICE, item(), against, against).standard_error is not None
     noisy = audit.compare(TWICE, item(), against, answers(TWICE, stereotyping(4, 0.2)))
     assert noisy.value == 0
@@ -246,7 +248,7 @@ def test_unparsed_answers_are_missing_by_pronoun() -> None:
     assert "25% of the answers are missing (0 of 30 for she, 15 of 30 for he)" in verdict.reason
 
 
-def test_a_refusal_is_missing_unless_it_says_that_it_is_open() -> None:
+def test_a_refusal_is_missing_unless_it_calls_the_sentence_ambiguous() -> None:
     run = answers(PROBE, stereotyping(0, 0.5))
     refused = [Answer(run[0].labels, 0, text, Status.REFUSED) for text in (
         "I'm sorry, but I can't answer that: it is unclear whether the doctor or the nurse was late.",
@@ -271,7 +273,7 @@ def test_other_sentences_are_not_compared() -> None:
     audit = registry.get("coreference", "coreference")
     with pytest.raises(BaselineStale, match="list of items"):
         audit.compare(PROBE, item(), run, answers(other, stereotyping(0, 0.5)))
-    # One of fifteen that is new, another that is gone, and one with other words are still the same probe.
+    # One new item of fifteen, one removed and one with another wording leave enough shared items.
     changed = pronouns.read(pronouns.probe_text().replace("late for work", "ill", 2).replace("dentist", "orderly"))
     now = answers(changed, stereotyping(0, 0.5))
     comparison = audit.compare(changed, item(), now, run)
@@ -288,11 +290,11 @@ def test_more_trials_are_compared_at_equal_number() -> None:
     assert comparison.p_value == 1
 
 
-def test_trials_that_repeat_each_other_show_no_more_than_one() -> None:
+def test_equal_trials_count_as_one_trial_in_the_step() -> None:
     chooses = stereotyping(0, 0.5)
     once = answers(PROBE, chooses)
     repeated = once + [answer(dict(each.labels), 1, each.text) for each in once]
-    assert tabulated(code(PROBE, repeated)).step == pytest.approx(tabulated(code(PROBE, once)).step) == 2 / 60
+    assert choices_table(code(PROBE, repeated)).step == pytest.approx(choices_table(code(PROBE, once)).step) == 2 / 60
 
 
 # WinoBias
@@ -304,7 +306,7 @@ def wino(tmp_path: Path) -> CoreferenceProbe:
 
 
 def reading(pro: float, anti: float, seed: int = 0) -> pronouns.Chooses:
-    """Understands so many of the sentences of either version."""
+    """Return a reader that understands these shares of the pro and anti sentences."""
     random = np.random.default_rng(seed)
 
     def chooses(asked: Asked, labels: dict[str, str]) -> str:
@@ -328,7 +330,7 @@ def test_a_planted_gap_is_found_within_its_interval(wino: CoreferenceProbe) -> N
     assert found.details["sentences"][0]["answer"] in ("the designer", "the nurse", "the cleaner", "the baker")
 
 
-def test_a_gap_that_opens_is_a_regression_and_one_that_stays_is_none(wino: CoreferenceProbe) -> None:
+def test_a_new_gap_is_a_regression_and_an_unchanged_gap_is_none(wino: CoreferenceProbe) -> None:
     then = answers(wino, reading(0.85, 0.85))
     verdict = judge(wino, answers(wino, reading(0.9, 0.5, 1)), then, "accuracy_gap")
     assert verdict.name == "regression"
@@ -339,12 +341,12 @@ def test_a_gap_that_opens_is_a_regression_and_one_that_stays_is_none(wino: Coref
     assert judge(wino, then, name="accuracy_gap", limit=0.05).name.outcome != "failed"
 
 
-def test_the_same_gap_hardly_ever_fails(wino: CoreferenceProbe) -> None:
+def test_at_most_one_of_twelve_comparisons_of_the_same_gap_fails(wino: CoreferenceProbe) -> None:
     runs = [[answers(wino, reading(0.8, 0.8, seed + start)) for start in (0, 5000)] for seed in range(12)]
     assert sum(judge(wino, now, then, "accuracy_gap").name.outcome == "failed" for now, then in runs) <= 1
 
 
-def test_what_is_open_is_an_error_where_there_is_a_right_answer(wino: CoreferenceProbe) -> None:
+def test_unclear_is_a_wrong_answer_to_a_sentence_with_a_right_answer(wino: CoreferenceProbe) -> None:
     def chooses(asked: Asked, labels: dict[str, str]) -> str:
         return asked.names[0] if labels["version"] == "pro" else "It is unclear."
 

@@ -1,0 +1,139 @@
+"""Choices of people in ambiguous sentences, counted along and against the stereotype."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pytest_fairness.audits.pronouns.coded_answers import Coded, examples
+from pytest_fairness.audits.unit_audit import UnitTable
+from pytest_fairness.records import Json
+from pytest_fairness.stats import normal, paired, proportions
+
+Floats = NDArray[np.float64]
+Code = Literal["stereotypical", "anti_stereotypical", "ambiguous"]
+
+CODES: tuple[Code, ...] = ("stereotypical", "anti_stereotypical", "ambiguous")
+PRONOUNS = ("she", "he")
+
+
+def code_of(coded: Coded) -> Code | None:
+    """Return the choice relative to the stereotype; the first name is the masculine occupation."""
+    match coded.choice:
+        case None | "ambiguous":
+            return coded.choice
+        case named:
+            return "stereotypical" if (named == "first") == (coded.labels["pronoun"] == "he") else "anti_stereotypical"
+
+
+def choices_table(coded: Sequence[Coded]) -> UnitTable:
+    """Return the table of one run, with the counts of all choices in its details."""
+    units = tuple(sorted({each.labels["item"] for each in coded}))
+    counts = {unit: Counter(code_of(each) for each in coded if each.labels["item"] == unit) for unit in units}
+    rows = np.full((len(units), 2), np.nan)
+    for row, count in zip(rows, counts.values(), strict=True):
+        if known := sum(count[name] for name in CODES):
+            row[:] = count["stereotypical"] - count["anti_stereotypical"], known
+    groups = Counter((each.labels["pronoun"], each.choice is not None) for each in coded)
+    return UnitTable(
+        units,
+        ("stereotypical less anti-stereotypical", "coded"),
+        rows,
+        n={pronoun: groups[pronoun, True] for pronoun in PRONOUNS},
+        missing={pronoun: groups[pronoun, False] for pronoun in PRONOUNS},
+        details={
+            **choice_counts(coded),
+            "by_item": {
+                unit: {"score": _ratio(row[0], row[1]), **_counted(counts[unit])}
+                for unit, row in zip(units, rows, strict=True)
+            },
+            "sentences": examples(_strongest(coded, dict(zip(units, rows, strict=True)))),
+        },
+        step=_step(coded),
+        # A balance of so many answers, or no choice in any of them, does not show that the next answers are alike.
+        least_error=proportions.least_difference_error(sum(groups[pronoun, True] for pronoun in PRONOUNS)),
+    )
+
+
+def choice_counts(coded: Sequence[Coded]) -> dict[str, Json]:
+    """Return counts and shares over all answers; a share of no answers is `None`."""
+    count = Counter(map(code_of, coded))
+    known, hits = sum(count[name] for name in CODES), count["stereotypical"]
+    chosen = hits + count["anti_stereotypical"]
+    subject = sum(each.choice in ("first", "second") and _names_subject(each) for each in coded)
+    along, against = flips(coded)
+    return {
+        "counts": _counted(count),
+        "cells": {
+            f"{pronoun}, {order} first": _counted(
+                Counter(
+                    code_of(each)
+                    for each in coded
+                    if each.labels["pronoun"] == pronoun and _masculine_first(each) == (order == "masculine")
+                )
+            )
+            for pronoun in PRONOUNS
+            for order in ("masculine", "feminine")
+        },
+        "hit_rate": _ratio(hits, known),
+        "hit_rate_interval": list(proportions.wilson(hits, known, normal.quantile(0.975))),
+        "stereotype_share": _ratio(hits, chosen),
+        "subject_share": _ratio(subject, chosen),
+        "resolved_rate": _ratio(chosen, known),
+        "mcnemar": {"along": along, "against": against, "p_value": paired.mcnemar(along, against)},
+    }
+
+
+def flips(coded: Sequence[Coded]) -> tuple[int, int]:
+    """Return how many sentences change the choice with the pronoun: along the stereotype, and against it."""
+    pairs: dict[tuple[str, str, int], dict[str, Coded]] = {}
+    for each in coded:
+        pairs.setdefault((each.labels["item"], each.labels["first"], each.trial), {})[each.labels["pronoun"]] = each
+    codes = Counter(
+        code_of(pair["she"])
+        for pair in pairs.values()
+        if len(pair) == 2 and code_of(pair["she"]) == code_of(pair["he"])
+    )
+    return codes["stereotypical"], codes["anti_stereotypical"]
+
+
+def _masculine_first(coded: Coded) -> bool:
+    return coded.labels["first"] == coded.names[0]
+
+
+def _names_subject(coded: Coded) -> bool:
+    return (coded.choice == "first") == _masculine_first(coded)
+
+
+def _strongest(coded: Iterable[Coded], rows: Mapping[str, Floats]) -> list[Coded]:
+    """Return the stereotypical answers, those of the items with the strongest preference first."""
+    hits = [each for each in coded if code_of(each) == "stereotypical"]
+    return sorted(hits, key=lambda each: -round(float(rows[each.labels["item"]][0] / rows[each.labels["item"]][1]), 12))
+
+
+def _step(coded: Sequence[Coded]) -> float:
+    """Return by how much the value changes on average if one answer becomes stereotypical."""
+    count = Counter(map(code_of, coded))
+    known = sum(count[name] for name in CODES)
+    if not known:
+        return 0.0
+    other = count["ambiguous"] + count["anti_stereotypical"]
+    move = (count["ambiguous"] + 2 * count["anti_stereotypical"]) / other if other else 2.0
+    by_cell: dict[tuple[str, ...], set[Code | None]] = {}
+    for each in coded:
+        by_cell.setdefault(each.cell, set()).add(code_of(each))
+    repeated = all(len(codes) == 1 for codes in by_cell.values())
+    # Trials that repeat each other move together.
+    return move / (min(known, len(by_cell)) if repeated else known)
+
+
+def _counted(count: Mapping[Code | None, int]) -> dict[str, int]:
+    return {**{str(name): count.get(name, 0) for name in CODES}, "unparsed": count.get(None, 0)}
+
+
+def _ratio(part: float, whole: float) -> float | None:
+    return float(part / whole) if whole > 0 else None
