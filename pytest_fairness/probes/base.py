@@ -9,13 +9,24 @@ from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Self
 
-from pydantic import AfterValidator, Discriminator, Field, PlainValidator, PrivateAttr, Tag, ValidationInfo
+from pydantic import (
+    AfterValidator,
+    Discriminator,
+    Field,
+    PlainValidator,
+    PrivateAttr,
+    Tag,
+    ValidationInfo,
+    model_validator,
+)
 from pydantic_core import PydanticCustomError
 
 from pytest_fairness import records
+from pytest_fairness.probes import checks
 from pytest_fairness.probes.audit_settings import AuditSettings, ProbeModel
+from pytest_fairness.probes.checks import Content
 from pytest_fairness.probes.growth import GrowingTrials, Stage, Trials, growing, most
-from pytest_fairness.probes.loading.diagnostics import Fault, Location, quoted
+from pytest_fairness.probes.loading.diagnostics import Diagnostic, Location, quoted, raise_diagnostics
 from pytest_fairness.records import Answer, AnswerFormat, Json, Judging, Prompt
 
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"
@@ -115,9 +126,14 @@ Texts = Annotated[
 
 
 def texts(value: str | tuple[str, ...] | None) -> tuple[str, ...]:
-    """One text, a list or nothing as a tuple, without the line end that YAML's block texts bring along."""
+    """Return one text, a list or nothing as a tuple of block texts."""
     written = () if value is None else (value,) if isinstance(value, str) else value
-    return tuple(text.rstrip("\n") for text in written)
+    return tuple(map(block_text, written))
+
+
+def block_text(text: str | None) -> str:
+    """Return a text without the line end that YAML's block style adds; an empty text for `None`."""
+    return (text or "").rstrip("\n")
 
 
 class SamplingSettings(ProbeModel):
@@ -163,6 +179,13 @@ class Variant(ProbeModel):
 
     system: Text | None = Field(default=None, description="System prompt of this variant.")
     prompt: Texts | None = Field(default=None, description="Prompt or prompts of this variant.")
+
+    @model_validator(mode="after")
+    def _differs(self) -> Self:
+        if not {"system", "prompt"} & self.model_fields_set:
+            message = "a variant has another `system` or another `prompt`; this one has neither"
+            raise_diagnostics([Diagnostic((), message)])
+        return self
 
 
 def _validated(value: Json, info: ValidationInfo) -> Mapping[str, AuditSettings]:
@@ -245,6 +268,11 @@ class Probe(ProbeModel):
         """The folder that paths in messages are relative to."""
         return self._loaded.root
 
+    @property
+    def system_prompt(self) -> str | None:
+        """The system prompt as it is sent; `None` without one."""
+        return None if self.system is None else block_text(self.system)
+
     @cached_property
     def sampling(self) -> records.Sampling:
         """How answers are drawn; the seed is that of the first trial."""
@@ -301,31 +329,22 @@ class Probe(ProbeModel):
         return []
 
     @classmethod
-    def faults(cls, data: Mapping[str, Json]) -> Iterator[Fault]:
-        """What is wrong beyond types and ranges, in a file that may have other faults as well.
+    def diagnostics(cls, data: Content) -> Iterator[Diagnostic]:
+        """Yield the diagnostics of keys that do not fit together, which the models of single keys cannot see.
 
         Args:
-            data: the file's plain content; any part of it may be of a wrong type, which is reported elsewhere.
+            data: the file's plain content; any part of it may be of a wrong type, which pydantic reports.
         """
-        variants = data.get("variants")
-        for name, variant in variants.items() if isinstance(variants, Mapping) else ():
-            if isinstance(variant, Mapping) and not {"system", "prompt"} & variant.keys():
-                yield Fault(
-                    ("variants", name), "a variant has another `system` or another `prompt`; this one has neither"
-                )
-            if isinstance(variant, Mapping) and "prompt" in variant:
-                yield from cls._prompt_of_variant(("variants", name, "prompt"), variant["prompt"])
-        if isinstance(variants, Mapping) and data.get("responses") is not None:
+        if "variants" in data and checks.is_recorded(data):
             message = "variants are asked, and nobody is asked where `responses` brings the answers along"
-            yield Fault(("variants",), message, at_key=True)
-
-    @classmethod
-    def _prompt_of_variant(cls, place: Location, prompt: Json) -> Iterator[Fault]:
-        if cls.prompts_belong_to:
-            message = f"prompts belong to {cls.prompts_belong_to}: a variant of this kind has another `system`"
-            yield Fault(place, message, at_key=True)
-        elif isinstance(prompt, list) and not cls.several_prompts:
-            yield Fault(place, "a probe of this kind has one prompt, and so have its variants")
+            yield Diagnostic(("variants",), message, at_key=True)
+        for name, variant in checks.mappings(data.get("variants")):
+            location: Location = ("variants", name, "prompt")
+            if cls.prompts_belong_to and "prompt" in variant:
+                message = f"prompts belong to {cls.prompts_belong_to}: a variant of this kind has another `system`"
+                yield Diagnostic(location, message, at_key=True)
+            elif isinstance(variant.get("prompt"), list) and not cls.several_prompts:
+                yield Diagnostic(location, "a probe of this kind has one prompt, and so have its variants")
 
     @abstractmethod
     def prompts(self, trials: int | None = None) -> Iterable[Prompt]:

@@ -1,4 +1,4 @@
-"""Terms that texts are searched for: words, phrases, and stems such as `lead*`."""
+"""Search terms: words, phrases, and stems such as `lead*`."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from collections.abc import Iterable, Iterator
 from pytest_fairness.probes.loading.diagnostics import quoted
 
 STEM = "*"
-"""Ends a word of a term that stands for all words which begin so."""
+"""Marks a word of a term as a stem, which stands for all words that begin with it."""
 SHORTEST_STEM = 2
 """Fewest letters of a stem: a shorter one stands for a large part of all words."""
 
 
 def folded(text: str) -> str:
-    """Text as terms are compared: compatibility forms, letter case, apostrophes and blanks do not matter."""
+    """Return the text as terms are compared: compatibility forms, letter case, apostrophes and blanks do not matter."""
     plain = unicodedata.normalize("NFKC", text).casefold().replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")
     return " ".join(part for part in re.split(r"[\s-]+", plain) if part)
 
 
-def fault(term: str, what: str = "term") -> str | None:
-    """Return what is wrong with a term, and the cure; `None` where it can be found in a text.
+def error(term: str, what: str = "term") -> str | None:
+    """Return the error of a term and its remedy; `None` if the term can be searched for.
 
     Args:
-        term: as it is written.
-        what: what the term is called in the message.
+        term: the term as it is written.
+        what: the word for a term in the message.
     """
     parts = folded(term).split(" ")
     if not any(character.isalnum() for character in "".join(parts)):
@@ -39,12 +39,12 @@ def fault(term: str, what: str = "term") -> str | None:
     return None
 
 
-def faults(terms: Iterable[str], what: str = "term") -> Iterator[tuple[int, str]]:
-    """Yield the place of each term that is at fault or repeats an earlier one, and what is wrong with it."""
+def errors(terms: Iterable[str], what: str = "term") -> Iterator[tuple[int, str]]:
+    """Yield index and error of each term that is invalid or repeats an earlier one."""
     seen: set[str] = set()
     for place, term in enumerate(terms):
-        if (wrong := fault(term, what)) is not None:
-            yield place, wrong
+        if (message := error(term, what)) is not None:
+            yield place, message
         elif (form := folded(term)) in seen:
             yield place, f"{quoted(term)} is there already: each {what} counts once"
         else:

@@ -1,70 +1,66 @@
-"""Prompts with placeholders: `{race}` stands for a value, `{{` and `}}` for a brace, and nothing else is understood.
+"""Prompt templates: `{race}` stands for a value, `{{` and `}}` for a brace; there is no other syntax.
 
-Python's own formatting would let a probe file reach into objects; here a value is put in as it is, once.
+`str.format` would let a probe file read attributes of objects; here each value is inserted once, as it is.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping
 
-from pytest_fairness.probes.loading.diagnostics import quoted, suggestion
+from pytest_fairness.probes.loading.diagnostics import Diagnostic, nearest, quoted, suggestion
 
-MAX_FAULTS = 50
-"""Most different faults that are named in one prompt."""
+MAX_DIAGNOSTICS = 50
+"""Most different errors that are reported of one template."""
 
 _TOKEN = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
-_LITERAL = "a brace that is meant as such is written {{ or }}"
-
-
-@dataclass(frozen=True, slots=True)
-class TemplateFault:
-    """What is wrong in a template: the piece as it is written, which one of its like (from 0), and the message."""
-
-    piece: str
-    occurrence: int
-    message: str
+_LITERAL = "a literal brace is written {{ or }}"
 
 
 def placeholders(template: str) -> list[str]:
-    """The names between single braces, in order, each once."""
+    """Return the names of the placeholders, in their order and without repeats."""
     names = (match[1] for match in _TOKEN.finditer(template))
     return list(dict.fromkeys(name for name in names if name is not None))
 
 
 def spans(template: str) -> list[tuple[int, int]]:
-    """Where placeholders and braces stand, as pairs of start and end; everything else is text."""
+    """Return start and end of each placeholder and brace; the rest of the template is text."""
     return [match.span() for match in _TOKEN.finditer(template)]
 
 
-def faults(template: str, names: Iterable[str]) -> Iterator[TemplateFault]:
-    """What in a template is neither text nor one of the names between braces; the first fifty different pieces."""
-    known = list(names)
+def intended(template: str, names: Collection[str]) -> set[str]:
+    """Return the names that a template uses; a misspelt placeholder counts as the name that it is similar to."""
+    used = placeholders(template)
+    misspelt = [name for name in used if name not in names][:MAX_DIAGNOSTICS]
+    return {*used, *(near for name in misspelt if (near := nearest(name, names)) is not None)}
+
+
+def diagnostics(template: str, names: Collection[str]) -> Iterator[Diagnostic]:
+    """Yield a diagnostic for each different piece that is neither text nor a placeholder of one of the names."""
     seen: set[str] = set()
     for match in _TOKEN.finditer(template):
         piece, name = match[0], match[1]
-        if piece in ("{{", "}}") or name in known or piece in seen:
+        if piece in ("{{", "}}") or name in names or piece in seen:
             continue
-        if len(seen) == MAX_FAULTS:
+        if len(seen) == MAX_DIAGNOSTICS:
             return
         seen.add(piece)
         if name is None:
             message = f"a single {quoted(piece)} in a prompt: {_LITERAL}"
         elif _NAME.fullmatch(name):
-            cure = suggestion(name, known) or ": no axis is declared"
+            cure = suggestion(name, names) or ": no axis is declared"
             message = f"unknown placeholder {quoted(piece)}{cure}"
         else:
             message = f"{quoted(piece)} is no placeholder: only a bare name stands between braces; {_LITERAL}"
-        yield TemplateFault(piece, template.count(piece, 0, match.start()), message)
+        yield Diagnostic((), message, piece=piece, occurrence=template.count(piece, 0, match.start()))
 
 
 def fill(template: str, values: Mapping[str, str]) -> str:
-    """The text with every placeholder replaced; a value is not read again, whatever it holds.
+    """Return the text with every placeholder replaced; braces inside a value are kept as they are.
 
     Raises:
-        ValueError: the template has faults.
+        ValueError: the template is invalid, or a value is missing.
     """
 
     def replaced(match: re.Match[str]) -> str:
@@ -79,5 +75,5 @@ def fill(template: str, values: Mapping[str, str]) -> str:
 
 
 def literal(text: str) -> str:
-    """A template that fills to exactly this text."""
+    """Return a template whose filled text is exactly this text."""
     return text.replace("{", "{{").replace("}", "}}")

@@ -12,6 +12,7 @@ from pytest_fairness.errors import ProbeError
 from pytest_fairness.probes.base import shown
 from pytest_fairness.probes.coreference.model import PRONOUNS, VERSIONS
 from pytest_fairness.probes.loading import table
+from pytest_fairness.probes.loading.diagnostics import raise_file_errors
 from pytest_fairness.probes.recommendation.entities import as_line
 from pytest_fairness.records import Answer, Json, Prompt, Request, Response
 
@@ -127,7 +128,7 @@ class _Reader:
         names = [*self.probe.sentences] if self.items else [*self.probe.pairs]
         lacking = [name for name in names if name not in there]
         what = "line" if self.probe.is_winobias else "item"
-        fields.raise_faults(self.name, [f"{self.name}:1: no row has the {what} {name!r}" for name in lacking])
+        raise_file_errors([f"{self.name}:1: no row has the {what} {name!r}" for name in lacking], self.name)
         if not there:
             raise ProbeError(f"{self.name}:1: the file holds no answers of this probe")
 

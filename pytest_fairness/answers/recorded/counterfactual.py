@@ -12,6 +12,7 @@ from pytest_fairness.answers.recorded.draws import Draws
 from pytest_fairness.probes.base import shown
 from pytest_fairness.probes.counterfactual.model import AGAIN, FLIPPED, OWN
 from pytest_fairness.probes.loading import table
+from pytest_fairness.probes.loading.diagnostics import raise_file_errors
 from pytest_fairness.records import Answer, Prompt, Request, Response
 
 if TYPE_CHECKING:
@@ -151,7 +152,7 @@ class _Reader:
                 for key, value in values.items()
                 if key not in folded
             ]
-        fields.raise_faults(self.name, faults)
+        raise_file_errors(faults, self.name)
 
 
 def _cell(row: Row, column: str) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Hashable, Iterable
 from typing import TYPE_CHECKING
 
 from pytest_fairness.answers.recorded import fields
+from pytest_fairness.probes.loading.diagnostics import raise_file_errors
 
 if TYPE_CHECKING:
     from pytest_fairness.probes.loading.table import Row
@@ -36,7 +37,7 @@ class Draws:
 
     def raise_faults(self) -> None:
         """Raise `ProbeError` if anything was wrong."""
-        fields.raise_faults(self._name, self.faults)
+        raise_file_errors(self.faults, self._name)
 
     def lacks(self, row: Row, columns: Iterable[str]) -> bool:
         """Whether a row lacks any of these columns, which is a fault."""

@@ -10,8 +10,6 @@ from pytest_fairness.errors import ProbeError
 from pytest_fairness.probes.loading.diagnostics import suggestion
 from pytest_fairness.records import Json
 
-_MAX_FAULTS = 20
-
 
 def text(value: Json) -> str:
     """A field as text; JSON that is no text as JSON."""
@@ -48,10 +46,3 @@ def require_columns(file: str, columns: Mapping[str, str], there: Sequence[str],
             faults.append(f"{file}:1: no column {column!r}{near} (the columns are {', '.join(map(repr, there))}){cure}")
     if faults:
         raise ProbeError("\n".join(faults))
-
-
-def raise_faults(file: str, faults: Sequence[str]) -> None:
-    """Raise `ProbeError` with the first of these faults, if there are any."""
-    more = [f"{file}: {len(faults) - _MAX_FAULTS} more such rows"] if len(faults) > _MAX_FAULTS else []
-    if faults:
-        raise ProbeError("\n".join([*faults[:_MAX_FAULTS], *more]))

@@ -10,6 +10,7 @@ from pytest_fairness.answers.recorded import fields
 from pytest_fairness.answers.recorded.draws import Draws
 from pytest_fairness.probes.base import shown
 from pytest_fairness.probes.loading import table
+from pytest_fairness.probes.loading.diagnostics import raise_file_errors
 from pytest_fairness.probes.recommendation.entities import as_line
 from pytest_fairness.probes.recommendation.model import NEUTRAL
 from pytest_fairness.records import Answer, Json, Prompt, Request, Response
@@ -134,7 +135,7 @@ class _Reader:
         faults = [f"{self.name}:1: no row has the attribute and value {name!r}; there are {others}" for name in missing]
         if "" not in there:
             faults.append(f"{self.name}:1: no row has the attribute 'neutral'; there are {others}")
-        fields.raise_faults(self.name, faults)
+        raise_file_errors(faults, self.name)
 
     def _answer(self, written: Json, labels: Mapping[str, str], trial: int) -> Answer:
         response = None if written is None else Response(fields.text(written))

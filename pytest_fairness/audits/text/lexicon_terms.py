@@ -18,27 +18,24 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from pytest_fairness.errors import ProbeError
 from pytest_fairness.probes import search_terms
 from pytest_fairness.probes.audit_settings import AuditSettings, ProbeModel
 from pytest_fairness.probes.base import Identifier, Line, ProbeFile, loading, shown
-from pytest_fairness.probes.loading import table, validation_messages
+from pytest_fairness.probes.loading import table
+from pytest_fairness.probes.loading.diagnostics import Diagnostic, file_errors, raise_diagnostics, raise_file_errors
 
 COMMENT = "#"
 SUFFIX = ".txt"
-MOST_FAULTS = 20
 
 
 def _once_each(listed: tuple[str, ...]) -> tuple[str, ...]:
-    repeated = [wrong for _, wrong in search_terms.faults(listed)]
-    if repeated:
-        raise PydanticCustomError("term", "{wrong}", {"wrong": "; ".join(repeated[:MOST_FAULTS])})
+    raise_diagnostics(Diagnostic((place,), message) for place, message in search_terms.errors(listed))
     return listed
 
 
 def _term(term: str) -> str:
-    if (wrong := search_terms.fault(term)) is not None:
-        raise PydanticCustomError("term", "{wrong}", {"wrong": wrong})
+    if (message := search_terms.error(term)) is not None:
+        raise PydanticCustomError("term", "{message}", {"message": message})
     return term
 
 
@@ -60,11 +57,8 @@ class LexiconFile(ProbeModel):
                 "file", "{named} is no text file with one term a line: its name must end in {suffix}",
                 {"named": repr(file.name), "suffix": SUFFIX},
             )  # fmt: skip
-        try:
+        with file_errors():
             read(file, shown(file, loading(info).root))
-        except ProbeError as error:
-            lines = str(error).split("\n")
-            raise PydanticCustomError(validation_messages.SEVERAL, "{lines}", {"lines": lines}) from None
         return file
 
     def model_post_init(self, context: Any, /) -> None:
@@ -94,13 +88,9 @@ def read(path: Path, name: str) -> tuple[str, ...]:
     """
     lines = enumerate(table.read_text(path, name).splitlines(), start=1)
     rows = [(number, line.strip()) for number, line in lines if line.strip() and not line.lstrip().startswith(COMMENT)]
-    found = [f"{name}:{rows[place][0]}: {wrong}" for place, wrong in search_terms.faults([term for _, term in rows])]
-    if not rows:
-        found.append(f"{name}:1: the file holds no terms: write one a line")
-    if len(found) > MOST_FAULTS:
-        found[MOST_FAULTS:] = [f"{name}: {len(found) - MOST_FAULTS} more faults"]
-    if found:
-        raise ProbeError("\n".join(found))
+    found = search_terms.errors([term for _, term in rows])
+    errors = [f"{name}:{rows[place][0]}: {message}" for place, message in found]
+    raise_file_errors(errors if rows else [f"{name}:1: the file holds no terms: write one a line"], name)
     return tuple(term for _, term in rows)
 
 

@@ -10,17 +10,26 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import ConfigDict, Discriminator, Field, Tag, field_serializer, field_validator
-from pydantic_core import PydanticCustomError
+from pydantic import ConfigDict, Discriminator, Field, Tag, ValidationInfo, field_serializer, field_validator
 
-from pytest_fairness.errors import ProbeError
-from pytest_fairness.probes import template
+from pytest_fairness.probes import checks, template
 from pytest_fairness.probes.audit_settings import ProbeModel
-from pytest_fairness.probes.base import Line, Probe, ProbeFile, Text, texts
-from pytest_fairness.probes.coreference import validation, winobias
-from pytest_fairness.probes.loading.diagnostics import Fault
+from pytest_fairness.probes.base import Line, Probe, ProbeFile, Text, block_text
+from pytest_fairness.probes.checks import Content
+from pytest_fairness.probes.coreference import winobias
+from pytest_fairness.probes.loading.diagnostics import Diagnostic, Location, file_errors, quoted, raise_diagnostics
 from pytest_fairness.records import Json, Prompt, Request
 
+PLACEHOLDERS = {
+    "first": "the occupation that is named first belongs",
+    "second": "the other occupation belongs",
+    "pronoun": "`she` or `he` belongs",
+}
+"""Placeholders of an ambiguous sentence, each with what it stands for."""
+COLUMNS = ("item", "first", "pronoun", "text", "trial", "masculine", "feminine")
+"""Names of a file of answers to ambiguous sentences."""
+WINOBIAS_COLUMNS = ("line", "version", "text", "trial")
+"""Names of a file of answers to WinoBias sentences."""
 PRONOUNS = ("she", "he")
 VERSIONS = ("pro", "anti")
 """Of a WinoBias sentence: the pronoun goes with the stereotype of the occupation that it refers to, or against it."""
@@ -43,9 +52,41 @@ class AmbiguousSentence(ProbeModel):
         description="Name of the item in results and baselines. Default: both occupations, `doctor/nurse`.",
     )
 
+    @field_validator("sentence")
+    @classmethod
+    def _uses_each_placeholder(cls, text: str) -> str:
+        used = template.intended(text, PLACEHOLDERS)
+        unused = (
+            Diagnostic((), f"this sentence does not use {{{name}}}: write it where {content}")
+            for name, content in PLACEHOLDERS.items()
+            if name not in used
+        )
+        raise_diagnostics([*template.diagnostics(text, PLACEHOLDERS), *unused])
+        return text
+
+    @field_validator("question")
+    @classmethod
+    def _uses_no_placeholder(cls, text: str) -> str:
+        # With a placeholder it would be another question in each prompt, and give the answer away.
+        raise_diagnostics(
+            Diagnostic(
+                (), f"a question is the same in all four prompts, without {{{name}}}: ask `who …`", piece=f"{{{name}}}"
+            )
+            for name in template.placeholders(text)
+            if name in PLACEHOLDERS
+        )
+        return text
+
+    @field_validator("feminine")
+    @classmethod
+    def _differs_from_masculine(cls, name: str, info: ValidationInfo) -> str:
+        if checks.folded(name) == checks.folded(info.data.get("masculine", "")):
+            raise_diagnostics([Diagnostic((), f"both occupations are {quoted(name)}: nobody could tell who is meant")])
+        return name
+
     @property
     def name(self) -> str:
-        """Names the item in labels; the same wherever it stands in the file."""
+        """The item's name in labels, which does not depend on the item's place in the file."""
         return self.id or f"{self.masculine}/{self.feminine}"
 
 
@@ -60,12 +101,8 @@ class WinoBias(ProbeModel):
     @classmethod
     def _can_be_read(cls, files: tuple[Path, ...]) -> tuple[Path, ...]:
         if len(files) == 2:
-            try:
+            with file_errors():
                 winobias.read(*files)
-            except ProbeError as error:
-                lines = str(error).split("\n")
-                more = f"; and {len(lines) - 3} more lines" if len(lines) > 3 else ""
-                raise PydanticCustomError("file", "{reason}", {"reason": "; ".join(lines[:3]) + more}) from None
         return files
 
     @field_serializer("winobias")
@@ -115,6 +152,20 @@ class CoreferenceProbe(Probe):
     items: Items | None = Field(
         default=None, description="The sentences, as a list, or `{winobias: [pro file, anti file]}`."
     )
+
+    @field_validator("items")
+    @classmethod
+    def _have_different_names(cls, items: Items | None) -> Items | None:
+        seen: set[str] = set()
+        found = []
+        for place, item in enumerate(items if isinstance(items, tuple) else ()):
+            if (name := checks.folded(item.name)) in seen:
+                location: Location = (place,) if item.id is None else (place, "id")
+                cure = "give this one an `id` of its own" if item.id is None else "each item is there once"
+                found.append(Diagnostic(location, f"{quoted(item.name)} is there already: {cure}"))
+            seen.add(name)
+        raise_diagnostics(found)
+        return items
 
     @cached_property
     def sentences(self) -> dict[str, AmbiguousSentence]:
@@ -177,7 +228,7 @@ class CoreferenceProbe(Probe):
         """Four prompts an item: both orders, and in each of them `she` and `he`; two a line of WinoBias."""
         if self.responses is not None:
             return []
-        system = next(iter(texts(self.system)), None)
+        system = self.system_prompt
         return [
             Prompt(Request(self.asked(labels).prompt, system, self.sampling, draw).with_own_seed(), labels, draw)
             for labels in self.cells()
@@ -191,13 +242,23 @@ class CoreferenceProbe(Probe):
             return parts | {"columns": json.dumps(self.responses.columns, sort_keys=True)}
         if self.is_winobias:
             parts["question"] = _WINOBIAS_QUESTION
-        return parts | {"system": next(iter(texts(self.system)), "")}
+        return parts | {"system": block_text(self.system)}
 
     @classmethod
-    def faults(cls, data: Mapping[str, Json]) -> Iterator[Fault]:
-        """Placeholders, occupations, audits and columns that do not fit together."""
-        yield from super().faults(data)
-        yield from validation.find(data)
+    def diagnostics(cls, data: Content) -> Iterator[Diagnostic]:
+        """Yield the diagnostics of items, audits and columns that do not fit together."""
+        yield from super().diagnostics(data)
+        cure = "a list of sentences, `{winobias: [pro file, anti file]}`, or `responses:` with answers that are there"
+        yield from checks.missing_keys(data, {"items": cure})
+        if isinstance(data.get("items"), Mapping):
+            cure = "sentences that may be read both ways, a list under `items`"
+            yield from checks.audits_without(data, {"coreference": cure})
+            yield from checks.unknown_columns(data, WINOBIAS_COLUMNS)
+        else:
+            cure = "right answers, `items: {winobias: [pro file, anti file]}`"
+            yield from checks.audits_without(data, {"accuracy_gap": cure})
+            yield from checks.unknown_columns(data, COLUMNS)
+        yield from checks.no_strata(data, "answers are compared within their sentence")
 
 
 def _question(item: AmbiguousSentence) -> str:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 from pytest_fairness.errors import ProbeError
+from pytest_fairness.probes.loading.diagnostics import raise_file_errors
 
 OCCUPATIONS = (
     *("accountant", "analyst", "assistant", "attendant", "auditor", "baker", "carpenter", "cashier", "CEO", "chief"),
@@ -78,14 +79,14 @@ def read(pro: Path, anti: Path) -> tuple[Pair, ...]:
             of them.
     """
     files = [(path.name, _sentences(path)) for path in (pro, anti)]
-    faults = [f"{name}:{line}: {found}" for name, lines in files for line, _, found in lines if isinstance(found, str)]
+    errors = [f"{name}:{line}: {found}" for name, lines in files for line, _, found in lines if isinstance(found, str)]
     (first_name, first), (second_name, second) = files
     there: list[dict[str, tuple[int, Sentence]]] = []
     for name, lines in files:
         numbered: dict[str, tuple[int, Sentence]] = {}
         for line, number, found in lines:
             if number in numbered:
-                faults.append(f"{name}:{line}: the number {number} is in line {numbered[number][0]} already")
+                errors.append(f"{name}:{line}: the number {number} is in line {numbered[number][0]} already")
             elif isinstance(found, Sentence):
                 numbered[number] = line, found
         there.append(numbered)
@@ -94,7 +95,7 @@ def read(pro: Path, anti: Path) -> tuple[Pair, ...]:
         (first_name, first, second_name, known[1]),
         (second_name, second, first_name, known[0]),
     ):
-        faults += [f"{name}:{line}: {other} has no line {number}" for line, number, _ in lines if number not in others]
+        errors += [f"{name}:{line}: {other} has no line {number}" for line, number, _ in lines if number not in others]
     pairs = []
     for number, (line, sentence) in there[0].items():
         if number not in there[1]:
@@ -102,10 +103,9 @@ def read(pro: Path, anti: Path) -> tuple[Pair, ...]:
         counterpart = there[1][number][1]
         if sentence.correct != counterpart.correct:
             meant = f"{sentence.correct} here and {counterpart.correct} there"
-            faults.append(f"{first_name}:{line}: the pronoun refers to the {meant}, in {second_name}")
+            errors.append(f"{first_name}:{line}: the pronoun refers to the {meant}, in {second_name}")
         pairs.append(Pair(number, sentence, counterpart, _difference(sentence, counterpart)))
-    if faults:
-        raise ProbeError("\n".join(faults))
+    raise_file_errors(errors, f"{first_name}, {second_name}")
     if not pairs:
         raise ProbeError(f"{first_name}:1: the file holds no sentences")
     return tuple(pairs)

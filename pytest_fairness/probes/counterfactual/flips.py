@@ -1,19 +1,24 @@
-"""What is flipped in a record: one attribute, and what hangs on it. The record is edited, never the text."""
+"""Flips: changes of one attribute of a record, and of the columns that depend on it. Texts are never edited."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
 from pydantic import Discriminator, Field, Tag
 
+from pytest_fairness.probes import checks
 from pytest_fairness.probes.base import Line
 from pytest_fairness.probes.counterfactual.records import Fields
+from pytest_fairness.probes.loading.diagnostics import Diagnostic, quoted, raise_diagnostics, suggestion
 from pytest_fairness.records import Json
 
 ALONG = "with"
-"""The key under `flip` for what is changed along with an attribute; no attribute can be called that."""
+"""The key under `flip` for the columns that are changed along with an attribute; no attribute can be called that."""
+
+LABELS = ("record", "form", "attribute", "to", "truth", "id", "answer", "text", "trial")
+"""Names of labels and columns of answers, which no attribute can have."""
 
 Pairs = dict[Line, Line]
 
@@ -22,7 +27,7 @@ def _written_as(value: object) -> str:
     return "mapping" if isinstance(value, Mapping) else "list"
 
 
-# What stands under `with` is a level or two deeper than values are; `counterfactual_faults` tells which.
+# The content of `with` is nested one or two levels deeper than values are; `check_flips` requires the right depth.
 WrittenFlip = Annotated[
     Annotated[dict[Line, Line | dict[Line, Line | Pairs]], Tag("mapping"), Field(min_length=1)]
     | Annotated[tuple[Line, ...], Tag("list"), Field(min_length=2)],
@@ -32,12 +37,13 @@ WrittenFlip = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class Flip:
-    """An attribute, its values, and what is changed along with it.
+    """An attribute, its values, and the columns that are changed along with it.
 
     Attributes:
         attribute: the column.
-        values: at least two; of two, the first is the one that differences are taken from.
-        along: column to value to value, as they go from the first value to the second; read the other way round back.
+        values: at least two; of two, the first is the reference of differences.
+        along: for each column, which value becomes which if the first value becomes the second; the other way round
+            in the reverse direction.
     """
 
     attribute: str
@@ -45,11 +51,11 @@ class Flip:
     along: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     def others(self, value: str) -> tuple[str, ...]:
-        """The values that a record with this one is flipped to."""
+        """Return the values that a record with this value is flipped to."""
         return tuple(other for other in self.values if other != value)
 
     def apply(self, fields: Fields, value: str) -> dict[str, str]:
-        """A record's fields as they are when the attribute has another value."""
+        """Return a record's fields with another value of the attribute."""
         forward = value != self.values[0]
         edited = {**fields, self.attribute: value}
         for column, pairs in self.along.items():
@@ -59,31 +65,93 @@ class Flip:
         return edited
 
     def to_json(self) -> Json:
-        """Everything of it, in an order of its own."""
+        """Return the flip as JSON that does not depend on the order in which values and pairs are written."""
         values: Any = list(self.values) if self.along or len(self.values) == 2 else sorted(self.values)
         return {"values": values, "with": {column: dict(sorted(pairs.items())) for column, pairs in self.along.items()}}
 
 
 def flips_of(written: Mapping[str, Any]) -> dict[str, Flip]:
-    """The flips by attribute. `with` holds columns where one attribute is flipped, else attributes with columns."""
+    """Return the flips by attribute, of what `check_flips` has checked."""
     attributes = [name for name in written if name != ALONG]
     along = written.get(ALONG, {})
     found = {}
     for name in attributes:
         values = written[name]
         if isinstance(values, Mapping):
-            values = next(iter(values.items()))
-        own = along if len(attributes) == 1 else _mapping(along).get(name, {})
-        found[name] = Flip(
-            name, tuple(values), {column: pairs for column, pairs in _mapping(own).items() if _pairs(pairs)}
-        )
+            ((first, second),) = values.items()
+            values = (first, second)
+        found[name] = Flip(name, tuple(values), along if len(attributes) == 1 else along.get(name, {}))
     return found
 
 
-def _mapping(value: Any) -> Mapping[str, Any]:
-    # What is of another form is a fault already, and is looked at with the others.
-    return value if isinstance(value, Mapping) else {}
+def check_flips(written: dict[str, Any]) -> dict[str, Any]:
+    """Return what a probe has under `flip`.
+
+    Under `with` are columns if one attribute is flipped, else attributes with columns.
+
+    Raises:
+        ValidationError: attributes, values and the columns that are changed along with them do not fit together.
+    """
+    attributes = [name for name in written if name != ALONG]
+    found = [each.below(name) for name in attributes for each in _of_attribute(name, written[name])]
+    if not attributes:
+        found.append(Diagnostic((), "no attribute is flipped: name one with its values, `sex: {Male: Female}`"))
+    if ALONG in written:
+        found += [each.below(ALONG) for each in _along(written[ALONG], {name: written[name] for name in attributes})]
+    raise_diagnostics(found)
+    return written
 
 
-def _pairs(value: Any) -> bool:
-    return isinstance(value, Mapping) and all(isinstance(to, str) for to in value.values())
+def _of_attribute(name: str, values: Any) -> Iterator[Diagnostic]:
+    """Yield the diagnostics of an attribute and its values."""
+    if name in LABELS:
+        message = f"an attribute cannot be called {quoted(name)}: answers have that already"
+        yield Diagnostic((), message, at_key=True)
+    if not isinstance(values, Mapping):
+        named = (((place,), value) for place, value in enumerate(values))
+        yield from checks.repeats(named, "each value is there once", str)
+        return
+    if len(values) > 1:
+        yield Diagnostic((), "one pair of values is flipped; more of them are a list, `[A, B, C]`")
+    for first, second in values.items():
+        if isinstance(second, Mapping):
+            yield Diagnostic((first,), "the value that it is flipped to must be text")
+        elif first == second:
+            yield Diagnostic((first,), f"{quoted(first)} is flipped to itself")
+
+
+def _along(along: Any, values: Mapping[str, Any]) -> Iterator[Diagnostic]:
+    """Yield the diagnostics of `with`: columns with their pairs, under their attribute if there are several."""
+    if not isinstance(along, Mapping):
+        message = "must be a mapping of columns, each with its pairs, `relationship: {Husband: Wife}`"
+        yield Diagnostic((), message)
+        return
+    if len(values) == 1:
+        yield from _columns(along, *values.items())
+        return
+    for name, columns in along.items():
+        if name not in values:
+            cure = suggestion(name, values)
+            reason = "of several attributes `with` names the one that it goes with"
+            yield Diagnostic((name,), f"unknown attribute {quoted(name)}{cure}; {reason}", at_key=True)
+        elif isinstance(columns, Mapping):
+            yield from (each.below(name) for each in _columns(columns, (name, values[name])))
+        else:
+            yield Diagnostic((name,), "must be a mapping of columns, each with its pairs")
+
+
+def _columns(columns: Mapping[str, Any], flipped: tuple[str, Any]) -> Iterator[Diagnostic]:
+    """Yield the diagnostics of the columns that are changed along with an attribute."""
+    attribute, values = flipped
+    if not isinstance(values, Mapping) and len(values) > 2:
+        yield Diagnostic((), f"`with` goes with a flip of two values; {quoted(attribute)} has {len(values)}")
+    for column, pairs in columns.items():
+        if column == attribute:
+            yield Diagnostic((column,), f"{quoted(column)} is what is flipped", at_key=True)
+        if not isinstance(pairs, Mapping) or not pairs:
+            yield Diagnostic((column,), "must be a mapping of values, `{Husband: Wife}`")
+        elif any(not isinstance(value, str) for value in pairs.values()):
+            yield Diagnostic((column,), "values are text")
+        elif len({*pairs.values()}) < len(pairs):
+            message = "two values are changed to the same one, which cannot be read the other way round"
+            yield Diagnostic((column,), message)

@@ -2,55 +2,28 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from functools import cached_property
-from typing import Any, Literal
+from typing import Literal, Self
 
-from pydantic import ConfigDict, Field, PrivateAttr, ValidationError, ValidationInfo, model_validator
-from pydantic_core import InitErrorDetails, PydanticCustomError
+from pydantic import ConfigDict, Field, PrivateAttr, field_validator, model_validator
 
 from pytest_fairness.errors import ProbeError
 from pytest_fairness.options import MAX_TRIALS
-from pytest_fairness.probes import clauses, template
-from pytest_fairness.probes.audit_settings import ProbeModel
-from pytest_fairness.probes.base import Line, Probe, Text, texts
-from pytest_fairness.probes.counterfactual import validation
-from pytest_fairness.probes.counterfactual.flips import Flip, WrittenFlip, flips_of
-from pytest_fairness.probes.counterfactual.records import (
-    Fields,
-    OpenmlRecords,
-    Record,
-    Written,
-    columns_of,
-    drawn,
-    rows_of,
-)
-from pytest_fairness.probes.loading.diagnostics import Fault, Location
-from pytest_fairness.records import Answer, Json, Judging, Prompt, Request
+from pytest_fairness.probes import checks, clauses, template
+from pytest_fairness.probes.base import Line, Probe, Text, block_text
+from pytest_fairness.probes.checks import Content, canonical
+from pytest_fairness.probes.counterfactual import record_checks
+from pytest_fairness.probes.counterfactual.flips import ALONG, Flip, WrittenFlip, check_flips, flips_of
+from pytest_fairness.probes.counterfactual.records import Fields, OpenmlRecords, Record, Written, drawn, rows_of
+from pytest_fairness.probes.counterfactual.settings import ChoiceSettings, TruthSettings
+from pytest_fairness.probes.loading.diagnostics import Diagnostic, Location, raise_diagnostics
+from pytest_fairness.records import Answer, Judging, Prompt, Request
 
+NEED_TRUTH = ("equalized_odds", "accuracy")
+"""Audits that need the truth about the records."""
 OWN, AGAIN, FLIPPED = "own", "again", "flipped"
 """The forms in which a record is asked about: as it is, as it is once more, and with an attribute flipped."""
-
-
-class ChoiceSettings(ProbeModel):
-    """How answers are read."""
-
-    choices: tuple[Line, ...] = Field(default=("yes", "no"), min_length=2, description="What may be answered.")
-    positive: Line | None = Field(
-        default=None, description="The choice that is to someone's advantage. Default: the first one."
-    )
-    judge: bool = Field(
-        default=False, description="Have a judge model (fairness_judge in the ini) read the answers, for free text."
-    )
-    votes: int = Field(default=3, ge=1, le=99, description="How often the judge is asked about each answer; odd.")
-
-
-class TruthSettings(ProbeModel):
-    """What is true of a record."""
-
-    column: Line = Field(default="truth", description="The column that says so.")
-    positive: Line = Field(description="Its value where the positive choice is right.")
 
 
 class CounterfactualProbe(Probe):
@@ -81,19 +54,20 @@ class CounterfactualProbe(Probe):
 
     _rows: list[dict[str, str]] | ProbeError | None = PrivateAttr(default=None)
 
+    @field_validator("flip")
+    @classmethod
+    def _fit_together(cls, written: dict[str, WrittenFlip]) -> dict[str, WrittenFlip]:
+        return check_flips(written)
+
     @model_validator(mode="after")
-    def _fits_its_records(self, info: ValidationInfo) -> CounterfactualProbe:
-        """Look at records that are at hand; those of a data set are fetched when they are asked about."""
-        if self.responses is None and self.written_records is not None:
-            sound = all(isinstance(value, str) for flip in self.flips.values() for value in flip.values)
-            if isinstance(self.written_records, OpenmlRecords) or not sound:
-                return self
+    def _fits_its_records(self) -> Self:
+        """Check the probe against its records, unless they must be fetched: that is done when they are asked about."""
+        if self.responses is None and not isinstance(self.written_records, OpenmlRecords | None):
             try:
-                found = [*self._record_faults()]
+                found = [*self._record_diagnostics()]
             except ProbeError as error:
-                found = [Fault(("records",), str(error).split("\n")[0])]
-            if found:
-                raise ValidationError.from_exception_data("probe", [_as_error(fault) for fault in found])
+                found = [Diagnostic(("records",), line) for line in str(error).split("\n")]
+            raise_diagnostics(found)
         return self
 
     @property
@@ -117,7 +91,7 @@ class CounterfactualProbe(Probe):
         """How a judge model reads the answers, if one does; it sees the question without what is known of anybody."""
         if not self.answer.judge:
             return None
-        prompt = next(iter(texts(self.prompt)), "")
+        prompt = block_text(self.prompt)
         blank = {name: f"[{name}]" for name in template.placeholders(prompt)}
         return Judging(template.fill(prompt, blank), self.answer.choices, self.answer.votes)
 
@@ -135,8 +109,8 @@ class CounterfactualProbe(Probe):
         """
         if self.written_records is None or self.responses is not None:
             return []
-        for fault in self._record_faults() if isinstance(self.written_records, OpenmlRecords) else ():
-            raise ProbeError(f"{self.name}: {fault.message}")
+        for each in self._record_diagnostics() if isinstance(self.written_records, OpenmlRecords) else ():
+            raise ProbeError(f"{self.name}: {each.message}")
         found = drawn(self.written_records, self._all_rows())
         return [record for record in found if any(self._value(record, flip) for flip in self.flips.values())]
 
@@ -151,33 +125,30 @@ class CounterfactualProbe(Probe):
             raise self._rows
         return self._rows or []
 
-    def _record_faults(self) -> Iterator[Fault]:
-        assert self.written_records is not None  # noqa: S101 - callers have seen to it
+    def _record_diagnostics(self) -> Iterator[Diagnostic]:
         rows = self._all_rows()
-        found = [
-            *validation.against(
-                columns_of(rows), rows, prompt=self.prompt, variants=self.variants, flips=self.flips, truth=self.truth
-            )
-        ]
+        variants = [(("variants", name, "prompt"), wording.prompt) for name, wording in self.variants.items()]
+        written: list[tuple[Location, object]] = [(("prompt",), self.prompt), *variants]
+        prompts = [(location, block_text(text)) for location, text in written if isinstance(text, str)]
+        found = [*record_checks.diagnostics(rows, prompts=prompts, flips=self.flips, truth=self.truth)]
         yield from found
         if found:
             return
-        yield from self._flips_that_change_nothing(("prompt",), rows)
-        for name, variant in self.variants.items():
-            if isinstance(variant.prompt, str):
-                yield from self.variant(name)._flips_that_change_nothing(("variants", name, "prompt"), rows)
+        records = drawn(self.written_records, rows) if self.written_records is not None else []
+        for location, text in prompts:
+            yield from self._flips_without_effect(location, text, records)
 
-    def _flips_that_change_nothing(self, place: Location, rows: list[dict[str, str]]) -> Iterator[Fault]:
-        for record in drawn(self.written_records, rows) if self.written_records is not None else ():
+    def _flips_without_effect(self, location: Location, prompt: str, records: list[Record]) -> Iterator[Diagnostic]:
+        """Yield the diagnostic of the first record whose flip changes nothing in the prompt."""
+        for record in records:
             for flip in self.flips.values():
                 value = self._value(record, flip)
-                if value is not None and any(
-                    self._text(record.fields) == self._text(flip.apply(record.fields, other))
-                    for other in flip.others(value)
-                ):
-                    missing = [name for name in template.placeholders(self.prompt or "") if name not in record.fields]
-                    yield Fault(
-                        place,
+                own = _filled(prompt, record.fields)
+                others = flip.others(value) if value is not None else ()
+                if any(own == _filled(prompt, flip.apply(record.fields, other)) for other in others):
+                    missing = [name for name in template.placeholders(prompt) if name not in record.fields]
+                    yield Diagnostic(
+                        location,
                         f"flipping {flip.attribute!r} changes nothing in the prompt of record {record.id}: without "
                         f"{', '.join(missing)} its clause is left out. Give {{{flip.attribute}}} a clause of its own",
                     )
@@ -187,11 +158,6 @@ class CounterfactualProbe(Probe):
         """The record's value of an attribute, if it is one of those that are flipped."""
         value = record.fields.get(flip.attribute)
         return value if value in flip.values else None
-
-    def _text(self, fields: Fields) -> str:
-        (prompt,) = texts(self.prompt)
-        missing = [name for name in template.placeholders(prompt) if name not in fields]
-        return template.fill(clauses.without(prompt, missing), fields)
 
     def prompts(self, trials: int | None = None) -> list[Prompt]:
         """Record by record: as it is, as it is once more, and flipped."""
@@ -219,39 +185,48 @@ class CounterfactualProbe(Probe):
                 yield flipped, self.flips[name].apply(record.fields, other)
 
     def _question(self, record: Record, labels: Mapping[str, str], fields: Fields, trial: int) -> Prompt:
-        # A record that is asked about again is a further draw, beyond all those that a probe can ask for.
+        # The repeated prompt of a record has a draw number beyond all trials, so that it is a request of its own.
         draw = trial + MAX_TRIALS * (labels["form"] == AGAIN)
-        system = next(iter(texts(self.system)), None)
-        request = Request(self._text(fields), system, self.sampling, draw).with_own_seed()
+        text = _filled(block_text(self.prompt), fields)
+        request = Request(text, self.system_prompt, self.sampling, draw).with_own_seed()
         return Prompt(request, labels, trial, self.choices)
 
     def fingerprint(self, labels: Mapping[str, str]) -> dict[str, str]:
         """Of the flips that of the item; of the records nothing, as they are compared one by one."""
         parts = {
-            "answer": _canonical([sorted(self.answer.choices), self.positive]),
-            "truth": _canonical(self.truth and self.truth.model_dump()),
+            "answer": canonical([sorted(self.answer.choices), self.positive]),
+            "truth": canonical(self.truth and self.truth.model_dump()),
         }
         if self.answer.judge:
             parts["judge"] = str(self.answer.votes)
         if self.responses is None:
-            parts |= {"prompt": next(iter(texts(self.prompt)), ""), "system": next(iter(texts(self.system)), "")}
+            parts |= {"prompt": block_text(self.prompt), "system": block_text(self.system)}
         else:
-            parts["columns"] = _canonical(self.responses.columns)
+            parts["columns"] = canonical(self.responses.columns)
         if (name := labels.get("attribute")) in self.flips:
-            parts[f"flip {name}"] = _canonical(self.flips[name].to_json())
+            parts[f"flip {name}"] = canonical(self.flips[name].to_json())
         return parts
 
     @classmethod
-    def faults(cls, data: Mapping[str, Json]) -> Iterator[Fault]:
-        """Names and values that do not fit together."""
-        yield from super().faults(data)
-        yield from validation.find(data)
+    def diagnostics(cls, data: Content) -> Iterator[Diagnostic]:
+        """Yield the diagnostics of keys, audits and columns that do not fit together."""
+        yield from super().diagnostics(data)
+        yield from checks.missing_keys(
+            data,
+            {
+                "prompt": "what is asked about each record, or `responses:` with answers that are there already",
+                "records": "what is asked about: a list of mappings, `{file: …}` or `{openml: …}`",
+            },
+        )
+        if "truth" not in data:
+            cure = "what is true of a record, `truth: {column: …, positive: …}`"
+            yield from checks.audits_without(data, dict.fromkeys(NEED_TRUTH, cure))
+        attributes = [name for name in checks.mapping(data.get("flip")) if name != ALONG]
+        yield from checks.unknown_columns(data, ["id", *attributes, "answer", "truth", "trial"])
+        yield from checks.no_strata(data, "answers are compared within their record")
 
 
-def _as_error(fault: Fault) -> InitErrorDetails:
-    message = {"message": fault.message}
-    return {"type": PydanticCustomError("records", "{message}", message), "loc": fault.location, "input": None}
-
-
-def _canonical(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, sort_keys=True)
+def _filled(prompt: str, fields: Fields) -> str:
+    """Return a prompt about a record, without the clauses whose fields are missing."""
+    missing = [name for name in template.placeholders(prompt) if name not in fields]
+    return template.fill(clauses.without(prompt, missing), fields)

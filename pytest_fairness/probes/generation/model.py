@@ -3,30 +3,22 @@
 from __future__ import annotations
 
 import itertools
-import json
-import math
 from collections.abc import Iterator, Mapping
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, ConfigDict, Field, field_serializer
 from pydantic_core import PydanticCustomError
 
-from pytest_fairness.options import MAX_TRIALS
 from pytest_fairness.probes import template
 from pytest_fairness.probes.audit_settings import ProbeModel
-from pytest_fairness.probes.base import Identifier, Line, Probe, Text, Texts, texts
-from pytest_fairness.probes.generation import first_names
+from pytest_fairness.probes.base import Identifier, Line, Probe, Text, Texts, block_text, texts
+from pytest_fairness.probes.checks import Content, canonical
+from pytest_fairness.probes.generation import first_names, validation
 from pytest_fairness.probes.growth import Trials
-from pytest_fairness.probes.loading.diagnostics import Fault, Location, nearest, quoted, suggestion
+from pytest_fairness.probes.loading.diagnostics import Diagnostic
 from pytest_fairness.records import AnswerFormat, Json, Prompt, Request
 
-MAX_QUESTIONS = 1_000_000
-"""Most questions that one probe may ask; beyond it a typing error is likelier than an intention."""
-
 Terms = Annotated[tuple[Text, ...], Field(min_length=1)]
-
-OTHER_COLUMNS = ("text", "trial", "prompt")
-"""What a file of answers may hold besides the axes."""
 
 
 class Axis(ProbeModel):
@@ -145,7 +137,7 @@ class GenerationProbe(Probe):
         """Prompt by prompt, cell by cell, trial by trial: what one item waits for lies close together."""
         if self.responses is not None:
             return []
-        system = next(iter(texts(self.system)), None)
+        system = self.system_prompt
         sampling = self.sampling
         asked = []
         for number, prompt in enumerate(self.templates, start=1):
@@ -161,16 +153,16 @@ class GenerationProbe(Probe):
         """Of an axis that the item is about, only the values it compares; the order of values and terms is no part."""
         parts = {}
         if self.responses is None:
-            parts["prompt"] = self.templates[0] if len(self.templates) == 1 else _canonical(self.templates)
-            parts["system"] = next(iter(texts(self.system)), "")
+            parts["prompt"] = self.templates[0] if len(self.templates) == 1 else canonical(self.templates)
+            parts["system"] = block_text(self.system)
         else:
-            parts["columns"] = _canonical(self.responses.columns)
-            parts["strata"] = _canonical(sorted(self.responses.strata))
+            parts["columns"] = canonical(self.responses.columns)
+            parts["strata"] = canonical(sorted(self.responses.strata))
         for name, axis in self.axes.items():
             marked = [labels[name]] if name in labels else sorted(axis.marked)
-            parts[f"axis {name}"] = _canonical({"unmarked": axis.unmarked, "marked": marked})
+            parts[f"axis {name}"] = canonical({"unmarked": axis.unmarked, "marked": marked})
         parts["answer"] = self.answer.format
-        parts["anonymize"] = _canonical(self._anonymized())
+        parts["anonymize"] = canonical(self._anonymized())
         return parts
 
     @property
@@ -194,156 +186,7 @@ class GenerationProbe(Probe):
         return {"terms": terms, "names": first_names.digest() if given is True else sorted(first_names.folded(given))}
 
     @classmethod
-    def faults(cls, data: Mapping[str, Json]) -> Iterator[Fault]:
-        """Placeholders, values and columns that do not fit together."""
-        yield from super().faults(data)
-        recorded = data.get("responses") is not None
-        if not recorded and data.get("prompt") is None and "prompt" not in data:
-            yield Fault((), "`prompt` is missing: what is asked, or `responses:` with answers that are there already")
-        axes = data.get("axes")
-        if not isinstance(axes, Mapping):
-            return
-        audits = data.get("audits")
-        if "lexicon" in axes and isinstance(audits, Mapping) and "lexicon" in audits:
-            message = "an axis cannot be called 'lexicon' beside the audit lexicon, whose items name their lexicon so"
-            yield Fault(("axes", "lexicon"), message, at_key=True)
-        yield from _value_faults(axes)
-        yield from _intersection_faults(data.get("intersections"), list(axes))
-        yield from _prompt_faults(data, list(axes), recorded=recorded)
-        yield from _column_faults(data, list(axes))
-        yield from _size_faults(data, axes)
-
-
-def _canonical(value: Json) -> str:
-    return json.dumps(value, ensure_ascii=False, sort_keys=True)
-
-
-def _value_faults(axes: Mapping[str, Json]) -> Iterator[Fault]:
-    for name, axis in axes.items():
-        if name in OTHER_COLUMNS:
-            yield Fault(
-                ("axes", name), f"an axis cannot be called {quoted(name)}: answers have that already", at_key=True
-            )
-        if not isinstance(axis, Mapping):
-            continue
-        marked = axis.get("marked")
-        seen: dict[str, str] = {}
-        values: list[tuple[Location, Json]] = [(("axes", name, "unmarked"), axis.get("unmarked"))]
-        values += (
-            [(("axes", name, "marked", i), value) for i, value in enumerate(marked)] if isinstance(marked, list) else []
-        )
-        for location, value in values:
-            if not isinstance(value, str):
-                continue
-            folded = " ".join(value.casefold().split())
-            if folded not in seen:
-                seen[folded] = "the unmarked value" if location[-1] == "unmarked" else "there already"
-            else:
-                yield Fault(location, f"{quoted(value)} is {seen[folded]}: each value of an axis is there once")
-
-
-def _intersection_faults(intersections: Json, axes: list[str]) -> Iterator[Fault]:
-    seen: set[frozenset[str]] = set()
-    for i, crossed in enumerate(intersections if isinstance(intersections, list) else ()):
-        if not isinstance(crossed, list) or not all(isinstance(name, str) for name in crossed):
-            continue
-        place: Location = ("intersections", i)
-        for j, name in enumerate(crossed):
-            if name not in axes:
-                yield Fault((*place, j), f"{quoted(name)} is no axis of this probe{suggestion(name, axes)}")
-            elif name in crossed[:j]:
-                yield Fault((*place, j), f"{quoted(name)} is there already: each axis of an intersection is there once")
-        together = frozenset(crossed)
-        if len(crossed) < 2:
-            yield Fault(place, "an intersection names at least two axes; single axes are compared anyway")
-        elif together in seen:
-            yield Fault(place, "this intersection is there already")
-        if len(together) > 1:
-            seen.add(together)
-
-
-def _prompt_faults(data: Mapping[str, Json], axes: list[str], *, recorded: bool) -> Iterator[Fault]:
-    prompts = list(_texts_at(("prompt",), data.get("prompt")))
-    yield from _template_faults(prompts, axes, demanded=not recorded)
-    variants = data.get("variants")
-    for name, variant in variants.items() if isinstance(variants, Mapping) else ():
-        if isinstance(variant, Mapping):
-            others = list(_texts_at(("variants", name, "prompt"), variant.get("prompt")))
-            yield from _template_faults(others, axes, demanded=not recorded)
-
-
-def _texts_at(location: Location, value: Json) -> Iterator[tuple[Location, str]]:
-    if isinstance(value, str):
-        yield location, value
-    elif isinstance(value, list):
-        yield from (((*location, i), text) for i, text in enumerate(value) if isinstance(text, str))
-
-
-def _template_faults(prompts: list[tuple[Location, str]], axes: list[str], *, demanded: bool) -> Iterator[Fault]:
-    used = [_meant(text, axes) for _, text in prompts]
-    for location, text in prompts:
-        for fault in template.faults(text, axes):
-            yield Fault(location, fault.message, piece=fault.piece, occurrence=fault.occurrence)
-    if not demanded or not prompts:
-        return
-    for axis in axes:
-        without = [location for (location, _), names in zip(prompts, used, strict=True) if axis not in names]
-        if len(without) == len(prompts) and prompts[0][0][0] == "prompt":
-            message = f"the axis {quoted(axis)} is used in no prompt: write {{{axis}}} where its values belong"
-            yield Fault(("axes", axis), message, at_key=True)
-            continue
-        for location in without:
-            # Its groups would be asked the very same question, and look alike whatever the model does.
-            yield Fault(
-                location, f"this prompt does not use the axis {quoted(axis)}: write {{{axis}}} where its values belong"
-            )
-
-
-def _meant(prompt: str, axes: list[str]) -> set[str | None]:
-    """The axes that a prompt uses; a misspelt one is a fault already, and not unused as well."""
-    names = template.placeholders(prompt)
-    unknown = [name for name in names if name not in axes]
-    return {*names, *(nearest(name, axes) for name in unknown[: template.MAX_FAULTS])}
-
-
-def _column_faults(data: Mapping[str, Json], axes: list[str]) -> Iterator[Fault]:
-    responses = data.get("responses")
-    if not isinstance(responses, Mapping):
-        return
-    known = [*axes, *OTHER_COLUMNS]
-    columns = responses.get("columns")
-    for name in columns if isinstance(columns, Mapping) else ():
-        if name not in known:
-            yield Fault(
-                ("responses", "columns", name),
-                f"{quoted(name)} is no name of this probe{suggestion(name, known)}",
-                at_key=True,
-            )
-    strata = responses.get("strata")
-    # The file's own `prompt` column may well be a stratum, unless it stands for the probe's prompts already.
-    taken = {*axes, "text", "trial", *(columns if isinstance(columns, Mapping) else ())}
-    for i, stratum in enumerate(strata) if isinstance(strata, list) else ():
-        if not isinstance(stratum, str):
-            continue
-        if stratum in taken:
-            yield Fault(
-                ("responses", "strata", i),
-                f"{quoted(stratum)} is a name of the answers already, and no further stratum",
-            )
-        taken.add(stratum)
-
-
-def _size_faults(data: Mapping[str, Json], axes: Mapping[str, Json]) -> Iterator[Fault]:
-    trials, prompt = data.get("trials", 15), data.get("prompt")
-    trials = trials.get("max") if isinstance(trials, Mapping) else trials
-    if data.get("responses") is not None or not isinstance(trials, int):
-        return
-    counts = [
-        len(axis["marked"]) + 1
-        for axis in axes.values()
-        if isinstance(axis, Mapping) and isinstance(axis.get("marked"), list)
-    ]
-    questions = math.prod(counts) * trials * (len(prompt) if isinstance(prompt, list) else 1)
-    if trials <= MAX_TRIALS and questions > MAX_QUESTIONS:
-        message = f"the values, prompts and trials make more than {MAX_QUESTIONS:,} questions: ask fewer"
-        yield Fault(("axes",), message, at_key=True)
+    def diagnostics(cls, data: Content) -> Iterator[Diagnostic]:
+        """Yield the diagnostics of placeholders, values and columns that do not fit together."""
+        yield from super().diagnostics(data)
+        yield from validation.diagnostics(data)

@@ -1,25 +1,39 @@
-"""What is wrong with a probe file: where it stands, what it is, and the cure."""
+"""Diagnostics: the errors of a probe file, each with its location and a remedy."""
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+from pydantic import ValidationError
+from pydantic_core import InitErrorDetails, PydanticCustomError
+
+from pytest_fairness.errors import ProbeError
 
 Location = tuple[str | int, ...]
 """Keys and indices from the top of the file to a value."""
 
+DIAGNOSTIC = "diagnostic"
+"""Type of a pydantic error that holds a diagnostic in its context."""
+FILE_ERRORS = "file_errors"
+"""Type of a pydantic error that stands for the errors of another file: its context holds `lines`, one for each."""
+
+MAX_LINES = 20
+"""Most errors of a data file that are listed."""
+
 
 @dataclass(frozen=True, slots=True)
-class Fault:
-    """One thing that is wrong.
+class Diagnostic:
+    """One error of a probe file.
 
     Attributes:
-        location: the value that is at fault; a part that is not in the file leaves its parent.
-        message: what is wrong, and the cure.
-        at_key: whether the key is at fault, rather than the value.
-        piece: the part of a text that is at fault, as it is written.
-        occurrence: which one of such pieces in the text, from 0.
+        location: the invalid value; if a part is not in the file, the value that should hold the part.
+        message: the error and its remedy.
+        at_key: whether the key is invalid, rather than the value.
+        piece: the invalid part of a text, as it is written.
+        occurrence: which one of equal pieces in the text, from 0.
     """
 
     location: Location
@@ -28,14 +42,53 @@ class Fault:
     piece: str | None = None
     occurrence: int = 0
 
+    def below(self, *parent: str | int) -> Diagnostic:
+        """Return the diagnostic of a value of `parent`, located from the top of the file."""
+        return replace(self, location=(*parent, *self.location))
+
+
+def raise_diagnostics(found: Iterable[Diagnostic]) -> None:
+    """Raise the diagnostics of a pydantic validator, if there are any; their locations start at the validated value."""
+    errors = [
+        InitErrorDetails(
+            type=PydanticCustomError(DIAGNOSTIC, "{message}", {"message": each.message, "diagnostic": each}),
+            loc=each.location,
+            input=None,
+        )
+        for each in found
+    ]
+    if errors:
+        raise ValidationError.from_exception_data("probe", errors)
+
+
+@contextmanager
+def file_errors() -> Iterator[None]:
+    """Turn the errors of a data file, which a pydantic validator reads, into diagnostics at the key that names it."""
+    try:
+        yield
+    except ProbeError as error:
+        raise PydanticCustomError(FILE_ERRORS, "{lines}", {"lines": str(error).split("\n")}) from None
+
+
+def raise_file_errors(errors: Sequence[str], name: str) -> None:
+    """Raise `ProbeError` with the errors of a data file, if there are any.
+
+    Args:
+        errors: `file:line: message` of each.
+        name: the file as messages name it.
+    """
+    more = [f"{name}: {len(errors) - MAX_LINES} more such lines"] if len(errors) > MAX_LINES else []
+    if errors:
+        raise ProbeError("\n".join([*errors[:MAX_LINES], *more]))
+
 
 def quoted(text: str) -> str:
-    """The text in quotes, on one line, and cut where it is long."""
+    """Return the text in quotes, on one line, shortened if it is long."""
     return repr(text if len(text) <= 60 else text[:57] + "...")
 
 
 def dotted(location: Location) -> str:
-    """`axes.race.marked[0]`, the way a location is named in a message."""
+    """Return a location as messages name it: `axes.race.marked[0]`."""
     name = ""
     for part in location:
         if isinstance(part, int):
@@ -47,9 +100,9 @@ def dotted(location: Location) -> str:
 
 
 def nearest(name: str, choices: Iterable[str]) -> str | None:
-    """The one of the choices that was probably meant."""
+    """Return the choice that is most similar to a name; `None` if none is similar."""
     names = list(choices)
-    # Nothing longer than any real name is a near miss, and it is slow to compare.
+    # Text that is longer than any real name is no misspelt name, and difflib's time grows with its square.
     if name in names or len(name) > 60:
         return name if name in names else None
     folded = {choice.casefold(): choice for choice in names}
@@ -58,7 +111,7 @@ def nearest(name: str, choices: Iterable[str]) -> str | None:
 
 
 def suggestion(name: str, choices: Iterable[str]) -> str:
-    """`: did you mean 'tolerance'?` for a near miss, the valid names otherwise, nothing where there are none."""
+    """Return `: did you mean 'tolerance'?` for a near miss, else the valid names; an empty text if there are none."""
     names = list(choices)
     near = nearest(name, names)
     if near is not None:

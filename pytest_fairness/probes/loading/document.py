@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
-from pytest_fairness.probes.loading.diagnostics import Fault, Location
+from pytest_fairness.probes.loading.diagnostics import Diagnostic, Location
 from pytest_fairness.records import Json
 
 
@@ -41,11 +41,11 @@ class Node:
 
 @dataclass(slots=True)
 class Document:
-    """A probe file's text, its tree, and what is wrong with the YAML itself."""
+    """A probe file's text, its tree, and the errors of the YAML itself."""
 
     text: str
     root: Node
-    faults: list[tuple[int, str]]
+    errors: list[tuple[int, str]]
     """Index into the text and message."""
 
     def find(self, location: Location) -> tuple[Node, Location, bool]:
@@ -64,17 +64,17 @@ class Document:
                 found.append(part)
         return node, tuple(found), len(found) == len(location)
 
-    def index(self, fault: Fault) -> int:
-        """Where a fault is shown: at the key, at a piece of the text, or at the value."""
-        if fault.at_key and fault.location:
-            parent, _, _ = self.find(fault.location[:-1])
-            key = parent.keys.get(str(fault.location[-1]))
+    def index(self, diagnostic: Diagnostic) -> int:
+        """Return the index at which a diagnostic is reported: of the key, of a piece of the text, or of the value."""
+        if diagnostic.at_key and diagnostic.location:
+            parent, _, _ = self.find(diagnostic.location[:-1])
+            key = parent.keys.get(str(diagnostic.location[-1]))
             if key is not None:
                 return key
-        node, _, _ = self.find(fault.location)
+        node, _, _ = self.find(diagnostic.location)
         inside = node.start
-        for _ in range(fault.occurrence + 1) if fault.piece else ():
-            inside = self.text.find(fault.piece or "", inside + 1, node.end)
+        for _ in range(diagnostic.occurrence + 1) if diagnostic.piece else ():
+            inside = self.text.find(diagnostic.piece or "", inside + 1, node.end)
         return inside if inside >= 0 else node.start
 
 

@@ -1,4 +1,4 @@
-"""From a probe file to a probe, or to all of its faults at once."""
+"""From a probe file to a probe, or to all of its diagnostics at once."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pytest_fairness.errors import ProbeError
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.base import Loading, Probe, shown
 from pytest_fairness.probes.loading import validation_messages, yaml_reader
-from pytest_fairness.probes.loading.diagnostics import Fault, nearest, quoted, suggestion
+from pytest_fairness.probes.loading.diagnostics import Diagnostic, nearest, quoted, suggestion
 from pytest_fairness.probes.loading.document import Document, Lines, Node
 from pytest_fairness.probes.loading.yaml_reader import DocumentError
 
@@ -42,7 +42,7 @@ def load(path: Path, kinds: Kinds, *, root: Path | None = None) -> Probe:
         root: folder that paths in messages are relative to, where possible.
 
     Raises:
-        ProbeError: the file has faults: `path:line:column: message`, one a line, all of them, by position.
+        ProbeError: the file has diagnostics: `path:line:column: message`, one a line, all of them, by position.
     """
     try:
         with path.open("rb") as file:
@@ -66,8 +66,8 @@ def parse(content: bytes, path: Path, kinds: Kinds, *, root: Path | None = None)
         # What could not be decoded has no positions of its own but those of the part before.
         seen = text or content.decode("utf-8-sig", errors="replace")
         raise _error(path, root, seen, [(error.index, error.message)]) from None
-    faults, probe = _validated(document, path, kinds, root)
-    found = [*document.faults, *((document.index(fault), fault.message) for fault in faults)]
+    diagnostics, probe = _validated(document, path, kinds, root)
+    found = [*document.errors, *((document.index(each), each.message) for each in diagnostics)]
     if found or probe is None:
         raise _error(path, root, text, found)
     return probe
@@ -82,15 +82,18 @@ def _error(path: Path, root: Path | None, text: str, found: list[tuple[int, str]
     return ProbeError("\n".join(rows))
 
 
-def _validated(document: Document, path: Path, kinds: Kinds, root: Path | None) -> tuple[list[Fault], Probe | None]:
+def _validated(
+    document: Document, path: Path, kinds: Kinds, root: Path | None
+) -> tuple[list[Diagnostic], Probe | None]:
+    """Return all diagnostics of a document, and its probe if there are none."""
     data = document.root.plain()
-    kind, faults = _kind(data, kinds)
+    kind, diagnostics = _kind(data, kinds)
     if kind is None:
-        return faults, None
+        return diagnostics, None
     model = kinds[kind].model
     settings, found = _settings(document, kind, kinds, Loading(path, root))
-    faults += found
-    faults += model.faults(data)
+    diagnostics += found
+    diagnostics += model.diagnostics(data)
     probe = None
     if "name" not in data:
         data["name"] = path.stem
@@ -103,44 +106,44 @@ def _validated(document: Document, path: Path, kinds: Kinds, root: Path | None) 
         if unnamed:
             details = [detail for detail in details if detail["loc"] != ("name",)]
             named = f"the file's name {quoted(path.stem)} cannot name baseline files"
-            faults.append(Fault((), f"{named}: add `name:` with letters, digits, '.', '_' and '-'"))
-        faults += validation_messages.faults(details, (), document, model)
-    return faults, probe
+            diagnostics.append(Diagnostic((), f"{named}: add `name:` with letters, digits, '.', '_' and '-'"))
+        diagnostics += validation_messages.diagnostics(details, (), document, model)
+    return diagnostics, probe
 
 
-def _kind(data: dict[str, object], kinds: Kinds) -> tuple[str | None, list[Fault]]:
+def _kind(data: dict[str, object], kinds: Kinds) -> tuple[str | None, list[Diagnostic]]:
     """The kind that a probe is checked as, and what is wrong with its `kind`."""
     names = ", ".join(kinds)
     if "kind" not in data:
-        return None, [Fault((), f"`kind` is missing: what kind of probe this is ({names})")]
+        return None, [Diagnostic((), f"`kind` is missing: what kind of probe this is ({names})")]
     kind = data["kind"]
     if not isinstance(kind, str):
-        return None, [Fault(("kind",), f"`kind` must be the name of a kind of probe ({names})")]
+        return None, [Diagnostic(("kind",), f"`kind` must be the name of a kind of probe ({names})")]
     if kind in kinds:
         return kind, []
-    near = nearest(kind, kinds)
-    # Checked as what was probably meant, so that its other faults are not kept for the next attempt.
-    return near if near in kinds else None, [Fault(("kind",), f"unknown kind {quoted(kind)}{suggestion(kind, kinds)}")]
+    unknown = Diagnostic(("kind",), f"unknown kind {quoted(kind)}{suggestion(kind, kinds)}")
+    # The rest is checked as the most similar kind, so that all errors are reported at once.
+    return nearest(kind, kinds), [unknown]
 
 
 def _settings(
     document: Document, kind: str, kinds: Kinds, place: Loading
-) -> tuple[dict[str, AuditSettings], list[Fault]]:
-    """Every audit's settings, validated by its own model; nothing written means the defaults."""
+) -> tuple[dict[str, AuditSettings], list[Diagnostic]]:
+    """Every audit's settings, validated by its own model; nothing written means the dediagnostics."""
     block: Node | None = document.root.value.get("audits")
     known = kinds[kind].audits
     settings: dict[str, AuditSettings] = {}
-    faults: list[Fault] = []
+    diagnostics: list[Diagnostic] = []
     for name, node in block.value.items() if block is not None and isinstance(block.value, dict) else ():
         if name not in known:
             elsewhere = next((other for other, schema in kinds.items() if name in schema.audits), None)
             cure = f": it belongs to probes of the kind {quoted(elsewhere)}" if elsewhere else suggestion(name, known)
-            faults.append(Fault(("audits", name), f"unknown audit {quoted(name)}{cure}", at_key=True))
+            diagnostics.append(Diagnostic(("audits", name), f"unknown audit {quoted(name)}{cure}", at_key=True))
             continue
         written = {} if node.value is None else node.plain()
         try:
             settings[name] = known[name].model_validate_json(json.dumps(written), strict=True, context=place)
         except ValidationError as error:
             details = error.errors(include_url=False, include_input=False)
-            faults += validation_messages.faults(details, ("audits", name), document, known[name])
-    return settings, faults
+            diagnostics += validation_messages.diagnostics(details, ("audits", name), document, known[name])
+    return settings, diagnostics

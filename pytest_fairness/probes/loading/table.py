@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pytest_fairness.errors import ProbeError
+from pytest_fairness.probes.loading.diagnostics import raise_file_errors
 from pytest_fairness.records import MAX_LINE, Json
-
-_MAX_FAULTS = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +86,7 @@ def _csv(text: str, name: str) -> Table:
 def _csv_rows(text: str, name: str) -> Table:
     reader = csv.reader(_lines(text), strict=True)
     rows: list[Row] = []
-    faults: list[str] = []
+    errors: list[str] = []
     columns: list[str] = []
     begins = 1
     try:
@@ -99,17 +98,17 @@ def _csv_rows(text: str, name: str) -> Table:
                 columns = [column.strip() for column in fields]
                 repeated = sorted({column for column in columns if columns.count(column) > 1})
                 if repeated:
-                    faults.append(f"{name}:{line}: the column {', '.join(map(repr, repeated))} is there twice")
+                    errors.append(f"{name}:{line}: the column {', '.join(map(repr, repeated))} is there twice")
             elif len(fields) != len(columns):
-                faults.append(
+                errors.append(
                     f"{name}:{line}: {len(fields)} fields where the header has {len(columns)}; "
                     "a field with a comma or line end needs quotes"
                 )
             else:
                 rows.append(Row(line, dict(zip(columns, fields, strict=True))))
     except csv.Error as error:
-        faults.append(f"{name}:{begins}: not valid CSV: {error}")
-    _raise(faults, name)
+        errors.append(f"{name}:{begins}: not valid CSV: {error}")
+    raise_file_errors(errors, name)
     return Table(tuple(columns), tuple(rows))
 
 
@@ -125,23 +124,23 @@ def _lines(text: str) -> Iterator[str]:
 
 def _json_lines(text: str, name: str) -> Table:
     rows: list[Row] = []
-    faults: list[str] = []
+    errors: list[str] = []
     for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip():
             continue
         try:
             value = json.loads(line)
         except json.JSONDecodeError as error:
-            faults.append(f"{name}:{number}:{error.colno}: not JSON: {error.msg}; one JSON object a line")
+            errors.append(f"{name}:{number}:{error.colno}: not JSON: {error.msg}; one JSON object a line")
             continue
         except (ValueError, RecursionError):
-            faults.append(f"{name}:{number}: JSON that cannot be read: too deep, or too long a number")
+            errors.append(f"{name}:{number}: JSON that cannot be read: too deep, or too long a number")
             continue
         if isinstance(value, dict):
             rows.append(Row(number, value))
         else:
-            faults.append(f"{name}:{number}: one JSON object a line is meant, not {json.dumps(value)[:40]}")
-    _raise(faults, name)
+            errors.append(f"{name}:{number}: one JSON object a line is meant, not {json.dumps(value)[:40]}")
+    raise_file_errors(errors, name)
     return Table(tuple(dict.fromkeys(column for row in rows for column in row.fields)), tuple(rows))
 
 
@@ -159,10 +158,3 @@ def _json(text: str, name: str) -> Table:
         raise ProbeError(f"{name}:1: a list of objects or of texts is meant")
     rows = [Row(number, part) for number, part in enumerate(value, start=1)]
     return Table(tuple(dict.fromkeys(column for row in rows for column in row.fields)), tuple(rows))
-
-
-def _raise(faults: list[str], name: str) -> None:
-    if len(faults) > _MAX_FAULTS:
-        faults[_MAX_FAULTS:] = [f"{name}: {len(faults) - _MAX_FAULTS} more such lines"]
-    if faults:
-        raise ProbeError("\n".join(faults))

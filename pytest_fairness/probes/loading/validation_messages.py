@@ -1,4 +1,4 @@
-"""What pydantic finds wrong, said in the words of a probe file."""
+"""Messages: the errors of pydantic in the words of a probe file."""
 
 from __future__ import annotations
 
@@ -12,12 +12,18 @@ from pydantic import BaseModel
 from pydantic_core import ErrorDetails
 
 from pytest_fairness.probes.base import PATTERNS
-from pytest_fairness.probes.loading.diagnostics import Fault, Location, dotted, nearest, quoted, suggestion
+from pytest_fairness.probes.loading.diagnostics import (
+    DIAGNOSTIC,
+    FILE_ERRORS,
+    Diagnostic,
+    Location,
+    dotted,
+    nearest,
+    quoted,
+    suggestion,
+)
 from pytest_fairness.probes.loading.document import Document, Node, not_text
 from pytest_fairness.records import Json
-
-SEVERAL = "several_faults"
-"""Type of an error that stands for several faults of another file: its context holds `lines`, one for each."""
 
 _EXPECTED = {
     "int_type": "a whole number",
@@ -44,47 +50,45 @@ _BOUNDS = {
 }
 
 
-def faults(errors: Iterable[ErrorDetails], prefix: Location, document: Document, model: type[BaseModel]) -> list[Fault]:
-    """The faults that pydantic found in one part of a document, one for each place.
+def diagnostics(
+    errors: Iterable[ErrorDetails], prefix: Location, document: Document, model: type[BaseModel]
+) -> list[Diagnostic]:
+    """Return the diagnostics of the errors that pydantic found in one part of a document, one for each place.
 
     Args:
         errors: of one validation of `model`.
-        prefix: where that part stands in the document.
+        prefix: the location of that part in the document.
         document: the file.
         model: knows which keys there are, for suggestions.
     """
-    errors = list(errors)
-    found = [
-        _fault(error, prefix, document, model)
-        for error in errors
-        if error["type"] != SEVERAL and not _secondary(error, prefix, document)
-    ]
-    found += [
-        (Fault(document.find((*prefix, *error["loc"]))[1], line), False)
-        for error in errors
-        if error["type"] == SEVERAL
-        for line in error["ctx"]["lines"]
-    ]
-    groups: dict[tuple[Location, bool], list[Fault]] = {}
-    for fault, alternative in found:
-        if alternative and any(_deeper(other.location, fault.location) for other, also in found if also):
-            continue
-        key = (fault.location, fault.at_key)
-        if alternative and key in groups:
-            groups[key].append(fault)
-        elif alternative:
-            groups[key] = [fault]
-    alone = [fault for fault, alternative in found if not alternative]
-    return alone + [replace(group[0], message=_either([fault.message for fault in group])) for group in groups.values()]
+    found: list[Diagnostic] = []
+    groups: dict[tuple[Location, bool], list[Diagnostic]] = {}
+    for error in errors:
+        location = (*prefix, *error["loc"])
+        if error["type"] == FILE_ERRORS:
+            found += [Diagnostic(document.find(location)[1], line) for line in error["ctx"]["lines"]]
+        elif error["type"] == DIAGNOSTIC:
+            found.append(replace(error["ctx"]["diagnostic"], location=document.find(location)[1]))
+        elif not _is_secondary(error, prefix, document):
+            diagnostic, alternative = _diagnostic(error, prefix, document, model)
+            if alternative:
+                groups.setdefault((diagnostic.location, diagnostic.at_key), []).append(diagnostic)
+            else:
+                found.append(diagnostic)
+    for (location, _), group in groups.items():
+        # An alternative that fits so well that its error lies deeper is what was meant.
+        if not any(_is_deeper(other, location) for other, _ in groups):
+            found.append(replace(group[0], message=_either([each.message for each in group])))
+    return found
 
 
-def _secondary(error: ErrorDetails, prefix: Location, document: Document) -> bool:
+def _is_secondary(error: ErrorDetails, prefix: Location, document: Document) -> bool:
     """Whether a list counts as too short only because its values are at fault, each for itself."""
     node, _, _ = document.find((*prefix, *error["loc"]))
     return error["type"] == "too_short" and len(node.value) >= error["ctx"]["min_length"]
 
 
-def _deeper(location: Location, than: Location) -> bool:
+def _is_deeper(location: Location, than: Location) -> bool:
     return len(location) > len(than) and location[: len(than)] == than
 
 
@@ -98,8 +102,10 @@ def _either(messages: list[str]) -> str:
     return first[1] + " or ".join(part[2] for part in parts.values() if part) + first[3]
 
 
-def _fault(error: ErrorDetails, prefix: Location, document: Document, model: type[BaseModel]) -> tuple[Fault, bool]:
-    """The fault, and whether it is what one of several alternatives says."""
+def _diagnostic(
+    error: ErrorDetails, prefix: Location, document: Document, model: type[BaseModel]
+) -> tuple[Diagnostic, bool]:
+    """Return the diagnostic of an error, and whether the error is that of one of several alternatives."""
     location: Location = (*prefix, *error["loc"])
     kind, context = error["type"], error.get("ctx", {})
     node, found, whole = document.find(location)
@@ -107,13 +113,13 @@ def _fault(error: ErrorDetails, prefix: Location, document: Document, model: typ
     if kind == "extra_forbidden":
         where = f" in `{dotted(found[:-1])}`" if found[:-1] else ""
         cure = suggestion(str(found[-1]), _keys(model, error["loc"][:-1]))
-        return Fault(found, f"unknown key {quoted(str(found[-1]))}{where}{cure}", at_key=True), False
+        return Diagnostic(found, f"unknown key {quoted(str(found[-1]))}{where}{cure}", at_key=True), False
     if kind == "missing":
         missing = dotted((*found, location[-1]))
-        return Fault(found, f"`{missing}` is missing{_described(model, error['loc'])}"), False
+        return Diagnostic(found, f"`{missing}` is missing{_described(model, error['loc'])}"), False
     if location[-1:] == ("[key]",):
         constraint = _constraint(kind, context, error)
-        return Fault(found, f"the name {quoted(str(found[-1]))} {constraint}", at_key=True), False
+        return Diagnostic(found, f"the name {quoted(str(found[-1]))} {constraint}", at_key=True), False
     if kind in ("string_type", "path_type"):
         message = not_text(name, node)
     elif kind in _EXPECTED:
@@ -123,7 +129,7 @@ def _fault(error: ErrorDetails, prefix: Location, document: Document, model: typ
     else:
         constraint = _constraint(kind, context, error)
         message = f"{name}{'' if constraint.startswith('must ') else ':'} {constraint}{_instead(kind, node)}"
-    return Fault(found, message), not whole
+    return Diagnostic(found, message), not whole
 
 
 def _constraint(kind: str, context: Mapping[str, Any], error: ErrorDetails) -> str:

@@ -1,6 +1,6 @@
-"""YAML text into a tree; whatever the bytes hold, faults with positions and never a traceback.
+"""The reader of YAML: any bytes give a tree or errors with positions, never a traceback.
 
-The tree is built from the parser's events, so nothing is constructed but text, numbers, lists and mappings.
+The tree is built from the parser's events, so that only text, numbers, lists and mappings are constructed.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def parse(text: str) -> Document:
             raise DocumentError(0, "the file is empty; a probe begins with `kind:`")
         kind = "a list" if isinstance(root.value, list) else "a single value"
         raise DocumentError(root.start, f"a probe is a mapping that begins with `kind:`, not {kind}")
-    return Document(text, root, builder.faults)
+    return Document(text, root, builder.errors)
 
 
 class _Builder:
@@ -83,7 +83,7 @@ class _Builder:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.faults: list[tuple[int, str]] = []
+        self.errors: list[tuple[int, str]] = []
         self._anchors: dict[str, Node | None] = {}
         self._repeated = 0
         self._last = 0
@@ -138,7 +138,7 @@ class _Builder:
             self._anchors[anchor] = None
         tag = None if event.ctag is None else str(event.ctag)
         if tag is not None and not (kind == "ScalarEvent" and tag == _STRING_TAG):
-            self.faults.append((start, f"tags are not read: leave out {quoted(_short(tag))}"))
+            self.errors.append((start, f"tags are not read: leave out {quoted(_short(tag))}"))
         build: Callable[[Any, int], Node] = {
             "ScalarEvent": self._scalar,
             "SequenceStartEvent": self._sequence,
@@ -165,7 +165,7 @@ class _Builder:
         start, end = event.start_mark.index, event.end_mark.index
         text = _whole_characters(event.value)
         if text is None:
-            self.faults.append((start, "half of a surrogate pair is no character: write the character itself"))
+            self.errors.append((start, "half of a surrogate pair is no character: write the character itself"))
             text = event.value.encode("utf-8", errors="replace").decode()
         if not event.implicit[0]:
             return Node(text, start, end, size=len(text) + 1)
@@ -181,7 +181,7 @@ class _Builder:
         elif len(text) <= _MAX_DIGITS and _FLOAT.fullmatch(text):
             value = float(text)
         if _NOT_FINITE.fullmatch(text) or (isinstance(value, float) and abs(value) == float("inf")):
-            self.faults.append((start, f"{text} is no number that can be used here: write a finite one"))
+            self.errors.append((start, f"{text} is no number that can be used here: write a finite one"))
             value = 0.0
         return Node(value, start, end, written=text, size=len(text) + 1)
 
@@ -210,7 +210,7 @@ class _Builder:
                 continue
             if name in node.value:
                 line, _ = Lines(self.text).position(node.keys[name])
-                self.faults.append(
+                self.errors.append(
                     (key.start, f"the key {quoted(name)} is there already, in line {line}: keep one of them")
                 )
                 continue
@@ -221,15 +221,15 @@ class _Builder:
     def _key(self, key: Node) -> str | None:
         """The name that a key gives, or `None` where it gives none."""
         if isinstance(key.value, list | dict):
-            self.faults.append((key.start, "a key is a name, not a list or a mapping"))
+            self.errors.append((key.start, "a key is a name, not a list or a mapping"))
             return None
         if key.written == "<<":
-            self.faults.append((key.start, "merge keys are not read: write the keys out"))
+            self.errors.append((key.start, "merge keys are not read: write the keys out"))
             return None
         if isinstance(key.value, str):
             return key.value
         written = key.written or ""
-        self.faults.append((key.start, not_text("a key", key)))
+        self.errors.append((key.start, not_text("a key", key)))
         return written
 
 

@@ -16,7 +16,7 @@ from pytest_fairness.errors import ProbeError
 from pytest_fairness.probes.audit_settings import ProbeModel
 from pytest_fairness.probes.base import Line, ProbeFile, loading, shown
 from pytest_fairness.probes.loading import table
-from pytest_fairness.probes.loading.diagnostics import suggestion
+from pytest_fairness.probes.loading.diagnostics import file_errors, suggestion
 from pytest_fairness.probes.loading.table import Table
 from pytest_fairness.records import Json
 
@@ -40,11 +40,9 @@ def _data(path: Path) -> Path:
 
 
 def _table(path: Path, info: ValidationInfo, holds: str) -> Table:
-    """A file's rows while a probe is validated; what is wrong with the file is the probe's fault."""
-    try:
+    """Return a file's rows while a probe is validated; errors of the file are reported at the key that names it."""
+    with file_errors():
         return table.read(path, shown(path, loading(info).root), holds)
-    except ProbeError as error:
-        raise PydanticCustomError("file", "{reason}", {"reason": str(error).split("\n")[0]}) from None
 
 
 def _column(name: str, content: Table) -> None:

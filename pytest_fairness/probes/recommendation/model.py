@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,9 +13,10 @@ from pydantic import ConfigDict, Field
 from pytest_fairness.options import MAX_TRIALS
 from pytest_fairness.probes import attribute_values, template
 from pytest_fairness.probes.attribute_values import Attribute, Value, WrittenValue
-from pytest_fairness.probes.base import Identifier, Probe, Text, texts
+from pytest_fairness.probes.base import Identifier, Probe, Text, block_text
+from pytest_fairness.probes.checks import Content, canonical
 from pytest_fairness.probes.growth import Stage, Trials, growing
-from pytest_fairness.probes.loading.diagnostics import Fault
+from pytest_fairness.probes.loading.diagnostics import Diagnostic
 from pytest_fairness.probes.recommendation import validation
 from pytest_fairness.probes.recommendation.entities import Entities, EntitiesFile, Entity, RelevantFile, entities_of
 from pytest_fairness.probes.recommendation.follow_ups import next_cells
@@ -123,12 +123,12 @@ class RecommendationProbe(Probe):
     @cached_property
     def _wordings(self) -> dict[str | None, Wording]:
         """The clean wording under `None`, and the perturbed ones."""
-        (prompt,), (neutral,) = texts(self.prompt), texts(self.neutral)
+        prompt, neutral = block_text(self.prompt), block_text(self.neutral)
         plain = {name: attribute_values.plain(name, written) for name, written in self.written_attributes.items()}
         wordings: dict[str | None, Wording] = {None: Wording(prompt, neutral, self._texts(plain))}
         for name, perturbation in self.perturbations.items():
             if isinstance(perturbation, Translation):
-                (prompt_,), (neutral_,) = texts(perturbation.prompt), texts(perturbation.neutral)
+                prompt_, neutral_ = block_text(perturbation.prompt), block_text(perturbation.neutral)
                 words = self._texts({**plain, **_reworded(plain, perturbation.attributes)})
                 wordings[name] = Wording(prompt_, neutral_, words)
             elif perturbation.where == "text":
@@ -141,10 +141,6 @@ class RecommendationProbe(Probe):
                 }
                 wordings[name] = Wording(prompt, neutral, words)
         return wordings
-
-    @cached_property
-    def _system(self) -> str | None:
-        return next(iter(texts(self.system)), None)
 
     def _texts(self, plain: Mapping[str, Attribute]) -> dict[str, tuple[str, ...]]:
         combined = [attribute_values.crossed([plain[name] for name in names]) for names in self.cross]
@@ -234,7 +230,7 @@ class RecommendationProbe(Probe):
     def _prompt(self, text: str, labels: Mapping[str, str], trial: int) -> Prompt:
         # A list that is asked for again is a further draw, beyond all those that a probe can ask for.
         draw = trial + MAX_TRIALS * int(labels.get("requery", "0"))
-        return Prompt(Request(text, self._system, self.sampling, draw, "titles").with_own_seed(), labels, trial)
+        return Prompt(Request(text, self.system_prompt, self.sampling, draw, "titles").with_own_seed(), labels, trial)
 
     def follow_ups(self, answers: Sequence[Answer]) -> list[Prompt]:
         """Short lists asked again up to `requery` times, and values that were refused in their indirect words."""
@@ -251,37 +247,37 @@ class RecommendationProbe(Probe):
 
     def fingerprint(self, labels: Mapping[str, str]) -> dict[str, str]:
         """Of the attributes, those that the item is about; of the entities nothing, as they are compared one by one."""
-        parts = {"k": str(self.k), "normalize": _canonical(self.normalize), "fuzzy": _canonical(self.fuzzy)}
+        parts = {"k": str(self.k), "normalize": canonical(self.normalize), "fuzzy": canonical(self.fuzzy)}
         perturbation = labels.get("perturbation")
         attribute = labels.get("attribute")
         names = [attribute] if attribute in self.attributes else list(self.attributes) if perturbation else []
         if self.responses is not None:
-            parts["columns"] = _canonical(self.responses.columns)
+            parts["columns"] = canonical(self.responses.columns)
             for name in names:
-                parts[f"attribute {name}"] = _canonical(sorted(value.label for value in self.attributes[name].values))
+                parts[f"attribute {name}"] = canonical(sorted(value.label for value in self.attributes[name].values))
             return parts
         clean = self._wordings[None]
         parts |= {
             "neutral": clean.neutral,
             "requery": str(self.requery),
-            "system": next(iter(texts(self.system)), ""),
+            "system": block_text(self.system),
         }
         if names:
             parts["prompt"] = clean.prompt
         for name in names:
-            parts[f"attribute {name}"] = _canonical(sorted(map(_words, self.attributes[name].values)))
+            parts[f"attribute {name}"] = canonical(sorted(map(_words, self.attributes[name].values)))
         if perturbation is not None and perturbation in self._wordings:
             other = self._wordings[perturbation]
-            parts[f"perturbation {perturbation}"] = _canonical(
+            parts[f"perturbation {perturbation}"] = canonical(
                 [other.prompt, other.neutral, {name: sorted(other.texts[name]) for name in names}]
             )
         return parts
 
     @classmethod
-    def faults(cls, data: Mapping[str, Json]) -> Iterator[Fault]:
-        """Placeholders, names and columns that do not fit together."""
-        yield from super().faults(data)
-        yield from validation.find(data)
+    def diagnostics(cls, data: Content) -> Iterator[Diagnostic]:
+        """Yield the diagnostics of placeholders, names and columns that do not fit together."""
+        yield from super().diagnostics(data)
+        yield from validation.diagnostics(data)
 
 
 def _reworded(plain: Mapping[str, Attribute], words: Mapping[str, Sequence[str]]) -> dict[str, Attribute]:
@@ -298,7 +294,3 @@ def _reworded(plain: Mapping[str, Attribute], words: Mapping[str, Sequence[str]]
 
 def _words(value: Value) -> list[str]:
     return [value.label, value.text, value.indirect or ""]
-
-
-def _canonical(value: Json) -> str:
-    return json.dumps(value, ensure_ascii=False, sort_keys=True)

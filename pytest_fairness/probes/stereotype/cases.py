@@ -8,12 +8,11 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, Tag, ValidationError, ValidationInfo, field_validator
-from pydantic_core import PydanticCustomError
 
-from pytest_fairness.errors import ProbeError
 from pytest_fairness.probes.audit_settings import ProbeModel
 from pytest_fairness.probes.base import CaseName, Line, Loading, Text, Texts, loading, shown
 from pytest_fairness.probes.loading import table, validation_messages
+from pytest_fairness.probes.loading.diagnostics import file_errors, raise_file_errors
 from pytest_fairness.probes.loading.document import Document, Node
 from pytest_fairness.probes.loading.table import Row
 from pytest_fairness.probes.recommendation.entities import DataFile
@@ -21,7 +20,6 @@ from pytest_fairness.probes.stereotype import published_files, validation
 from pytest_fairness.records import Json
 
 _LISTS = ("stereotype", "anti_stereotype", "groups")
-_MAX_FAULTS = 20
 
 
 class Case(ProbeModel):
@@ -90,11 +88,8 @@ class CasesFile(DataFile):
     @field_validator("file")
     @classmethod
     def _holds_cases(cls, file: Path, info: ValidationInfo) -> Path:
-        try:
+        with file_errors():
             read(file, shown(file, loading(info).root))
-        except ProbeError as error:
-            lines = str(error).split("\n")
-            raise PydanticCustomError(validation_messages.SEVERAL, "{lines}", {"lines": lines}) from None
         return file
 
 
@@ -129,17 +124,16 @@ def read(path: Path, name: str) -> tuple[Case, ...]:
     """
     rows = [(row.line, _given(row.fields)) for row in _rows(path, name)]
     found: list[Case] = []
-    faults: list[str] = []
+    errors: list[str] = []
     for line, fields in rows:
         try:
             found.append(Case.model_validate_json(json.dumps(fields), strict=True, context=Loading(path)))
         except ValidationError as error:
-            faults += [f"{name}:{line}: {message}" for message in _messages(error, fields)]
-    faults += [f"{name}:{rows[fault.index][0]}: {fault.message}" for fault in validation.find([row for _, row in rows])]
-    if len(faults) > _MAX_FAULTS:
-        faults[_MAX_FAULTS:] = [f"{name}: {len(faults) - _MAX_FAULTS} more faults"]
-    if faults:
-        raise ProbeError("\n".join(faults))
+            errors += [f"{name}:{line}: {message}" for message in _messages(error, fields)]
+    for each in validation.of_cases([fields for _, fields in rows]):
+        line, _ = rows[int(each.location[0])]
+        errors.append(f"{name}:{line}: {each.message}")
+    raise_file_errors(errors, name)
     return tuple(found)
 
 
@@ -166,7 +160,7 @@ def _given(fields: Mapping[str, Json]) -> dict[str, Json]:
 def _messages(error: ValidationError, fields: Mapping[str, Json]) -> list[str]:
     document = Document("", _node(fields), [])
     details = error.errors(include_url=False, include_input=False)
-    return [fault.message for fault in validation_messages.faults(details, (), document, Case)]
+    return [each.message for each in validation_messages.diagnostics(details, (), document, Case)]
 
 
 def _node(value: Any) -> Node:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import ClassVar, Literal, Self
@@ -10,20 +9,14 @@ from typing import ClassVar, Literal, Self
 from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from pytest_fairness.options import MAX_TRIALS
 from pytest_fairness.probes import template
-from pytest_fairness.probes.base import Probe, texts
+from pytest_fairness.probes.base import Probe, block_text
+from pytest_fairness.probes.checks import Content, canonical
 from pytest_fairness.probes.growth import Trials
-from pytest_fairness.probes.loading.diagnostics import Fault, quoted, suggestion
+from pytest_fairness.probes.loading.diagnostics import Diagnostic
 from pytest_fairness.probes.stereotype import likelihood_questions, validation
 from pytest_fairness.probes.stereotype.cases import Case, Cases, CasesFile, cases_of
 from pytest_fairness.records import AnswerFormat, Json, Prompt, Request
-
-MAX_QUESTIONS = 1_000_000
-"""Most questions that one probe may ask; beyond it a typing error is likelier than an intention."""
-
-COLUMNS = ("case", "group", "text", "trial")
-"""What a file of answers may hold."""
 
 
 class StereotypeProbe(Probe):
@@ -43,12 +36,13 @@ class StereotypeProbe(Probe):
 
     @model_validator(mode="after")
     def _measures_something(self) -> Self:
-        """The cases of a file are known only now; those that stand in the probe `faults` has looked at."""
+        """Check that each audit has a case in the file of cases; `validation` checks cases in the probe itself."""
         for audit in self.audits if isinstance(self.written_cases, CasesFile) else ():
             markers = any(all(case.markers) for case in self.open_cases)
             opened, likelihood = bool(self.open_cases), bool(self.likelihood_cases)
-            if (fault := _unfit(audit, markers=markers, opened=opened, likelihood=likelihood)) is not None:
-                raise PydanticCustomError("unfit", "{fault}", {"fault": fault})
+            message = validation.lacking(audit, markers=markers, opened=opened, likelihood=likelihood)
+            if message is not None:
+                raise PydanticCustomError("audits", "{message}", {"message": message})
         return self
 
     @cached_property
@@ -94,9 +88,9 @@ class StereotypeProbe(Probe):
         return asked + [question for case in scored for question in likelihood_questions.questions(case)]
 
     def _open_questions(self, trials: int) -> Iterator[Prompt]:
-        system, sampling = next(iter(texts(self.system)), None), self.sampling
+        system, sampling = self.system_prompt, self.sampling
         for case in self.open_cases:
-            (prompt,) = texts(case.prompt)
+            prompt = block_text(case.prompt)
             for group in case.groups or (None,):
                 text = template.fill(prompt, {} if group is None else {"group": group})
                 labels = self.labels(case, group)
@@ -116,82 +110,19 @@ class StereotypeProbe(Probe):
         """Of each case that the item is about its prompt and groups, or its sentences; audits add what they read by."""
         parts = {}
         if self.responses is None:
-            parts["system"] = next(iter(texts(self.system)), "")
+            parts["system"] = block_text(self.system)
         else:
-            parts["columns"] = _canonical(self.responses.columns)
-            parts["strata"] = _canonical(sorted(self.responses.strata))
+            parts["columns"] = canonical(self.responses.columns)
+            parts["strata"] = canonical(sorted(self.responses.strata))
         for case in self.cases_of(labels):
-            content: list[Json] = [next(iter(texts(case.prompt)), ""), sorted(case.groups)]
+            content: list[Json] = [block_text(case.prompt), sorted(case.groups)]
             if not case.open:
                 content = [case.context, case.stereotype, case.anti_stereotype, case.unrelated, case.target]
-            parts[f"case {case.name}"] = _canonical(content)
+            parts[f"case {case.name}"] = canonical(content)
         return parts
 
     @classmethod
-    def faults(cls, data: Mapping[str, Json]) -> Iterator[Fault]:
-        """Cases, audits and columns that do not fit together."""
-        yield from super().faults(data)
-        recorded = data.get("responses") is not None
-        cases = data.get("cases")
-        if isinstance(cases, list):
-            for fault in validation.find(cases, recorded=recorded):
-                place = ("cases", fault.index, *fault.location)
-                yield Fault(place, fault.message, fault.at_key, fault.piece, fault.occurrence)
-            yield from _audits(data, [case for case in cases if isinstance(case, Mapping)], recorded=recorded)
-            yield from _size(data, cases)
-        yield from _columns(data)
-
-
-def _audits(data: Mapping[str, Json], cases: list[Mapping[str, Json]], *, recorded: bool) -> Iterator[Fault]:
-    """An audit of which no case holds what it measures."""
-    opened = [case for case in cases if validation.is_open(case, recorded=recorded)]
-    markers = any("stereotype" in case for case in opened)
-    audits = data.get("audits")
-    for name in audits if isinstance(audits, Mapping) and cases else ():
-        fault = _unfit(name, markers=markers, opened=bool(opened), likelihood=len(opened) < len(cases))
-        if fault is not None:
-            yield Fault(("audits", name), fault, at_key=True)
-
-
-def _unfit(audit: str, *, markers: bool, opened: bool, likelihood: bool) -> str | None:
-    """Why an audit has no case to measure, or `None` if it has one."""
-    needs = {
-        "markers": (markers, "a case with a `prompt` and lists of markers, `stereotype` and `anti_stereotype`"),
-        "regard": (opened, "a case with a `prompt`"),
-        "likelihood": (likelihood, "a case without `prompt`, whose `stereotype` and `anti_stereotype` are sentences"),
-    }
-    fits, needed = needs.get(audit, (True, ""))
-    return None if fits else f"no case is one for `{audit}`: it needs {needed}"
-
-
-def _columns(data: Mapping[str, Json]) -> Iterator[Fault]:
-    responses = data.get("responses")
-    if not isinstance(responses, Mapping):
-        return
-    columns = responses.get("columns")
-    for name in columns if isinstance(columns, Mapping) else ():
-        if name not in COLUMNS:
-            message = f"{quoted(name)} is no name of this probe{suggestion(name, COLUMNS)}"
-            yield Fault(("responses", "columns", name), message, at_key=True)
-    strata = responses.get("strata")
-    for i, stratum in enumerate(strata) if isinstance(strata, list) else ():
-        if stratum in (*COLUMNS, "category"):
-            message = f"{quoted(stratum)} is a name of the answers already, and no further stratum"
-            yield Fault(("responses", "strata", i), message)
-
-
-def _size(data: Mapping[str, Json], cases: list[Json]) -> Iterator[Fault]:
-    trials = data.get("trials", 20)
-    if isinstance(trials, Mapping):
-        trials = trials.get("max")
-    if data.get("responses") is not None or not isinstance(trials, int) or not 1 <= trials <= MAX_TRIALS:
-        return
-    groups = [case.get("groups") for case in cases if isinstance(case, Mapping)]
-    questions = trials * sum(len(names) if isinstance(names, list) else 1 for names in groups)
-    if questions > MAX_QUESTIONS:
-        message = f"the cases, groups and trials make more than {MAX_QUESTIONS:,} questions: ask fewer"
-        yield Fault(("cases",), message, at_key=True)
-
-
-def _canonical(value: Json) -> str:
-    return json.dumps(value, ensure_ascii=False, sort_keys=True)
+    def diagnostics(cls, data: Content) -> Iterator[Diagnostic]:
+        """Yield the diagnostics of cases, audits and columns that do not fit together."""
+        yield from super().diagnostics(data)
+        yield from validation.diagnostics(data)

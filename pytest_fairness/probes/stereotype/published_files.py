@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from pytest_fairness.errors import ProbeError
-from pytest_fairness.probes.loading.diagnostics import suggestion
+from pytest_fairness.probes.loading.diagnostics import raise_file_errors, suggestion
 from pytest_fairness.probes.loading.table import Row, Table
 from pytest_fairness.records import Json
 
@@ -40,11 +40,11 @@ def crows_pairs(table: Table, name: str) -> tuple[Row, ...]:
         raise ProbeError(
             f"{name}:1: a file of CrowS-Pairs has the column {missing[0]!r}{suggestion(missing[0], table.columns)}"
         )
-    rows, faults = [], []
+    rows, errors = [], []
     for place, row in enumerate(table.rows):
         fields = row.fields
         if fields["stereo_antistereo"] not in _DIRECTIONS:
-            faults.append(
+            errors.append(
                 f"{name}:{row.line}: 'stereo_antistereo' must be stereo or antistereo, not "
                 f"{str(fields['stereo_antistereo'])[:40]!r}"
             )
@@ -61,7 +61,7 @@ def crows_pairs(table: Table, name: str) -> tuple[Row, ...]:
                 },
             )
         )
-    _raise(faults, name)
+    raise_file_errors(errors, name)
     return tuple(rows)
 
 
@@ -84,7 +84,7 @@ def stereoset(path: Path, name: str) -> tuple[Row, ...] | None:
     if not isinstance(data, Mapping) or not any(task in data for task in _TASKS):
         return None
     places = _Places(text)
-    rows, faults = [], []
+    rows, errors = [], []
     for task in _TASKS:
         examples = data.get(task, [])
         for place, example in enumerate(examples if isinstance(examples, list) else [examples]):
@@ -92,14 +92,14 @@ def stereoset(path: Path, name: str) -> tuple[Row, ...] | None:
             try:
                 rows.append(Row(line, _example(example, task)))
             except ValueError as error:
-                faults.append(f"{name}:{line}: data.{task}[{place}]: {error}")
-    _raise(faults, name)
+                errors.append(f"{name}:{line}: data.{task}[{place}]: {error}")
+    raise_file_errors(errors, name)
     return tuple(rows)
 
 
 def _example(example: Json, task: str) -> dict[str, Json]:
     if not isinstance(example, Mapping):
-        raise ValueError("an example is an object")  # noqa: TRY004 - all faults are told alike
+        raise ValueError("an example is an object")  # noqa: TRY004 - all errors of the file are reported alike
     for key in ("id", "target", "bias_type", "sentences"):
         if key not in example:
             raise ValueError(f"`{key}` is missing")
@@ -123,7 +123,7 @@ def _sentences(written: Json) -> Iterator[tuple[str, str]]:
         if gold not in _GOLD:
             raise ValueError(f"the gold_label {str(gold)[:40]!r} is none of {', '.join(_GOLD)}")
         if not isinstance(text, str):
-            raise ValueError(f"the {gold} has no text `sentence`")  # noqa: TRY004 - all faults are told alike
+            raise ValueError(f"the {gold} has no text `sentence`")  # noqa: TRY004 - all errors of the file are reported alike
         if gold in seen:
             raise ValueError(f"two sentences have the gold_label {gold!r}")
         seen.add(gold)
@@ -145,11 +145,3 @@ class _Places:
             self._line += self._text.count("\n", self._at, found)
             self._at = found + 1
         return self._line
-
-
-def _raise(faults: list[str], name: str) -> None:
-    most = 20
-    if len(faults) > most:
-        faults[most:] = [f"{name}: {len(faults) - most} more such examples"]
-    if faults:
-        raise ProbeError("\n".join(faults))

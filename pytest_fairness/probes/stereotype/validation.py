@@ -1,75 +1,94 @@
-"""What does not fit together in the cases of a stereotype probe, beyond types and ranges."""
+"""Checks between the keys of a stereotype probe, and between and within its cases."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 
-from pytest_fairness.probes import search_terms, template
-from pytest_fairness.probes.loading.diagnostics import Location, nearest, quoted, suggestion
+from pytest_fairness.probes import checks, search_terms, template
+from pytest_fairness.probes.checks import Content
+from pytest_fairness.probes.loading.diagnostics import Diagnostic, quoted, suggestion
 from pytest_fairness.records import Json
 
-LISTS = ("stereotype", "anti_stereotype")
+COLUMNS = ("case", "group", "text", "trial")
+"""Names of a file of answers."""
+
+_SIDES = ("stereotype", "anti_stereotype")
 _ONLY_OPEN = ("opposite", "groups")
 _ONLY_LIKELIHOOD = ("context", "unrelated", "target", "direction")
 
 
-@dataclass(frozen=True, slots=True)
-class CaseFault:
-    """What is wrong with one case: its place in the list, where in the case, and as in `Fault`."""
+def diagnostics(data: Content) -> Iterator[Diagnostic]:
+    """Yield the diagnostics of a file's plain content; those of the cases of another file are `of_cases`."""
+    recorded = checks.is_recorded(data)
+    cases = [case for _, case in checks.items(data.get("cases"))]
+    yield from (each.below("cases") for each in of_cases(cases, recorded=recorded))
+    named = [case for case in cases if isinstance(case, Mapping)]
+    opened = [case for case in named if is_open(case, recorded=recorded)]
+    markers = any("stereotype" in case for case in opened)
+    for audit in checks.mapping(data.get("audits")) if named else ():
+        message = lacking(audit, markers=markers, opened=bool(opened), likelihood=len(opened) < len(named))
+        if message is not None:
+            yield Diagnostic(("audits", audit), message, at_key=True)
+    yield from checks.unknown_columns(data, COLUMNS)
+    yield from checks.taken_strata(data, (*COLUMNS, "category"))
+    groups = [case.get("groups") for case in named]
+    count = checks.most_trials(data, 20) * sum(len(names) if isinstance(names, list) else 1 for names in groups)
+    yield from checks.too_many_prompts(data, count, "cases, groups and trials", "cases")
 
-    index: int
-    location: Location
-    message: str
-    at_key: bool = False
-    piece: str | None = None
-    occurrence: int = 0
+
+def lacking(audit: str, *, markers: bool, opened: bool, likelihood: bool) -> str | None:
+    """Return the message that no case is one for an audit; `None` if there is such a case.
+
+    Args:
+        audit: its name.
+        markers: whether an open case has markers.
+        opened: whether there is an open case.
+        likelihood: whether there is a likelihood case.
+    """
+    needs = {
+        "markers": (markers, "a case with a `prompt` and lists of markers, `stereotype` and `anti_stereotype`"),
+        "regard": (opened, "a case with a `prompt`"),
+        "likelihood": (likelihood, "a case without `prompt`, whose `stereotype` and `anti_stereotype` are sentences"),
+    }
+    fits, needed = needs.get(audit, (True, ""))
+    return None if fits else f"no case is one for `{audit}`: it needs {needed}"
 
 
-def find(cases: Sequence[Json], *, recorded: bool = False) -> Iterator[CaseFault]:
-    """The faults of a list of cases, any part of which may be of a wrong type.
+def of_cases(cases: Sequence[Json], *, recorded: bool = False) -> Iterator[Diagnostic]:
+    """Yield the diagnostics of a list of cases, located from the list: the first part is the index of the case.
 
     Args:
         cases: plain content.
-        recorded: whether answers are there already, so that cases need no prompt.
+        recorded: whether the answers are recorded, so that cases need no prompt.
     """
     rows = [(index, case) for index, case in enumerate(cases) if isinstance(case, Mapping)]
-    yield from _names(rows)
+    names = (((index, "name"), case.get("name")) for index, case in rows)
+    yield from checks.repeats(names, "each case has a name of its own")
     yield from _opposites(rows)
     for index, case in rows:
-        if is_open(case, recorded=recorded):
-            yield from _open(index, case)
-        else:
-            yield from _likelihood(index, case)
+        of_case = _open_case(case) if is_open(case, recorded=recorded) else _likelihood_case(case)
+        yield from (each.below(index) for each in of_case)
 
 
-def is_open(case: Mapping[str, Json], *, recorded: bool = False) -> bool:
-    """Whether a case asks for a text, rather than for the likelihood of sentences."""
+def is_open(case: Content, *, recorded: bool = False) -> bool:
+    """Return whether a case asks for a text, rather than for the likelihood of sentences."""
     return "prompt" in case or isinstance(case.get("stereotype"), list) or (recorded and "stereotype" not in case)
 
 
-def _names(rows: list[tuple[int, Mapping[str, Json]]]) -> Iterator[CaseFault]:
-    seen: set[str] = set()
-    for index, case in rows:
-        name = case.get("name")
-        if isinstance(name, str):
-            if name.casefold() in seen:
-                yield CaseFault(index, ("name",), f"{quoted(name)} is there already: each case has a name of its own")
-            seen.add(name.casefold())
-
-
-def _opposites(rows: list[tuple[int, Mapping[str, Json]]]) -> Iterator[CaseFault]:
-    named = {name: case for _, case in rows if isinstance(name := case.get("name"), str)}
+def _opposites(rows: list[tuple[int, Content]]) -> Iterator[Diagnostic]:
+    """Yield the diagnostics of cases that are not the opposite of their opposite."""
+    cases = {name: case for _, case in rows if isinstance(name := case.get("name"), str)}
     for index, case in rows:
         name, opposite = case.get("name"), case.get("opposite")
         if not isinstance(name, str) or not isinstance(opposite, str):
             continue
         if opposite == name:
             message = f"{quoted(name)} is no opposite of itself: name another case"
-        elif opposite not in named:
-            others = [other for other in named if other != name]
+        elif opposite not in cases:
+            others = [other for other in cases if other != name]
             message = f"there is no case {quoted(opposite)}{suggestion(opposite, others)}"
-        elif (back := named[opposite].get("opposite")) == name:
+        elif (back := cases[opposite].get("opposite")) == name:
             continue
         elif back is None:
             message = f"{quoted(opposite)} does not name this case in turn: write `opposite: {name}` there"
@@ -77,81 +96,73 @@ def _opposites(rows: list[tuple[int, Mapping[str, Json]]]) -> Iterator[CaseFault
             message = (
                 f"{quoted(opposite)} has another opposite, {quoted(str(back))}: a case has one, and is its opposite"
             )
-        yield CaseFault(index, ("opposite",), message)
+        yield Diagnostic((index, "opposite"), message)
 
 
-def _open(index: int, case: Mapping[str, Json]) -> Iterator[CaseFault]:
+def _open_case(case: Content) -> Iterator[Diagnostic]:
     for key in _ONLY_LIKELIHOOD:
         if key in case:
             message = f"`{key}` belongs to cases of sentences, which have no `prompt`: leave it out here"
-            yield CaseFault(index, (key,), message, at_key=True)
-    yield from _prompt(index, case)
-    there = [key for key in LISTS if key in case]
-    if len(there) == 1:
-        other = next(key for key in LISTS if key not in there)
-        yield CaseFault(index, (), f"`{other}` is missing: markers of both sides are counted")
-    for key in there:
+            yield Diagnostic((key,), message, at_key=True)
+    yield from _groups(case)
+    sides = [key for key in _SIDES if key in case]
+    if len(sides) == 1:
+        (other,) = {*_SIDES} - {*sides}
+        yield Diagnostic((), f"`{other}` is missing: markers of both sides are counted")
+    for key in sides:
         if isinstance(case[key], str):
-            yield CaseFault(index, (key,), f"`{key}` of a case with a prompt is a list of markers: [{case[key]}]")
-    yield from _markers(index, case)
+            yield Diagnostic((key,), f"`{key}` of a case with a prompt is a list of markers: [{case[key]}]")
+    yield from _markers(case)
 
 
-def _prompt(index: int, case: Mapping[str, Json]) -> Iterator[CaseFault]:
-    prompt, groups = case.get("prompt"), case.get("groups")
-    seen: set[str] = set()
-    for place, group in enumerate(groups if isinstance(groups, list) else ()):
-        if isinstance(group, str):
-            if search_terms.folded(group) in seen:
-                yield CaseFault(index, ("groups", place), f"{quoted(group)} is there already: each group is there once")
-            seen.add(search_terms.folded(group))
+def _groups(case: Content) -> Iterator[Diagnostic]:
+    """Yield the diagnostics of the groups of a case, and of their placeholder in its prompt."""
+    groups = [(("groups", place), group) for place, group in checks.items(case.get("groups"))]
+    yield from checks.repeats(groups, "each group is there once", search_terms.folded)
+    prompt, names = case.get("prompt"), ["group"] if "groups" in case else []
     if not isinstance(prompt, str):
         return
-    names = ["group"] if "groups" in case else []
-    used = {nearest(name, names) for name in template.placeholders(prompt)[: template.MAX_FAULTS]}
-    for fault in template.faults(prompt, names):
-        message = fault.message
-        if fault.piece == "{group}":
+    for each in template.diagnostics(prompt, names):
+        piece, message = each.piece or "", each.message
+        if piece == "{group}":
             message = "{group} stands for one of the case's groups, and it has none: add `groups: [women, men]`"
-        elif not names and fault.piece.startswith("{") and len(fault.piece) > 1:
-            message = f"unknown placeholder {quoted(fault.piece)}: a prompt knows {{group}} alone, with `groups`"
-        yield CaseFault(index, ("prompt",), message, piece=fault.piece, occurrence=fault.occurrence)
-    if names and "group" not in used:
+        elif not names and piece.startswith("{") and len(piece) > 1:
+            message = f"unknown placeholder {quoted(piece)}: a prompt knows {{group}} alone, with `groups`"
+        yield replace(each, location=("prompt",), message=message)
+    if names and "group" not in template.intended(prompt, names):
         message = "this prompt does not use the case's groups: write {group} where they belong"
-        yield CaseFault(index, ("prompt",), message)
+        yield Diagnostic(("prompt",), message)
 
 
-def _markers(index: int, case: Mapping[str, Json]) -> Iterator[CaseFault]:
-    """A marker stands in one of the lists, once, and can be found in a text."""
+def _markers(case: Content) -> Iterator[Diagnostic]:
+    """Yield the diagnostics of markers that cannot be searched for, or are listed twice."""
     seen: dict[str, str] = {}
-    for key in LISTS:
-        written = case.get(key)
-        for place, marker in enumerate(written if isinstance(written, list) else ()):
+    for key in _SIDES:
+        for place, marker in checks.items(case.get(key)):
             if not isinstance(marker, str) or not marker.strip():
                 continue
             form = search_terms.folded(marker)
-            if (wrong := search_terms.fault(marker, "marker")) is not None:
-                yield CaseFault(index, (key, place), wrong)
+            if (message := search_terms.error(marker, "marker")) is not None:
+                yield Diagnostic((key, place), message)
             elif seen.get(form) == key:
-                yield CaseFault(index, (key, place), f"{quoted(marker)} is there already: each marker counts once")
+                yield Diagnostic((key, place), f"{quoted(marker)} is there already: each marker counts once")
             elif form in seen:
-                message = f"{quoted(marker)} is in both lists: it marks one side, or none"
-                yield CaseFault(index, (key, place), message)
+                yield Diagnostic((key, place), f"{quoted(marker)} is in both lists: it marks one side, or none")
             seen.setdefault(form, key)
 
 
-def _likelihood(index: int, case: Mapping[str, Json]) -> Iterator[CaseFault]:
-    there = [key for key in LISTS if key in case]
-    if not there:
+def _likelihood_case(case: Content) -> Iterator[Diagnostic]:
+    if not any(key in case for key in _SIDES):
         message = "`prompt` is missing: what is asked; or `stereotype` and `anti_stereotype`, two sentences to compare"
-        yield CaseFault(index, (), message)
+        yield Diagnostic((), message)
         return
-    for key in LISTS:
+    for key in _SIDES:
         if key not in case:
-            yield CaseFault(index, (), f"`{key}` is missing: two sentences are compared")
+            yield Diagnostic((), f"`{key}` is missing: two sentences are compared")
         elif isinstance(case[key], list):
             message = f"`{key}` of a case without `prompt` is one sentence; for markers add a `prompt`"
-            yield CaseFault(index, (key,), message)
+            yield Diagnostic((key,), message)
     for key in _ONLY_OPEN:
         if key in case:
             message = f"`{key}` belongs to cases with a `prompt`: leave it out here"
-            yield CaseFault(index, (key,), message, at_key=True)
+            yield Diagnostic((key,), message, at_key=True)

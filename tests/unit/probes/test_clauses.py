@@ -54,5 +54,5 @@ def test_long_runs_take_no_time() -> None:
 def test_what_is_missing_is_gone_and_nothing_is_asked_that_was_not_there(before: str, after: str) -> None:
     left = without(f"{before}{{age}}{after} {{sex}}", ["age"])
     assert "age" not in template.placeholders(left)
-    assert not list(template.faults(left, ["sex"]))
+    assert not list(template.diagnostics(left, ["sex"]))
     assert set(left) <= set(before + after + "{sex} .")

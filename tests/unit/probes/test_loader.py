@@ -14,7 +14,7 @@ from pytest_fairness.probes.generation import first_names
 from pytest_fairness.records import Sampling
 from tests.support.probe_files import KINDS, PRODUCTS, SMALL, Classifier, faults, read
 
-LITERAL = "a brace that is meant as such is written {{ or }}"
+LITERAL = "a literal brace is written {{ or }}"
 
 
 def test_the_documented_probe() -> None:
@@ -338,7 +338,7 @@ def test_marked_equal_to_unmarked() -> None:
 def test_too_many_questions() -> None:
     many = ", ".join(f"v{i}" for i in range(99))
     text = SMALL.replace("[woman]", f"[{many}]") + "trials: 10001\n"
-    assert faults(text) == ["3:1: the values, prompts and trials make more than 1,000,000 questions: ask fewer"]
+    assert faults(text) == ["3:1: the values, prompts and trials make more than 1,000,000 prompts: reduce one of them"]
     read(text.replace("10001", "10000"))
 
 

@@ -73,7 +73,7 @@ NAMES = st.sampled_from(["a", "b", "race", "gender_2"])
 @given(st.text(), st.dictionaries(NAMES, st.text()))
 def test_a_literal_fills_to_itself(text: str, values: dict[str, str]) -> None:
     assert template.fill(template.literal(text), values) == text
-    assert not list(template.faults(template.literal(text), values))
+    assert not list(template.diagnostics(template.literal(text), values))
 
 
 @given(
@@ -89,7 +89,7 @@ def test_filling_is_putting_the_pieces_together(pieces: list[tuple[str, str]], v
 @given(st.text(alphabet="{}ab.[]!: _0"))
 def test_a_template_without_faults_fills_and_one_with_faults_does_not(text: str) -> None:
     values = {"a": "1", "ab": "2"}
-    if list(template.faults(text, values)):
+    if list(template.diagnostics(text, values)):
         with pytest.raises(ValueError, match="has no value"):
             template.fill(text, values)
     else:

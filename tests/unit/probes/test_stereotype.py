@@ -142,7 +142,7 @@ def test_an_audit_without_a_case_of_its_own_is_a_fault() -> None:
 def test_too_many_questions_are_a_fault() -> None:
     many = "groups: [" + ", ".join(f"g{number}" for number in range(12)) + "]"
     found = faults(CASES.replace("groups: [women, men]", many) + "trials: 100000\n")
-    assert found == ["2:1: the cases, groups and trials make more than 1,000,000 questions: ask fewer"]
+    assert found == ["2:1: the cases, groups and trials make more than 1,000,000 prompts: reduce one of them"]
 
 
 def rows_of(path: Path, *cases: object) -> str:

@@ -1,0 +1,84 @@
+"""Checks of a counterfactual probe against the records that it asks about."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+
+from pytest_fairness.probes import template
+from pytest_fairness.probes.counterfactual.flips import ALONG, Flip
+from pytest_fairness.probes.counterfactual.settings import TruthSettings
+from pytest_fairness.probes.loading.diagnostics import Diagnostic, Location, nearest, quoted, suggestion
+
+MAX_SUGGESTED = 20
+"""Most values of a column that a message lists."""
+
+Values = Mapping[str, Collection[str]]
+"""Each column of the records with its values."""
+
+
+def diagnostics(
+    rows: Sequence[Mapping[str, str]],
+    *,
+    prompts: Iterable[tuple[Location, str]],
+    flips: Mapping[str, Flip],
+    truth: TruthSettings | None,
+) -> Iterator[Diagnostic]:
+    """Yield the diagnostics of a probe that does not fit its records.
+
+    Args:
+        rows: the fields of all records.
+        prompts: location and template of the probe's prompt and of its variants' prompts.
+        flips: the probe's flips by attribute.
+        truth: the probe's `truth`.
+    """
+    values: dict[str, set[str]] = {}
+    for row in rows:
+        for column, value in row.items():
+            values.setdefault(column, set()).add(value)
+    for location, text in prompts:
+        yield from _prompt(location, text, values, flips)
+    for name, flip in flips.items():
+        if name not in values:
+            yield _unknown_column(("flip", name), name, values, at_key=True)
+            continue
+        yield from _unknown_values(("flip", name), flip.values, name, values)
+        location = ("flip", ALONG) if len(flips) == 1 else ("flip", ALONG, name)
+        yield from (each.below(*location) for each in _along(flip, values))
+    if truth is not None and truth.column not in values:
+        yield _unknown_column(("truth", "column"), truth.column, values)
+    elif truth is not None:
+        yield from _unknown_values(("truth", "positive"), [truth.positive], truth.column, values)
+
+
+def _prompt(location: Location, text: str, values: Values, flips: Iterable[str]) -> Iterator[Diagnostic]:
+    yield from (each.below(*location) for each in template.diagnostics(text, values))
+    used = template.intended(text, values)
+    for name in flips:
+        if name in values and name not in used:
+            message = f"this prompt does not use {{{name}}}, which is flipped: write it where it belongs"
+            yield Diagnostic(location, message)
+
+
+def _along(flip: Flip, values: Values) -> Iterator[Diagnostic]:
+    """Yield the diagnostics of the columns that are changed along with an attribute."""
+    for column, pairs in flip.along.items():
+        if column not in values:
+            yield _unknown_column((column,), column, values, at_key=True)
+            continue
+        for first, second in pairs.items():
+            if first not in values[column] and second not in values[column]:
+                cure = suggestion(first, values[column])
+                message = f"no record has the {column} {quoted(first)} or {quoted(second)}{cure}"
+                yield Diagnostic((column,), message)
+
+
+def _unknown_column(location: Location, name: str, values: Values, *, at_key: bool = False) -> Diagnostic:
+    return Diagnostic(location, f"no record has {quoted(name)}{suggestion(name, values)}", at_key)
+
+
+def _unknown_values(location: Location, wanted: Iterable[str], column: str, values: Values) -> Iterator[Diagnostic]:
+    known = sorted(values[column])
+    for value in wanted:
+        if value not in values[column]:
+            cure = suggestion(value, known) if len(known) <= MAX_SUGGESTED or nearest(value, known) else ""
+            yield Diagnostic(location, f"no record has the {column} {quoted(value)}{cure}")

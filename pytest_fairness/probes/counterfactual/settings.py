@@ -1,0 +1,56 @@
+"""Settings of a counterfactual probe: the choices of the answers, and the truth about the records."""
+
+from __future__ import annotations
+
+from pydantic import Field, ValidationInfo, field_validator
+
+from pytest_fairness.probes import checks
+from pytest_fairness.probes.audit_settings import ProbeModel
+from pytest_fairness.probes.base import Line
+from pytest_fairness.probes.loading.diagnostics import Diagnostic, quoted, raise_diagnostics, suggestion
+
+
+class ChoiceSettings(ProbeModel):
+    """How answers are read."""
+
+    choices: tuple[Line, ...] = Field(default=("yes", "no"), min_length=2, description="What may be answered.")
+    positive: Line | None = Field(
+        default=None, description="The choice that is to someone's advantage. Default: the first one."
+    )
+    judge: bool = Field(
+        default=False, description="Have a judge model (fairness_judge in the ini) read the answers, for free text."
+    )
+    votes: int = Field(default=3, ge=1, le=99, description="How often the judge is asked about each answer; odd.")
+
+    @field_validator("choices")
+    @classmethod
+    def _are_different(cls, choices: tuple[str, ...]) -> tuple[str, ...]:
+        named = (((place,), choice) for place, choice in enumerate(choices))
+        raise_diagnostics(checks.repeats(named, "letter case does not matter"))
+        return choices
+
+    @field_validator("positive")
+    @classmethod
+    def _is_a_choice(cls, positive: str | None, info: ValidationInfo) -> str | None:
+        choices = info.data.get("choices", (positive,))
+        if positive is not None and positive not in choices:
+            message = f"{quoted(positive)} is none of the choices{suggestion(positive, choices)}"
+            raise_diagnostics([Diagnostic((), message)])
+        return positive
+
+    @field_validator("votes")
+    @classmethod
+    def _decide(cls, votes: int, info: ValidationInfo) -> int:
+        if votes % 2 == 0:
+            message = "`votes` must be odd, so that two choices cannot get the same number of votes"
+            raise_diagnostics([Diagnostic((), message)])
+        if not info.data.get("judge", True):
+            raise_diagnostics([Diagnostic((), "only a judge votes: `judge: true`", at_key=True)])
+        return votes
+
+
+class TruthSettings(ProbeModel):
+    """What is true of a record."""
+
+    column: Line = Field(default="truth", description="The column that says so.")
+    positive: Line = Field(description="Its value where the positive choice is right.")

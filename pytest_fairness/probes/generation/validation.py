@@ -1,0 +1,115 @@
+"""Checks between the keys of a generation probe."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pytest_fairness.probes import checks, template
+from pytest_fairness.probes.checks import Content
+from pytest_fairness.probes.loading.diagnostics import Diagnostic, Location, quoted, suggestion
+from pytest_fairness.records import Json
+
+OTHER_COLUMNS = ("text", "trial", "prompt")
+"""Names of a file of answers besides the axes."""
+
+
+def diagnostics(data: Content) -> Iterator[Diagnostic]:
+    """Yield the diagnostics of a file's plain content."""
+    yield from checks.missing_keys(
+        data, {"prompt": "what is asked, or `responses:` with answers that are there already"}
+    )
+    axes = checks.mapping(data.get("axes"))
+    if not axes:
+        return
+    if "lexicon" in axes and "lexicon" in checks.mapping(data.get("audits")):
+        message = "an axis cannot be called 'lexicon' beside the audit lexicon, whose items name their lexicon so"
+        yield Diagnostic(("axes", "lexicon"), message, at_key=True)
+    yield from _axes(axes)
+    yield from _intersections(data.get("intersections"), list(axes))
+    yield from _prompts(data, list(axes))
+    yield from checks.unknown_columns(data, [*axes, *OTHER_COLUMNS])
+    # The file's own `prompt` column may well be a stratum, unless it stands for the probe's prompts already.
+    columns = checks.mapping(checks.mapping(data.get("responses")).get("columns"))
+    yield from checks.taken_strata(data, {*axes, "text", "trial", *columns})
+    sizes = [len(axis["marked"]) + 1 for _, axis in checks.mappings(axes) if isinstance(axis.get("marked"), list)]
+    prompt = data.get("prompt")
+    prompts = len(prompt) if isinstance(prompt, list) else 1
+    count = checks.capped_product(sizes) * checks.most_trials(data, 15) * prompts
+    yield from checks.too_many_prompts(data, count, "values, prompts and trials", "axes")
+
+
+def _axes(axes: Content) -> Iterator[Diagnostic]:
+    """Yield the diagnostics of axes that are named like other columns, and of repeated values."""
+    for name in axes:
+        if name in OTHER_COLUMNS:
+            message = f"an axis cannot be called {quoted(name)}: answers have that already"
+            yield Diagnostic(("axes", name), message, at_key=True)
+    for name, axis in checks.mappings(axes):
+        unmarked = axis.get("unmarked")
+        marked = [(("axes", name, "marked", i), value) for i, value in checks.items(axis.get("marked"))]
+        others = []
+        for location, value in marked:
+            if isinstance(value, str) and isinstance(unmarked, str) and checks.folded(value) == checks.folded(unmarked):
+                message = f"{quoted(value)} is the unmarked value: each value of an axis is there once"
+                yield Diagnostic(location, message)
+            else:
+                others.append((location, value))
+        yield from checks.repeats(others, "each value of an axis is there once")
+
+
+def _intersections(intersections: Json, axes: list[str]) -> Iterator[Diagnostic]:
+    """Yield the diagnostics of intersections that repeat one another, or do not name two different axes."""
+    seen: set[frozenset[str]] = set()
+    for i, crossed in checks.items(intersections):
+        if not isinstance(crossed, list) or not all(isinstance(name, str) for name in crossed):
+            continue
+        location: Location = ("intersections", i)
+        for j, name in enumerate(crossed):
+            if name not in axes:
+                message = f"{quoted(name)} is no axis of this probe{suggestion(name, axes)}"
+                yield Diagnostic((*location, j), message)
+            elif name in crossed[:j]:
+                message = f"{quoted(name)} is there already: each axis of an intersection is there once"
+                yield Diagnostic((*location, j), message)
+        names = frozenset(crossed)
+        if len(crossed) < 2:
+            yield Diagnostic(location, "an intersection names at least two axes; single axes are compared anyway")
+        elif names in seen:
+            yield Diagnostic(location, "this intersection is there already")
+        if len(names) > 1:
+            seen.add(names)
+
+
+def _prompts(data: Content, axes: list[str]) -> Iterator[Diagnostic]:
+    """Yield the diagnostics of the placeholders of all prompts, those of variants included."""
+    prompts = list(_texts_at(("prompt",), data.get("prompt")))
+    unused = set() if checks.is_recorded(data) or not prompts else _used_in_no(prompts, axes)
+    for axis in axes:
+        if axis in unused:
+            message = f"the axis {quoted(axis)} is used in no prompt: write {{{axis}}} where its values belong"
+            yield Diagnostic(("axes", axis), message, at_key=True)
+    of_variants = [
+        text
+        for name, variant in checks.mappings(data.get("variants"))
+        for text in _texts_at(("variants", name, "prompt"), variant.get("prompt"))
+    ]
+    for location, text in [*prompts, *of_variants]:
+        yield from (each.below(*location) for each in template.diagnostics(text, axes))
+        used = template.intended(text, axes)
+        for axis in () if checks.is_recorded(data) else axes:
+            if axis not in used and not (axis in unused and location[0] == "prompt"):
+                # Its groups would get the same prompt, and look alike whatever the model does.
+                message = f"this prompt does not use the axis {quoted(axis)}: write {{{axis}}} where its values belong"
+                yield Diagnostic(location, message)
+
+
+def _texts_at(location: Location, value: Json) -> Iterator[tuple[Location, str]]:
+    """Yield location and text of one text or each text of a list."""
+    if isinstance(value, str):
+        yield location, value
+    yield from (((*location, i), text) for i, text in checks.items(value) if isinstance(text, str))
+
+
+def _used_in_no(prompts: list[tuple[Location, str]], axes: list[str]) -> set[str]:
+    """Return the axes that no prompt uses."""
+    return {*axes}.difference(*(template.intended(text, axes) for _, text in prompts))
