@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Generic, TypeVar
 
-from pytest_fairness.audits.decision_rule import Decision, decide, one_sided_bounds
+from pytest_fairness.audits.decision import Decision
 from pytest_fairness.audits.findings import Finding, axis_of
 from pytest_fairness.audits.info import AuditInfo, Numbers
 from pytest_fairness.probes.audit_settings import AuditSettings
@@ -72,6 +72,31 @@ class AuditItem(Generic[SettingsT]):
         return name if self.target is None else f"{name}@{self.target}"
 
 
+class DecisionRule(ABC):
+    """Rule that decides whether a change is a regression and whether a value exceeds its limit."""
+
+    @abstractmethod
+    def judge_change(
+        self, audit: Audit[Any], item: AuditItem[Any], comparison: Comparison, tolerance: float
+    ) -> Decision:
+        """Decide whether the change since the baseline is a regression."""
+
+    @abstractmethod
+    def judge_value(
+        self, audit: Audit[Any], item: AuditItem[Any], measurement: Measurement, limit: float, tolerance: float
+    ) -> Decision:
+        """Decide whether the value exceeds the limit."""
+
+    @abstractmethod
+    def minimum_detectable(
+        self, item: AuditItem[Any], measurement: Measurement, comparison: Comparison | None, tolerance: float
+    ) -> float | None:
+        """Return the smallest true worsening that a run of this size finds with 80 % power; `None` if not known.
+
+        The worsening is measured from the baseline where there is a comparison, else from the limit.
+        """
+
+
 class Audit(ABC, Generic[SettingsT]):
     """One audit method: which items it makes of a probe, what they need, and what they measure.
 
@@ -79,6 +104,7 @@ class Audit(ABC, Generic[SettingsT]):
 
     Class attributes:
         info: name, unit, direction, tolerance and note of the method.
+        rule: decision rule of its items; see `decision_rules`.
         kind: kind of the probes that the audit measures.
         version: part of every recorded measurement's key; raised when a change of code changes numbers.
         settings_model: settings that `audits:` accepts under the audit's name.
@@ -89,6 +115,7 @@ class Audit(ABC, Generic[SettingsT]):
     """
 
     info: ClassVar[AuditInfo]
+    rule: ClassVar[DecisionRule]
     kind: ClassVar[str]
     version: ClassVar[int]
     settings_model: ClassVar[type[AuditSettings]]
@@ -212,76 +239,6 @@ class Audit(ABC, Generic[SettingsT]):
             paired=paired,
         )
 
-    def judge_change(self, item: AuditItem[SettingsT], comparison: Comparison, tolerance: float) -> Decision:
-        """Decide whether the change since the baseline is a regression; see `decision_rule.decide`.
-
-        It is one where its estimate exceeds the tolerance and is significantly worse than no change; with `gate: bound`
-        also its lower bound must exceed the tolerance. It is acceptable where the estimate is within the tolerance and
-        a worsening by twice the tolerance can be excluded; with `gate: strict`, by the tolerance. A gap that changed
-        sides moved by more than it grew: it is worse by its present size at most, and beyond the tolerance it does not
-        pass as a smaller one on the old side. Where it is not known which side the gap is on
-        (`details["either_side"]`), a worsening to either side must be excluded, each at half of the beta.
-        """
-        value, reversal = comparison.value, comparison.reversal
-        beta = item.beta / 2 if comparison.details.get("either_side") else item.beta
-        bounds = self.change_bounds(item, comparison, beta) if reversal is None else None
-        if reversal is not None:
-            value = reversal.value if reversal.value > tolerance else min(value, reversal.value)
-        return decide(
-            value,
-            comparison.standard_error,
-            threshold=tolerance,
-            accepted=tolerance if item.settings.gate == "strict" else 2 * tolerance,
-            significant=comparison.p_value is not None and comparison.p_value <= item.alpha,
-            proof=item.settings.gate == "bound",
-            alpha=item.alpha,
-            beta=beta,
-            degrees_of_freedom=comparison.degrees_of_freedom,
-            bounds=bounds,
-        )
-
-    def change_bounds(
-        self, item: AuditItem[SettingsT], comparison: Comparison, beta: float
-    ) -> tuple[float, float] | None:
-        """Return the one-sided bounds of the change at the item's alpha and at `beta`.
-
-        `None` where the standard error gives them. Of a spread of several groups (`details["along_pattern"]`: the
-        change along the pattern that both runs together show, and its error) the upper bound is the larger of two: of
-        groups that were alike, the baseline's spread is above 0 by chance, so that its growth is underestimated.
-        """
-        if comparison.standard_error is None or (along := comparison.details.get("along_pattern")) is None:
-            return None
-        changes = ((comparison.value, comparison.standard_error), along)
-        bounds = [
-            one_sided_bounds(value, error, item.alpha, beta, comparison.degrees_of_freedom) for value, error in changes
-        ]
-        return bounds[0][0], max(upper for _, upper in bounds)
-
-    def judge_value(
-        self, item: AuditItem[SettingsT], measurement: Measurement, limit: float, tolerance: float
-    ) -> Decision:
-        """Decide whether the value is over the limit; see `decision_rule.decide`.
-
-        It is where its lower bound exceeds the limit, and the groups differ significantly where there is a test of
-        that. It is acceptable where the estimate is within the limit and its upper bound within the limit and twice the
-        tolerance; with `gate: strict`, within the limit.
-        """
-        found = decide(
-            self.loss(measurement.value) - self.loss(limit),
-            measurement.standard_error,
-            threshold=0.0,
-            accepted=0.0 if item.settings.gate == "strict" else 2 * tolerance,
-            significant=measurement.p_value is None or measurement.p_value <= item.alpha,
-            proof=True,
-            alpha=item.alpha,
-            beta=item.beta,
-            degrees_of_freedom=measurement.degrees_of_freedom,
-            bounds=self.distance_bounds(item, measurement, limit),
-        )
-        if found.outcome == "within" and self.grows_with_size and not item.last_look:
-            return replace(found, outcome="unclear")
-        return found
-
     def distance_bounds(
         self, item: AuditItem[SettingsT], measurement: Measurement, limit: float
     ) -> tuple[float, float] | None:
@@ -290,23 +247,6 @@ class Audit(ABC, Generic[SettingsT]):
         `None` where the standard error gives them.
         """
         return None
-
-    def minimum_detectable(
-        self, item: AuditItem[SettingsT], measurement: Measurement, comparison: Comparison | None, tolerance: float
-    ) -> float | None:
-        """Return the smallest true worsening that a run of this size finds with 80 % power; `None` if not known.
-
-        A worsening from the baseline where there is a comparison, beyond the limit where there is none.
-        """
-        estimate: Measurement | Comparison = measurement if comparison is None else comparison
-        if estimate.standard_error is None:
-            return None
-        return normal.minimum_detectable(
-            estimate.standard_error,
-            item.planned_alpha,
-            tolerance=0.0 if comparison is None else tolerance,
-            degrees_of_freedom=estimate.degrees_of_freedom,
-        )
 
     def describe(self, measurement: Measurement) -> str:
         """The value as a phrase for a verdict's reason."""

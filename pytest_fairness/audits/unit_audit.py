@@ -9,19 +9,19 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pytest_fairness.audits.base import Audit, AuditItem, Probe
-from pytest_fairness.audits.decision_rule import Decision
+from pytest_fairness.audits.decision_rules import SignificantChangeOfUnits
 from pytest_fairness.errors import BaselineStale, NotMeasurable
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.records import Answer, Comparison, Concern, Json, Measurement, Reversal
 from pytest_fairness.stats import normal, resampling
-from pytest_fairness.stats.unit_change import SideChange, UnitChange, needed_units
+from pytest_fairness.stats.unit_change import SideChange, UnitChange
 from pytest_fairness.stats.unit_statistics import Sample, UnitStatistic
 
 Floats = NDArray[np.float64]
@@ -98,6 +98,7 @@ class UnitAudit(Audit[SettingsT]):
         usable: predicate of the units that can be measured, for messages.
     """
 
+    rule = SignificantChangeOfUnits()
     usable: ClassVar[str] = "can be measured"
 
     @abstractmethod
@@ -248,14 +249,6 @@ class UnitAudit(Audit[SettingsT]):
         worst = self.loss(limit)
         return None if found is None else (found["lower"] - worst, found["upper"] - worst)
 
-    def judge_change(self, item: AuditItem[SettingsT], comparison: Comparison, tolerance: float) -> Decision:
-        """Return the decision of any audit, but `unclear` for `within` where no change could be significant."""
-        found = super().judge_change(item, comparison, tolerance)
-        units = comparison.details.get(f"compared_{self.counted}")
-        if found.outcome != "within" or units is None:
-            return found
-        return require_resolution(found, units, self.counted, item.planned_alpha, comparison.details.get("step", 0.0))
-
 
 def _reversal(side_change: SideChange, names: Sequence[str]) -> Reversal:
     """Return a gap that changed sides as a record, with the names of the groups."""
@@ -264,34 +257,4 @@ def _reversal(side_change: SideChange, names: Sequence[str]) -> Reversal:
         value=side_change.current,
         p_value=side_change.p_value,
         description=f"{high} was {-side_change.baseline:.3g} below {low} and is {side_change.current:.3g} above",
-    )
-
-
-def require_resolution(decision: Decision, units: int, counted: str, alpha: float, step: float) -> Decision:
-    """Return the decision, or `unclear` if so few units cannot give a significant change of the accepted size.
-
-    Args:
-        decision: with the outcome `within`.
-        units: number of units that were compared.
-        counted: name of the units, for the explanation.
-        alpha: of the test.
-        step: see `UnitTable`.
-    """
-    # All signs alike must be rare enough by chance, and with two outcomes as many answers must change.
-    needed = needed_units(alpha)
-    if units < needed:
-        return replace(
-            decision,
-            outcome="unclear",
-            times_more_units=needed / units,
-            explanation=f"no change could be significant in fewer than {needed} {counted}",
-        )
-    smallest, accepted = needed * step, decision.accepted
-    if accepted is None or smallest <= accepted:
-        return decision
-    return replace(
-        decision,
-        outcome="unclear",
-        times_more_units=smallest / accepted if accepted else math.inf,
-        explanation=f"no change smaller than {smallest:.3g} could be significant in {units} {counted}",
     )

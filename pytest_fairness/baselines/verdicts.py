@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from pytest_fairness.audits.base import Audit, AuditItem
-from pytest_fairness.audits.decision_rule import ROUNDING, Decision
+from pytest_fairness.audits.decision import ROUNDING, Decision
 from pytest_fairness.records import Comparison, Concern, Measurement, Reversal, Verdict, VerdictName
 
 MISSING_SHARE = 0.10
@@ -70,7 +70,7 @@ def decide(
     limit, tolerance = item.settings.limit, tolerance_of(audit, item)
     what = f"{item.id}: {audit.describe(measurement)}"
     doubt = _doubt(measurement)
-    minimum_detectable = audit.minimum_detectable(item, measurement, comparison, tolerance)
+    minimum_detectable = audit.rule.minimum_detectable(item, measurement, comparison, tolerance)
 
     notes = "".join(
         f" {concern.message[:1].upper()}{concern.message[1:]}."
@@ -118,8 +118,8 @@ def decide(
     if not tested:
         change, value = _compare_estimates(audit, item, measurement, earlier, comparison, tolerance)
     else:
-        change = None if comparison is None else audit.judge_change(item, comparison, tolerance)
-        value = None if limit is None else audit.judge_value(item, measurement, limit, tolerance)
+        change = None if comparison is None else audit.rule.judge_change(audit, item, comparison, tolerance)
+        value = None if limit is None else audit.rule.judge_value(audit, item, measurement, limit, tolerance)
     if change is not None and comparison is not None:
         if change.outcome == "beyond":
             return verdict(VerdictName.REGRESSION, f"{what}{_significance(item, comparison)}.{because}")

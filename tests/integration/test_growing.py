@@ -164,9 +164,9 @@ def test_an_early_pass_excludes_what_a_limit_is_there_for() -> None:
     measurement = Measurement(0.05, (0, 0.1), 0.03, None, {}, {}, {})
     refusals = registry.get("generation", "refusals")
     early = AuditItem("refusals", None, {}, AuditSettings(), beta=0.01, last_look=False)
-    assert refusals.judge_value(early, measurement, 0.1, tolerance=0.1).outcome == "within"
-    assert refusals.judge_value(early, measurement, 0.1, tolerance=0.015).outcome == "within"
-    assert refusals.judge_value(early, measurement, 0.1, tolerance=0.0).outcome == "unclear"
+    assert refusals.rule.judge_value(refusals, early, measurement, 0.1, tolerance=0.1).outcome == "within"
+    assert refusals.rule.judge_value(refusals, early, measurement, 0.1, tolerance=0.015).outcome == "within"
+    assert refusals.rule.judge_value(refusals, early, measurement, 0.1, tolerance=0.0).outcome == "unclear"
 
 
 def test_values_that_grow_with_the_answers_pass_a_limit_at_the_last_look_only() -> None:
@@ -174,9 +174,9 @@ def test_values_that_grow_with_the_answers_pass_a_limit_at_the_last_look_only() 
     last = AuditItem("jsd", None, {}, AuditSettings())
     for name in ("jsd", "svm"):
         audit = registry.get("generation", name)
-        assert audit.judge_value(last, measurement, 1.0, tolerance=1.0).outcome == "within"
+        assert audit.rule.judge_value(audit, last, measurement, 1.0, tolerance=1.0).outcome == "within"
         early = replace(last, last_look=False)
-        assert audit.judge_value(early, measurement, 1.0, tolerance=1.0).outcome == "unclear"
+        assert audit.rule.judge_value(audit, early, measurement, 1.0, tolerance=1.0).outcome == "unclear"
 
 
 def test_a_pass_excludes_a_word_new_in_twice_the_share_that_counts() -> None:
@@ -187,7 +187,7 @@ def test_a_pass_excludes_a_word_new_in_twice_the_share_that_counts() -> None:
             0.0, None, None, 0.5, paired=paired, details={"documents_to_stand_out": [needed, documents]}
         )
         item = AuditItem("marked_words", None, {}, audit.settings_model(), beta=beta)
-        return audit.judge_change(item, comparison, 0).outcome == "within"
+        return audit.rule.judge_change(audit, item, comparison, 0).outcome == "within"
 
     assert [passes(documents, 0.01) for documents in (40, 100)] == [False, True]
     assert not passes(100, 0.01, None), "not even a word in every text would have stood out"

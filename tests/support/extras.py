@@ -13,6 +13,7 @@ MODULE = '''
 import statistics
 
 from pytest_fairness.audits.base import Audit, AuditItem
+from pytest_fairness.audits.decision_rules import SignificantChange
 from pytest_fairness.audits.info import AuditInfo, Direction
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.records import Comparison, Measurement, Response
@@ -29,6 +30,7 @@ class LongerAnswers(Audit[AuditSettings]):
         tolerance=5.0,
         value_range=(-1000.0, 1000.0),
     )
+    rule = SignificantChange()
     kind = "generation"
     version = 1
     settings_model = AuditSettings

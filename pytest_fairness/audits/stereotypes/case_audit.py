@@ -14,6 +14,7 @@ import numpy as np
 
 from pytest_fairness.audits import repeats
 from pytest_fairness.audits.base import Audit, AuditItem, Probe, SettingsT
+from pytest_fairness.audits.decision_rules import SignificantChange
 from pytest_fairness.audits.stereotypes.scores import Column, Floats, GapChange, Score, Scores, TwoScores
 from pytest_fairness.audits.unit_audit import INCOMPLETE_SHARE, SHOWN_UNITS
 from pytest_fairness.errors import NotMeasurable
@@ -56,6 +57,7 @@ class CaseAudit(Audit[SettingsT]):
     """
 
     kind: ClassVar[str] = "stereotype"
+    rule = SignificantChange()
     added: ClassVar[float] = 1.0
     neutral: ClassVar[float | None] = None
     scored: ClassVar[str] = "usable answers"

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pytest_fairness.audits import repeats
-from pytest_fairness.audits.base import Audit, AuditItem, Example, Probe, SettingsT
+from pytest_fairness.audits.base import Audit, AuditItem, DecisionRule, Example, Probe, SettingsT
+from pytest_fairness.audits.decision_rules import SignificantChange
 from pytest_fairness.audits.findings import Finding, axis_of, listed, plain_words, shortened, strongest
 from pytest_fairness.audits.text.anonymizer import Anonymizer
 from pytest_fairness.errors import NotMeasurable
@@ -31,6 +32,7 @@ class ContrastAudit(Audit[SettingsT]):
     """An audit that holds marked values of axes against the axes' unmarked values."""
 
     kind: ClassVar[str] = "generation"
+    rule: ClassVar[DecisionRule] = SignificantChange()
 
     def items(self, probe: Probe, settings: SettingsT) -> list[AuditItem[SettingsT]]:
         """Return one item for each marked value of each axis, then one for each marked cell of each intersection."""

@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 from pytest_fairness.audits.base import AuditItem
-from pytest_fairness.audits.text.marked_words import VISIBLE_SHARE, MarkedWords, MarkedWordsSettings
+from pytest_fairness.audits.text.marked_words import MarkedWords, MarkedWordsSettings
+from pytest_fairness.audits.text.word_growth import VISIBLE_SHARE
 from pytest_fairness.baselines.verdicts import Earlier, decide
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.records import Answer, Comparison, Sampling, Status, Verdict
@@ -152,7 +153,7 @@ def test_a_decision_takes_a_paired_run_that_is_large_enough() -> None:
     def outcome(value: float, needed: int | None, *, paired: bool = True) -> str:
         details = {"documents_to_stand_out": [needed, 60]}
         comparison = Comparison(value, None, None, None, paired=paired, details=details)
-        return AUDIT.judge_change(item(), comparison, 0).outcome
+        return AUDIT.rule.judge_change(AUDIT, item(), comparison, 0).outcome
 
     assert outcome(0, 7) == "within"
     assert outcome(0, 8) == "unclear", "eight of 60 is the 95 % bound of a word in 21 % of the texts"
@@ -160,11 +161,11 @@ def test_a_decision_takes_a_paired_run_that_is_large_enough() -> None:
     assert outcome(1, 60) == "beyond"
     assert outcome(1, 7, paired=False) == outcome(-1, 7, paired=False) == "unclear"
     measured = AUDIT.measure(PROBE, item(), run(15))
-    assert AUDIT.judge_value(item(), measured, 0, 0).outcome == "within"
-    assert AUDIT.judge_value(item(), replace(measured, value=1), 0, 0).outcome == "beyond"
+    assert AUDIT.rule.judge_value(AUDIT, item(), measured, 0, 0).outcome == "within"
+    assert AUDIT.rule.judge_value(AUDIT, item(), replace(measured, value=1), 0, 0).outcome == "beyond"
     unseen = replace(measured, details={**measured.details, "smallest_share": 0.9})
-    assert AUDIT.judge_value(item(), unseen, 0, 0).outcome == "unclear"
-    assert AUDIT.judge_value(replace(item(), last_look=False), measured, 0, 0).outcome == "unclear"
+    assert AUDIT.rule.judge_value(AUDIT, item(), unseen, 0, 0).outcome == "unclear"
+    assert AUDIT.rule.judge_value(AUDIT, replace(item(), last_look=False), measured, 0, 0).outcome == "unclear"
 
 
 def test_runs_that_share_no_stratum_are_not_compared() -> None:

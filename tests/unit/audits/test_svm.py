@@ -85,13 +85,13 @@ def test_a_design_that_gives_the_groups_away_is_no_finding() -> None:
     found = [measured(confounded(seed), limit=0.6) for seed in range(8)]
     assert np.mean([measurement.value for measurement in found]) < 0.58
     assert np.mean([measurement.details["null_mean"] for measurement in found]) == pytest.approx(0.5, abs=0.015)
-    assert all(AUDIT.judge_value(item("svm"), each, 0.6, 0.15).outcome != "beyond" for each in found)
+    assert all(AUDIT.rule.judge_value(AUDIT, item("svm"), each, 0.6, 0.15).outcome != "beyond" for each in found)
 
 
 def test_a_limit_takes_an_accuracy_that_permuted_labels_do_not_give() -> None:
     measurement = measured(answers(3, bias=0.8))
-    assert AUDIT.judge_value(item("svm"), measurement, 0.6, 0.15).outcome == "beyond"
-    assert AUDIT.judge_value(item("svm"), replace(measurement, p_value=0.2), 0.6, 0.15).outcome == "unclear"
+    assert AUDIT.rule.judge_value(AUDIT, item("svm"), measurement, 0.6, 0.15).outcome == "beyond"
+    assert AUDIT.rule.judge_value(AUDIT, item("svm"), replace(measurement, p_value=0.2), 0.6, 0.15).outcome == "unclear"
 
 
 @pytest.mark.parametrize("features", ["counts", "tfidf"])

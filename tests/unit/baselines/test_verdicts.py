@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_fairness.audits.base import Audit, AuditItem
+from pytest_fairness.audits.decision_rules import SignificantChange
 from pytest_fairness.audits.info import AuditInfo, Direction
 from pytest_fairness.baselines.verdicts import Earlier, decide, missing_reason
 from pytest_fairness.probes.audit_settings import AuditSettings
@@ -31,6 +32,7 @@ class Plain(Audit[AuditSettings]):
         tolerance=0.1,
         value_range=(-math.inf, math.inf),
     )
+    rule = SignificantChange()
     kind: ClassVar[str] = "generation"
     version: ClassVar[int] = 1
     settings_model: ClassVar[type[AuditSettings]] = AuditSettings

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_fairness.audits.decision_rule import Outcome, decide
+from pytest_fairness.audits.decision import Outcome, decide
 from pytest_fairness.stats import normal
 
 TOLERANCE, ALPHA, BETA = 0.1, 0.01, 0.05

@@ -1,0 +1,185 @@
+"""Words that one group's texts use more or less than another's: weighted log-odds with a Dirichlet prior.
+
+A word is significant where its |z| exceeds the permutation distribution of the largest |z| over the vocabulary
+(Westfall and Young 1993), which also allows for words that repeat within a document.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from pytest_fairness.audits.base import Probe
+from pytest_fairness.audits.text import text_audit
+from pytest_fairness.audits.text.vocabulary import MINIMUM_DOCUMENTS_OF_A_WORD, holding_documents, require_words
+from pytest_fairness.probes.audit_settings import AuditSettings
+from pytest_fairness.records import Answer
+from pytest_fairness.stats import resampling
+from pytest_fairness.stats.log_odds import Sizes, log_odds, z_scores
+from pytest_fairness.stats.share_growth import Needed
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+Bools = NDArray[np.bool_]
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+PERMUTATIONS = 1999
+CHUNK = 2**20
+"""Numbers held at once while many statistics are computed."""
+
+
+class PriorSettings(AuditSettings):
+    """Settings of the prior."""
+
+    prior: Literal["pooled", "pair", "mass", "uniform"] = Field(
+        default="pooled",
+        description="Dirichlet prior: the counts of all groups of the probe, of the compared groups only, these scaled "
+        "to `prior_mass`, or equal counts.",
+    )
+    prior_mass: float = Field(
+        default=500.0, gt=0, description="Sum of the prior's counts for `mass` and `uniform`; larger shrinks more."
+    )
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """The documents of an item's groups and, where the prior pools all groups, of the others, counted.
+
+    Attributes:
+        documents: by axis, those of the marked group and of the axis' unmarked group.
+        counts: by axis, their (documents, words) counts of all words.
+        pooled: (words,) counts in all documents.
+        columns: (tested,) places of the tested words among all words: those that occur in a compared document, and in
+            three documents in all.
+        tested: the tested words.
+        holding: (tested,) compared documents that hold the word.
+        uses: (2, tested) how often the unmarked groups, and how often the marked one uses the word.
+    """
+
+    documents: list[text_audit.Documents]
+    counts: list[csr_array]
+    pooled: Floats
+    columns: Ints
+    tested: list[str]
+    holding: Ints
+    uses: Floats
+
+    @classmethod
+    def of(cls, probe: Probe, groups: Sequence[text_audit.Groups], pooled: Sequence[Answer]) -> Corpus:
+        """Count the words of the groups' answers, and of other groups' answers, which the prior pools.
+
+        Raises:
+            NotMeasurable: a group has too few usable answers, or they share fewer than two words.
+        """
+        documents = [text_audit.Documents.of(probe, each) for each in groups]
+        compared = [id(each.answers[index]) for each in groups for index in text_audit.comparable(each)]
+        anonymize = text_audit.anonymizer(probe)
+        if any(each.repetition for each in groups):
+            pooled = list({repr(sorted(answer.labels.items())): answer for answer in pooled}.values())
+        others = [anonymize.words(text_audit.text_of(answer)) for answer in pooled if answer.usable]
+        vocabulary, counts = text_audit.count_words([*(words for each in documents for words in each.words), *others])
+        # An answer that is compared on several axes counts once.
+        once = np.unique(compared, return_index=True)[1]
+        own, rest = counts[once], counts[len(compared) :]
+        holding = holding_documents(own)
+        columns = np.flatnonzero((holding > 0) & (holding + holding_documents(rest) >= MINIMUM_DOCUMENTS_OF_A_WORD))
+        require_words(len(columns))
+        marked = np.concatenate([each.marked for each in documents])[once]
+        ends = np.cumsum([len(each.words) for each in documents])
+        return cls(
+            documents=documents,
+            counts=[counts[end - len(each.words) : end] for each, end in zip(documents, ends, strict=True)],
+            pooled=np.asarray(own.sum(axis=0) + rest.sum(axis=0), dtype=np.float64),
+            columns=columns,
+            tested=[vocabulary[index] for index in columns],
+            holding=holding[columns],
+            uses=np.stack([own[np.flatnonzero(marked == side)].sum(axis=0)[columns] for side in (False, True)]),
+        )
+
+
+@dataclass(frozen=True)
+class Association:
+    """The words of the marked group against those of one unmarked group.
+
+    Attributes:
+        z, ratio: (tested,) standardised log-odds ratio and the ratio itself; above 0 where the marked group uses the
+            word more.
+        threshold: of |z|: what the largest of all words exceeds by chance at the level of the test.
+        p_value: of the largest |z|.
+        needed: documents of a group that must hold a word which nobody else uses to take it beyond the threshold, and
+            how many documents the smaller group has.
+    """
+
+    z: Floats
+    ratio: Floats
+    threshold: float
+    p_value: float
+    needed: Needed
+
+    @classmethod
+    def of(
+        cls, corpus: Corpus, number: int, settings: PriorSettings, alpha: float, random: np.random.Generator
+    ) -> Association:
+        """Test the words of one axis' groups, with group labels permuted within strata.
+
+        Args:
+            corpus: the counts.
+            number: of the axis.
+            settings: with the prior.
+            alpha: of the test of all words together.
+            random: the source of randomness.
+        """
+        documents, counts = corpus.documents[number], corpus.counts[number]
+        used: Floats = corpus.pooled if settings.prior == "pooled" else np.asarray(counts.sum(axis=0), np.float64)
+        prior = prior_counts(used, settings)
+        mass, tested = float(prior.sum()), prior[corpus.columns]
+        columns, lengths = counts[:, corpus.columns], counts.sum(axis=1)
+        uses, size = columns.sum(axis=0), float(lengths.sum())
+
+        def sides(labels: Bools) -> tuple[Floats, Floats, Floats, Sizes]:
+            rows = labels.astype(np.float64)
+            first, first_size = (columns.T @ rows.T).T, rows @ lengths
+            return first, uses - first, tested, (first_size, size - first_size, mass)
+
+        labels, exact = resampling.relabellings(documents.marked, documents.strata, PERMUTATIONS, random)
+        rows = max(1, CHUNK // max(columns.shape))
+        largest = np.concatenate(
+            [
+                np.abs(z_scores(*sides(labels[start : start + rows]))).max(axis=1)
+                for start in range(0, len(labels), rows)
+            ]
+        )
+        observed = sides(documents.marked[None])
+        (z,), (ratio,) = z_scores(*observed), log_odds(*observed)[0]
+        threshold = resampling.exceeded(largest, alpha)
+        smaller = min(int(documents.marked.sum()), int((~documents.marked).sum()))
+        held = np.arange(1.0, smaller + 1)
+        prior_of_new = prior_counts(np.append(held, used.sum()), settings)[:-1]
+        half = np.array(size / 2)
+        new = z_scores(held, np.zeros_like(held), prior_of_new, (half, half, mass))
+        seen = (new > threshold) & (held >= MINIMUM_DOCUMENTS_OF_A_WORD)
+        return cls(
+            z=z,
+            ratio=ratio,
+            threshold=threshold,
+            p_value=resampling.p_value(largest, float(np.abs(z).max()), exact=exact),
+            needed=(int(held[np.argmax(seen)]) if seen.any() else None, smaller),
+        )
+
+
+def prior_counts(used: Floats, settings: PriorSettings) -> Floats:
+    """Return (words,) counts of the prior, from how often each word is used."""
+    match settings.prior:
+        case "pooled" | "pair":
+            return used
+        case "mass":
+            return used * float(settings.prior_mass / used.sum())
+        case "uniform":
+            return np.full_like(used, settings.prior_mass / len(used))

@@ -1,0 +1,240 @@
+"""Words whose use grew in one group's texts since the baseline: the test, the decision rule and the description.
+
+A word counts by the documents that hold it; see `stats.share_growth`. Log-odds with a prior of all texts hardly move
+where a fifth of one group's texts hold a new word once.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pytest_fairness.audits.base import Audit, AuditItem, DecisionRule
+from pytest_fairness.audits.decision import Decision
+from pytest_fairness.audits.text import text_audit
+from pytest_fairness.audits.text.two_runs import joined
+from pytest_fairness.audits.text.vocabulary import MINIMUM_DOCUMENTS_OF_A_WORD, holding_documents, require_words
+from pytest_fairness.errors import NotMeasurable
+from pytest_fairness.records import Comparison, Json, Measurement
+from pytest_fairness.stats import resampling
+from pytest_fairness.stats.share_growth import Needed, ShareGrowth, hardest, smallest_share
+
+Floats = NDArray[np.float64]
+
+PERMUTATIONS = 1999
+VISIBLE_SHARE = 0.35
+"""Share of one group's texts in which a run must be able to find a new word before it may pass."""
+NAMED_WORDS = 3
+ROUNDING = 1e-9
+SIDES = ("marked", "unmarked")
+
+
+@dataclass(frozen=True)
+class Growth:
+    """The words of the marked group and of one unmarked group in two runs.
+
+    Attributes:
+        vocabulary: the words that occur in three documents.
+        shares: what grew.
+        statistics: (2, words) by side; see `ShareGrowth.statistics`.
+        threshold: what the largest statistic exceeds by chance at the level of the test.
+        p_value: of the largest statistic.
+    """
+
+    vocabulary: list[str]
+    shares: ShareGrowth
+    statistics: Floats
+    threshold: float
+    p_value: float
+
+    @classmethod
+    def of(
+        cls, now: text_audit.Documents, then: text_audit.Documents, alpha: float, random: np.random.Generator
+    ) -> Growth:
+        """Test the words, with run labels permuted between documents of one group and stratum.
+
+        Args:
+            now, then: the documents of this run and of the baseline.
+            alpha: of the test of all words together.
+            random: the source of randomness.
+
+        Raises:
+            NotMeasurable: the documents share fewer than two words, or the runs no stratum.
+        """
+        both, current = joined(now, then)
+        words, counts = text_audit.count_words(both.words)
+        columns = np.flatnonzero(holding_documents(counts) >= MINIMUM_DOCUMENTS_OF_A_WORD)
+        require_words(len(columns))
+        present = counts[:, columns]
+        present.data[:] = 1
+        try:
+            shares = ShareGrowth.of(present, both.marked, both.strata, current)
+        except ValueError as error:
+            raise NotMeasurable(f"the baseline cannot be compared: {error}") from error
+        labels, exact = resampling.relabellings(current, both.cells, PERMUTATIONS, random)
+        largest = shares.largest(labels)
+        statistics = shares.statistics(current[None])[:, 0]
+        return cls(
+            vocabulary=[words[index] for index in columns],
+            shares=shares,
+            statistics=statistics,
+            threshold=resampling.exceeded(largest, alpha),
+            p_value=resampling.p_value(largest, float(statistics.max()), exact=exact),
+        )
+
+    @property
+    def largest(self) -> float:
+        """The largest statistic of all words."""
+        return float(self.statistics.max())
+
+    def needed(self, threshold: float, min_share: float) -> Needed:
+        """Return in how many documents of a group a word must be new for it to be found; see `ShareGrowth`."""
+        return self.shares.documents_needed(threshold, min_share)
+
+    def found(self) -> dict[tuple[str, str], dict[str, Any]]:
+        """Return the words that grew significantly, by word and side."""
+        growth, shares = self.shares.growth, self.shares.shares
+        beyond = (self.statistics > self.threshold + ROUNDING) & (growth > ROUNDING)
+        return {
+            (self.vocabulary[index], SIDES[side]): {
+                "growth": float(growth[side, index]),
+                "statistic": float(self.statistics[side, index]),
+                "marked": [float(share) for share in shares[0, ::-1, index]],
+                "unmarked": [float(share) for share in shares[1, ::-1, index]],
+            }
+            for side, index in np.argwhere(beyond)
+        }
+
+
+def grown_words(tests: Sequence[Growth]) -> list[dict[str, Any]]:
+    """Return the words that grew on every axis and to the same side, the furthest grown first.
+
+    Of several axes the smallest growth and statistic count, and the first axis' shares are shown.
+    """
+    first, *others = (test.found() for test in tests)
+    words = [
+        {
+            "word": word,
+            "side": side,
+            **found,
+            **{
+                name: min(each[name] for each in (found, *(other[word, side] for other in others)))
+                for name in ("growth", "statistic")
+            },
+        }
+        for (word, side), found in first.items()
+        if all((word, side) in other for other in others)
+    ]
+    return sorted(words, key=lambda word: (-round(word["growth"], 12), word["word"]))
+
+
+class GrownWords(DecisionRule):
+    """A change is a regression where more words than the tolerance grew, each significantly and materially.
+
+    A pass needs a run that would have found a new word.
+    """
+
+    def judge_change(
+        self, audit: Audit[Any], item: AuditItem[Any], comparison: Comparison, tolerance: float
+    ) -> Decision:
+        """Judge the number of words that grew, each of them significantly, family-wise, and by `min_share` or more.
+
+        A pass excludes that a word is new in twice `min_share` of one group's texts: such a word would have grown more
+        than any other word did, but for a chance of `item.beta`.
+        """
+        if not comparison.paired:
+            return Decision(
+                "unclear",
+                times_more_units=math.inf,
+                explanation="without enough of the baseline's answers, equal numbers of words may be other words",
+            )
+        if comparison.value > tolerance:
+            return Decision("beyond", exceeds=True, significant=True)
+        needed, documents = comparison.details["documents_to_stand_out"]
+        missed = smallest_share((needed, documents), 1 - item.beta)
+        return _unless_missed((needed, documents), missed, 2 * item.settings.min_share)
+
+    def judge_value(
+        self, audit: Audit[Any], item: AuditItem[Any], measurement: Measurement, limit: float, tolerance: float
+    ) -> Decision:
+        """Judge the number of significant words; a pass takes a run that would have found a new one."""
+        if measurement.value > limit:
+            return Decision("beyond", exceeds=True, significant=True)
+        if not item.last_look:
+            return Decision("unclear")
+        details = measurement.details
+        return _unless_missed(details["documents_needed"], details["smallest_share"], VISIBLE_SHARE)
+
+    def minimum_detectable(
+        self,
+        item: AuditItem[Any],
+        measurement: Measurement,
+        comparison: Comparison | None,
+        tolerance: float,
+    ) -> float | None:
+        """Return the smallest share of one group's texts in which a new word is found with 80 % power."""
+        details = measurement.details if comparison is None or not comparison.paired else comparison.details
+        return float(details["smallest_share"])
+
+
+def _unless_missed(needed: Sequence[int | None], smallest: float, accepted: float) -> Decision:
+    """Return `within` where a new word in the accepted share of a group's texts would have been found.
+
+    Args:
+        needed: documents that must hold the word, and documents of the group.
+        smallest: share of the group's texts that a new word must be in to be found with the wanted power.
+        accepted: the largest such share.
+    """
+    if smallest <= accepted:
+        return Decision("within")
+    least, _ = needed
+    told = "in every text" if least is None else f"in up to {min(1.0, smallest):.0%} of the texts"
+    return Decision(
+        "unclear",
+        # However many documents there are, the word must be in about as many of them.
+        times_more_units=math.inf if least is None else smallest / accepted,
+        explanation=f"a new word {told} of one group may have been missed; a pass needs at most {accepted:.0%}",
+    )
+
+
+def visibility(needed: Sequence[Needed]) -> dict[str, Json]:
+    """Return the smallest share of a group's texts in which a new word would be found, and in how many it must be."""
+    most = hardest(needed)
+    return {"smallest_share": smallest_share(most), "documents_needed": list(most)}
+
+
+def describe_growth(details: Mapping[str, Json]) -> str:
+    """Return the words that grew as a phrase: for which group, and from which share of its texts to which."""
+    groups = details["groups"]
+    names = {"marked": groups["marked"], "unmarked": f"the unmarked group ({groups['unmarked']})"}
+    grown = {side: [word for word in details["grown"] if word["side"] == side] for side in SIDES}
+    phrases = [
+        f"{len(own)} {word_or_words(len(own))} grew for {names[side]}: {_listed(own)}"
+        for side, own in grown.items()
+        if own
+    ] or [f"no word grew by {100 * details['min_share']:.3g} points or more"]
+    if less := details["grown_by_less"]:
+        phrases.append(f"significantly, but by less: {_listed(less)}")
+    return "; ".join(phrases)
+
+
+def word_or_words(number: float) -> str:
+    """Return the noun for a number of words."""
+    return "word" if number == 1 else "words"
+
+
+def _listed(words: Sequence[Mapping[str, Any]]) -> str:
+    """Return words with the shares of texts that held them in the baseline and hold them now, by group."""
+    shown = []
+    for word in words[:NAMED_WORDS]:
+        own, others = (word[side] for side in (SIDES if word["side"] == "marked" else SIDES[::-1]))
+        shown.append(
+            f"{word['word']} ({own[0]:.0%} → {own[1]:.0%} of its texts, {others[0]:.0%} → {others[1]:.0%} else)"
+        )
+    more = f" and {len(words) - NAMED_WORDS} more" if len(words) > NAMED_WORDS else ""
+    return f"{', '.join(shown)}{more}"
