@@ -188,7 +188,8 @@ class ProbeItem:
     def row(self, answer: Answer) -> Row:
         """An answer as baselines keep it."""
         row = Row(dict(answer.labels), answer.trial, answer.text, answer.judged.to_json() if answer.judged else None)
-        if self.read(row).status is answer.status:
+        # A usable text is read alike without its finish reason, which the row does not hold.
+        if answer.status is Status.OK or self.read(row).status is answer.status:
             return row
         # The target may have said that it refused, which its text does not show.
         refused = answer.status is Status.REFUSED
