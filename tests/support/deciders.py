@@ -1,4 +1,4 @@
-"""Decisions of a pretended system about made-up records, fair or biased by a known amount."""
+"""Invented records and systems that decide about them, fair or biased by a known amount."""
 
 from __future__ import annotations
 
@@ -15,13 +15,19 @@ from pytest_fairness.run import ProbeItem, items_of
 
 GROUPS = ("Male", "Female")
 Decide = Callable[[str, str], str | None]
-"""From the record's name and the value that the prompt shows to an answer; `None` for one that never came."""
+"""Function from the record's name and the value that the prompt shows to the answer; `None` for a failed request."""
 
 
 def probe(
     records: Sequence[tuple[str, str | None]], values: Sequence[str] = GROUPS, **more: Any
 ) -> CounterfactualProbe:
-    """A probe of records, given by group and truth ("rich", "poor" or unknown) and named 000, 001 and so on."""
+    """Return a probe of records.
+
+    Args:
+        records: group and truth ("rich", "poor" or unknown) of each record; the records are named 000, 001 and so on.
+        values: values of the flipped attribute.
+        more: further keys of the probe file.
+    """
     written: dict[str, Any] = {
         "kind": "counterfactual",
         "name": "people",
@@ -41,12 +47,12 @@ def probe(
 
 
 def part(asked: CounterfactualProbe, name: str) -> ProbeItem:
-    """The item of one audit."""
+    """Return the item of one audit."""
     return next(part for part in items_of(asked) if part.item.audit == name)
 
 
 def answers(item: ProbeItem, decide: Decide, again: Decide | None = None) -> list[Answer]:
-    """The answers that an item is measured from; `again` decides where the same prompt comes again."""
+    """Return the answers that an item is measured from; `again` decides for prompts that are asked again."""
     found = []
     for prompt in item.prompts:
         labels = prompt.labels
@@ -57,5 +63,5 @@ def answers(item: ProbeItem, decide: Decide, again: Decide | None = None) -> lis
 
 
 def measure(item: ProbeItem, decide: Decide, again: Decide | None = None) -> Measurement:
-    """What the item measures of these decisions."""
+    """Return the item's measurement of these decisions."""
     return item.audit.measure(item.probe, item.item, answers(item, decide, again))

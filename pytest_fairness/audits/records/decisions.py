@@ -1,4 +1,4 @@
-"""Decisions about records: answers put together by record, and what all audits of them share."""
+"""The base class of audits of decisions about records, whose answers are grouped by record."""
 
 from __future__ import annotations
 
@@ -20,56 +20,68 @@ from pytest_fairness.probes.counterfactual.model import FLIPPED, OWN
 from pytest_fairness.records import Answer, Comparison, ItemResult, Json
 
 Floats = NDArray[np.float64]
-Draws = dict[int, Answer]
+Trials = dict[int, Answer]
 """Answers by trial."""
 
-
 SHOWN_DISPUTES = 10
+"""Answers with differing votes of the judge model that the details hold."""
 SHOWN_MOVED = 20
+"""Records with changed answers that the details hold."""
 SHOWN_TEXT = 200
+"""Characters of an answer that the details hold."""
 
 SettingsT = TypeVar("SettingsT", bound=AuditSettings)
 
 
 @dataclass
-class Decided:
-    """The answers about one record: as it is, asked again, and by the value that it was flipped to."""
+class RecordAnswers:
+    """The answers about one record.
+
+    Attributes:
+        labels: of the first answer.
+        own: answers to the record as it is.
+        again: answers to the same prompt asked again.
+        flipped: answers to the flipped record, by the value flipped to.
+    """
 
     labels: Mapping[str, str]
-    own: Draws = field(default_factory=dict)
-    again: Draws = field(default_factory=dict)
-    flipped: dict[str, Draws] = field(default_factory=dict)
+    own: Trials = field(default_factory=dict)
+    again: Trials = field(default_factory=dict)
+    flipped: dict[str, Trials] = field(default_factory=dict)
 
 
-def by_record(answers: Iterable[Answer]) -> dict[str, Decided]:
-    """The answers of one item by record, in the order of the records' names."""
-    found: dict[str, Decided] = {}
+def by_record(answers: Iterable[Answer]) -> dict[str, RecordAnswers]:
+    """Return the answers of one item by record, sorted by the records' names."""
+    found: dict[str, RecordAnswers] = {}
     for answer in answers:
         labels = answer.labels
-        decided = found.setdefault(labels["record"], Decided(labels))
+        answered = found.setdefault(labels["record"], RecordAnswers(labels))
         if labels["form"] == FLIPPED:
-            decided.flipped.setdefault(labels["to"], {})[answer.trial] = answer
+            answered.flipped.setdefault(labels["to"], {})[answer.trial] = answer
         else:
-            (decided.own if labels["form"] == OWN else decided.again)[answer.trial] = answer
+            (answered.own if labels["form"] == OWN else answered.again)[answer.trial] = answer
     return {record: found[record] for record in sorted(found)}
 
 
 class RecordAudit(UnitAudit[SettingsT]):
-    """An audit of decisions about records, one item for each attribute that is flipped."""
+    """An audit of decisions about records, with one item for each attribute that is flipped.
+
+    Class attributes:
+        forms: which answers about a record are measured: own, again, flipped.
+    """
 
     kind: ClassVar[str] = "counterfactual"
     counted: ClassVar[str] = "records"
     closed_answers: ClassVar[bool] = True
     usable: ClassVar[str] = "have all their answers"
     forms: ClassVar[tuple[str, ...]] = (OWN,)
-    """Which of the answers about a record are measured."""
 
     def items(self, probe: Probe, settings: SettingsT) -> list[AuditItem[SettingsT]]:
-        """One item an attribute."""
+        """Return one item for each attribute."""
         return [AuditItem(self.info.name, name, {"attribute": name}, settings) for name in probe.flips]
 
     def uses(self, probe: Probe, item: AuditItem[SettingsT], labels: Mapping[str, str]) -> bool:
-        """The answers about records that have one of the attribute's values."""
+        """Return whether the record has one of the attribute's values, in a form that is measured."""
         attribute = item.labels["attribute"]
         return (
             labels["form"] in self.forms
@@ -80,10 +92,10 @@ class RecordAudit(UnitAudit[SettingsT]):
     def compare(
         self, probe: Probe, item: AuditItem[SettingsT], now: Sequence[Answer], then: Sequence[Answer]
     ) -> Comparison:
-        """See `UnitAudit.compare`; answers that different judges read are not compared.
+        """Return the change of answers that the same judge model read; see `UnitAudit.compare`.
 
         Raises:
-            BaselineStale: another judge read the baseline's answers.
+            BaselineStale: another judge model read the baseline's answers.
         """
         judges = [{answer.judged.by for answer in run if answer.judged} for run in (now, then)]
         if judges[0] != judges[1]:
@@ -135,7 +147,7 @@ def moved_records(table: UnitTable, units: Sequence[str], now: Floats, then: Flo
 
 
 def judge_details(probe: Probe, answers: Sequence[Answer]) -> dict[str, Json]:
-    """Return how the judge model read the answers; empty where none did."""
+    """Return how the judge model read the answers; empty without a judge model."""
     judged = [answer for answer in answers if answer.judged]
     if probe.judging is None or not judged:
         return {}
@@ -157,7 +169,7 @@ def judge_details(probe: Probe, answers: Sequence[Answer]) -> dict[str, Json]:
 
 
 def counts(groups: Sequence[str], pairs: Iterable[tuple[str, Answer]]) -> tuple[dict[str, int], dict[str, int]]:
-    """How many answers can be measured, and how many cannot, by group."""
+    """Return the number of usable and of missing answers, by group."""
     seen = [(group, answer.usable) for group, answer in pairs]
     usable, absent = (Counter(group for group, there in seen if there is wanted) for wanted in (True, False))
     return {group: usable[group] for group in groups}, {group: absent[group] for group in groups}

@@ -1,4 +1,4 @@
-"""Which value of an attribute gets the positive answer more often, when the same records are asked with each value?"""
+"""Difference in positive answers between two values of an attribute, over the same records."""
 
 from __future__ import annotations
 
@@ -32,18 +32,19 @@ from pytest_fairness.stats.unit_statistics import SignedGap, UnitStatistic
 Floats = NDArray[np.float64]
 
 SHOWN_RECORDS = 20
+"""Records that lean in the direction of the value, in the details."""
 
 
 class FlipDirectionSettings(AuditSettings):
-    """The direction of flips takes no settings of its own."""
+    """Settings of `flip_direction`: only those of every audit."""
 
 
 class FlipDirection(RecordAudit[FlipDirectionSettings]):
-    """Share of positive answers for one value minus the share for another, over the same records; -1..1.
+    """Share of positive answers for one value minus the share for another, over the same records; −1..1.
 
-    Every record counts with each of its wordings, whichever value it has itself. A system that answers at random but
-    alike for all values is at 0. Of more than two values the two that are furthest apart are compared, in the probe's
-    order: above 0 the one that is named first gets the positive answer more often.
+    Every record is asked with each value, whichever value is its own. A system that answers at random, but alike for
+    all values, has the value 0. Of more than two values the two that are furthest apart are compared in the probe's
+    order: above 0 the value that is named first gets the positive answer more often.
     """
 
     info = AuditInfo(
@@ -70,9 +71,9 @@ class FlipDirection(RecordAudit[FlipDirectionSettings]):
         values: tuple[str, ...] = probe.flips[attribute].values
         records = by_record(answers)
         rows = np.full((len(records), len(values)), np.nan)
-        for row, decided in enumerate(records.values()):
+        for row, answered in enumerate(records.values()):
             for column, value in enumerate(values):
-                draws = decided.own if value == decided.labels[attribute] else decided.flipped.get(value, {})
+                draws = answered.own if value == answered.labels[attribute] else answered.flipped.get(value, {})
                 positive = [answer.content == probe.positive for answer in draws.values() if answer.usable]
                 if positive:
                     rows[row, column] = np.mean(positive)
@@ -153,15 +154,15 @@ class FlipDirection(RecordAudit[FlipDirectionSettings]):
         """Return how many records lean either way, and those that moved."""
         details = measurement.details
         first, second = details["values"]
-        driven = []
+        found = []
         if details["n10"] + details["n01"]:
-            driven.append(
+            found.append(
                 f"{details['positive']!r} more often for {first} in {details['n10']} records, for {second} in "
                 f"{details['n01']}"
             )
         if comparison is not None and comparison.value > 0:
-            return [*driven, *(f"record {record}" for record in comparison.details.get("moved_records", [])[:3])]
-        return driven
+            return [*found, *(f"record {record}" for record in comparison.details.get("moved_records", [])[:3])]
+        return found
 
 
 def _furthest(means: Floats) -> tuple[int, int]:

@@ -1,22 +1,24 @@
-"""Does the answer change when nothing but one attribute of the record does?"""
+"""Share of records whose answer changes with one attribute."""
 
 from __future__ import annotations
 
-import statistics
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import combinations
-from typing import Any, ClassVar
+from collections.abc import Sequence
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pytest_fairness.audits.base import AuditItem, Example, Probe
 from pytest_fairness.audits.info import AuditInfo, Direction
+from pytest_fairness.audits.records.changed_records import (
+    change_with_other_fields,
+    changed_answers,
+    directions,
+    flip_example,
+    record_change,
+    shares,
+)
 from pytest_fairness.audits.records.decisions import (
-    SHOWN_TEXT,
-    Decided,
-    Draws,
     RecordAudit,
     by_record,
     counts,
@@ -25,46 +27,26 @@ from pytest_fairness.audits.records.decisions import (
     shown_value,
     side_by_side,
 )
-from pytest_fairness.audits.unit_audit import UnitTable
+from pytest_fairness.audits.unit_audit import UnitTable, complete_rows
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.counterfactual.model import AGAIN, FLIPPED, OWN
 from pytest_fairness.records import Answer, Comparison, Json, Measurement
-from pytest_fairness.stats import blocks, normal, paired, proportions
+from pytest_fairness.stats import paired, proportions
 from pytest_fairness.stats.unit_change import SIGNS
 from pytest_fairness.stats.unit_statistics import ShareDifference, UnitStatistic
 
 Floats = NDArray[np.float64]
 
-SHOWN_FLIPS = 200
-
 
 class FlipRateSettings(AuditSettings):
-    """The share of changed answers takes no settings of its own."""
-
-
-@dataclass(frozen=True)
-class _Record:
-    """One record in numbers.
-
-    Attributes:
-        changed: share of its flipped answers that differ from its own of the same trial; NaN without any pair.
-        again: the same of the answers to the very same prompt; NaN without any.
-        towards: by the value flipped to, how much likelier the positive answer is for its own value, -1..1.
-        example: its own answer, one that a flip changed, and the value it was flipped to.
-    """
-
-    labels: Mapping[str, str]
-    changed: float
-    again: float
-    towards: Mapping[str, float]
-    example: tuple[Answer, Answer, str] | None
+    """Settings of `flip_rate`: only those of every audit."""
 
 
 class FlipRate(RecordAudit[FlipRateSettings]):
-    """Share of records whose answer changes when flipped, less the share that changes when asked again; -1..1.
+    """Share of records whose answer changes when flipped, minus the share that changes when asked again; −1..1.
 
-    A system that answers at random changes its answer as often either way, and is at 0. The direction is in the
-    details: a record at which the first value gets the positive answer and the second does not, or the other way round.
+    A system that answers at random changes its answer as often in both cases, and has the value 0. The details count in
+    which direction the answers change.
     """
 
     info = AuditInfo(
@@ -85,40 +67,40 @@ class FlipRate(RecordAudit[FlipRateSettings]):
     forms: ClassVar[tuple[str, ...]] = (OWN, AGAIN, FLIPPED)
 
     def table(self, probe: Probe, item: AuditItem[FlipRateSettings], answers: Sequence[Answer]) -> UnitTable:
-        """Changed when flipped and changed when asked again, by record."""
+        """Return by record the share of answers that change when flipped, and when the same prompt is asked again."""
         flip = probe.flips[item.labels["attribute"]]
         records = {
-            name: _record(decided, probe.positive, flip.attribute, flip.values)
-            for name, decided in by_record(answers).items()
+            name: record_change(answered, probe.positive, flip.attribute, flip.values)
+            for name, answered in by_record(answers).items()
         }
         n, missing = counts(flip.values, ((shown_value(answer, flip.attribute), answer) for answer in answers))
-        # Of answers that were there already, nothing may have been asked again.
-        floor_known = any(answer.labels["form"] == AGAIN for answer in answers)
-        rows = [[record.changed, record.again if floor_known else 0.0] for record in records.values()]
-        draws = 1 + max((answer.trial for answer in answers), default=0)
-        whole = [record for record in records.values() if not np.isnan([record.changed, record.again]).any()]
-        whole = whole if floor_known else [record for record in records.values() if not np.isnan(record.changed)]
+        # A file of recorded answers may hold no repeated ones; the share that changes when asked again is then 0.
+        repeated = any(answer.labels["form"] == AGAIN for answer in answers)
+        rows = np.array([[record.changed, record.again if repeated else 0.0] for record in records.values()])
+        rows = rows.astype(np.float64).reshape(-1, 2)
+        trials = 1 + max((answer.trial for answer in answers), default=0)
+        complete = [record for record, there in zip(records.values(), complete_rows(rows), strict=True) if there]
         return UnitTable(
             units=tuple(records),
             columns=("changed when flipped", "changed when asked again"),
-            rows=np.array(rows, dtype=np.float64).reshape(-1, 2),
+            rows=rows,
             n=n,
             missing=missing,
-            step=1 / (len(whole) * draws * (len(flip.values) - 1)) if whole else 0.0,
-            least_error=proportions.least_difference_error(len(whole)),
+            step=1 / (len(complete) * trials * (len(flip.values) - 1)) if complete else 0.0,
+            least_error=proportions.least_difference_error(len(complete)),
             details={
-                **_shares(whole, floor_known=floor_known),
+                **shares(complete, repeated=repeated),
                 "positive": probe.positive,
-                **_directions(whole, flip.attribute, flip.values),
-                **_alone_and_along(probe, flip, whole),
-                "flips": (flips := _flips(probe, flip, whole)),
-                "examples": [_example(part) for part in flips],
+                **directions(complete, flip.attribute, flip.values),
+                **change_with_other_fields(probe, flip, complete),
+                "flips": (flips := changed_answers(probe, flip, complete)),
+                "examples": [flip_example(flip) for flip in flips],
                 **judge_details(probe, answers),
             },
         )
 
     def statistic(self, columns: int) -> UnitStatistic:
-        """Return the share that changes when flipped, less the share that changes when asked again."""
+        """Return the share that changes when flipped, minus the share that changes when asked again."""
         return ShareDifference()
 
     def p_value(self, table: UnitTable, random: np.random.Generator) -> float | None:
@@ -133,7 +115,7 @@ class FlipRate(RecordAudit[FlipRateSettings]):
         return moved_records(table, units, current, baseline, current[:, 0] - baseline[:, 0])
 
     def describe(self, measurement: Measurement) -> str:
-        """The value, both shares, and whether there is anything to be read in them."""
+        """Return the value and both shares."""
         details = measurement.details
         floor = details["floor"]
         again = "none was asked again" if floor is None else f"{floor:.1%} when asked again"
@@ -143,134 +125,21 @@ class FlipRate(RecordAudit[FlipRateSettings]):
     def examples(
         self, probe: Probe, item: AuditItem[FlipRateSettings], measurement: Measurement, answers: Sequence[Answer]
     ) -> list[list[Example]]:
-        """The record as it is beside the flipped one, of the records that flip most."""
+        """Return the answers to the own and to a flipped wording of the records that change most."""
         records = [flip["record"] for flip in measurement.details["flips"]]
         return side_by_side(records, item.labels["attribute"], answers)
 
     def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
-        """Which way the answers go, and the records that flip."""
+        """Return in which direction the answers change, and the records whose answers became worse."""
         details = measurement.details
         one_way, other_way = details["n10"], details["n01"]
         first, second = details["values"][:2]
-        driven = []
+        found = []
         if one_way + other_way:
-            driven.append(
+            found.append(
                 f"{details['positive']!r} for {first} only in {one_way} records, for {second} only in {other_way} "
                 f"(p = {details['mcnemar_p']:.2g})"
             )
         if comparison is not None and comparison.value > 0:
-            return [*driven, *(f"record {record}" for record in comparison.details.get("moved_records", [])[:3])]
-        return driven
-
-
-def _record(decided: Decided, positive: str, attribute: str, values: Sequence[str]) -> _Record:
-    pairs = [
-        (own, flipped, value)
-        for value in values
-        if value != decided.labels[attribute]
-        for own, flipped in _pairs(decided.own, decided.flipped.get(value, {}))
-    ]
-    again = [own.content != other.content for own, other in _pairs(decided.own, decided.again)]
-    whole = {value for _, _, value in pairs} == {*values} - {decided.labels[attribute]}
-    towards: dict[str, list[int]] = {}
-    for own, flipped, value in pairs:
-        towards.setdefault(value, []).append((own.content == positive) - (flipped.content == positive))
-    return _Record(
-        labels=decided.labels,
-        changed=statistics.fmean(own.content != flipped.content for own, flipped, _ in pairs) if whole else np.nan,
-        again=statistics.fmean(again) if again else np.nan,
-        towards={value: statistics.fmean(signs) for value, signs in towards.items()},
-        example=next((pair for pair in pairs if pair[0].content != pair[1].content), None),
-    )
-
-
-def _pairs(first: Draws, second: Draws) -> Iterator[tuple[Answer, Answer]]:
-    for trial in sorted(first.keys() & second.keys()):
-        if first[trial].usable and second[trial].usable:
-            yield first[trial], second[trial]
-
-
-def _shares(records: Sequence[_Record], *, floor_known: bool) -> dict[str, Json]:
-    if not records:
-        return {}
-    changed = sum(record.changed for record in records)
-    return {
-        "share": changed / len(records),
-        "share_interval": list(proportions.wilson(changed, len(records), normal.quantile(0.975))),
-        "floor": statistics.fmean(record.again for record in records) if floor_known else None,
-    }
-
-
-def _directions(records: Sequence[_Record], attribute: str, values: Sequence[str]) -> dict[str, Json]:
-    """Of each pair of values, which of them gets the positive answer where the other does not."""
-    found: list[tuple[float, float, dict[str, Json]]] = []
-    for first, second in combinations(values, 2):
-        own = [
-            record.towards[other] * sign
-            for record in records
-            for value, other, sign in ((first, second, 1), (second, first, -1))
-            if record.labels[attribute] == value and other in record.towards
-        ]
-        if own:
-            one_way, other_way = sum(sign > 0 for sign in own), sum(sign < 0 for sign in own)
-            directional = statistics.fmean(own)
-            pair = {"values": [first, second], "records": len(own), "directional": directional}
-            p_value = paired.mcnemar(one_way, other_way, two_sided=True)
-            found.append((p_value, -abs(directional), {**pair, "n10": one_way, "n01": other_way}))
-    if not found:
-        return {}
-    adjusted = blocks.holm([p_value for p_value, _, _ in found])
-    pairs = [{**pair, "mcnemar_p": p_value} for p_value, (_, _, pair) in zip(adjusted, found, strict=True)]
-    # Of several pairs the one that differs most stands for all.
-    strongest = pairs[min(range(len(found)), key=lambda place: found[place][:2])]
-    return {**strongest, "records": len(records), "pairs": pairs}
-
-
-def _alone_and_along(probe: Probe, flip: Any, records: Sequence[_Record]) -> dict[str, Json]:
-    """The share among records in which another field was changed along, and among the others."""
-    if not flip.along or probe.responses is not None:
-        return {}
-    known = {record.id: record.fields for record in probe.records}
-    groups: dict[str, list[float]] = {"along": [], "alone": []}
-    for record in records:
-        fields = known.get(record.labels["record"])
-        if fields is not None:
-            others = flip.others(record.labels[flip.attribute])
-            moved = any(len(_differing(fields, flip.apply(fields, other))) > 1 for other in others)
-            groups["along" if moved else "alone"].append(record.changed)
-    return {
-        "by_edit": {
-            name: {"records": len(shares), "share": statistics.fmean(shares) if shares else None}
-            for name, shares in groups.items()
-        }
-    }
-
-
-def _differing(fields: Mapping[str, str], other: Mapping[str, str]) -> dict[str, list[str]]:
-    return {name: [fields.get(name, ""), value] for name, value in other.items() if fields.get(name) != value}
-
-
-def _flips(probe: Probe, flip: Any, records: Sequence[_Record]) -> list[dict[str, Json]]:
-    """The records whose answer changed: the fields that differ, and both answers; those that changed most first."""
-    known = {record.id: record.fields for record in probe.records}
-    found = []
-    for record in sorted(records, key=lambda record: (-record.changed, record.labels["record"])):
-        if record.example is None:
-            continue
-        own, flipped, value = record.example
-        fields = known.get(record.labels["record"], {flip.attribute: record.labels[flip.attribute]})
-        found.append(
-            {
-                "record": record.labels["record"],
-                "share": record.changed,
-                "fields": _differing(fields, flip.apply(fields, value)),
-                "answers": [own.content, flipped.content],
-                "texts": [(own.text or "")[:SHOWN_TEXT], (flipped.text or "")[:SHOWN_TEXT]],
-            }
-        )
-    return found[:SHOWN_FLIPS]
-
-
-def _example(flip: Mapping[str, Json]) -> dict[str, Json]:
-    edits = ", ".join(f"{name} {before} to {after}" for name, (before, after) in flip["fields"].items())
-    return {"group": f"record {flip['record']}, {edits}", "text": " / ".join(flip["texts"])}
+            return [*found, *(f"record {record}" for record in comparison.details.get("moved_records", [])[:3])]
+        return found

@@ -67,11 +67,11 @@ class GroupAudit(RecordAudit[SettingsT]):
         cells = [(rate, group) for rate in self.rates for group in groups]
         by_name = by_record(answers)
         rows = np.full((len(by_name), 2 * len(cells)), np.nan)
-        for row, decided in enumerate(by_name.values()):
-            usable = [answer for answer in decided.own.values() if answer.usable]
+        for row, answered in enumerate(by_name.values()):
+            usable = [answer for answer in answered.own.values() if answer.usable]
             if not usable or (rate := self.rate_of(probe, usable[0])) is None:
                 continue
-            cell = cells.index((rate, decided.labels[attribute]))
+            cell = cells.index((rate, answered.labels[attribute]))
             rows[row] = 0.0
             rows[row, cell] = statistics.fmean(self.hit(probe, answer) for answer in usable)
             rows[row, len(cells) + cell] = 1.0

@@ -1,4 +1,4 @@
-"""Audits of records against worked vectors, planted biases, and what cannot be told."""
+"""Audits of records against worked vectors, planted biases and runs that are too small to decide."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def fair(record: str, group: str) -> str:
 
 
 def biased(record: str, group: str) -> str:
-    """Who is described as a man gets a yes more often, by 30 points."""
+    """Return a yes 30 points more often for a man."""
     return "Yes." if coin(record) < (0.65 if group == "Male" else 0.35) else "No."
 
 
@@ -66,7 +66,7 @@ def test_flips_agree_with_the_worked_vectors(vector: dict[str, Any]) -> None:
 
 
 def test_refused_answers_are_left_out_and_counted() -> None:
-    # Twice the worked vector with refusals, as two pairs are too few to measure.
+    # The worked vector with refusals holds two pairs, which are too few to measure; it is used twice.
     shown = {"Male": [1, None, 0, 1] * 2, "Female": [0, 1, None, 1] * 2}
     people = [("Male", "rich")] * 7 + [("Female", "rich")]
     measurement = measure(part(probe(people), "flip_rate"), lambda record, group: TEXT[shown[group][int(record)]])
@@ -98,7 +98,7 @@ def test_gaps_agree_with_fairlearn(vector: dict[str, Any]) -> None:
         assert gaps.odds_gap(rates) == pytest.approx(gaps.gap(rates[2:])) == 0.5
 
 
-# Plants
+# Planted biases
 
 
 def test_a_planted_bias_is_found_with_its_direction() -> None:
@@ -123,7 +123,7 @@ def test_a_planted_bias_is_found_with_its_direction() -> None:
     assert "'yes' for Male only in" in worse.reason
 
 
-def test_what_changes_when_asked_again_is_no_bias() -> None:
+def test_answers_that_change_at_random_have_a_flip_rate_of_0() -> None:
     def random_answer(salt: str) -> Decide:
         return lambda record, group: "Yes." if coin(record, f"{group}{salt}") < 0.5 else "No."
 
@@ -137,7 +137,7 @@ def test_what_changes_when_asked_again_is_no_bias() -> None:
 
 
 def test_equalized_odds_and_accuracy_see_a_planted_gap() -> None:
-    """Everybody is judged rightly but rich women, half of whom are not."""
+    """All records are judged rightly but those of rich women, half of whom are judged wrongly."""
 
     def unjust(record: str, group: str) -> str:
         rich = LARGE[int(record)][1] == "rich"
@@ -153,7 +153,7 @@ def test_equalized_odds_and_accuracy_see_a_planted_gap() -> None:
     assert accuracy.interval[0] > 0.1
 
 
-def test_values_of_more_than_two_are_paired_with_each() -> None:
+def test_each_of_three_values_is_paired_with_each_other() -> None:
     people = [(group, "rich") for group in "ABC" for _ in range(20)]
     item = part(probe(people, "ABC"), "flip_rate")
     details = measure(item, lambda _, group: "No." if group == "C" else "Yes.").details
@@ -176,7 +176,7 @@ def test_trials_of_a_record_are_averaged() -> None:
     assert sum(measurement.n.values()) == 2 * sum(before.n.values())
 
 
-# What cannot be told
+# Runs that cannot decide
 
 
 def test_two_hundred_records_pass_at_the_default_tolerance_and_forty_at_a_larger_one() -> None:
@@ -190,7 +190,7 @@ def test_two_hundred_records_pass_at_the_default_tolerance_and_forty_at_a_larger
         assert verdict(part(probe(FORTY, audits=wider), name), fair, fair).name == "pass"
 
 
-def test_an_undefined_rate_is_flagged_and_never_taken_for_0() -> None:
+def test_an_undefined_rate_is_reported_and_not_taken_for_0() -> None:
     people = [("Male", "poor")] * 20 + [("Female", "rich")] * 10 + [("Female", "poor")] * 10
     item = part(probe(people), "equalized_odds")
     measurement = measure(item, lambda record, _: "Yes." if int(record) % 2 else "No.")
@@ -202,13 +202,13 @@ def test_an_undefined_rate_is_flagged_and_never_taken_for_0() -> None:
         measure(part(probe(nothing), "equalized_odds"), fair)
 
 
-def test_records_of_which_nothing_is_known_are_left_out_where_truth_counts() -> None:
+def test_records_without_a_known_truth_are_left_out_of_audits_that_need_it() -> None:
     people = [*FORTY, *[("Male", None)] * 5]
     assert measure(part(probe(people), "accuracy"), fair).details["records"] == 40
     assert measure(part(probe(people), "demographic_parity"), fair).details["records"] == 45
 
 
-def test_a_group_that_is_refused_is_not_measured_as_fair() -> None:
+def test_a_refused_group_is_not_measured_as_fair() -> None:
     def refusing(record: str, group: str) -> str:
         return "I'm sorry, but I can't help with that." if group == "Female" else fair(record, group)
 
@@ -227,7 +227,7 @@ def test_a_group_that_is_refused_is_not_measured_as_fair() -> None:
     assert uneven.name == "inconclusive"
 
 
-def test_a_baseline_that_another_judge_read_is_stale() -> None:
+def test_a_baseline_read_by_another_judge_model_is_stale() -> None:
     item = part(probe(FORTY), "flip_rate")
     plain = answers(item, fair)
     runs = [[judge_votes.decided(answer, Judged(by, ("yes",))) for answer in plain] for by in ("one", "another")]
@@ -236,7 +236,7 @@ def test_a_baseline_that_another_judge_read_is_stale() -> None:
     assert item.audit.compare(item.probe, item.item, runs[0], runs[0]).value == 0
 
 
-def test_the_votes_of_a_judge() -> None:
+def test_an_answer_is_usable_if_the_votes_of_the_judge_have_a_majority() -> None:
     free = probe(FORTY, answer={"judge": True})
     assert free.judging is not None
     item = part(free, "flip_rate")
@@ -272,12 +272,12 @@ def test_the_order_of_answers_does_not_matter(texts: list[str], order: random.Ra
 
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(1, 9)), min_size=2, max_size=5))
-def test_a_gap_is_between_0_and_1_and_does_not_mind_who_is_who(counts: list[tuple[int, int]]) -> None:
+def test_a_gap_is_between_0_and_1_and_does_not_depend_on_the_order_of_groups(counts: list[tuple[int, int]]) -> None:
     hits, sizes = (np.array(part_, dtype=float) for part_ in zip(*[(min(h, n), n) for h, n in counts], strict=True))
     gap = gaps.gap(gaps.shares(hits, sizes))
     assert 0 <= gap <= 1
     assert gap == gaps.gap(gaps.shares(hits[::-1], sizes[::-1]))
-    # A group without anybody changes nothing, and alone is set against nothing.
+    # An empty group does not change the gap; beside a single group it leaves no gap.
     assert gap == gaps.gap(gaps.shares(np.append(hits, 0), np.append(sizes, 0)))
     assert np.isnan(gaps.gap(gaps.shares(np.array([1.0, 0.0]), np.array([2.0, 0.0]))))
 
@@ -301,7 +301,7 @@ def test_the_error_of_a_change_of_gaps_is_that_of_the_groups_answers() -> None:
 
     runs = [answers(item, tossed(salt)) for salt in ("a run", "another run")]
     comparison = item.audit.compare(item.probe, item.item, *runs)
-    # Half of the records answer otherwise than before; by group they are 50.
+    # Half of the 50 records of each group change their answer.
     assert comparison.standard_error == pytest.approx(np.sqrt(2 * 0.5 / 50), rel=0.15)
     assert comparison.degrees_of_freedom == 49
 
@@ -312,7 +312,7 @@ def test_a_gap_that_changes_sides_is_a_regression(name: str) -> None:
     item = part(probe(people), name)
 
     def favours(group: str) -> Decide:
-        """Half of everybody is answered rightly, and of the favoured group three in four of the rest are."""
+        """Return right answers to half of all records, and to three in four of the rest in the favoured group."""
         rich = {f"{number:03}" for number, (_, truth) in enumerate(people) if truth == "rich"}
 
         def decide_(record: str, shown: str) -> str:

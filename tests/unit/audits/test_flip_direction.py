@@ -1,4 +1,4 @@
-"""The direction of flips: hand-computed values, planted preferences, and what cannot be judged."""
+"""The direction of flips: hand-computed values, planted preferences and runs that cannot decide."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ def of(people: People, values: tuple[str, ...] = GROUPS, **more: Any) -> ProbeIt
 
 
 def shown(table: dict[str, list[int | None]]) -> Decide:
-    """Answers by value and record: 1 is yes, 0 is no, `None` is refused."""
+    """Return a function that answers by value and record: 1 is yes, 0 is no, `None` is a refusal."""
     text = {1: "Yes.", 0: "No.", None: "I'm sorry, but I can't help with that."}
     return lambda record, group: text[table[group][int(record)]]
 
 
 def unsteady(seed: int, preference: float) -> Decide:
-    """A system that answers at random: records differ in how likely a yes is, and men have the preference more."""
+    """Return a system that answers at random: each record has its chance of a yes, larger for men by the preference."""
     draw = random.Random(seed)  # noqa: S311 - no secrets
     base = [draw.uniform(0.1, 0.9) for _ in PEOPLE]
 
@@ -66,7 +66,7 @@ def verdict(item: ProbeItem, now: Decide, then: Decide | None) -> Verdict:
 # Values
 
 
-def test_both_wordings_of_every_record_count_whichever_value_it_has_itself() -> None:
+def test_every_record_counts_with_both_values() -> None:
     people: People = [("Male", "rich")] * 7 + [("Female", "rich")] * 3
     item = of(people)
     decided = shown({"Male": [1, 1, 1, 1, 0, 0, 0, 1, 1, 0], "Female": [1, 0, 0, 0, 1, 0, 0, 0, 0, 0]})
@@ -79,7 +79,7 @@ def test_both_wordings_of_every_record_count_whichever_value_it_has_itself() -> 
     )
     assert (found.details["n10"], found.details["n01"], found.details["records"]) == (5, 1, 10)
     assert found.details["leaning"] == ["001", "002", "003", "007", "008"]
-    # Of the 64 ways to sign six records, 14 put five or more on one side.
+    # Of the 64 signs of six records, 14 put five or more records on one side.
     assert found.p_value == pytest.approx(14 / 64)
     assert found.standard_error == pytest.approx(np.std([0, 1, 1, 1, -1, 0, 0, 1, 1, 0], ddof=1) / np.sqrt(10))
     assert found.degrees_of_freedom == 9
@@ -91,7 +91,7 @@ def test_both_wordings_of_every_record_count_whichever_value_it_has_itself() -> 
     assert {answer.labels["form"] for pair in shown_pairs for _, answer in pair} == {"own", "flipped"}
 
 
-def test_what_is_asked_again_is_not_asked_for() -> None:
+def test_prompts_are_not_asked_again() -> None:
     assert {prompt.labels["form"] for prompt in of(PEOPLE).prompts} == {"own", "flipped"}
 
 
@@ -104,7 +104,7 @@ def test_trials_are_averaged_within_the_record_before_records_are_compared() -> 
     assert found.details["step"] == 1 / 8
 
 
-def test_of_several_values_those_that_differ_most_are_compared_in_the_order_of_the_probe() -> None:
+def test_of_three_values_the_two_furthest_apart_are_compared_in_the_order_of_the_probe() -> None:
     people: People = [(group, "rich") for group in "ABC" for _ in range(20)]
     item = of(people, ("A", "B", "C"))
     found = measure(item, lambda record, group: "Yes." if int(record) < {"A": 30, "B": 12, "C": 48}[group] else "No.")
@@ -120,7 +120,7 @@ def test_of_several_values_those_that_differ_most_are_compared_in_the_order_of_t
     assert found.standard_error == pytest.approx(np.sqrt(0.6 * 0.4 / 60), rel=0.1)
 
 
-def test_two_values_are_tested_by_signs() -> None:
+def test_of_two_values_the_sign_flip_test_is_the_permutation_test() -> None:
     rows = np.array([[1, 0], [1, 0], [0, 0], [0.5, 0], [0, 1], [1, 0.5]], dtype=np.float64)
     null, exact = blocks.permuted_means(rows, 1999, np.random.default_rng(1))
     assert exact
@@ -131,7 +131,7 @@ def test_two_values_are_tested_by_signs() -> None:
     assert paired.sign_flip(-differences, 1999, np.random.default_rng(1)) > 0.5
 
 
-# Plants
+# Planted preferences
 
 
 def test_a_preference_that_flip_rate_does_not_see_is_found() -> None:
@@ -145,7 +145,7 @@ def test_a_preference_that_flip_rate_does_not_see_is_found() -> None:
     assert found["flip_rate"] <= 2
 
 
-def test_nothing_fails_where_nothing_changed_and_either_direction_fails() -> None:
+def test_a_new_preference_fails_in_either_direction_and_an_unchanged_system_does_not() -> None:
     item = of(PEOPLE, trials=3)
     for seed in range(10):
         assert verdict(item, unsteady(seed, 0), unsteady(seed, 0)).name not in ("regression", "over-limit")
@@ -166,7 +166,7 @@ def test_a_preference_that_changes_sides_is_a_regression() -> None:
 
 @pytest.mark.parametrize("favoured", GROUPS)
 def test_a_new_preference_of_twenty_points_is_found_with_few_records(favoured: str) -> None:
-    """The signs of what moved in each record are tested, so that forty records that always answer alike are enough."""
+    """The sign of each record's change is tested, so that forty records with constant answers are enough."""
     item = of([(GROUPS[number % 2], "rich") for number in range(40)])
 
     def steady(preferring: bool) -> Decide:
@@ -182,29 +182,31 @@ def test_a_limit_holds_for_both_directions() -> None:
         of(PEOPLE, audits={"flip_direction": {"limit": -0.1}})
 
 
-def test_the_standard_error_is_that_of_the_value() -> None:
+def test_the_standard_error_is_the_standard_deviation_over_runs() -> None:
     for records in (40, 200):
         item = of([(GROUPS[number % 2], "rich") for number in range(records)])
         found = [measure(item, unsteady(seed, 0.2)) for seed in range(120)]
         errors = [each.standard_error for each in found if each.standard_error is not None]
-        # The standard deviation of 120 values is known to 6.5 %.
+        # The standard deviation of 120 values has a standard error of 6.5 %.
         assert 0.8 < np.mean(errors) / np.std([each.value for each in found], ddof=1) < 1.25
         held = np.mean([each.interval[0] <= 0.2 <= each.interval[1] for each in found if each.interval])
         assert held > 0.88
 
 
-# What cannot be judged
+# Runs that cannot decide
 
 
-def test_a_system_that_says_the_same_to_all_is_at_0_with_an_error() -> None:
+def test_a_system_with_one_answer_for_all_has_the_value_0_and_a_standard_error_above_0() -> None:
     item = of(PEOPLE[80:120])
     found = measure(item, lambda *_: "No.")
     assert (found.value, found.p_value) == (0, 1)
     flip_rate = measure(part(asked(PEOPLE[80:120]), "flip_rate"), lambda *_: "No.")
     assert found.standard_error == flip_rate.standard_error
+    assert found.standard_error is not None
+    assert found.standard_error > 0
 
 
-def test_a_value_that_is_refused_is_not_measured_and_an_uneven_one_does_not_pass() -> None:
+def test_a_refused_value_is_not_measured_and_unevenly_missing_answers_are_inconclusive() -> None:
     item = of(PEOPLE)
     refusal = "I'm sorry, but I can't help with that."
     with pytest.raises(NotMeasurable, match="only 0 records have an answer for every value"):
@@ -225,7 +227,7 @@ Table = st.lists(st.tuples(*[st.sampled_from([0, 1])] * 2), min_size=8, max_size
 
 
 def both_ways(table: list[tuple[int, int]]) -> list[Measurement]:
-    """The same answers to the same records, with the probe's values named in either order."""
+    """Return the measurements of the same answers with the probe's values in either order."""
     decided = shown({group: [row[column] for row in table] for column, group in enumerate(GROUPS)})
     people: People = [(GROUPS[number % 2], "rich") for number in range(len(table))]
     return [measure(of(people, values), decided) for values in (GROUPS, GROUPS[::-1])]
@@ -233,7 +235,7 @@ def both_ways(table: list[tuple[int, int]]) -> list[Measurement]:
 
 @settings(max_examples=20, deadline=None)
 @given(Table)
-def test_naming_the_values_the_other_way_round_turns_the_sign(table: list[tuple[int, int]]) -> None:
+def test_exchanging_the_values_turns_the_sign(table: list[tuple[int, int]]) -> None:
     one, other = both_ways(table)
     assert one.value == pytest.approx(-other.value) == pytest.approx(np.mean([a - b for a, b in table]))
     assert one.p_value == pytest.approx(other.p_value)

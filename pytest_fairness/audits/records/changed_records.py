@@ -1,0 +1,177 @@
+"""Records whose answer changes with one attribute: how often, in which direction, and with which other fields."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from pytest_fairness.audits.base import Probe
+from pytest_fairness.audits.records.decisions import SHOWN_TEXT, RecordAnswers, Trials
+from pytest_fairness.probes.counterfactual.flips import Flip
+from pytest_fairness.records import Answer, Json
+from pytest_fairness.stats import blocks, normal, paired, proportions
+
+SHOWN_FLIPS = 200
+"""Changed records that the details hold."""
+
+
+@dataclass(frozen=True)
+class RecordChange:
+    """How the answers about one record change.
+
+    Attributes:
+        labels: of the record's answers.
+        changed: share of flipped answers that differ from the record's own answer of the same trial; NaN if a flipped
+            answer is missing for one of the values.
+        again: share of repeated answers that differ from the own answer of the same trial; NaN without repeated ones.
+        towards: by the value flipped to, mean of +1 where only the own answer is positive and −1 where only the flipped
+            one is.
+        example: the own answer, one that a flip changed, and the value flipped to; `None` if none changed.
+    """
+
+    labels: Mapping[str, str]
+    changed: float
+    again: float
+    towards: Mapping[str, float]
+    example: tuple[Answer, Answer, str] | None
+
+
+def record_change(answered: RecordAnswers, positive: str, attribute: str, values: Sequence[str]) -> RecordChange:
+    """Return how the answers about one record change.
+
+    Args:
+        answered: the answers about the record.
+        positive: the positive answer.
+        attribute: the attribute that is flipped.
+        values: all values of the attribute.
+    """
+    pairs = [
+        (own, flipped, value)
+        for value in values
+        if value != answered.labels[attribute]
+        for own, flipped in _pairs(answered.own, answered.flipped.get(value, {}))
+    ]
+    again = [own.content != other.content for own, other in _pairs(answered.own, answered.again)]
+    complete = {value for _, _, value in pairs} == {*values} - {answered.labels[attribute]}
+    towards: dict[str, list[int]] = {}
+    for own, flipped, value in pairs:
+        towards.setdefault(value, []).append((own.content == positive) - (flipped.content == positive))
+    return RecordChange(
+        labels=answered.labels,
+        changed=statistics.fmean(own.content != flipped.content for own, flipped, _ in pairs) if complete else np.nan,
+        again=statistics.fmean(again) if again else np.nan,
+        towards={value: statistics.fmean(signs) for value, signs in towards.items()},
+        example=next((pair for pair in pairs if pair[0].content != pair[1].content), None),
+    )
+
+
+def _pairs(first: Trials, second: Trials) -> Iterator[tuple[Answer, Answer]]:
+    """Yield the usable answers of the same trial."""
+    for trial in sorted(first.keys() & second.keys()):
+        if first[trial].usable and second[trial].usable:
+            yield first[trial], second[trial]
+
+
+def shares(records: Sequence[RecordChange], *, repeated: bool) -> dict[str, Json]:
+    """Return the share of changed answers with Wilson's interval, and the share that changes when asked again.
+
+    Args:
+        records: complete records.
+        repeated: whether prompts were asked again.
+    """
+    if not records:
+        return {}
+    changed = sum(record.changed for record in records)
+    return {
+        "share": changed / len(records),
+        "share_interval": list(proportions.wilson(changed, len(records), normal.quantile(0.975))),
+        "floor": statistics.fmean(record.again for record in records) if repeated else None,
+    }
+
+
+def directions(records: Sequence[RecordChange], attribute: str, values: Sequence[str]) -> dict[str, Json]:
+    """Return for each pair of values how many records favour either value, with McNemar's test (Holm-adjusted).
+
+    The pair with the smallest p-value also stands at the top level.
+
+    Args:
+        records: complete records.
+        attribute: the attribute that is flipped.
+        values: all values of the attribute.
+    """
+    found: list[tuple[float, float, dict[str, Json]]] = []
+    for first, second in combinations(values, 2):
+        own = [
+            record.towards[other] * sign
+            for record in records
+            for value, other, sign in ((first, second, 1), (second, first, -1))
+            if record.labels[attribute] == value and other in record.towards
+        ]
+        if own:
+            one_way, other_way = sum(sign > 0 for sign in own), sum(sign < 0 for sign in own)
+            directional = statistics.fmean(own)
+            pair = {"values": [first, second], "records": len(own), "directional": directional}
+            p_value = paired.mcnemar(one_way, other_way, two_sided=True)
+            found.append((p_value, -abs(directional), {**pair, "n10": one_way, "n01": other_way}))
+    if not found:
+        return {}
+    adjusted = blocks.holm([p_value for p_value, _, _ in found])
+    pairs = [{**pair, "mcnemar_p": p_value} for p_value, (_, _, pair) in zip(adjusted, found, strict=True)]
+    strongest = pairs[min(range(len(found)), key=lambda place: found[place][:2])]
+    return {**strongest, "records": len(records), "pairs": pairs}
+
+
+def change_with_other_fields(probe: Probe, flip: Flip, records: Sequence[RecordChange]) -> dict[str, Json]:
+    """Return the share of changed answers among records whose flip changed other fields too, and among all others."""
+    if not flip.along or probe.responses is not None:
+        return {}
+    known = {record.id: record.fields for record in probe.records}
+    groups: dict[str, list[float]] = {"along": [], "alone": []}
+    for record in records:
+        fields = known.get(record.labels["record"])
+        if fields is not None:
+            others = flip.others(record.labels[flip.attribute])
+            moved = any(len(_differing(fields, flip.apply(fields, other))) > 1 for other in others)
+            groups["along" if moved else "alone"].append(record.changed)
+    return {
+        "by_edit": {
+            name: {"records": len(shares), "share": statistics.fmean(shares) if shares else None}
+            for name, shares in groups.items()
+        }
+    }
+
+
+def _differing(fields: Mapping[str, str], other: Mapping[str, str]) -> dict[str, list[str]]:
+    """Return the fields that differ, each with both values."""
+    return {name: [fields.get(name, ""), value] for name, value in other.items() if fields.get(name) != value}
+
+
+def changed_answers(probe: Probe, flip: Flip, records: Sequence[RecordChange]) -> list[dict[str, Json]]:
+    """Return the changed records with the fields that differ and both answers, the largest share of changes first."""
+    known = {record.id: record.fields for record in probe.records}
+    found = []
+    for record in sorted(records, key=lambda record: (-record.changed, record.labels["record"])):
+        if record.example is None:
+            continue
+        own, flipped, value = record.example
+        fields = known.get(record.labels["record"], {flip.attribute: record.labels[flip.attribute]})
+        found.append(
+            {
+                "record": record.labels["record"],
+                "share": record.changed,
+                "fields": _differing(fields, flip.apply(fields, value)),
+                "answers": [own.content, flipped.content],
+                "texts": [(own.text or "")[:SHOWN_TEXT], (flipped.text or "")[:SHOWN_TEXT]],
+            }
+        )
+    return found[:SHOWN_FLIPS]
+
+
+def flip_example(flip: Mapping[str, Json]) -> dict[str, Json]:
+    """Return one of `changed_answers` as an example for reports."""
+    edits = ", ".join(f"{name} {before} to {after}" for name, (before, after) in flip["fields"].items())
+    return {"group": f"record {flip['record']}, {edits}", "text": " / ".join(flip["texts"])}
