@@ -1,21 +1,24 @@
-"""Makes the pictures of `docs/images`: an invented application is audited, made worse step by step, and audited again.
+"""Pictures of `docs/images`.
 
     python docs/screenshots.py [FOLDER]
 
-Needs pytest-fairness with its extra `report`, `rich` and Chromium. The project that the reports are of stays in
-FOLDER, if one is given.
+`terminal.svg` shows `examples/hospital.yaml` with the recorded answers of the embedded model. The pictures of reports
+show an invented shop's assistant, audited, made worse step by step, and audited again. Needs the extra `report`, `rich`
+and, for the reports, Chromium. The projects stay in FOLDER, if one is given.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
-IMAGES = Path(__file__).parent / "images"
+ROOT = Path(__file__).parents[1]
+IMAGES = ROOT / "docs" / "images"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 APP = '''"""An invented shop's assistant. STEER is how often it goes by who asks, from 0 to 1."""
@@ -99,63 +102,83 @@ audits:
 """,
 }
 SHOTS = {
-    # name: the page, width and height of the window in pixels, and whether it is dark
+    # name: the page, width and height of the window in pixels, and whether the colour scheme is dark
     "report": ("report.html", 1000, 860, False),
     "item-dark": ("item.html", 1000, 920, True),
     "report-phone": ("report.html", 400, 860, False),
-    "terminal": ("terminal.html", 800, 640, False),
 }
-TERMINAL_LINES = 36
+WIDTH = 90
+"""Columns of the terminal."""
 
 
 def main(folder: Path) -> None:
-    """Make the project, its reports, and the pictures of them."""
-    (folder / "probes").mkdir(parents=True, exist_ok=True)
+    """Write all pictures."""
+    IMAGES.mkdir(exist_ok=True)
+    (IMAGES / "terminal.svg").write_text(terminal(hospital(folder / "hospital")), "utf-8")
+    reports(folder / "shop")
+
+
+def hospital(folder: Path) -> str:
+    """Audit the recorded answers to the README's probe, and return the coloured output."""
+    probe = (ROOT / "examples" / "hospital.yaml").read_text("utf-8")
+    # One request at a time, so that every trial gets its own recorded answer.
+    write_project(folder, "python:tests.support.hospital:answer\nfairness_concurrency = 1", {"hospital": probe})
+    return run_pytest(folder, "--fairness", "--color=yes")
+
+
+def terminal(output: str) -> str:
+    """Return the summary of a run, up to the reasons of its failures, as an SVG that looks like a terminal."""
+    from rich.console import Console
+    from rich.text import Text
+
+    lines = output[output.rindex("= fairness =") :].split("\n")[1:]
+    end = next(number for number, line in enumerate(lines) if "to try next" in line)
+    counts = [line for line in lines if "audits:" in line]
+    with Path(os.devnull).open("w", encoding="utf-8") as nowhere:
+        console = Console(record=True, width=WIDTH + 2, file=nowhere, force_terminal=True)
+        console.print(Text.from_ansi("\n".join(["$ pytest --fairness", *lines[:end], *counts])))
+    # No font is fetched from elsewhere: the reader's own monospaced one is used.
+    svg = console.export_svg(title="", unique_id="terminal")
+    return re.sub(r"@font-face \{.*?\}\s*", "", svg, flags=re.DOTALL)
+
+
+def reports(folder: Path) -> None:
+    """Audit the invented shop three times, and photograph the last report."""
+    write_project(folder, "python:app:recommend", PROBES)
     (folder / "app.py").write_text(APP, "utf-8")
-    (folder / "pytest.ini").write_text("[pytest]\nfairness_target = python:app:recommend\n", "utf-8")
-    for name, text in PROBES.items():
-        (folder / "probes" / f"{name}.yaml").write_text(text, "utf-8")
-    audit(folder, "--fairness-rebaseline")
+    run_pytest(folder, "--fairness-rebaseline")
     for steer in (0.0, 0.05, 0.45):
         (folder / "app.py").write_text(APP.replace("STEER = 0.0", f"STEER = {steer}"), "utf-8")
-        audit(folder, "--fairness", *(f"--fairness-report=report.{suffix}" for suffix in ("json", "html", "md")))
-    IMAGES.mkdir(exist_ok=True)
-    (folder / "terminal.html").write_text(terminal(audit(folder, "--fairness", "--color=yes")), "utf-8")
+        run_pytest(folder, "--fairness", "--fairness-report=report.html")
     # A window shows a page from its top: the worst item gets one of its own.
     report = (folder / "report.html").read_text("utf-8")
     head, item = report.partition("<body>")[0], report[report.index("<article") : report.index("</article>")]
     (folder / "item.html").write_text(f"{head}<body><main>{item}</article></main></body></html>", "utf-8")
     for name, (page, width, height, dark) in SHOTS.items():
-        shoot(folder / page, IMAGES / f"{name}.png", width, height, dark=dark)
+        photograph(folder / page, IMAGES / f"{name}.png", width, height, dark=dark)
 
 
-def audit(folder: Path, *options: str) -> str:
-    """Run pytest there, and give its output; that it fails in the end is the point."""
+def write_project(folder: Path, target: str, probes: dict[str, str]) -> None:
+    """Write an ini file and probes into a folder."""
+    (folder / "probes").mkdir(parents=True, exist_ok=True)
+    (folder / "pytest.ini").write_text(f"[pytest]\nfairness_target = {target}\n", "utf-8")
+    for name, text in probes.items():
+        (folder / "probes" / f"{name}.yaml").write_text(text, "utf-8")
+
+
+def run_pytest(folder: Path, *options: str) -> str:
+    """Run pytest in a folder and return its output, whatever its exit code."""
     environment = {name: value for name, value in os.environ.items() if name != "GITHUB_STEP_SUMMARY"}
+    environment |= {"COLUMNS": str(WIDTH), "PYTHONPATH": str(ROOT)}
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:randomly", *options]
-    environment["COLUMNS"] = "90"
     return subprocess.run(command, cwd=folder, env=environment, check=False, capture_output=True, text=True).stdout
 
 
-def terminal(output: str) -> str:
-    """The summary of a run as a page that looks like a terminal."""
-    from rich.console import Console
-    from rich.terminal_theme import DEFAULT_TERMINAL_THEME
-    from rich.text import Text
-
-    lines = output[output.rindex("= fairness =") :].split("\n")[1 : TERMINAL_LINES + 1]
-    with Path(os.devnull).open("w", encoding="utf-8") as nowhere:
-        console = Console(record=True, width=90, file=nowhere, force_terminal=True)
-        console.print(Text.from_ansi("\n".join(["$ pytest --fairness", *lines])))
-    page = console.export_html(inline_styles=True, theme=DEFAULT_TERMINAL_THEME)
-    return page.replace("<body", '<body style="background:#fff;color:#111;font-size:14px;margin:16px"')
-
-
-def shoot(page: Path, image: Path, width: int, height: int, *, dark: bool) -> None:
-    """A picture of the page, as a browser shows it."""
+def photograph(page: Path, image: Path, width: int, height: int, *, dark: bool) -> None:
+    """Save a screenshot of a page."""
     browser = next(filter(None, map(shutil.which, BROWSERS)), None)
     if browser is None:
-        raise SystemExit("docs/screenshots.py needs Chromium: apt install chromium")
+        raise SystemExit("docs/screenshots.py needs Chromium for the pictures of reports: apt install chromium")
     scheme = ["--blink-settings=preferredColorScheme=0"] if dark else []
     options = ["--headless=new", "--no-sandbox", "--hide-scrollbars", f"--window-size={width},{height}", *scheme]
     subprocess.run([browser, *options, f"--screenshot={image}", page.as_uri()], check=True, capture_output=True)

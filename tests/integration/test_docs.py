@@ -1,5 +1,6 @@
 """What the readme and the pages of `docs/` show is true: files are valid, links lead somewhere, commands run."""
 
+import csv
 import hashlib
 import json
 import re
@@ -12,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import get_args
+from xml.etree import ElementTree as ET
 
 import pytest
 from ruamel.yaml import YAML
@@ -23,16 +25,18 @@ from pytest_fairness.baselines import files
 from pytest_fairness.errors import ProbeError
 from pytest_fairness.extensions import Group
 from pytest_fairness.options import markdown_table
+from tests.support import hospital
+from tests.support.projects import PLUGINS
 from tests.support.servers import Body, ChatServer, Messages, echo_by_words
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
-PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", ROOT / "SECURITY.md", *sorted(DOCS.rglob("*.md"))]
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted(DOCS.rglob("*.md"))]
 README = ROOT / "README.md"
 TUTORIAL = DOCS / "tutorial" / "first-audit.md"
 GUIDE = DOCS / "how-to" / "audit-a-model.md"
 CI = DOCS / "how-to" / "ci.md"
-THRESHOLDS = DOCS / "reference" / "thresholds.md"
+AUDITS = DOCS / "reference" / "audits.md"
 
 
 def page_id(page: Path) -> str:
@@ -130,6 +134,38 @@ def test_the_message_that_the_guide_shows(tmp_path: Path) -> None:
     assert f"\n{raised.value}\n" in GUIDE.read_text("utf-8")
 
 
+# The example of the readme
+
+
+def example_of(page: Path) -> str:
+    return next(block.text for block in BLOCKS if block.page == page and block.title == "probes/hospital.yaml")
+
+
+def test_the_example_has_eight_lines_and_is_the_same_everywhere() -> None:
+    example = (ROOT / "examples" / "hospital.yaml").read_text("utf-8")
+    assert len(example.splitlines()) == 8
+    assert example_of(README) == example_of(DOCS / "index.md") == example
+
+
+def test_the_example_fails_as_its_picture_shows(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "90")
+    write(next(block for block in BLOCKS if block.page == README and is_probe(block.text)), pytester.path)
+    pytester.makeini("[pytest]\nfairness_target = python:tests.support.hospital:answer\nfairness_concurrency = 1")
+    monkeypatch.syspath_prepend(ROOT)
+    monkeypatch.setattr(hospital, "answer", hospital.RecordedAnswers())
+    result = pytester.runpytest_inprocess(*PLUGINS, "--fairness")
+    assert result.ret == 1
+    picture = ET.fromstring((DOCS / "images" / "terminal.svg").read_text("utf-8"))  # noqa: S314 - our own file
+    parts = ("".join(element.itertext()).split() for element in picture.iter("{http://www.w3.org/2000/svg}text"))
+    shown = [word for words in parts for word in words]
+    assert shown[:3] == ["$", "pytest", "--fairness"]
+    summary = result.stdout.str().rpartition("= fairness =")[2].split()
+    assert [word for word in shown[3:] if word not in summary] == []
+    for count in (24, 2):
+        assert f"in {count} of 40" in README.read_text("utf-8")
+        assert str(count) in re.sub(r"\W", " ", " ".join(shown)).split()
+
+
 # The two command lines of the readme
 
 
@@ -219,10 +255,12 @@ class Walk:
             case "python" if block.title is None:
                 assert self.pytester.run(sys.executable, "-c", block.text).ret == 0
             case "csv":
-                # The page shows the first rows of a file that has more of them; here they differ by chance alone.
-                header, *rows = block.text.splitlines()
-                more = [f"{row.partition(',')[0]},{noise(str(i))}" for i, row in enumerate(rows * 12)]
-                write(replace(block, text="\n".join([header, *more])), self.pytester.path)
+                # The page shows the first rows of a file that has more of them; here their last columns are random.
+                header, *rows = csv.reader(block.text.splitlines())
+                more = [[*row[:-1], noise(str(i))] for i, row in enumerate(rows * 12)]
+                write(replace(block, text="\n".join(map(",".join, [header, *more]))), self.pytester.path)
+            case "python" if (block.title or "").startswith("tests/"):
+                write(block, self.pytester.path)
             case "yaml" | "jsonl":
                 write(block, self.pytester.path)
 
@@ -281,12 +319,13 @@ def test_commands(page: Path, pytester: pytest.Pytester) -> None:
             walk.run("pytest --fairness-rebaseline probes/products.yaml")
         for block in own:
             walk.take(block)
-    asks = any(command.startswith("pytest") for command in walk.commands)
+    recorded = [re.search(r"^responses:", block.text, re.MULTILINE) for block in own if is_probe(block.text)]
+    asks = any(command.startswith("pytest") for command in walk.commands) and not (recorded and all(recorded))
     assert (server.count > 0) is asks
 
 
-def test_every_default_tolerance_is_explained() -> None:
-    rows = re.findall(r"^\| `(\w+)` \| ([\d.]+) \|", THRESHOLDS.read_text("utf-8"), re.MULTILINE)
+def test_the_page_of_audits_lists_every_audit_with_its_default_tolerance() -> None:
+    rows = re.findall(r"^\| \[`(\w+)`\]\(.*\| ([\d.]+) \|$", AUDITS.read_text("utf-8"), re.MULTILINE)
     explained = {name: float(value) for name, value in rows}
     defaults = {
         name: registry.get(kind, name).info.tolerance for kind, names in registry.AUDITS.items() for name in names
@@ -319,14 +358,23 @@ def pages_of(nav: Sequence[object]) -> Iterator[str]:
                 yield from pages_of([part] if isinstance(part, str) else part)
 
 
+def reached_from(page: Path, reached: set[Path]) -> set[Path]:
+    """Add the pages that links lead to from a page, directly or through other pages."""
+    reached.add(page)
+    for target in re.findall(r"\]\(([^)#]+\.md)", page.read_text("utf-8")):
+        linked = (page.parent / target).resolve()
+        if not target.startswith("http") and linked not in reached:
+            reached_from(linked, reached)
+    return reached
+
+
 def test_every_page_is_in_the_navigation_and_reached_from_the_readme() -> None:
     pages = {page.relative_to(DOCS).as_posix() for page in DOCS.rglob("*.md")}
     site = tomllib.loads((ROOT / "zensical.toml").read_text("utf-8"))["project"]
     named = list(pages_of(site["nav"]))
     assert sorted(named) == sorted(pages)
-    linked = re.findall(r"\]\(docs/([\w/-]+\.md)", README.read_text("utf-8"))
-    # Its own first page says on the site what the readme says here.
-    assert pages - set(linked) == {"index.md"}
+    # On the site, the first page has the content of the readme.
+    assert {*DOCS.rglob("*.md")} - reached_from(README, set()) == {DOCS / "index.md"}
 
 
 def test_the_workflows_that_a_page_shows_are_those_that_init_writes(
