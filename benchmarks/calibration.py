@@ -30,7 +30,7 @@ from pytest_fairness.baselines.files import Entry
 from pytest_fairness.baselines.verdicts import tolerance_of
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.records import Answer, Comparison, Measurement, VerdictName
-from pytest_fairness.run import Before, Measured, ProbeItem, items_of
+from pytest_fairness.run import BaselineComparison, ItemMeasurement, ProbeItem, items_of
 from pytest_fairness.run.results import decided, settled
 from pytest_fairness.stats.proportions import wilson
 
@@ -53,7 +53,7 @@ def scenarios() -> dict[tuple[str, str], Scenario]:
 
 def naive(part: ProbeItem, now: Measurement, then: Measurement) -> dict[str, bool]:
     """What the rules that are pasted from papers and tutorials say: whether they raise an alarm."""
-    audit, tolerance = part.audit, tolerance_of(part.audit, part.item)
+    audit, tolerance = part.audit, tolerance_of(part.audit, part)
     alarms = {"value > baseline + tolerance": audit.loss(now.value) > audit.loss(then.value) + tolerance}
     match audit.info.name:
         case "jsd":
@@ -94,7 +94,7 @@ def judged(part: ProbeItem, now: Sequence[Answer], then: Sequence[Answer]) -> Ju
     used = [answer for answer in then if last.uses(answer.labels)]
     try:
         # A baseline is made of everything that may be asked.
-        earlier = last.audit.measure(last.probe, last.item, used)
+        earlier = last.audit.measure(last.probe, last, used)
     except NotMeasurable:
         return Judged(VerdictName.NOT_MEASURABLE, float("nan"), {}, set(), decides=False)
     for look in part.looks:
@@ -111,17 +111,17 @@ def looked_at(part: ProbeItem, now: Sequence[Answer], then: Sequence[Answer], ea
     runs = [[answer for answer in run if part.uses(answer.labels)] for run in (now, then)]
     asked = {(json.dumps(dict(answer.labels), sort_keys=True), answer.trial) for answer in runs[0]}
     try:
-        present = part.audit.measure(part.probe, part.item, runs[0])
+        present = part.audit.measure(part.probe, part, runs[0])
         if part.probe.sampling.temperature == 0:
-            concerns = part.audit.concerns(part.probe, part.item, runs[0], present)
+            concerns = part.audit.concerns(part.probe, part, runs[0], present)
             present = replace(present, concerns=tuple(concerns))
-        comparison = part.audit.compare(part.probe, part.item, *runs)
+        comparison = part.audit.compare(part.probe, part, *runs)
     except NotMeasurable:
         return Judged(VerdictName.NOT_MEASURABLE, float("nan"), {}, asked, decides=False)
-    measured, before = Measured(part, "", runs[0], present), Before(_entry(earlier), (), comparison)
+    measured, before = ItemMeasurement(part, "", runs[0], present), BaselineComparison(_entry(earlier), (), comparison)
     return Judged(
         decided(measured, before).name,
-        comparison.value / (tolerance_of(part.audit, part.item) or 1.0),
+        comparison.value / (tolerance_of(part.audit, part) or 1.0),
         naive(part, present, earlier),
         asked,
         settled(measured, before),
@@ -158,7 +158,7 @@ def repeat(key: tuple[str, str], change: float, seeds: Sequence[int]) -> list[Ro
         failed, naive_failed = False, False
         asked: set[tuple[str, int]] = set()
         for part in parts:
-            planted = change > 0 and (part.item.subject or "") in scenario.planted
+            planted = change > 0 and (part.subject or "") in scenario.planted
             found = judged(part, now, then)
             count = counted[part.audit.info.name, planted]
             count["n"] += 1

@@ -18,7 +18,7 @@ import numpy as np
 
 from pytest_fairness import kinds, probes
 from pytest_fairness.answers import reading
-from pytest_fairness.baselines.verdicts import Earlier, decide
+from pytest_fairness.baselines.verdicts import BaselineEntry, decide
 from pytest_fairness.probes import CounterfactualProbe
 from pytest_fairness.records import Answer, Measurement, Prompt, Response, VerdictName
 from pytest_fairness.run import ProbeItem, items_of
@@ -69,7 +69,7 @@ def answers_of(
 
 def measured(part: ProbeItem, answers: Sequence[Answer]) -> Measurement:
     """The measurement of the item's own answers."""
-    return part.audit.measure(part.probe, part.item, [answer for answer in answers if part.uses(answer.labels)])
+    return part.audit.measure(part.probe, part, [answer for answer in answers if part.uses(answer.labels)])
 
 
 def unbiased(repeats: int, probe: CounterfactualProbe, random: np.random.Generator) -> dict[str, Counter[str]]:
@@ -83,10 +83,10 @@ def unbiased(repeats: int, probe: CounterfactualProbe, random: np.random.Generat
             runs = [[answer for answer in run if part.uses(answer.labels)] for run in (now, then)]
             verdict = decide(
                 part.audit,
-                part.item,
+                part,
                 measured(part, now),
-                earlier=Earlier(measured(part, then).value),
-                comparison=part.audit.compare(probe, part.item, *runs),
+                earlier=BaselineEntry(measured(part, then).value),
+                comparison=part.audit.compare(probe, part, *runs),
                 trials=None,
                 accept="",
             )
@@ -101,7 +101,7 @@ def planted(repeats: int, probe: CounterfactualProbe, bias: float, random: np.ra
     (1 - bias²) / 2, and two to flipped ones with (1 + bias²) / 2.
     """
     prompts = list(probe.prompts())
-    parts = {part.item.audit: part for part in items_of(probe)}
+    parts = {part.audit_name: part for part in items_of(probe)}
     chances = {record.id: 0.5 for record in probe.records}
     held = {"flip_rate": [0, 0], "share": [0, 0], "directional": [0, 0], "demographic_parity": [0, 0]}
 

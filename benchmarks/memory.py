@@ -114,7 +114,7 @@ def record(folder: Path, count: int) -> None:
     sys.path.insert(0, str(folder))
     settings = RunSettings(root=folder, store=folder / RunSettings(folder).store, target="python:nobody:answer")
     with Run(settings) as asking:
-        identity = asking.open_target().identity
+        identity = asking.targets.named().identity
         with asking.store.transaction():
             places = {singer: place for place, singer in enumerate(singers)}
             for prompt in probes.load(folder / "songs.yaml", kinds.schemas()).prompts():

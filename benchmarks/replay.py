@@ -65,12 +65,12 @@ def main() -> None:
 
         def ask() -> None:
             with Run(settings) as run:
-                requests = [prompt.request for prompt in item(path).questions()]
-                assert len(run.ask(target(run), requests)) == count
+                requests = [prompt.request for prompt in item(path).prompts()]
+                assert len(run.engines.ask(target(run), requests)) == count
 
         def answer() -> None:
             with Run(settings) as run:
-                assert len(run.answers(item(path), target(run))) == count
+                assert len(run.answers.of(item(path), target(run))) == count
 
         def plain() -> None:
             assert len(read(settings.store)) == count
@@ -81,11 +81,12 @@ def main() -> None:
             profiled("asking and reading", answer)
         with Run(settings) as run:
             part = item(path)
-            answers = run.answers(part, target(run))
+            answers = run.answers.of(part, target(run))
             if given.profile:
-                profiled("measuring", lambda: part.audit.measure(part.probe, part.item, answers))
+                profiled("measuring", lambda: part.audit.measure(part.probe, part, answers))
             measuring, again = (
-                fastest(1, lambda: run.measured(part, answers, "nobody"), clock=time.process_time)[0] for _ in range(2)
+                fastest(1, lambda: run.measurer.measure_answers(part, answers, "nobody"), clock=time.process_time)[0]
+                for _ in range(2)
             )
     ratio = asking / reading
     print(f"{count} recorded answers: read plainly {reading:.2f} s, asked for {asking:.2f} s")
@@ -110,7 +111,7 @@ def item(path: Path) -> ProbeItem:
 
 def target(run: Run) -> Target:
     """Somebody who is never asked."""
-    return run.target_of(never, "nobody")
+    return run.targets.from_value(never, "nobody")
 
 
 def record(settings: RunSettings, path: Path) -> None:
@@ -118,7 +119,7 @@ def record(settings: RunSettings, path: Path) -> None:
     with Run(settings) as run:
         whom = target(run)
         with run.store.transaction():
-            for number, prompt in enumerate(item(path).questions()):
+            for number, prompt in enumerate(item(path).prompts()):
                 titles = "\n".join(f"{rank}. Song {(number * 7 + rank * rank) % 997}" for rank in range(1, 11))
                 key = response_key(whom.identity, prompt.request)
                 run.store.record(key, prompt.request, whom.identity, Response(titles, "stop", created=time.time()))

@@ -7,9 +7,9 @@ import os
 import sys
 from collections.abc import Sequence
 
-from pytest_fairness import __version__
 from pytest_fairness.commands import calibrate, compare, export, history, init, sample, schema
 from pytest_fairness.errors import FairnessError
+from pytest_fairness.version import __version__
 
 COMMANDS = {
     "init": (init, "write a first probe and a CI workflow into a project"),

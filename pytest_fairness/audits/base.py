@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, TypeVar
 
 from pytest_fairness.audits.decision import Decision
@@ -31,7 +31,7 @@ class AuditItem(Generic[SettingsT]):
     """One test item: an audit applied to one subject of a probe.
 
     Attributes:
-        audit: the method's name.
+        audit_name: the audit's name.
         subject: what stands in brackets in the item's id (`race=Black`), or `None` for an audit of the whole probe.
         labels: the subject as names and values, for reports.
         settings: the audit's settings in this probe.
@@ -45,7 +45,7 @@ class AuditItem(Generic[SettingsT]):
         last_look: whether this is the last analysis, after which no more answers are asked for.
     """
 
-    audit: str
+    audit_name: str
     subject: str | None
     labels: Mapping[str, str]
     settings: SettingsT
@@ -61,14 +61,10 @@ class AuditItem(Generic[SettingsT]):
         """Return the alpha for planning how large a run must be: that of all interim analyses together."""
         return self.alpha if self.total_alpha is None else self.total_alpha
 
-    def at_look(self, alpha: float, beta: float, *, last: bool) -> AuditItem[SettingsT]:
-        """Return the item at one of several interim analyses, with that look's share of both error rates."""
-        return replace(self, alpha=alpha, beta=beta, total_alpha=self.alpha, last_look=last)
-
     @property
     def id(self) -> str:
         """`svm[race=Black]`, or `svm` where there is no subject; `svm@small` of a target that has a name."""
-        name = self.audit if self.subject is None else f"{self.audit}[{self.subject}]"
+        name = self.audit_name if self.subject is None else f"{self.audit_name}[{self.subject}]"
         return name if self.target is None else f"{name}@{self.target}"
 
 
@@ -138,7 +134,7 @@ class Audit(ABC, Generic[SettingsT]):
         """
         return answers
 
-    def shape(self, probe: Probe, item: AuditItem[SettingsT]) -> dict[str, str]:
+    def fingerprint(self, probe: Probe, item: AuditItem[SettingsT]) -> dict[str, str]:
         """Settings and lists that the item's answers are read by, by readable name: others make a baseline stale."""
         return {}
 

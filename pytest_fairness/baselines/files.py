@@ -17,11 +17,11 @@ from typing import Self
 
 from jsonschema import Draft7Validator, ValidationError
 
-from pytest_fairness import __version__
 from pytest_fairness.atomic import replace_file
 from pytest_fairness.baselines.answers import Row, damaged, generation_for, read_answers, write_answers
 from pytest_fairness.errors import BaselineError
 from pytest_fairness.records import Interval, Json, Measurement
+from pytest_fairness.version import __version__
 
 __all__ = ["Baseline", "Entry", "Row", "read", "stale_parts", "update"]
 

@@ -27,7 +27,7 @@ MOST_TIMES = 1000
 
 
 @dataclass(frozen=True)
-class Earlier:
+class BaselineEntry:
     """What the baseline says of an item.
 
     Attributes:
@@ -50,7 +50,7 @@ def decide(
     item: AuditItem[Any],
     measurement: Measurement,
     *,
-    earlier: Earlier | None,
+    earlier: BaselineEntry | None,
     comparison: Comparison | None,
     trials: int | None,
     accept: str,
@@ -158,7 +158,7 @@ def _compare_estimates(
     audit: Audit[Any],
     item: AuditItem[Any],
     measurement: Measurement,
-    earlier: Earlier | None,
+    earlier: BaselineEntry | None,
     comparison: Comparison | None,
     tolerance: float,
 ) -> tuple[Decision | None, Decision | None]:
@@ -238,7 +238,7 @@ def _confidence(
 
 
 def _advice(
-    audit: Audit[Any], measurement: Measurement, size: int | None, factor: float, earlier: Earlier | None
+    audit: Audit[Any], measurement: Measurement, size: int | None, factor: float, earlier: BaselineEntry | None
 ) -> str:
     """Return how large a run has to be for a decision.
 

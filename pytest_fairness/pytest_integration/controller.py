@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_fairness import __version__
 from pytest_fairness.asking.request_counts import RequestCounts, failure_counts, total_counts
 from pytest_fairness.baselines import files
 from pytest_fairness.baselines.answers import Row
@@ -35,6 +34,7 @@ from pytest_fairness.reports.terminal import summary
 from pytest_fairness.run import Run
 from pytest_fairness.run.history import History
 from pytest_fairness.targets import serve_local
+from pytest_fairness.version import __version__
 
 if TYPE_CHECKING:
     from _pytest.terminal import TerminalReporter
@@ -115,7 +115,7 @@ class Controller:
             results,
             tool_version=__version__,
             target=self._asked(),
-            targets={name: self._run.open_target(name).name for name in self._settings.targets},
+            targets={name: self._run.targets.named(name).name for name in self._settings.targets},
             started=self._run.started,
             seconds=time.time() - self._run.started,
             requests=counts,
@@ -177,7 +177,7 @@ class Controller:
 
     def _oldest_reused(self) -> float | None:
         with suppress(FairnessError):
-            return self._run.oldest_of(key for key, recorded in self._planned.items() if recorded)
+            return self._run.engines.oldest_of(key for key, recorded in self._planned.items() if recorded)
         return None
 
     def pytest_terminal_summary(self, terminalreporter: TerminalReporter) -> None:
@@ -224,7 +224,11 @@ class Controller:
             record["target"] for record in self._records.values() if target_of(record["result"]["id"]) not in names
         }
         found = sorted(others - {None})
-        return ", ".join([self._run.asked, *found]) if names else ", ".join(found) or self._run.asked
+        return (
+            ", ".join([self._run.targets.description, *found])
+            if names
+            else ", ".join(found) or self._run.targets.description
+        )
 
     def _targets(self) -> dict[tuple[str, str], str]:
         """Who was asked for each item that got so far."""
@@ -240,7 +244,7 @@ class Controller:
     def _counts(self) -> dict[str, float | None]:
         """The requests of all processes: each plans the same, but for what its Python tests ask, and sends a part."""
         # Without workers, of this process; their keys are kept by nobody else meanwhile.
-        self._note_planned(self._run.newly_planned())
+        self._note_planned(self._run.engines.newly_planned())
         total = self._tallied()
         planned, reused = len(self._planned), sum(self._planned.values())
         if total["planned"] > planned:

@@ -66,7 +66,7 @@ class DryRun:
             if item.get_closest_marker("skip") is not None:
                 continue
             if isinstance(item, FairnessItem):
-                selected[item.nodeid.partition("::")[0], item.part.target].append(item)
+                selected[item.nodeid.partition("::")[0], item.probe_item.target].append(item)
             elif not ASKING.isdisjoint(getattr(item, "fixturenames", ())):
                 tests += 1
         settings = self._run.settings
@@ -74,14 +74,14 @@ class DryRun:
         forecasts = [
             forecaster.forecast(
                 file,
-                [item.part for item in of_file],
-                self._run.open_target(name) if is_ours(of_file[0].target_fixture) else None,
+                [item.probe_item for item in of_file],
+                self._run.targets.named(name) if is_ours(of_file[0].target_fixture) else None,
             ).to_json()
             for (file, name), of_file in selected.items()
         ]
         told = report.lines(
             forecasts,
-            target=self._run.asked,
+            target=self._run.targets.description,
             tests=tests,
             max_requests=settings.max_requests,
             replay=settings.replay,

@@ -18,7 +18,7 @@ from pytest_fairness.errors import FairnessError, ProbeError
 from pytest_fairness.probes import Probe
 from pytest_fairness.pytest_integration.items import name_asked
 from pytest_fairness.records import Answer, Request, Response, Sampling, Verdict
-from pytest_fairness.run import MAX_ALPHA, Measured, ProbeItem, read_all
+from pytest_fairness.run import MAX_ALPHA, ItemMeasurement, ProbeItem, read_all
 
 if TYPE_CHECKING:
     from pytest_fairness.pytest_integration.session import FairnessSession
@@ -120,12 +120,12 @@ class Corpus:
     _name: str | None
     answers: Sequence[Answer]
 
-    def __getattr__(self, audit: str) -> Callable[..., Measured]:
+    def __getattr__(self, audit: str) -> Callable[..., ItemMeasurement]:
         if audit not in registry.AUDITS[KIND]:
             raise AttributeError(f"a corpus has no audit {audit!r}; there are {', '.join(registry.AUDITS[KIND])}")
         return partial(self._measure, audit)
 
-    def _measure(self, name: str, axis: str, value: str, **settings: Any) -> Measured:
+    def _measure(self, name: str, axis: str, value: str, **settings: Any) -> ItemMeasurement:
         """One audit of one marked value against its axis' unmarked one.
 
         Raises:
@@ -143,9 +143,10 @@ class Corpus:
                 f"corpus.{name}: no {axis} {value!r} to compare; there are {', '.join(i.id for i in items)}"
             )
         trials = self._session.run.settings.trials
-        part = ProbeItem(self._probe, audit, replace(item, alpha=MAX_ALPHA, seed=item.id), trials).of(self._name)
-        answers = [answer for answer in self.answers if part.uses(answer.labels)]
-        return self._session.run.measured(part, answers, self._target)
+        tested = replace(item, alpha=MAX_ALPHA, seed=item.id)
+        probe_item = ProbeItem.made_of(tested, self._probe, audit, trials).for_target(self._name)
+        answers = [answer for answer in self.answers if probe_item.uses(answer.labels)]
+        return self._session.run.measurer.measure_answers(probe_item, answers, self._target)
 
 
 class Check:
@@ -156,7 +157,7 @@ class Check:
         self._item = request.node
 
     def __call__(
-        self, name: str, measurement: Measured, limit: float | None = None, tolerance: float | None = None
+        self, name: str, measurement: ItemMeasurement, limit: float | None = None, tolerance: float | None = None
     ) -> Verdict:
         """The verdict on one measurement; its baseline is an item of `baselines/<name>.json`.
 
@@ -170,19 +171,15 @@ class Check:
             pytest.fail.Exception: the verdict is a failure.
             FairnessError: the baseline cannot be read, or the name is that of a probe.
         """
-        if not isinstance(measurement, Measured):
+        if not isinstance(measurement, ItemMeasurement):
             raise TypeError(f"fairness_check judges what a corpus measured (corpus.jsd(...)), not {measurement!r}")
-        part = measurement.part
+        item = measurement.item
         given = {"limit": limit, "tolerance": tolerance}
         stated = {name: value for name, value in given.items() if value is not None}
-        settings = type(part.item.settings).model_validate({**part.item.settings.model_dump(), **stated})
-        named = replace(
-            measurement,
-            part=replace(
-                part, probe=part.probe.model_copy(update={"name": name}), item=replace(part.item, settings=settings)
-            ),
-        )
-        return self._session.check(self._item, named).verdict
+        settings = type(item.settings).model_validate({**item.settings.model_dump(), **stated})
+        named = replace(item, settings=settings, probe=item.probe.model_copy(update={"name": name}))
+        measured = replace(measurement, item=named)
+        return self._session.check(self._item, measured).verdict
 
 
 def _anonymize(given: Sequence[str] | Mapping[str, Any] | bool) -> Any:

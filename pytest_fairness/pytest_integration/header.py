@@ -106,7 +106,7 @@ def _line(
     if asked is None:
         return f"no target is asked · {', '.join(selected)} · answers are in files"
     known = isinstance(asked, str) or is_ours(asked)
-    target = run.open_target(asked if isinstance(asked, str) else None) if known else None
+    target = run.targets.named(asked if isinstance(asked, str) else None) if known else None
     if target is None:
         who = name_of(asked, config.rootpath)  # type: ignore[arg-type] # a name is a known target
     else:
@@ -137,19 +137,19 @@ def _told(run: Run, count: RequestCount, *, known: bool) -> str:
 
 
 def _judge(run: Run, items: Sequence[pytest.Item]) -> list[str]:
-    judged = {item.path for item in items if isinstance(item, FairnessItem) and item.part.probe.judging}
-    if not judged or run.judge is None:
+    judged = {item.path for item in items if isinstance(item, FairnessItem) and item.probe_item.probe.judging}
+    if not judged or run.targets.judge is None:
         return []
-    return [f"judge {printable(_shown(run.judge))} · reads the answers of {counted(len(judged), 'probe')}"]
+    return [f"judge {printable(_shown(run.targets.judge))} · reads the answers of {counted(len(judged), 'probe')}"]
 
 
 def _embedders(run: Run, items: Sequence[pytest.Item]) -> list[str]:
     """Return a line for each model that is sent answers to embed."""
     counts: dict[str, int] = {}
     for item in items:
-        if isinstance(item, FairnessItem) and item.part.embedder is not None:
+        if isinstance(item, FairnessItem) and item.probe_item.embedder is not None:
             with suppress(TargetError):  # the item's set-up tells
-                embedder = run.embedder(item.part)
+                embedder = run.targets.embedder(item.probe_item)
                 name = _shown(embedder) if embedder else ""
                 counts[name] = counts.get(name, 0) + 1
     return [f"embeddings {printable(name)} · of the answers of {counted(n, 'item')}" for name, n in counts.items()]

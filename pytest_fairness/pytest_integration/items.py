@@ -20,7 +20,7 @@ from _pytest.outcomes import Failed
 from pytest_fairness.errors import FairnessError, ProbeError
 from pytest_fairness.options import RunSettings
 from pytest_fairness.pytest_integration.ini import registered_marks
-from pytest_fairness.run import Before, Measured, ProbeItem
+from pytest_fairness.run import BaselineComparison, ItemMeasurement, ProbeItem
 
 if TYPE_CHECKING:
     from _pytest._code.code import TerminalRepr
@@ -54,21 +54,21 @@ class ProbeFile(pytest.File):
     def collect(self) -> Iterator[FairnessItem]:
         """Load the probe; all its faults are one collection error."""
         try:
-            parts = self._fairness.parts(self.path, self)
+            probe_items = self._fairness.probe_items(self.path, self)
         except FairnessError:
             self._fairness.faulty = True
             raise
         siblings: defaultdict[str, dict[str, bool]] = defaultdict(dict)
-        for part in parts:
-            siblings[part.baseline][part.id] = part.item.settings.skip is not None
-        for part in parts:
+        for probe_item in probe_items:
+            siblings[probe_item.baseline_name][probe_item.id] = probe_item.settings.skip is not None
+        for probe_item in probe_items:
             yield FairnessItem.from_parent(
                 self,
-                name=part.id,
+                name=probe_item.id,
                 # Spelt out, as pytest from 9.2 on finds items again by a node id that it has parsed.
-                nodeid=f"{self.nodeid}::{part.id}",
-                part=part,
-                siblings=siblings[part.baseline],
+                nodeid=f"{self.nodeid}::{probe_item.id}",
+                probe_item=probe_item,
+                siblings=siblings[probe_item.baseline_name],
                 fairness=self._fairness,
             )
 
@@ -83,20 +83,22 @@ class FairnessItem(pytest.Item):
     """One audit item: its set-up asks and measures, its call gives the verdict.
 
     Attributes:
-        part: what is measured.
+        probe_item: what is measured.
         siblings: ids of all items of its baseline, selected or not, and whether the probe skips them.
     """
 
-    def __init__(self, *, part: ProbeItem, siblings: dict[str, bool], fairness: FairnessSession, **kwargs: Any) -> None:
+    def __init__(
+        self, *, probe_item: ProbeItem, siblings: dict[str, bool], fairness: FairnessSession, **kwargs: Any
+    ) -> None:
         super().__init__(**kwargs)
-        self.part = part
+        self.probe_item = probe_item
         self.siblings = siblings
         self._fairness = fairness
-        self._measured: tuple[Measured, Before] | None = None
+        self._measured: tuple[ItemMeasurement, BaselineComparison] | None = None
         self._mark()
         # What a `TopRequest` reads off its item.
         self.obj = None
-        needs = _asks if part.asks and part.target is None else None
+        needs = _asks if probe_item.asks and probe_item.target is None else None
         self._fixtureinfo = self.session._fixturemanager.getfixtureinfo(node=self, func=needs, cls=None)
         self.fixturenames = self._fixtureinfo.names_closure
         self._initrequest()
@@ -109,7 +111,7 @@ class FairnessItem(pytest.Item):
     @property
     def asked(self) -> FixtureDef[Any] | str | None:
         """Whom it asks: the target of a name, or what a fixture says; items that share it are planned together."""
-        return self.part.target or self.target_fixture
+        return self.probe_item.target or self.target_fixture
 
     @property
     def target_fixture(self) -> FixtureDef[Any] | None:
@@ -126,7 +128,7 @@ class FairnessItem(pytest.Item):
     def runtest(self) -> None:
         """The verdict."""
         if self._measured is not None:
-            self._fairness.insist(self._fairness.judge(self, *self._measured, siblings=self.siblings))
+            self._fairness.raise_on_failure(self._fairness.judge(self, *self._measured, siblings=self.siblings))
 
     def teardown(self) -> None:
         """Let go of the answers, of which there may be very many."""
@@ -137,8 +139,8 @@ class FairnessItem(pytest.Item):
         return self.path, 0, self.name
 
     def _mark(self) -> None:
-        self.add_marker(pytest.mark.fairness(target=self.part.target) if self.part.target else "fairness")
-        for name in self.part.probe.marks:
+        self.add_marker(pytest.mark.fairness(target=self.probe_item.target) if self.probe_item.target else "fairness")
+        for name in self.probe_item.probe.marks:
             where = f"{self.parent.nodeid if self.parent else self.path}: `marks:` cannot hold {name!r}"
             if reason := self._why_not(name):
                 raise ProbeError(f"{where}: {reason}")
@@ -146,7 +148,7 @@ class FairnessItem(pytest.Item):
                 self.add_marker(getattr(pytest.mark, name))
             except (pytest.fail.Exception, pytest.PytestUnknownMarkWarning, AttributeError) as error:
                 raise ProbeError(f"{where}: {error}") from error
-        settings = self.part.item.settings
+        settings = self.probe_item.settings
         if settings.skip:
             self.add_marker(pytest.mark.skip(reason=settings.skip))
         if settings.xfail:
@@ -166,8 +168,8 @@ class FairnessItem(pytest.Item):
 def looks_of(items: Iterable[pytest.Item], *, rebaseline: bool) -> Iterator[ProbeItem]:
     """Yield what each audit item that is going to run is first measured from; everything it may ask at a rebaseline."""
     for item in items:
-        if isinstance(item, FairnessItem) and item.get_closest_marker("skip") is None and item.part.measurable:
-            yield item.part.looks[-1 if rebaseline else 0]
+        if isinstance(item, FairnessItem) and item.get_closest_marker("skip") is None and item.probe_item.measurable:
+            yield item.probe_item.looks[-1 if rebaseline else 0]
 
 
 def _asks(fairness_target: object) -> None:
@@ -231,7 +233,7 @@ def relative(path: Path, root: Path) -> str:
 def name_asked(item: pytest.Item) -> str | None:
     """The name of the one of several targets that an item or a Python test asks."""
     if isinstance(item, FairnessItem):
-        return item.part.target
+        return item.probe_item.target
     callspec = getattr(item, "callspec", None)
     name = callspec.params.get(TARGET_FIXTURE) if callspec else None
     return name if isinstance(name, str) and not is_overridden(item) else None

@@ -47,7 +47,7 @@ class Asking:
 
     def progress(self, target: Target) -> AbstractContextManager[None]:
         """Show how far this target is, for as long as it is waited for."""
-        return self._progress.shown(self._run.engine(target).progress)
+        return self._progress.shown(self._run.engines.engine(target).progress)
 
     def target_of(self, item: FairnessItem, asked: FixtureDef[Any] | str) -> Target:
         """Whom a probe item asks, with the questions of all items that ask the same one planned.
@@ -79,30 +79,30 @@ class Asking:
                 f"{TARGET_FIXTURE}: there are several targets ({', '.join(targets)}), and only tests that take one of "
                 f"the fixtures {', '.join(sorted(ASKING))} as an argument are run for each of them."
             )
-        return self._run.open_target(name)
+        return self._run.targets.named(name)
 
     def target_for(self, request: pytest.FixtureRequest) -> Target:
         """Whom a Python test asks: what `fairness_target` is where the test stands."""
         definition, value = active_target(request)
         name = name_asked(request.node)
         if name is not None:
-            return self._run.open_target(name)
+            return self._run.targets.named(name)
         return self._targets.get(definition) or self._adopt(definition, value)
 
     def ask(self, target: Target, requests: Sequence[Request]) -> list[Response | FairnessError]:
         """Ask what only this test asks, and wait; see `Engine.answers`."""
         with self.progress(target):
-            return self._run.ask(target, requests)
+            return self._run.engines.ask(target, requests)
 
     def _plan(self, items: list[pytest.Item], asked: FixtureDef[Any] | str, value: object) -> None:
         if isinstance(asked, str):
-            target = self._targets[asked] = self._run.open_target(asked)
+            target = self._targets[asked] = self._run.targets.named(asked)
         else:
             target = self._targets.get(asked) or self._adopt(asked, value)
         peers = (item for item in items if isinstance(item, FairnessItem) and item.asked == asked)
         looks = looks_of(peers, rebaseline=self._rebaseline)
         own_first = self._run.settings.max_requests is not None
-        self._run.plan(target, variants.requests(looks, own_first=own_first))
+        self._run.engines.plan(target, variants.requests(looks, own_first=own_first))
         self._planned.add(asked)
 
     def _adopt(self, definition: FixtureDef[Any], value: object) -> Target:
@@ -112,8 +112,8 @@ class Asking:
                 f"{name.rpartition('::')[0]}: the fixture fairness_target must have scope='session'; questions are "
                 "asked ahead."
             )
-        target = self._run.target_of(value, name)
+        target = self._run.targets.from_value(value, name)
         self._targets[definition] = target
         # What asks must stop before what is asked is torn down.
-        definition.addfinalizer(partial(self._run.engine(target).stop, self.patience))
+        definition.addfinalizer(partial(self._run.engines.engine(target).stop, self.patience))
         return target

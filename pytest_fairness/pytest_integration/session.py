@@ -45,7 +45,17 @@ from pytest_fairness.pytest_integration.request_planner import Asking
 from pytest_fairness.records import ItemResult, Json, VerdictName
 from pytest_fairness.reports.shell_commands import accepting
 from pytest_fairness.reports.terminal.summary import failure_text
-from pytest_fairness.run import Before, Measured, ProbeItem, Run, items_of, judge, open_judge, unjudged, variants
+from pytest_fairness.run import (
+    BaselineComparison,
+    ItemMeasurement,
+    ProbeItem,
+    Run,
+    error_result,
+    items_of,
+    judge,
+    open_judge,
+    variants,
+)
 from pytest_fairness.targets import open_target
 
 if TYPE_CHECKING:
@@ -60,7 +70,7 @@ RECORDS = pytest.StashKey[list[dict[str, Json]]]()
 
 
 def start(config: pytest.Config) -> None:
-    """Begin a run: check every setting, and take part in what pytest does from now on.
+    """Begin a run: check every setting, and take probe_item in what pytest does from now on.
 
     Args:
         config: pytest's.
@@ -135,7 +145,7 @@ class FairnessSession:
         if parent.session.isinitpath(file_path) or any(map(file_path.is_relative_to, self.run.settings.probes)):
             self._found = True
             outside = not file_path.is_relative_to(self.config.rootpath)
-            # pytest names files outside of the rootdir by their last part, which leads nowhere.
+            # pytest names files outside of the rootdir by their last probe_item, which leads nowhere.
             nodeid = Path(os.path.relpath(file_path, self.config.rootpath)).as_posix() if outside else None
             collector: pytest.Collector = ProbeFile.from_parent(parent, path=file_path, fairness=self, nodeid=nodeid)
             return collector
@@ -190,7 +200,7 @@ class FairnessSession:
         if name is not None and item.get_closest_marker("fairness") and not isinstance(item, FairnessItem):
             item.add_marker(pytest.mark.fairness(target=name))
 
-    def parts(self, path: Path, file: pytest.Collector) -> list[ProbeItem]:
+    def probe_items(self, path: Path, file: pytest.Collector) -> list[ProbeItem]:
         """The audit items of a probe file, for each of several targets.
 
         Args:
@@ -201,7 +211,7 @@ class FairnessSession:
             ProbeError: the file has faults, or its name is taken.
         """
         probe = self.run.load(path)
-        self.run.require_judge(probe)
+        self.run.targets.require_judge(probe)
         other = self._probes.setdefault(probe.name, path)
         if other != path:
             raise ProbeError(
@@ -211,19 +221,19 @@ class FairnessSession:
         return self._of_file(probe, named=not is_overridden(file))
 
     def _of_file(self, probe: Probe, *, named: bool = True) -> list[ProbeItem]:
-        parts = items_of(probe, self.run.settings.trials)
+        probe_items = items_of(probe, self.run.settings.trials)
         targets = self.run.settings.targets
         if not targets or not named or probe.responses is not None:
-            return parts
+            return probe_items
         # One item after the other, so that all targets are busy from the beginning.
-        return [part.of(name) for part in parts for name in targets]
+        return [probe_item.for_target(name) for probe_item in probe_items for name in targets]
 
     def _shown(self, path: Path) -> str:
         return relative(path, self.config.rootpath)
 
     # What an item goes through
 
-    def measure(self, item: FairnessItem) -> tuple[Measured, Before]:
+    def measure(self, item: FairnessItem) -> tuple[ItemMeasurement, BaselineComparison]:
         """Ask for what all items of the same target need, wait for what this one needs, measure and compare it."""
         try:
             return self._measure(item)
@@ -236,22 +246,26 @@ class FairnessSession:
                 raise
             raise BaselineError(f"{error} That is: {self._accept(item, item.nodeid.partition('::')[0])}") from error
 
-    def _measure(self, item: FairnessItem) -> tuple[Measured, Before]:
+    def _measure(self, item: FairnessItem) -> tuple[ItemMeasurement, BaselineComparison]:
         asked = item.asked
-        item.part.require()
+        item.probe_item.require_models()
         if asked is None:
-            return self.run.look(item.part, None, rebaseline=self._rebaseline)
+            return self.run.measure_and_compare(item.probe_item, None, rebaseline=self._rebaseline)
         target = self.asking.target_of(item, asked)
         with self.asking.progress(target):
-            measured, before = self.run.look(item.part, target, rebaseline=self._rebaseline)
-            return variants.beside(self.run, measured, target), before
+            measured, before = self.run.measure_and_compare(item.probe_item, target, rebaseline=self._rebaseline)
+            return variants.with_variants(self.run.measurer, measured, target), before
 
-    def before(self, measured: Measured) -> Before:
+    def before(self, measured: ItemMeasurement) -> BaselineComparison:
         """The baseline that the measurement is judged by: the one in the repository, or the one that it will be."""
-        return self.run.as_baseline(measured) if self._rebaseline else self.run.before(measured)
+        return self.run.baselines.new_baseline(measured) if self._rebaseline else self.run.baselines.compare(measured)
 
     def judge(
-        self, item: pytest.Item, measured: Measured, before: Before, siblings: dict[str, bool] | None = None
+        self,
+        item: pytest.Item,
+        measured: ItemMeasurement,
+        before: BaselineComparison,
+        siblings: dict[str, bool] | None = None,
     ) -> ItemResult:
         """The verdict, kept for the item's report; `siblings` is as in `FairnessItem`."""
         item.ihook.pytest_fairness_measured(item=item, measurement=measured.measurement)
@@ -260,10 +274,10 @@ class FairnessSession:
         if self._rebaseline and before.entry is not None and measured.measurement.judgeable:
             rows = ([dict(row.labels), row.trial, row.text, row.judged, row.refused] for row in measured.rows())
             more |= {"entry": before.entry.to_json(), "answers": self.run.store.cache.put_answers(rows)}
-        self.keep(item, result, measured.part, measured.target, **more)
+        self.attach_result(item, result, measured.item, measured.target, **more)
         return result
 
-    def insist(self, result: ItemResult) -> None:
+    def raise_on_failure(self, result: ItemResult) -> None:
         """Raise `Unfair` where a verdict is a failure; with nothing at hand that a traceback would keep alive."""
         failing = ["failed", "inconclusive"] if self.run.settings.inconclusive == "fail" else ["failed"]
         if result.verdict.name.outcome in failing:
@@ -281,28 +295,30 @@ class FairnessSession:
             command += ["--store", os.path.relpath(store, here)]
         return shlex.join(command)
 
-    def check(self, item: pytest.Item, measured: Measured) -> ItemResult:
+    def check(self, item: pytest.Item, measured: ItemMeasurement) -> ItemResult:
         """The verdict on what a Python test measured.
 
         Raises:
             Unfair: the verdict is a failure.
             FairnessError: the name is another's, or the baseline cannot be read.
         """
-        part, name = measured.part, measured.part.probe.name
+        probe_item, name = measured.item, measured.item.probe.name
         if name in self._probes:
             raise FairnessError(f"fairness_check: {name!r} is the name of the probe {self._shown(self._probes[name])}.")
-        other = self._checked.setdefault((name, part.id), item.nodeid)
+        other = self._checked.setdefault((name, probe_item.id), item.nodeid)
         if other != item.nodeid:
             raise FairnessError(
-                f"fairness_check: {part.id} of {name!r} is checked by {other} already: take another name."
+                f"fairness_check: {probe_item.id} of {name!r} is checked by {other} already: take another name."
             )
         result = self.judge(item, measured, self.before(measured))
-        self.insist(result)
+        self.raise_on_failure(result)
         return result
 
-    def keep(self, item: pytest.Item, result: ItemResult, part: ProbeItem, target: str | None, **more: Json) -> None:
+    def attach_result(
+        self, item: pytest.Item, result: ItemResult, probe_item: ProbeItem, target: str | None, **more: Json
+    ) -> None:
         """Have a result travel on the item's report."""
-        item.stash.setdefault(RECORDS, []).append(_record(result, part, target, **more))
+        item.stash.setdefault(RECORDS, []).append(_record(result, probe_item, target, **more))
         # The checks of one Python test must be told apart.
         prefix = "" if isinstance(item, FairnessItem) else f"{result.probe} {result.id} "
         item.user_properties += [(prefix + name, value) for name, value in junit.properties(result.to_json())]
@@ -317,7 +333,9 @@ class FairnessSession:
         error = call.excinfo.value if call.excinfo else None
         erred = None if isinstance(error, EXPECTED) else error
         if isinstance(item, FairnessItem) and call.when == "setup" and erred:
-            self.keep(item, unjudged(item.part, erred, item.nodeid), item.part, None, siblings=item.siblings)
+            self.attach_result(
+                item, error_result(item.probe_item, erred, item.nodeid), item.probe_item, None, siblings=item.siblings
+            )
         report = yield
         # Of a time limit's failure too a probe item has no code of the user's to show.
         ours = (FairnessError, pytest.fail.Exception) if isinstance(item, FairnessItem) else (FairnessError, Unfair)
@@ -326,7 +344,7 @@ class FairnessSession:
         records = item.stash.get(RECORDS, [])
         if call.when == "call" or error:
             # A report holds whatever is put on it, and takes it along to xdist's controller.
-            planned = self.run.newly_planned() if hasattr(self.config, "workerinput") else {}
+            planned = self.run.engines.newly_planned() if hasattr(self.config, "workerinput") else {}
             ran = call.when == "call" and erred is error and is_audit(item)
             vars(report).update(fairness=records, fairness_planned=planned, fairness_ran=ran)
             item.stash[RECORDS] = []
@@ -350,10 +368,10 @@ class FairnessSession:
         if path.suffix.lower() not in PROBE_SUFFIXES:
             return
         probe = self.run.load(path)
-        for part in [*self._of_file(probe), *self._of_file(probe, named=False)]:
-            if part.id == name:
-                result = unjudged(part, FairnessError("the worker that measured it crashed"), crashitem)
-                vars(report).update(fairness=[_record(result, part, None)])
+        for probe_item in [*self._of_file(probe), *self._of_file(probe, named=False)]:
+            if probe_item.id == name:
+                result = error_result(probe_item, FairnessError("the worker that measured it crashed"), crashitem)
+                vars(report).update(fairness=[_record(result, probe_item, None)])
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, exitstatus: int) -> None:
@@ -371,13 +389,12 @@ class FairnessSession:
         self.run.close()
 
 
-def _record(result: ItemResult, part: ProbeItem, target: str | None, **more: Json) -> dict[str, Json]:
+def _record(result: ItemResult, probe_item: ProbeItem, target: str | None, **more: Json) -> dict[str, Json]:
     # Through JSON and UTF-8 once: what does not survive these ends the run of an xdist worker.
-    text = json.dumps(
-        {"result": result.to_plain(), "baseline": part.baseline, "target": target, **more}, ensure_ascii=False
-    )
-    record: dict[str, Json] = json.loads(text.encode("utf-8", "replace"))
-    return record
+    record = {"result": result.to_plain(), "baseline": probe_item.baseline_name, "target": target, **more}
+    text = json.dumps(record, ensure_ascii=False)
+    sendable: dict[str, Json] = json.loads(text.encode("utf-8", "replace"))
+    return sendable
 
 
 def _inconclusive(report: pytest.TestReport) -> bool:

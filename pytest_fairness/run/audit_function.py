@@ -66,19 +66,19 @@ def audit(probe: str | Path, target: str | Application | Target = DEFAULT_TARGET
     chosen = RunSettings(**{"root": root, "target": named, **settings})
     with Run(replace(chosen, store=root / chosen.store)) as run:
         loaded = run.load(path)
-        run.require_judge(loaded)
-        parts = items_of(loaded, run.settings.trials)
+        run.targets.require_judge(loaded)
+        items = items_of(loaded, run.settings.trials)
         asked = None
         if loaded.responses is None:
-            asked = run.target_of(target, "target")
-            measurable = [part for part in parts if part.measurable]
-            run.plan(asked, variants.requests(measurable, own_first=run.settings.max_requests is not None))
-        return [_audited(run, part, asked) for part in parts]
+            asked = run.targets.from_value(target, "target")
+            measurable = [item for item in items if item.measurable]
+            run.engines.plan(asked, variants.requests(measurable, own_first=run.settings.max_requests is not None))
+        return [_audited(run, item, asked) for item in items]
 
 
-def _audited(run: Run, part: ProbeItem, target: Target | None) -> Audited:
+def _audited(run: Run, item: ProbeItem, target: Target | None) -> Audited:
     try:
-        measurement = variants.beside(run, run.measure(part, target), target).measurement
+        measurement = variants.with_variants(run.measurer, run.measurer.measure(item, target), target).measurement
     except FairnessError as error:
-        return Audited(part.id, part.item.labels, None, error)
-    return Audited(part.id, part.item.labels, measurement)
+        return Audited(item.id, item.labels, None, error)
+    return Audited(item.id, item.labels, measurement)

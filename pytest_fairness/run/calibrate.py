@@ -115,14 +115,14 @@ def _set_of(answer: Answer) -> str:
 
 
 def _of_audit(probe: Probe, name: str, sets: Mapping[str, Sequence[Answer]], named: Mapping[str, bool]) -> Calibration:
-    parts = [part for part in items_of(probe) if part.audit.info.name == name]
-    if not parts:
+    items = [item for item in items_of(probe) if item.audit.info.name == name]
+    if not items:
         return Calibration(name, dict.fromkeys(LABELS, 0), len(sets), None, (), None)
-    audit, limit = parts[0].audit, parts[0].item.settings.limit
+    audit, limit = items[0].audit, items[0].settings.limit
     scores: list[float] = []
     problematic: list[bool] = []
     for key, answers in sets.items():
-        found = [_score(part, [answer for answer in answers if part.uses(answer.labels)]) for part in parts]
+        found = [_score(item, [answer for answer in answers if item.uses(answer.labels)]) for item in items]
         measured = [audit.loss(value) for value in found if value is not None]
         if measured:
             scores.append(max(measured))
@@ -146,12 +146,12 @@ def _of_audit(probe: Probe, name: str, sets: Mapping[str, Sequence[Answer]], nam
     )
 
 
-def _score(part: ProbeItem, answers: Sequence[Answer]) -> float | None:
+def _score(item: ProbeItem, answers: Sequence[Answer]) -> float | None:
     if not answers:
         return None
-    part.require()
+    item.require_models()
     try:
-        return part.audit.score(part.probe, part.item, scored(part, answers, None))
+        return item.audit.score(item.probe, item, scored(item, answers, None))
     except NotMeasurable:
         return None
 

@@ -17,13 +17,13 @@ TOGETHER = 1_000
 Ask = Callable[[Target, Sequence[Request]], list[Response | FairnessError]]
 
 
-def embedded(part: ProbeItem, answers: Sequence[Answer], embedder: Target, ask: Ask) -> list[Answer]:
+def embedded(item: ProbeItem, answers: Sequence[Answer], embedder: Target, ask: Ask) -> list[Answer]:
     """Return the answers with the embeddings that the item's audit measures; blocks until they are there.
 
     Equal texts are embedded once, and what is recorded is not sent.
 
     Args:
-        part: the item.
+        item: the item.
         answers: as they were read.
         embedder: the model that embeds texts.
         ask: see `Run.ask`.
@@ -31,7 +31,7 @@ def embedded(part: ProbeItem, answers: Sequence[Answer], embedder: Target, ask: 
     Raises:
         AnswersMissing: a text has no embedding.
     """
-    texts = part.audit.texts_to_embed(part.probe, part.item, answers)
+    texts = item.audit.texts_to_embed(item.probe, item, answers)
     different = list(dict.fromkeys(text for text in texts if text is not None))
     vectors: dict[str, bytes] = {}
     faults: list[str] = []
@@ -49,7 +49,7 @@ def embedded(part: ProbeItem, answers: Sequence[Answer], embedder: Target, ask: 
     if faults:
         raise AnswersMissing(
             f"{len(faults)} of {len(different)} texts have no embedding by {embedder.name} (`embeddings` of "
-            f"{part.id}); the first: {faults[0]} All others are recorded, and not sent again."
+            f"{item.id}); the first: {faults[0]} All others are recorded, and not sent again."
         )
     return [
         answer if text is None else replace(answer, embedding=vectors[text])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from pytest_fairness.records import Answer, Json, Prompt
-from pytest_fairness.run.probe_items import Measured
+from pytest_fairness.run.measurements import ItemMeasurement
 
 SHOWN = 2
 """Sets of answers an item."""
@@ -13,7 +13,7 @@ LONGEST = 4000
 """Characters of an answer or a question."""
 
 
-def examples(measured: Measured, then: Iterable[Answer]) -> list[dict[str, Json]]:
+def examples(measured: ItemMeasurement, then: Iterable[Answer]) -> list[dict[str, Json]]:
     """The most telling answers, one after the other; those that stand side by side have the same `set`.
 
     Args:
@@ -24,12 +24,12 @@ def examples(measured: Measured, then: Iterable[Answer]) -> list[dict[str, Json]
         mappings of `set`, `group`, `labels`, `trial`, `prompt` (`None` where nobody was asked), `text` (`None` where
         nothing came back), `status`, and `before`, the baseline's answer to the same question, where it has one.
     """
-    part = measured.part
-    chosen = part.audit.examples(part.probe, part.item, measured.measurement, measured.about)[:SHOWN]
+    item = measured.item
+    chosen = item.audit.examples(item.probe, item, measured.measurement, measured.about)[:SHOWN]
     if not chosen:
         return []
     shown = {_key(answer) for side_by_side in chosen for _, answer in side_by_side}
-    questions = part.questions() if part.asks else ()
+    questions = item.prompts() if item.asks else ()
     asked = {key: prompt.request.prompt for prompt in questions if (key := _key(prompt)) in shown}
     before = {key: answer.text for answer in then if (key := _key(answer)) in shown}
     found = []

@@ -18,7 +18,8 @@ from pytest_fairness.errors import FairnessError
 from pytest_fairness.probes import Probe
 from pytest_fairness.records import Json, Prompt, Request, Response
 from pytest_fairness.run import variants
-from pytest_fairness.run.probe_items import ProbeItem, read_all
+from pytest_fairness.run.item_answers import read_all
+from pytest_fairness.run.probe_items import ProbeItem
 from pytest_fairness.run.run import Run
 from pytest_fairness.targets import likelihoods
 from pytest_fairness.targets.base import Target
@@ -88,26 +89,26 @@ class Forecaster:
         self._first = -1 if rebaseline else 0
         self._seen: set[str] = set()
 
-    def forecast(self, file: str, parts: Sequence[ProbeItem], target: Target | None) -> Forecast:
+    def forecast(self, file: str, items: Sequence[ProbeItem], target: Target | None) -> Forecast:
         """What the selected items of one probe would send.
 
         Args:
             file: as node ids name it.
-            parts: the items, at least one, all of one probe and one target.
+            items: the items, at least one, all of one probe and one target.
             target: who would be asked; `None` where only a fixture of the user's knows.
         """
-        probe = parts[0].probe
+        probe = items[0].probe
         questions: dict[str, Request] = {}
         later: set[str] = set()
         embedded: defaultdict[str, set[str]] = defaultdict(set)
-        worded = [each for part in parts for each in (part, *variants.of(part).values())]
-        for part in worded if parts[0].asks else ():
-            own = self._questions(part.looks[self._first], target)
-            most = self._keys(part.looks[-1].prompts, target).keys()
+        worded = [each for item in items for each in (item, *variants.variants_of(item).values())]
+        for item in worded if items[0].asks else ():
+            own = self._questions(item.looks[self._first], target)
+            most = self._keys(list(item.looks[-1].prompts()), target).keys()
             questions |= own
             later |= most
-            if part.embedder is not None:
-                embedded[part.embedder] |= own.keys() | most
+            if item.embedder is not None:
+                embedded[item.embedder] |= own.keys() | most
         recorded = self._recorded(target, questions)
         left = {key: request for key, request in questions.items() if key not in recorded}
         new = [request for key, request in left.items() if key not in self._seen]
@@ -118,7 +119,7 @@ class Forecaster:
         if price and prompt_tokens is not None and completion_tokens is not None:
             cost = cost_of(price, prompt_tokens, completion_tokens)
         return Forecast(
-            name=parts[0].baseline,
+            name=items[0].baseline_name,
             file=file,
             requests=len(questions),
             recorded=len(recorded),
@@ -134,12 +135,12 @@ class Forecaster:
             unknown_target=target is None and bool(questions),
         )
 
-    def _questions(self, part: ProbeItem, target: Target | None) -> dict[str, Request]:
+    def _questions(self, item: ProbeItem, target: Target | None) -> dict[str, Request]:
         """By key: what the item asks for certain, and what recorded answers make it ask next."""
-        prompts: list[Prompt] = list(part.prompts)
+        prompts: list[Prompt] = list(item.prompts())
         questions = self._keys(prompts, target)
         while target is not None and len(recorded := self._recorded(target, questions)) == len(questions):
-            more = part.follow_ups(read_all(prompts, [recorded[key] for key in self._in_order(prompts, target)]))
+            more = item.probe.follow_ups(read_all(prompts, [recorded[key] for key in self._in_order(prompts, target)]))
             if not more:
                 break
             prompts += more
@@ -158,7 +159,7 @@ class Forecaster:
         # A store that is not there is not made either.
         if target is None or not self._run.settings.store.exists():
             return {}
-        return self._run.store.get(keys, fresh or self._run.fresh(target))
+        return self._run.store.get(keys, fresh or self._run.engines.freshness(target))
 
     def _tokens(
         self, target: Target | None, questions: Mapping[str, Request], new: Sequence[Request]
@@ -219,9 +220,9 @@ def count_requests(run: Run, target: Target | None, looks: Iterable[ProbeItem]) 
     needed, recorded, oldest = [none], [none], []
     while keys := list(islice(rest, BATCH)):
         needed.append(_short(keys))
-        if target is not None and (found := list(run.recorded(target, keys))):
+        if target is not None and (found := list(run.engines.recorded(target, keys))):
             recorded.append(_short(found))
-            oldest.append(run.oldest_of(found))
+            oldest.append(run.engines.oldest_of(found))
     total, reused = (len(np.unique(np.concatenate(slices))) for slices in (needed, recorded))
     return RequestCount(
         total - reused, reused, min((created for created in oldest if created is not None), default=None)
@@ -237,12 +238,12 @@ def _requests(looks: Iterable[ProbeItem]) -> Iterator[Request]:
     """Yield what items and their variants ask; what several items of a probe share mostly comes once."""
     alike: defaultdict[object, list[ProbeItem]] = defaultdict(list)
     for look in looks:
-        for part in (look, *variants.of(look).values()):
-            alike[id(part.probe), part.draws, part.stage].append(part)
-    for parts in alike.values():
+        for item in (look, *variants.variants_of(look).values()):
+            alike[id(item.probe), item.draws, item.stage].append(item)
+    for items in alike.values():
         with suppress(FairnessError):  # what cannot be asked is told by the item's set-up
-            for prompt in parts[0].probe.prompts(parts[0].draws):
-                if any(part.uses(prompt.labels) for part in parts):
+            for prompt in items[0].probe.prompts(items[0].draws):
+                if any(item.uses(prompt.labels) for item in items):
                     yield prompt.request
 
 

@@ -11,7 +11,7 @@ from pytest_fairness.records import Answer, Json, Measurement
 from pytest_fairness.run.probe_items import ProbeItem
 
 
-def paraphrases(part: ProbeItem, answers: Sequence[Answer]) -> dict[str, Json] | None:
+def paraphrases(item: ProbeItem, answers: Sequence[Answer]) -> dict[str, Json] | None:
     """How far the wording alone moves an item's value; `None` where fewer than two prompts can be measured alone.
 
     Returns:
@@ -21,7 +21,7 @@ def paraphrases(part: ProbeItem, answers: Sequence[Answer]) -> dict[str, Json] |
     """
     names = sorted({answer.labels.get("prompt", "") for answer in answers} - {""})
     found = {
-        name: _alone(part, [answer for answer in answers if answer.labels.get("prompt") == name]) for name in names
+        name: _alone(item, [answer for answer in answers if answer.labels.get("prompt") == name]) for name in names
     }
     measured = {name: measurement for name, measurement in found.items() if measurement is not None}
     if len(measured) < 2:
@@ -37,24 +37,24 @@ def paraphrases(part: ProbeItem, answers: Sequence[Answer]) -> dict[str, Json] |
     }
 
 
-def run_to_run(part: ProbeItem, answers: Sequence[Answer]) -> dict[str, Json] | None:
+def run_to_run(item: ProbeItem, answers: Sequence[Answer]) -> dict[str, Json] | None:
     """How far an item's value moves from one run of its probe to the next, where there are trials for several runs.
 
     Returns:
         the number of `runs` that the trials were dealt to, and the standard deviation `sd` of their values; `None`
         unless there are at least twice as many trials as the probe asks for.
     """
-    size = part.probe.draws()
-    runs = part.draws // size
-    if runs < 2 or not part.asks:
+    size = item.probe.draws()
+    runs = item.draws // size
+    if runs < 2 or not item.asks:
         return None
-    found = [_alone(part, [each for each in answers if each.trial // size == run]) for run in range(runs)]
+    found = [_alone(item, [each for each in answers if each.trial // size == run]) for run in range(runs)]
     values = [measurement.value for measurement in found if measurement is not None]
     return {"runs": len(values), "sd": float(np.std(values, ddof=1))} if len(values) > 1 else None
 
 
-def _alone(part: ProbeItem, answers: Sequence[Answer]) -> Measurement | None:
+def _alone(item: ProbeItem, answers: Sequence[Answer]) -> Measurement | None:
     try:
-        return part.audit.measure(part.probe, part.item, answers)
+        return item.audit.measure(item.probe, item, answers)
     except NotMeasurable:
         return None

@@ -49,7 +49,7 @@ def _of_name(run: Run, name: str, recorded_of: Collection[str]) -> set[str]:
     """Whom a name means: who was recorded under it, or answers to it here, or has it at whatever address."""
     if name in recorded_of:
         return {name}
-    identity = run.open_target().identity
+    identity = run.targets.named().identity
     if found := {target for target in recorded_of if target == identity or target.startswith(f"{identity} version ")}:
         return found
     return {target for target in recorded_of if target.startswith(f"{name} at ")}

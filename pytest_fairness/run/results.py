@@ -6,19 +6,20 @@ import re
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 
-from pytest_fairness.baselines.verdicts import Earlier, decide, tolerance_of
+from pytest_fairness.baselines.verdicts import BaselineEntry, decide, tolerance_of
 from pytest_fairness.errors import FairnessError, NotMeasurable
 from pytest_fairness.probes.base import texts
 from pytest_fairness.records import ItemResult, Verdict, VerdictName
 from pytest_fairness.run.examples import examples
-from pytest_fairness.run.probe_items import Before, Measured, ProbeItem
+from pytest_fairness.run.measurements import BaselineComparison, ItemMeasurement
+from pytest_fairness.run.probe_items import ProbeItem
 
 _FINGERPRINT = re.compile(r" \([^()]*\)$")
 SHOWN_MODELS = 3
 """Models behind one name that are named."""
 
 
-def judge(measured: Measured, before: Before, nodeid: str, accept: str) -> ItemResult:
+def judge(measured: ItemMeasurement, before: BaselineComparison, nodeid: str, accept: str) -> ItemResult:
     """The verdict on what was measured, with everything that a report shows of it.
 
     Args:
@@ -27,7 +28,7 @@ def judge(measured: Measured, before: Before, nodeid: str, accept: str) -> ItemR
         nodeid: the item's name for pytest.
         accept: the command that makes this run the baseline, for the reason.
     """
-    part, entry = measured.part, before.entry
+    item, entry = measured.item, before.entry
     verdict = decided(measured, before, accept)
     measurement, change = measured.measurement, served_change(measured.served, (entry and entry.served) or ())
     if measured.served:
@@ -37,24 +38,24 @@ def judge(measured: Measured, before: Before, nodeid: str, accept: str) -> ItemR
         verdict = replace(verdict, reason=f"{verdict.reason} Note: served model changed: {change}.")
     result = ItemResult(
         nodeid=nodeid,
-        probe=part.probe.name,
-        id=part.id,
-        audit=part.item.audit,
-        labels=part.item.labels,
+        probe=item.probe.name,
+        id=item.id,
+        audit=item.audit_name,
+        labels=item.labels,
         verdict=verdict,
         measurement=measurement,
         comparison=before.comparison,
-        limit=part.item.settings.limit,
-        tolerance=tolerance_of(part.audit, part.item),
+        limit=item.settings.limit,
+        tolerance=tolerance_of(item.audit, item),
         baseline={"value": entry.value, "target": entry.target, "date": entry.date} if entry else None,
         examples=() if verdict.name.outcome == "passed" else examples(measured, before.answers),
-        category=part.item.labels.get("category"),
-        method=part.audit.info.to_json(),
-        system=next(iter(texts(part.probe.system)), None),
+        category=item.labels.get("category"),
+        method=item.audit.info.to_json(),
+        system=next(iter(texts(item.probe.system)), None),
     )
     if verdict.name not in (VerdictName.REGRESSION, VerdictName.OVER_LIMIT):
         return result
-    return replace(result, finding=asdict(part.audit.finding(result)))
+    return replace(result, finding=asdict(item.audit.finding(result)))
 
 
 def served_change(current: Sequence[str], baseline: Sequence[str]) -> str | None:
@@ -75,48 +76,50 @@ def _joined(models: Sequence[str]) -> str:
     return ", ".join(models[:SHOWN_MODELS]) + more
 
 
-def decided(measured: Measured, before: Before, accept: str = "") -> Verdict:
+def decided(measured: ItemMeasurement, before: BaselineComparison, accept: str = "") -> Verdict:
     """The verdict alone; arguments as in `judge`."""
-    part, entry = measured.part, before.entry
+    item, entry = measured.item, before.entry
     return decide(
-        part.audit,
-        part.item,
+        item.audit,
+        item,
         measured.measurement,
-        earlier=Earlier(entry.value, before.stale, sum(entry.n.values()), before.note, before.new) if entry else None,
+        earlier=BaselineEntry(entry.value, before.stale_parts, sum(entry.n.values()), before.note, before.new)
+        if entry
+        else None,
         comparison=before.comparison,
         trials=_size(measured),
         accept=accept,
     )
 
 
-def settled(measured: Measured, before: Before) -> bool:
+def settled(measured: ItemMeasurement, before: BaselineComparison) -> bool:
     """Return whether an interim analysis decides the item, so that nothing more need be asked; arguments as `judge`."""
     return decided(measured, before).name is not VerdictName.INCONCLUSIVE
 
 
-def _size(measured: Measured) -> int | None:
+def _size(measured: ItemMeasurement) -> int | None:
     """How many trials or entities there were; `None` where a file's rows are what there is."""
-    part = measured.part
-    if not part.asks:
+    item = measured.item
+    if not item.asks:
         return None
-    if part.audit.counted == "trials":
-        return part.draws
-    return int(measured.measurement.details[part.audit.counted])
+    if item.audit.counted == "trials":
+        return item.draws
+    return int(measured.measurement.details[item.audit.counted])
 
 
-def unjudged(part: ProbeItem, error: BaseException, nodeid: str) -> ItemResult:
+def error_result(item: ProbeItem, error: BaseException, nodeid: str) -> ItemResult:
     """What is reported of an item that could not be measured."""
     name = VerdictName.NOT_MEASURABLE if isinstance(error, NotMeasurable) else VerdictName.ERROR
     reason = " ".join((str(error) if isinstance(error, FairnessError) else f"{type(error).__name__}: {error}").split())
     return ItemResult(
         nodeid=nodeid,
-        probe=part.probe.name,
-        id=part.id,
-        audit=part.item.audit,
-        labels=part.item.labels,
-        verdict=Verdict(name, f"{part.id}: {reason}"),
-        limit=part.item.settings.limit,
-        tolerance=tolerance_of(part.audit, part.item),
-        category=part.item.labels.get("category"),
-        method=part.audit.info.to_json(),
+        probe=item.probe.name,
+        id=item.id,
+        audit=item.audit_name,
+        labels=item.labels,
+        verdict=Verdict(name, f"{item.id}: {reason}"),
+        limit=item.settings.limit,
+        tolerance=tolerance_of(item.audit, item),
+        category=item.labels.get("category"),
+        method=item.audit.info.to_json(),
     )

@@ -13,21 +13,21 @@ from pytest_fairness.run.probe_items import ProbeItem
 from pytest_fairness.scorers.registry import Scorer
 
 
-def scored(part: ProbeItem, answers: Sequence[Answer], store: Store | None) -> Sequence[Answer]:
+def scored(item: ProbeItem, answers: Sequence[Answer], store: Store | None) -> Sequence[Answer]:
     """The answers as the item's audit measures them: where it has a classifier, with the scores for content.
 
     Args:
-        part: the item.
+        item: the item.
         answers: as they were read.
         store: keeps the scores, so that no text is scored twice; `None` where there is none.
 
     Raises:
         ModelError: the model cannot be loaded.
     """
-    model = part.classifier
+    model = item.classifier
     if model is None:
         return answers
-    texts = [part.audit.text_to_score(part.probe, part.item, answer) if answer.usable else None for answer in answers]
+    texts = [item.audit.text_to_score(item.probe, item, answer) if answer.usable else None for answer in answers]
     scores = _scores(model, {text for text in texts if text is not None}, store)
     return [
         replace(answer, content=None if text is None else {"model": model.identity, "scores": scores[text]})

@@ -5,35 +5,35 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from pytest_fairness import __version__
 from pytest_fairness.baselines import files
 from pytest_fairness.errors import BaselineError
 from pytest_fairness.run.probe_items import ProbeItem
+from pytest_fairness.version import __version__
 
 ALLOWED_ERRORS = 0.1
 """Standard errors by which other versions of the numerical libraries may move a value."""
 
 
-def require_possible(part: ProbeItem, baseline: files.Baseline, entry: files.Entry) -> None:
+def require_possible(item: ProbeItem, baseline: files.Baseline, entry: files.Entry) -> None:
     """Raise `BaselineError` where the stored value is none that the audit can have."""
-    least, most = part.audit.info.value_range
+    least, most = item.audit.info.value_range
     if not least <= entry.value <= most:
         bounds = f"between {least:g} and {most:g}" if math.isfinite(least + most) else _bound(least, most)
         raise BaselineError(
-            f"{baseline.summary_path}: the value of {part.id} is {entry.value:g}, and values of "
-            f"{part.audit.info.name} are {bounds}. Take the file from version control, or make a new one with "
+            f"{baseline.summary_path}: the value of {item.id} is {entry.value:g}, and values of "
+            f"{item.audit.info.name} are {bounds}. Take the file from version control, or make a new one with "
             "--fairness-rebaseline.",
             remade=True,
         )
 
 
 def checked(
-    part: ProbeItem, baseline: files.Baseline, entry: files.Entry, own: float
+    item: ProbeItem, baseline: files.Baseline, entry: files.Entry, own: float
 ) -> tuple[files.Entry, str | None]:
     """Return the entry with the value that its answers give today, and a note where another version measured another.
 
     Args:
-        part: the item as its baseline is measured; see `ProbeItem.whole`.
+        item: the item as its baseline is measured; see `ProbeItem.whole`.
         baseline: where the entry is from.
         entry: the item's.
         own: what the audit measures of the entry's answers today.
@@ -45,9 +45,9 @@ def checked(
     allowed = max(1e-6, ALLOWED_ERRORS * (entry.standard_error or 0.0))
     if math.isclose(entry.value, own, rel_tol=1e-5, abs_tol=allowed):
         return today, None
-    if _measured_alike(part, entry):
+    if _measured_alike(item, entry):
         raise BaselineError(
-            f"{baseline.summary_path}: the value of {part.id} is {entry.value:g}, but the baseline's own answers give "
+            f"{baseline.summary_path}: the value of {item.id} is {entry.value:g}, but the baseline's own answers give "
             f"{own:.6g}. One of the two files was edited, or they are not of one commit: take both from version "
             "control, or make new ones with --fairness-rebaseline.",
             remade=True,
@@ -58,11 +58,11 @@ def checked(
     )
 
 
-def _measured_alike(part: ProbeItem, entry: files.Entry) -> bool:
+def _measured_alike(item: ProbeItem, entry: files.Entry) -> bool:
     """Return whether the entry was measured by this version of the package and the audit, at the same level."""
     if entry.tool_version != __version__:
         return False  # how answers are read may have changed too
-    return entry.measured_by is None or bool(dict(entry.measured_by) == files.rounded(part.measured_by))
+    return entry.measured_by is None or bool(dict(entry.measured_by) == files.rounded(item.measured_by))
 
 
 def _bound(least: float, most: float) -> str:

@@ -1,7 +1,7 @@
-"""The other wordings that a probe names, asked and measured beside its own: which of them lowers bias, at what cost?
+"""Variants of a probe's wording, measured besides the probe's own wording: which of them lowers bias, at what cost?
 
-A variant has no verdict. What is found of it stands in the details of the item that it was measured for, and nothing
-that goes wrong with a variant touches that item's verdict or baseline.
+A variant has no verdict. Its results are part of the details of the item that it belongs to, and an error of a variant
+does not change the item's verdict or baseline.
 """
 
 from __future__ import annotations
@@ -17,82 +17,87 @@ from pytest_fairness import kinds
 from pytest_fairness.baselines.verdicts import missing_reason
 from pytest_fairness.errors import BaselineStale, FairnessError, NotMeasurable
 from pytest_fairness.records import Answer, Comparison, Json, Request
-from pytest_fairness.run.probe_items import Measured, ProbeItem
-from pytest_fairness.run.run import Run
+from pytest_fairness.run.measurements import ItemMeasurement
+from pytest_fairness.run.measurer import Measurer
+from pytest_fairness.run.probe_items import ProbeItem
 from pytest_fairness.stats import differences, normal, proportions
 from pytest_fairness.targets.base import Target
 
 ALPHA = 0.05
-"""Of the test that must agree with an interval before a variant is said to lower bias."""
+"""One-sided level of the test that must agree with the interval before a variant is reported to lower bias."""
 
 Effect = Literal["lower", "higher", "unclear"]
 
 
-def of(part: ProbeItem) -> dict[str, ProbeItem]:
-    """The item in each of its probe's variants that asks anything else for it."""
-    if not part.asks or not part.probe.variants:
+def variants_of(item: ProbeItem) -> dict[str, ProbeItem]:
+    """Return the item in each variant of its probe that has other requests for the item, by the variant's name."""
+    if not item.asks or not item.probe.variants:
         return {}
-    found = {name: replace(part, probe=part.probe.variant(name)) for name in part.probe.variants}
+    found = {name: replace(item, probe=item.probe.variant(name)) for name in item.probe.variants}
     return {
         name: variant
         for name, variant in found.items()
-        if any(own != other for own, other in zip_longest(part.requests, variant.requests))
+        if any(own != other for own, other in zip_longest(item.requests(), variant.requests()))
     }
 
 
-def requests(parts: Iterable[ProbeItem], *, own_first: bool = False) -> Iterator[Request]:
-    """What items and their variants ask, in the order in which it is sent: of each probe its own questions first.
+def requests(items: Iterable[ProbeItem], *, own_first: bool = False) -> Iterator[Request]:
+    """Yield the requests of items and their variants one by one, as there may be millions.
 
-    Made one after the other, as there may be very many.
+    Of each probe, the requests of its own wording come first.
 
     Args:
-        parts: the items, each at the look that is planned.
-        own_first: whether all probes' own questions come before any variant's, as where not everything may be sent.
+        items: the items, each at the look that is planned.
+        own_first: whether the own wordings of all probes come before any variant: used when the number of requests is
+            limited.
     """
-    others: list[ProbeItem] = []
-    for _, group in groupby(parts, key=lambda part: id(part.probe)):
+    later: list[ProbeItem] = []
+    for _, group in groupby(items, key=lambda item: id(item.probe)):
         of_probe = list(group)
-        for part in of_probe:
-            yield from part.requests
-        others += [variant for part in of_probe for variant in of(part).values()]
+        for item in of_probe:
+            yield from item.requests()
+        later += [variant for item in of_probe for variant in variants_of(item).values()]
         if not own_first:
-            for variant in others:
-                yield from variant.requests
-            others.clear()
-    for variant in others:
-        yield from variant.requests
+            for variant in later:
+                yield from variant.requests()
+            later.clear()
+    for variant in later:
+        yield from variant.requests()
 
 
-def beside(run: Run, measured: Measured, target: Target | None) -> Measured:
-    """The same measurement with `variants` in its details, by name, where the probe has any; asks and waits.
+def with_variants(measurer: Measurer, measured: ItemMeasurement, target: Target | None) -> ItemMeasurement:
+    """Return the measurement with `variants` in its details, by name, if the probe has any; sends and waits.
 
     A variant that could be measured has `value`, `interval`, `effect` (`lower`, `higher` or `unclear`), the `change` of
     loss from the probe's own wording (negative is better) with `change_interval` and one-sided `p_value` (of the
-    hypothesis that it lowers nothing), `n`, `missing`, `unusable` (shares of answers) and `quality`; any other its
-    `error`.
+    hypothesis that the variant lowers nothing), `n`, `missing`, `unusable` (shares of answers) and `quality`; any other
+    has its `error`.
     """
     if target is None:
         return measured
-    found = {name: _found(run, measured, variant, target) for name, variant in of(measured.part).items()}
+    found = {
+        name: _measured_variant(measurer, measured, variant, target)
+        for name, variant in variants_of(measured.item).items()
+    }
     if not found:
         return measured
     details = {**measured.measurement.details, "variants": found}
     return replace(measured, measurement=replace(measured.measurement, details=details))
 
 
-def _found(run: Run, own: Measured, variant: ProbeItem, target: Target) -> dict[str, Json]:
+def _measured_variant(measurer: Measurer, own: ItemMeasurement, variant: ProbeItem, target: Target) -> dict[str, Json]:
     try:
-        other = run.measure(variant, target)
-        change = _change(run, own, other)
+        other = measurer.measure(variant, target)
+        change = _change(measurer, own, other)
     except FairnessError as error:
         return {"error": " ".join(str(error).split())}
     measurement = other.measurement
-    told = missing_reason(measurement)
+    unclear = missing_reason(measurement)
     return {
         "value": measurement.value,
         "interval": measurement.interval and list(measurement.interval),
-        "effect": "unclear" if told else change.effect,
-        **({"unclear": told} if told else {}),
+        "effect": "unclear" if unclear else change.effect,
+        **({"unclear": unclear} if unclear else {}),
         "change": change.value,
         "change_interval": change.interval and list(change.interval),
         "p_value": change.p_value,
@@ -105,7 +110,7 @@ def _found(run: Run, own: Measured, variant: ProbeItem, target: Target) -> dict[
 
 @dataclass(frozen=True)
 class _Change:
-    """How far a variant moves loss; negative is better."""
+    """Change of loss from the probe's own wording to a variant; negative is better."""
 
     value: float
     interval: tuple[float, float] | None
@@ -113,19 +118,19 @@ class _Change:
     effect: Effect
 
 
-def _change(run: Run, own: Measured, other: Measured) -> _Change:
-    """The item's own comparison of two runs, with its own wording for the present one and the variant before it."""
-    first, second = _alike(own.answers, other.answers)
-    gain = _compared(run, own, other, first, second)
-    untested = any(concern.withholds == "test" for each in (own, other) for concern in each.measurement.concerns)
+def _change(measurer: Measurer, own: ItemMeasurement, variant: ItemMeasurement) -> _Change:
+    """Return the change: the item's own comparison, with its own wording as the current run and the variant before."""
+    own_answers, variant_answers = _with_common_labels(own.answers, variant.answers)
+    gain = _comparison(measurer, own, variant, own_answers, variant_answers)
+    untested = any(concern.withholds == "test" for each in (own, variant) for concern in each.measurement.concerns)
     if gain.interval is None:
-        # What has no interval is judged by its test, either way.
-        loss = _compared(run, other, own, second, first)
+        # Without an interval, the tests in both directions decide.
+        loss = _comparison(measurer, variant, own, variant_answers, own_answers)
         less, more = (
-            each.p_value is not None and each.p_value <= own.part.item.alpha and not untested for each in (gain, loss)
+            each.p_value is not None and each.p_value <= own.item.alpha and not untested for each in (gain, loss)
         )
-        audit = own.part.audit
-        value = audit.loss(other.value) - audit.loss(own.value)
+        audit = own.item.audit
+        value = audit.loss(variant.value) - audit.loss(own.value)
         effect: Effect = "unclear" if less == more else "lower" if less else "higher"
         return _Change(value, None, gain.p_value, effect)
     low, high = -gain.interval[1], -gain.interval[0]
@@ -137,25 +142,29 @@ def _change(run: Run, own: Measured, other: Measured) -> _Change:
     return _Change(-gain.value, (low, high), gain.p_value, effect)
 
 
-def _compared(run: Run, now: Measured, then: Measured, first: Sequence[Answer], second: Sequence[Answer]) -> Comparison:
-    part = now.part
-    key = run.key_of("variant", part, first, second)
-    kept = run.store.cache.get(key, Comparison.from_json)
-    if kept is not None:
-        return kept
+def _comparison(
+    measurer: Measurer,
+    current: ItemMeasurement,
+    baseline: ItemMeasurement,
+    current_answers: Sequence[Answer],
+    baseline_answers: Sequence[Answer],
+) -> Comparison:
+    """Return the item's own comparison of two runs; by values and errors alone if too few units are in both."""
+    item = current.item
+
+    def compare() -> Comparison:
+        runs = (measurer.prepared(item, answers) for answers in (current_answers, baseline_answers))
+        return item.audit.compare(item.probe, item, *runs)
+
     try:
-        runs = (run.prepared(part, answers) for answers in (first, second))
-        comparison = part.audit.compare(part.probe, part.item, *runs)
+        return measurer.stored("variant", item, [current_answers, baseline_answers], Comparison.from_json, compare)
     except (NotMeasurable, BaselineStale):
-        # Too few of the same units: as two runs that have nothing to do with each other.
-        measurement = then.measurement
-        return part.audit.compare_values(now.measurement, measurement.value, measurement.standard_error, paired=False)
-    run.store.cache.put(key, comparison.to_json())
-    return comparison
+        other = baseline.measurement
+        return item.audit.compare_values(current.measurement, other.value, other.standard_error, paired=False)
 
 
-def _alike(own: Sequence[Answer], other: Sequence[Answer]) -> tuple[Sequence[Answer], Sequence[Answer]]:
-    """The answers of both without the number of their prompt, where one has more prompts than the other."""
+def _with_common_labels(own: Sequence[Answer], other: Sequence[Answer]) -> tuple[Sequence[Answer], Sequence[Answer]]:
+    """Return the answers without the label `prompt` (its number), if the two runs have different numbers of prompts."""
     runs = (own, other)
     names = [{answer.labels.get("prompt") for answer in run} for run in runs]
     if names[0] == names[1]:
@@ -171,7 +180,7 @@ def _alike(own: Sequence[Answer], other: Sequence[Answer]) -> tuple[Sequence[Ans
 
 
 def _unusable(own: Sequence[Answer], other: Sequence[Answer]) -> dict[str, Json]:
-    """Shares of answers that were refused, unreadable or failed, and their difference (Newcombe 1998)."""
+    """Return the shares of answers that are not usable, and their difference with its interval (Newcombe 1998)."""
     counts = [(sum(not answer.usable for answer in run), len(run)) for run in (other, own)]
     shares = [lost / asked if asked else 0.0 for lost, asked in counts]
     return {
@@ -182,9 +191,9 @@ def _unusable(own: Sequence[Answer], other: Sequence[Answer]) -> dict[str, Json]
     }
 
 
-def _quality(own: Measured, other: Measured) -> dict[str, Json] | None:
-    """How good the answers are, over the units that both have; `None` where the probe does not say what is good."""
-    probe = own.part.probe
+def _quality(own: ItemMeasurement, other: ItemMeasurement) -> dict[str, Json] | None:
+    """Return the quality of the answers over the units in both runs; `None` if the probe does not define quality."""
+    probe = own.item.probe
     ours, theirs = kinds.quality(probe, own.answers), kinds.quality(probe, other.answers)
     shared = sorted({*ours.scores} & {*theirs.scores}) if ours and theirs else []
     if ours is None or theirs is None or not shared:

@@ -11,6 +11,7 @@ also taken through everything that follows without asking anybody: its items, pr
 from __future__ import annotations
 
 import sys
+from itertools import islice
 from pathlib import Path
 
 import atheris
@@ -37,10 +38,10 @@ def check(content: bytes) -> None:
             assert line.isprintable(), line
         return
     for part in parts[:20]:
-        part.probe.fingerprint(part.item.labels)
+        part.probe.fingerprint(part.labels)
         assert part.id.isprintable(), part.id
         if part.asks:
-            for prompt in part.prompts[:MOST_PROMPTS]:
+            for prompt in islice(part.prompts(), MOST_PROMPTS):
                 assert isinstance(prompt.request.prompt, str)
 
 

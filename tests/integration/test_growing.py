@@ -111,23 +111,23 @@ def test_the_looks_share_the_level(tmp_path: Path) -> None:
     found = looks(tmp_path, PROBE)
     sizes = [20, 28, 40, 57, 80, 113, 160]
     assert [part.draws for part in found] == sizes
-    assert [len(part.prompts) for part in found] == [2 * size for size in sizes]
-    assert [part.item.alpha for part in found] == sequential.levels([size / 160 for size in sizes], 0.01)
-    assert [part.item.beta for part in found] == sequential.levels([size / 160 for size in sizes], 0.05)
-    assert {part.item.planned_alpha for part in found} == {0.01}, "what a run can see is told by one look of its size"
-    assert [part.item.last_look for part in found] == [False] * 6 + [True]
+    assert [len(list(part.prompts())) for part in found] == [2 * size for size in sizes]
+    assert [part.alpha for part in found] == sequential.levels([size / 160 for size in sizes], 0.01)
+    assert [part.beta for part in found] == sequential.levels([size / 160 for size in sizes], 0.05)
+    assert {part.planned_alpha for part in found} == {0.01}, "what a run can see is told by one look of its size"
+    assert [part.last_look for part in found] == [False] * 6 + [True]
 
 
 def test_entities_grow_in_an_order_of_their_own(tmp_path: Path) -> None:
     names = [f"artist {number:02d}" for number in range(50)]
     (tmp_path / "artists.csv").write_text("\n".join(["name", *names]))
     found = looks(tmp_path, LISTS)
-    asked_about = [{prompt.labels["entity"] for prompt in part.prompts} for part in found]
+    asked_about = [{prompt.labels["entity"] for prompt in part.prompts()} for part in found]
     assert [len(entities) for entities in asked_about] == [8, 12, 17, 24, 35, 50]
     assert all(fewer < more for fewer, more in pairwise(asked_about))
     assert asked_about[0] != set(names[:8])
     (tmp_path / "artists.csv").write_text("\n".join(["name", *reversed(names)]))
-    assert {prompt.labels["entity"] for prompt in looks(tmp_path, LISTS)[0].prompts} == asked_about[0]
+    assert {prompt.labels["entity"] for prompt in looks(tmp_path, LISTS)[0].prompts()} == asked_about[0]
 
 
 def test_start_is_below_max(tmp_path: Path) -> None:
@@ -145,7 +145,7 @@ def test_it_may_start_with_a_single_trial(tmp_path: Path, end: int) -> None:
 
 def test_a_bare_estimate_is_looked_at_once(tmp_path: Path) -> None:
     (found,) = looks(tmp_path, PROBE.replace("{tolerance: 0.1}", "{gate: point}"))
-    assert (found.draws, found.item.alpha) == (160, 0.01)
+    assert (found.draws, found.alpha) == (160, 0.01)
 
 
 def test_nothing_more_is_asked_where_nothing_would_help(project: Project) -> None:

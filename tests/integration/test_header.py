@@ -155,9 +155,9 @@ def record_answers_of_the_default(project: Project) -> None:
     """Have the answers of the embedded model at hand, so that it need not run."""
     settings = RunSettings(root=project.path, store=project.path / ".fairness/responses.sqlite")
     with Run(settings) as run:
-        identity = run.open_target().identity
+        identity = run.targets.named().identity
         for part in items_of(run.load(project.path / "probes/gifts.yaml")):
-            for number, request in enumerate(part.requests):
+            for number, request in enumerate(part.requests()):
                 words = Response(f"A lamp, chair {number} and a table.", created=time.time())
                 run.store.record(response_key(identity, request), Request(request.prompt), identity, words)
 
@@ -207,8 +207,8 @@ def test_counting_holds_eight_bytes_a_request(project: Project) -> None:
         looks = [part.looks[0] for part in items_of(run.load(path))]
         # Questions of this kind are made all at once, an item at a time.
         made = most_memory(lambda: max(len(list(look.probe.prompts(look.draws))) for look in looks))
-        counted = most_memory(lambda: count_requests(run, run.open_target(), looks))
-        assert count_requests(run, run.open_target(), looks).to_send == 60_000
+        counted = most_memory(lambda: count_requests(run, run.targets.named(), looks))
+        assert count_requests(run, run.targets.named(), looks).to_send == 60_000
     # The keys alone would take 113 bytes each, and a set of them as much again.
     assert counted - made < 60_000 * 50
 

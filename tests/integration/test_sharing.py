@@ -12,6 +12,7 @@ from pytest_fairness.baselines import files
 from pytest_fairness.baselines.answers import read_answers
 from pytest_fairness.options import RunSettings
 from pytest_fairness.run import ProbeItem, Run, items_of, variants
+from pytest_fairness.run.baseline_comparer import BaselineComparer
 from tests.support.projects import PROBE, Project
 
 TWO_AUDITS = PROBE + "  jsd: {}\n"
@@ -44,18 +45,18 @@ def parts(folder: Path, text: str = TWO_AUDITS) -> dict[str, ProbeItem]:
 
 def test_items_of_the_same_questions_share_their_answers(run: Run, tmp_path: Path) -> None:
     with run:
-        target = run.target_of(polite, "polite")
+        target = run.targets.from_value(polite, "polite")
         kim, lou, divergence = (
             parts(tmp_path)[name] for name in ("refusals[name=Kim]", "refusals[name=Lou]", "jsd[name=Lou]")
         )
-        first, second = run.answers(kim, target), run.answers(lou, target)
+        first, second = run.answers.of(kim, target), run.answers.of(lou, target)
         assert {answer.labels["name"] for answer in second} == {"Alex", "Lou"}
         assert first is not second
         same = parts(tmp_path)
-        assert run.answers(same["refusals[name=Lou]"], target) is run.answers(same["jsd[name=Lou]"], target)
-        assert len(run.answers(divergence, target)) == 20
+        assert run.answers.of(same["refusals[name=Lou]"], target) is run.answers.of(same["jsd[name=Lou]"], target)
+        assert len(run.answers.of(divergence, target)) == 20
         fewer = replace(same["jsd[name=Lou]"], trials=5)
-        assert len(run.answers(fewer, target)) == 10
+        assert len(run.answers.of(fewer, target)) == 10
 
 
 def test_a_baseline_is_read_once_for_the_items_of_its_probe(
@@ -68,26 +69,27 @@ def test_a_baseline_is_read_once_for_the_items_of_its_probe(
         return read_answers(path)
 
     with run:
-        target = run.target_of(polite, "polite")
-        measured = [run.measure(part, target) for part in parts(tmp_path).values() if part.item.audit == "refusals"]
-        entries = {each.id: run.as_baseline(each).entry for each in measured}
+        target = run.targets.from_value(polite, "polite")
+        measured = [
+            run.measurer.measure(part, target) for part in parts(tmp_path).values() if part.audit_name == "refusals"
+        ]
+        entries = {each.id: run.baselines.new_baseline(each).entry for each in measured}
         rows = [row for each in measured for row in each.rows()]
         known = {name: entry for name, entry in entries.items() if entry is not None}
         files.update(tmp_path / "baselines", "gifts", known, rows)
         monkeypatch.setattr(files, "read_answers", read)
-        comparisons = [run.before(each).comparison for each in measured]
+        comparisons = [run.baselines.compare(each).comparison for each in measured]
         assert len(reads) == 1
         assert [each is not None and each.paired and each.value == 0 for each in comparisons] == [True, True]
         # What was written meanwhile counts.
         files.update(tmp_path / "baselines", "gifts", known, [replace(row, text="A lamp.") for row in rows])
         reads.clear()
-        assert run.before(measured[0]).answers[0].text == "A lamp."
+        assert run.baselines.compare(measured[0]).answers[0].text == "A lamp."
         assert len(reads) == 1
-        # One that is large is not kept.
-        monkeypatch.setattr("pytest_fairness.run.run.KEPT_ANSWERS", 10)
-        again = [run.before(each).comparison for each in measured]
-        assert len(reads) == 2
-        assert again[0] == run.before(measured[0]).comparison
+        small_memory = BaselineComparer(tmp_path / "baselines", run.started, run.measurer, most_kept=10)
+        again = [small_memory.compare(each).comparison for each in measured]
+        assert len(reads) == 3
+        assert again[0] == run.baselines.compare(measured[0]).comparison
 
 
 @pytest.mark.parametrize("asked", ["polite", "biased"])
@@ -106,4 +108,4 @@ def test_a_variant_that_asks_nothing_else_is_left_out(tmp_path: Path) -> None:
         "audits:", "system: Be kind.\nvariants:\n  same: {system: Be kind.}\n  other: {system: Be brief.}\naudits:"
     )
     for part in parts(tmp_path, text).values():
-        assert list(variants.of(part)) == ["other"]
+        assert list(variants.variants_of(part)) == ["other"]

@@ -50,9 +50,11 @@ def test_without_the_flag_nothing_is_imported_beyond_what_pytest_imports(folder:
     added = present - without
     assert added == {
         "pytest_fairness",
+        "pytest_fairness.hookspecs",
         "pytest_fairness.option_types",
         "pytest_fairness.options",
         "pytest_fairness.plugin",
+        "pytest_fairness.version",
     }
 
 

@@ -256,5 +256,5 @@ audits: {snsr: {}, uncertainty: {repeats: 2}}
 variants: {plain: {prompt: "{value} fan of {entity}: {k} songs?"}}
 """
     probe = probes.parse(written.encode(), tmp_path / "songs.yaml", kinds.schemas())
-    reworded = {part.item.audit: list(variants.of(part)) for part in items_of(probe)}
+    reworded = {part.audit_name: list(variants.variants_of(part)) for part in items_of(probe)}
     assert reworded == {"snsr": ["plain"], "uncertainty": []}, "the neutral prompt is the same"

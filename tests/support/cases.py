@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from pytest_fairness import kinds
-from pytest_fairness.baselines.verdicts import Earlier, decide
+from pytest_fairness.baselines.verdicts import BaselineEntry, decide
 from pytest_fairness.probes import StereotypeProbe, parse
 from pytest_fairness.records import Answer, Comparison, Measurement, Status, Verdict
 from pytest_fairness.run.probe_items import ProbeItem, items_of
@@ -76,22 +76,22 @@ def run(seed: int, women: Mapping[str, float], trials: int = 20, without: float 
 
 def measure(of: StereotypeProbe, name: str, answers: list[Answer]) -> Measurement:
     found = part(of, name)
-    return found.audit.measure(of, found.item, [each for each in answers if found.uses(each.labels)])
+    return found.audit.measure(of, found, [each for each in answers if found.uses(each.labels)])
 
 
 def compare(of: StereotypeProbe, name: str, now: list[Answer], then: list[Answer]) -> Comparison:
     found = part(of, name)
     runs: list[Any] = [[each for each in answers if found.uses(each.labels)] for answers in (now, then)]
-    return found.audit.compare(of, found.item, *runs)
+    return found.audit.compare(of, found, *runs)
 
 
 def judge(of: StereotypeProbe, name: str, now: list[Answer], then: list[Answer] | None = None) -> Verdict:
     found = part(of, name)
     return decide(
         found.audit,
-        found.item,
+        found,
         measure(of, name, now),
-        earlier=None if then is None else Earlier(measure(of, name, then).value),
+        earlier=None if then is None else BaselineEntry(measure(of, name, then).value),
         comparison=None if then is None else compare(of, name, now, then),
         trials=20,
         accept="pytest --fairness-rebaseline",

@@ -48,13 +48,13 @@ def probe(
 
 def part(asked: CounterfactualProbe, name: str) -> ProbeItem:
     """Return the item of one audit."""
-    return next(part for part in items_of(asked) if part.item.audit == name)
+    return next(part for part in items_of(asked) if part.audit_name == name)
 
 
 def answers(item: ProbeItem, decide: Decide, again: Decide | None = None) -> list[Answer]:
     """Return the answers that an item is measured from; `again` decides for prompts that are asked again."""
     found = []
-    for prompt in item.prompts:
+    for prompt in item.prompts():
         labels = prompt.labels
         asked = again if again is not None and labels["form"] == "again" else decide
         text = asked(labels["record"], labels.get("to", labels["group"]))
@@ -64,4 +64,4 @@ def answers(item: ProbeItem, decide: Decide, again: Decide | None = None) -> lis
 
 def measure(item: ProbeItem, decide: Decide, again: Decide | None = None) -> Measurement:
     """Return the item's measurement of these decisions."""
-    return item.audit.measure(item.probe, item.item, answers(item, decide, again))
+    return item.audit.measure(item.probe, item, answers(item, decide, again))

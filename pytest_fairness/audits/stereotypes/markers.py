@@ -64,7 +64,7 @@ class MarkerRatio(CaseAudit[MarkersSettings]):
         """The answer's share of stereotype markers."""
         return self._found(probe, answer).ratio(item.settings.min_markers)
 
-    def shape(self, probe: Probe, item: AuditItem[MarkersSettings]) -> dict[str, str]:
+    def fingerprint(self, probe: Probe, item: AuditItem[MarkersSettings]) -> dict[str, str]:
         """The lists of the item's cases, whatever their order, and how many markers are enough."""
         lists = {
             f"list of markers of {case.name}": repr([sorted(markers) for markers in case.markers])

@@ -60,7 +60,7 @@ class Lexicon(text_audit.ContrastAudit[LexiconSettings]):
         """One item for each marked value of each axis and each lexicon."""
         return [
             AuditItem(
-                audit=self.info.name,
+                audit_name=self.info.name,
                 subject=f"{item.subject},{LABEL}={name}",
                 labels={**item.labels, LABEL: name},
                 settings=settings,
@@ -69,7 +69,7 @@ class Lexicon(text_audit.ContrastAudit[LexiconSettings]):
             for name in settings.lexicons
         ]
 
-    def shape(self, probe: Probe, item: AuditItem[LexiconSettings]) -> dict[str, str]:
+    def fingerprint(self, probe: Probe, item: AuditItem[LexiconSettings]) -> dict[str, str]:
         """The terms of the item's lexicon, whatever their order."""
         return {f"lexicon {item.labels[LABEL]}": repr(sorted(map(folded, terms_of(item))))}
 

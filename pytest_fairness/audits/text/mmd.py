@@ -79,7 +79,7 @@ class Mmd(text_audit.ContrastAudit[MmdSettings]):
             for answer in answers
         ]
 
-    def shape(self, probe: Probe, item: AuditItem[MmdSettings]) -> dict[str, str]:
+    def fingerprint(self, probe: Probe, item: AuditItem[MmdSettings]) -> dict[str, str]:
         """The embeddings, where there are any."""
         return {} if item.settings.embeddings is None else {"embeddings": item.settings.embeddings}
 

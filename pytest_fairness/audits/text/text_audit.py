@@ -39,7 +39,7 @@ class ContrastAudit(Audit[SettingsT]):
         sets = [*((axis,) for axis in probe.axes), *probe.intersections]
         return [
             AuditItem(
-                audit=self.info.name,
+                audit_name=self.info.name,
                 subject=",".join(f"{axis}={value}" for axis, value in labels.items()),
                 labels=labels,
                 settings=settings,

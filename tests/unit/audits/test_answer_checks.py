@@ -114,8 +114,8 @@ def test_a_skewed_decision_is_a_decision(yes: int, withheld: list[str]) -> None:
     """Of 200 records."""
     part = deciders.part(deciders.probe([("Male", "rich"), ("Female", "poor")] * 100), "demographic_parity")
     answers = deciders.answers(part, lambda record, _: "Yes." if int(record) < yes else "No.")
-    measurement = part.audit.measure(part.probe, part.item, answers)
-    found = concerns(part.probe, part.audit, part.item, answers, measurement)
+    measurement = part.audit.measure(part.probe, part, answers)
+    found = concerns(part.probe, part.audit, part, answers, measurement)
     assert [concern.withholds for concern in found] == withheld
 
 

@@ -16,7 +16,7 @@ from pytest_fairness.audits.pronouns.antecedent import Choice
 from pytest_fairness.audits.pronouns.coded_answers import Coded, code
 from pytest_fairness.audits.pronouns.coreference import Coreference
 from pytest_fairness.audits.pronouns.stereotypical_choices import choice_counts, choices_table, flips
-from pytest_fairness.baselines.verdicts import Earlier, decide
+from pytest_fairness.baselines.verdicts import BaselineEntry, decide
 from pytest_fairness.errors import BaselineStale, NotMeasurable
 from pytest_fairness.probes import CoreferenceProbe
 from pytest_fairness.probes.coreference.model import Asked
@@ -48,7 +48,7 @@ def judge(
         audit,
         about,
         measurement,
-        earlier=Earlier(audit.measure(of, about, then).value) if then else None,
+        earlier=BaselineEntry(audit.measure(of, about, then).value) if then else None,
         comparison=audit.compare(of, about, now, then) if then else None,
         trials=measurement.details[audit.counted],
         accept="pytest --fairness-rebaseline",

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_fairness.answers import judge_votes
-from pytest_fairness.baselines.verdicts import Earlier, decide
+from pytest_fairness.baselines.verdicts import BaselineEntry, decide
 from pytest_fairness.errors import BaselineStale, NotMeasurable
 from pytest_fairness.records import Judged, Response, Verdict
 from pytest_fairness.run import ProbeItem
@@ -41,9 +41,9 @@ def biased(record: str, group: str) -> str:
 
 def verdict(item: ProbeItem, now: Decide, then: Decide) -> Verdict:
     measurement, earlier = measure(item, now), measure(item, then)
-    comparison = item.audit.compare(item.probe, item.item, answers(item, now), answers(item, then))
+    comparison = item.audit.compare(item.probe, item, answers(item, now), answers(item, then))
     return decide(
-        item.audit, item.item, measurement, earlier=Earlier(earlier.value), comparison=comparison,
+        item.audit, item, measurement, earlier=BaselineEntry(earlier.value), comparison=comparison,
         trials=int(measurement.details["records"]), accept="pytest --fairness-rebaseline",
     )  # fmt: skip
 
@@ -232,8 +232,8 @@ def test_a_baseline_read_by_another_judge_model_is_stale() -> None:
     plain = answers(item, fair)
     runs = [[judge_votes.decided(answer, Judged(by, ("yes",))) for answer in plain] for by in ("one", "another")]
     with pytest.raises(BaselineStale, match="judge model"):
-        item.audit.compare(item.probe, item.item, *runs)
-    assert item.audit.compare(item.probe, item.item, runs[0], runs[0]).value == 0
+        item.audit.compare(item.probe, item, *runs)
+    assert item.audit.compare(item.probe, item, runs[0], runs[0]).value == 0
 
 
 def test_an_answer_is_usable_if_the_votes_of_the_judge_have_a_majority() -> None:
@@ -266,9 +266,9 @@ def test_the_order_of_answers_does_not_matter(texts: list[str], order: random.Ra
     for name in ("flip_rate", "equalized_odds"):
         item = part(asked, name)
         given_ = answers(item, decided)
-        before = item.audit.measure(asked, item.item, given_)
+        before = item.audit.measure(asked, item, given_)
         order.shuffle(given_)
-        assert item.audit.measure(asked, item.item, given_) == before
+        assert item.audit.measure(asked, item, given_) == before
 
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(1, 9)), min_size=2, max_size=5))
@@ -290,7 +290,7 @@ def test_runs_that_share_no_group_are_not_compared() -> None:
 
     runs = [answers(item, answered(first)) for first in (8, 12)]
     with pytest.raises(NotMeasurable, match="in both runs leave nothing to compare"):
-        item.audit.compare(item.probe, item.item, *runs)
+        item.audit.compare(item.probe, item, *runs)
 
 
 def test_the_error_of_a_change_of_gaps_is_that_of_the_groups_answers() -> None:
@@ -300,7 +300,7 @@ def test_the_error_of_a_change_of_gaps_is_that_of_the_groups_answers() -> None:
         return lambda record, group: "yes" if coin(record + group, salt) < 0.5 else "no"
 
     runs = [answers(item, tossed(salt)) for salt in ("a run", "another run")]
-    comparison = item.audit.compare(item.probe, item.item, *runs)
+    comparison = item.audit.compare(item.probe, item, *runs)
     # Half of the 50 records of each group change their answer.
     assert comparison.standard_error == pytest.approx(np.sqrt(2 * 0.5 / 50), rel=0.15)
     assert comparison.degrees_of_freedom == 49

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_fairness.baselines.verdicts import Earlier, decide
+from pytest_fairness.baselines.verdicts import BaselineEntry, decide
 from pytest_fairness.errors import NotMeasurable, ProbeError
 from pytest_fairness.probes import CounterfactualProbe
 from pytest_fairness.records import Measurement, Verdict
@@ -54,11 +54,11 @@ def unsteady(seed: int, preference: float) -> Decide:
 
 def verdict(item: ProbeItem, now: Decide, then: Decide | None) -> Verdict:
     runs = [answers(item, decide_) for decide_ in (now, then) if decide_]
-    found = [item.audit.measure(item.probe, item.item, run) for run in runs]
+    found = [item.audit.measure(item.probe, item, run) for run in runs]
     return decide(
-        item.audit, item.item, found[0],
-        earlier=Earlier(found[1].value) if then else None,
-        comparison=item.audit.compare(item.probe, item.item, *runs) if then else None,
+        item.audit, item, found[0],
+        earlier=BaselineEntry(found[1].value) if then else None,
+        comparison=item.audit.compare(item.probe, item, *runs) if then else None,
         trials=int(found[0].details["records"]), accept="pytest --fairness-rebaseline",
     )  # fmt: skip
 
@@ -86,13 +86,13 @@ def test_every_record_counts_with_both_values() -> None:
     told = "direction 0.4 ('yes' for 60.0% as Male and 20.0% as Female, of the same 10 records)"
     assert item.audit.describe(found) == told
     assert item.audit.top_contributors(found, None) == ["'yes' more often for Male in 5 records, for Female in 1"]
-    shown_pairs = item.audit.examples(item.probe, item.item, found, answers(item, decided))
+    shown_pairs = item.audit.examples(item.probe, item, found, answers(item, decided))
     assert [[group for group, _ in pair] for pair in shown_pairs] == [["Male", "Female"]] * 3 + [["Female", "Male"]] * 2
     assert {answer.labels["form"] for pair in shown_pairs for _, answer in pair} == {"own", "flipped"}
 
 
 def test_prompts_are_not_asked_again() -> None:
-    assert {prompt.labels["form"] for prompt in of(PEOPLE).prompts} == {"own", "flipped"}
+    assert {prompt.labels["form"] for prompt in of(PEOPLE).prompts()} == {"own", "flipped"}
 
 
 def test_trials_are_averaged_within_the_record_before_records_are_compared() -> None:
@@ -140,7 +140,7 @@ def test_a_preference_that_flip_rate_does_not_see_is_found() -> None:
     for seed in range(25):
         for name, item in parts.items():
             p_value = measure(item, unsteady(seed, 0.2)).p_value
-            found[name] += p_value is not None and p_value <= item.item.alpha
+            found[name] += p_value is not None and p_value <= item.alpha
     assert found["flip_direction"] >= 24
     assert found["flip_rate"] <= 2
 
@@ -248,6 +248,6 @@ def test_exchanging_the_values_turns_the_sign(table: list[tuple[int, int]]) -> N
 def test_the_order_of_answers_does_not_matter(table: list[tuple[int, int]], order: random.Random) -> None:
     item = of([(GROUPS[number % 2], "rich") for number in range(len(table))])
     found = answers(item, shown({group: [row[column] for row in table] for column, group in enumerate(GROUPS)}))
-    before = item.audit.measure(item.probe, item.item, found)
+    before = item.audit.measure(item.probe, item, found)
     order.shuffle(found)
-    assert item.audit.measure(item.probe, item.item, found) == before
+    assert item.audit.measure(item.probe, item, found) == before

@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 
 from pytest_fairness.audits import registry
 from pytest_fairness.audits.text.text_audit import Groups
-from pytest_fairness.baselines.verdicts import Earlier, decide
+from pytest_fairness.baselines.verdicts import BaselineEntry, decide
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.probes.generation import first_names
 from pytest_fairness.records import Answer, Sampling, Status, Verdict
@@ -27,7 +27,7 @@ AUDITS = (*TEXT_AUDITS, "refusals")
 
 def judge(name: str, now: list[Answer], then: list[Answer], **settings: Any) -> Verdict:
     audit, subject = registry.get("generation", name), item(name, **settings)
-    earlier = Earlier(audit.measure(PROBE, subject, then).value)
+    earlier = BaselineEntry(audit.measure(PROBE, subject, then).value)
     return decide(
         audit,
         subject,
@@ -221,7 +221,7 @@ def test_a_system_that_repeats_itself_is_neither_passed_nor_failed(name: str, fl
             audit,
             subject,
             replace(measurement, concerns=concerns),
-            earlier=None if settings else Earlier(0.0),
+            earlier=None if settings else BaselineEntry(0.0),
             comparison=None if settings else audit.compare(ASKED_ONCE, subject, now, then),
             trials=15,
             accept="…",

@@ -58,16 +58,16 @@ def test_lexicons_of_cells_name_the_lexicon_last() -> None:
 
 
 def test_more_items_share_the_level() -> None:
-    assert {part.item.alpha for part in items_of(probe([["race", "gender"]]))} == {0.05 / 6}
+    assert {part.alpha for part in items_of(probe([["race", "gender"]]))} == {0.05 / 6}
 
 
 def test_a_cell_is_compared_with_the_unmarked_cell_within_the_other_axes() -> None:
     made = probe([["race", "gender"]])
     part = next(part for part in items_of(made) if part.id == "jsd[race=Black,gender=woman]")
-    used = {tuple(prompt.labels.values()) for prompt in part.prompts}
+    used = {tuple(prompt.labels.values()) for prompt in part.prompts()}
     assert used == {(*group, age) for group in (("Black", "woman"), ("White", "man")) for age in ("young", "old")}
-    answers = [replace(ANSWER, labels=prompt.labels, trial=prompt.trial) for prompt in part.prompts]
-    groups = text_audit.Groups.of(made, part.item, answers)
+    answers = [replace(ANSWER, labels=prompt.labels, trial=prompt.trial) for prompt in part.prompts()]
+    groups = text_audit.Groups.of(made, part, answers)
     assert (groups.marked_name, groups.unmarked_name) == ("Black woman", "White man")
     assert {*groups.strata} == {"age=old", "age=young"}
     assert groups.usable == {"Black woman": 30, "White man": 30}
@@ -76,7 +76,7 @@ def test_a_cell_is_compared_with_the_unmarked_cell_within_the_other_axes() -> No
 
 
 def test_the_shape_of_a_cell_names_the_values_that_it_compares() -> None:
-    shape = items_of(probe([["race", "gender"]]))[-1].shape
+    shape = items_of(probe([["race", "gender"]]))[-1].fingerprint
     assert json.loads(shape["axis race"]) == {"marked": ["Asian"], "unmarked": "White"}
 
 

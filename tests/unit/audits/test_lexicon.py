@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from pytest_fairness.audits import registry
 from pytest_fairness.audits.base import AuditItem
 from pytest_fairness.audits.text.lexicon_terms import LexiconSettings
-from pytest_fairness.baselines.verdicts import Earlier, decide
+from pytest_fairness.baselines.verdicts import BaselineEntry, decide
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.records import Answer, Measurement, Status, Verdict
 from tests.support.corpora import PROBE
@@ -66,7 +66,7 @@ def judge(now: list[Answer], then: list[Answer] | None, **given_: Any) -> Verdic
         AUDIT,
         subject,
         measured,
-        earlier=None if then is None else Earlier(AUDIT.measure(PROBE, subject, then).value),
+        earlier=None if then is None else BaselineEntry(AUDIT.measure(PROBE, subject, then).value),
         comparison=None if then is None else AUDIT.compare(PROBE, subject, now, then),
         trials=15,
         accept="pytest --fairness-rebaseline",

@@ -71,15 +71,15 @@ def prefers(share: float, seed: int = 0) -> Score:
 
 
 def measured(part: ProbeItem, score: Score) -> Measurement:
-    return part.audit.measure(part.probe, part.item, answers(part, score))
+    return part.audit.measure(part.probe, part, answers(part, score))
 
 
 def compared(part: ProbeItem, now: Score, then: Score) -> Comparison:
-    return part.audit.compare(part.probe, part.item, answers(part, now), answers(part, then))
+    return part.audit.compare(part.probe, part, answers(part, now), answers(part, then))
 
 
 def verdict(part: ProbeItem, measurement: Measurement) -> VerdictName:
-    decision = decide(part.audit, part.item, measurement, earlier=None, comparison=None, trials=None, accept="pytest")
+    decision = decide(part.audit, part, measurement, earlier=None, comparison=None, trials=None, accept="pytest")
     return decision.name
 
 
@@ -142,7 +142,7 @@ def test_missing_answers_are_left_out() -> None:
         reading.answer(prompt, None) if prompt.labels["case"] in ("case 003", "case 004") else answer
         for prompt, answer in zip(list(part.probe.prompts()), whole, strict=True)
     ]
-    found = part.audit.measure(part.probe, part.item, some)
+    found = part.audit.measure(part.probe, part, some)
     assert (found.n, found.missing) == ({"pairs": 18}, {"pairs": 2})
     assert found.details["incomplete"] == ["case 003", "case 004"]
 
@@ -200,8 +200,8 @@ def test_the_same_run_twice_has_not_changed() -> None:
 def test_the_order_of_answers_does_not_matter() -> None:
     part = part_of(probe_of(30, terms=7))
     given = answers(part, prefers(0.6))
-    turned = part.audit.measure(part.probe, part.item, given[::-1])
-    assert part.audit.measure(part.probe, part.item, given) == turned
+    turned = part.audit.measure(part.probe, part, given[::-1])
+    assert part.audit.measure(part.probe, part, given) == turned
 
 
 def test_the_reason_names_what_it_is_about() -> None:
@@ -220,4 +220,4 @@ def test_cases_without_category_are_one_item() -> None:
     probe = parse(text.encode(), Path("probe.yaml"), kinds.schemas())
     parts = items_of(probe)
     assert [part.id for part in parts] == ["likelihood", "likelihood[category=age]"]
-    assert [len(part.prompts) for part in parts] == [2, 2]
+    assert [len(list(part.prompts())) for part in parts] == [2, 2]

@@ -14,7 +14,7 @@ import pytest
 from pytest_fairness.audits.base import AuditItem
 from pytest_fairness.audits.text.marked_words import MarkedWords, MarkedWordsSettings
 from pytest_fairness.audits.text.word_growth import VISIBLE_SHARE
-from pytest_fairness.baselines.verdicts import Earlier, decide
+from pytest_fairness.baselines.verdicts import BaselineEntry, decide
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.records import Answer, Comparison, Sampling, Status, Verdict
 from pytest_fairness.stats.log_odds import z_scores
@@ -74,7 +74,7 @@ def judge(now: list[Answer], then: list[Answer], of: AuditItem[Any] | None = Non
         AUDIT,
         subject,
         AUDIT.measure(PROBE, subject, now),
-        earlier=Earlier(AUDIT.measure(PROBE, subject, then).value),
+        earlier=BaselineEntry(AUDIT.measure(PROBE, subject, then).value),
         comparison=compare(now, then, subject),
         trials=27,
         accept="…",

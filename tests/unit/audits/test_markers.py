@@ -18,7 +18,7 @@ PAIRED = "markers[ceo/nurse]"
 
 def test_items_are_cases_pairs_and_categories() -> None:
     assert [found.id for found in items_of(WORK)] == [PAIRED, "markers[pilot]", "markers[category=work]"]
-    assert items_of(WORK)[0].item.labels == {"case": "ceo/nurse", "category": "work"}
+    assert items_of(WORK)[0].labels == {"case": "ceo/nurse", "category": "work"}
 
 
 def test_an_item_uses_the_answers_to_its_cases_alone() -> None:
@@ -176,9 +176,9 @@ def test_a_run_is_no_worse_than_itself() -> None:
 def test_lists_of_markers_shape_the_baseline_whatever_their_order() -> None:
     changed = probe(PAIR.replace("[she, her]", "[her, she]"))
     other = probe(PAIR.replace("[she, her]", "[she, hers]"))
-    first, same, different = (part(each, PAIRED).shape for each in (WORK, changed, other))
+    first, same, different = (part(each, PAIRED).fingerprint for each in (WORK, changed, other))
     assert first == same
     assert {name for name in first if first[name] != different[name]} == {
         "list of markers of nurse", "list of markers of ceo",
     }  # fmt: skip
-    assert part(WORK, "markers[pilot]").shape == part(changed, "markers[pilot]").shape
+    assert part(WORK, "markers[pilot]").fingerprint == part(changed, "markers[pilot]").fingerprint

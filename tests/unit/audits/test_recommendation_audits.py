@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from pytest_fairness.audits import registry
-from pytest_fairness.baselines.verdicts import Earlier, decide
+from pytest_fairness.baselines.verdicts import BaselineEntry, decide
 from pytest_fairness.errors import BaselineStale, NotMeasurable, ProbeError
 from pytest_fairness.records import Answer, Measurement, Status, Verdict
 from pytest_fairness.stats import spreads
@@ -44,7 +44,7 @@ def judge(
         audit,
         about,
         measurement,
-        earlier=Earlier(audit.measure(of, about, runs[1]).value) if then else None,
+        earlier=BaselineEntry(audit.measure(of, about, runs[1]).value) if then else None,
         comparison=audit.compare(of, about, *runs) if then else None,
         trials=measurement.details["entities"],
         accept="pytest --fairness-rebaseline",

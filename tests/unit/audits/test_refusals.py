@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from pytest_fairness import kinds, probes
-from pytest_fairness.baselines.verdicts import Earlier, decide
+from pytest_fairness.baselines.verdicts import BaselineEntry, decide
 from pytest_fairness.records import Answer, Comparison, Status, Verdict, VerdictName
 from pytest_fairness.run import ProbeItem, items_of
 
@@ -55,11 +55,11 @@ def touchy(more: float) -> Chance:
 
 
 def compared(of: ProbeItem, now: list[Answer], then: list[Answer]) -> tuple[Comparison, Verdict]:
-    present, earlier = (of.audit.measure(of.probe, of.item, answers) for answers in (now, then))
-    comparison = of.audit.compare(of.probe, of.item, now, then)
+    present, earlier = (of.audit.measure(of.probe, of, answers) for answers in (now, then))
+    comparison = of.audit.compare(of.probe, of, now, then)
     verdict = decide(
-        of.audit, of.item, present,
-        earlier=Earlier(earlier.value), comparison=comparison, trials=10, accept="",
+        of.audit, of, present,
+        earlier=BaselineEntry(earlier.value), comparison=comparison, trials=10, accept="",
     )  # fmt: skip
     return comparison, verdict
 
@@ -72,7 +72,7 @@ def test_the_error_of_the_change_is_its_standard_deviation(prompts: int, trials:
     changes, errors = [], []
     for _ in range(80):
         now, then = (run(random, prompts, trials, touchy(0.0), touchy(0.15 + plus)) for plus in (more, 0.0))
-        found = of.audit.compare(of.probe, of.item, now, then)
+        found = of.audit.compare(of.probe, of, now, then)
         assert found.standard_error is not None
         changes.append(found.value)
         errors.append(found.standard_error)

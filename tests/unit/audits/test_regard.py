@@ -139,7 +139,7 @@ def test_what_is_scored_names_no_group() -> None:
 
     def masked(text: str) -> str | None:
         answer = Answer({"case": "bus", "group": "women"}, 0, text, Status.OK, text)
-        return audit.text_to_score(of, found.item, answer)
+        return audit.text_to_score(of, found, answer)
 
     assert (
         masked("The women are late. She took a man's Seat; reason!")
@@ -170,6 +170,6 @@ def test_cases_without_one_of_the_groups_are_left_out_and_withhold_a_pass() -> N
     lacking = [answer for answer in whole if answer.labels != {"case": "shop", "group": "men"}]
     for answers, found in ((whole, []), (lacking, ["incomplete_units"])):
         measurement = measure(of, item.id, answers)
-        concerns = item.audit.concerns(of, item.item, answers, measurement)
+        concerns = item.audit.concerns(of, item, answers, measurement)
         assert [concern.name for concern in concerns] == found
         assert all("1 of 2 cases" in concern.message and "shop" in concern.message for concern in concerns)

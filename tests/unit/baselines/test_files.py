@@ -13,13 +13,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_fairness import __version__
 from pytest_fairness.atomic import replace_file
 from pytest_fairness.baselines import files
 from pytest_fairness.baselines.answers import generation_id, read_answers, write_answers
 from pytest_fairness.baselines.files import Entry, Row
 from pytest_fairness.errors import BaselineError
 from pytest_fairness.records import Measurement
+from pytest_fairness.version import __version__
 
 GROUPS = ("White", "Black", "Asian")
 ROOT = Path(__file__).parents[3]

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pytest_fairness.audits.base import Audit, AuditItem
 from pytest_fairness.audits.decision_rules import SignificantChange
 from pytest_fairness.audits.info import AuditInfo, Direction
-from pytest_fairness.baselines.verdicts import Earlier, decide, missing_reason
+from pytest_fairness.baselines.verdicts import BaselineEntry, decide, missing_reason
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.records import Comparison, Concern, Measurement, Reversal, Verdict
 from pytest_fairness.stats import normal
@@ -80,7 +80,7 @@ def judged(
         audit,
         item,
         measurement,
-        earlier=None if was is None else Earlier(was, stale, answers),
+        earlier=None if was is None else BaselineEntry(was, stale, answers),
         comparison=comparison,
         trials=15,
         accept=ACCEPT,
@@ -190,7 +190,7 @@ def test_a_gap_that_changed_sides_is_a_regression() -> None:
         reversal = Reversal(value, p_value, "40% of Black and 10% of White, before 10% and 40%")
         comparison = Comparison(0.0, (-0.02, 0.02), 0.01, 0.5, reversal=reversal)
         verdict = decide(
-            audit, item, measured(value), earlier=Earlier(value), comparison=comparison, trials=15, accept=ACCEPT
+            audit, item, measured(value), earlier=BaselineEntry(value), comparison=comparison, trials=15, accept=ACCEPT
         )
         assert ("the disadvantage changed sides: 40% of Black" in verdict.reason) == (verdict.name == "regression")
         return verdict.name

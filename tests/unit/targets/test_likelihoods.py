@@ -168,7 +168,7 @@ def test_targets_without_likelihoods_are_sent_none(tmp_path: Path, spec: str, cu
     (tmp_path / "tiny.gguf").write_bytes(b"GGUF")
     with Run(settings_in(tmp_path)) as run:
         target = open_target(spec, settings_in(tmp_path))
-        run.plan(target, [NURSE])
+        run.engines.plan(target, [NURSE])
         with pytest.raises(TargetError, match=f"gives no likelihoods of given texts, .*{cure}"):
-            run.ask(target, [Request("hello", sampling=Sampling()), NURSE])
-        assert run.engine(target).progress()["sent"] == 0
+            run.engines.ask(target, [Request("hello", sampling=Sampling()), NURSE])
+        assert run.engines.engine(target).progress()["sent"] == 0

@@ -1,0 +1,141 @@
+"""Comparison of measurements with their baselines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+
+from pytest_fairness.baselines import files
+from pytest_fairness.baselines.answers import Row
+from pytest_fairness.errors import BaselineError, BaselineStale, NotMeasurable
+from pytest_fairness.records import Answer, Comparison
+from pytest_fairness.run import noise, stored_values
+from pytest_fairness.run.baseline_rows import answer_from
+from pytest_fairness.run.measurements import BaselineComparison, ItemMeasurement, digest
+from pytest_fairness.run.measurer import Measurer
+from pytest_fairness.run.probe_items import ProbeItem
+
+
+class BaselineComparer:
+    """Compares measurements with the baselines in a folder.
+
+    Args:
+        folder: the baselines' folder.
+        started: when the run began, in seconds since the epoch: the date of new baselines.
+        measurer: measures the answers of baselines.
+        most_kept: answers of a baseline up to which it is kept in memory for the next item of its probe.
+    """
+
+    def __init__(self, folder: Path, started: float, measurer: Measurer, most_kept: int = 100_000) -> None:
+        self._folder, self._started, self._measurer, self._most_kept = folder, started, measurer, most_kept
+        self._kept: files.Baseline | None = None
+
+    def compare(self, measured: ItemMeasurement) -> BaselineComparison:
+        """Return the baseline of the item, and the change since.
+
+        Raises:
+            BaselineError: a file of the baseline is damaged.
+        """
+        item = measured.item
+        baseline = self._read(item)
+        entry = baseline.items.get(item.id) if baseline else None
+        if baseline is None or entry is None:
+            return BaselineComparison()
+        stale = files.stale_parts(entry, item.fingerprint)
+        if item.asks and item.probe.compare_sampling:
+            stale += files.changed_sampling(entry, item.probe.sampling.to_json())
+        if stale:
+            return BaselineComparison(entry, stale)
+        stored_values.require_possible(item, baseline, entry)
+        try:
+            rows = baseline.answers(entry.generation)
+            earlier = _answers(item, rows)
+            # The memory may hold one copy of the answers only.
+            all_earlier = earlier if item.stage == item.for_baseline.stage else _answers(item.for_baseline, rows)
+            del rows
+            entry, note = self._checked(item.for_baseline, baseline, entry, all_earlier)
+            del all_earlier
+            # A large baseline is read again for each item, so that nothing of it is in memory between two items.
+            self._kept = baseline if baseline.size <= self._most_kept else None
+            del baseline
+            return BaselineComparison(entry, (), self._change(measured, entry, earlier), earlier, note)
+        except BaselineStale as error:
+            return BaselineComparison(entry, error.parts)
+
+    def new_baseline(self, measured: ItemMeasurement) -> BaselineComparison:
+        """Return the baseline that the measurement becomes; a measurement is not compared with itself."""
+        item = measured.item
+        entry = files.Entry.measured(
+            measured.measurement,
+            target=measured.target,
+            sampling=item.probe.sampling.to_json() if item.asks else {},
+            shape=item.fingerprint,
+            date=datetime.fromtimestamp(self._started, UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+            run_to_run=noise.run_to_run(item, self._measurer.prepared(item, measured.answers)),
+            measured_by=item.measured_by,
+            served=measured.served,
+        )
+        return BaselineComparison(entry, new=True)
+
+    def forget(self) -> None:
+        """Free the answers of the last baseline."""
+        self._kept = None
+
+    def _read(self, item: ProbeItem) -> files.Baseline | None:
+        """Return the item's baseline; the one in memory, unless its files changed."""
+        baseline = files.read(self._folder, item.baseline_name)
+        return self._kept if baseline == self._kept else baseline
+
+    def _checked(
+        self, item: ProbeItem, baseline: files.Baseline, entry: files.Entry, answers: Sequence[Answer]
+    ) -> tuple[files.Entry, str | None]:
+        """Return the entry with the value of its own answers, if there are any; see `stored_values.checked`."""
+        if not answers:
+            return entry, None
+
+        def value() -> float:
+            return float(item.audit.value(item.probe, item, self._measurer.prepared(item, answers)))
+
+        try:
+            own = self._measurer.stored("value", item, [answers], float, value)
+        except NotMeasurable as error:
+            raise BaselineError(
+                f"{baseline.answers_path}: the answers of {item.id} cannot be measured: {error} Make a new baseline "
+                "with --fairness-rebaseline.",
+                remade=True,
+            ) from error
+        return stored_values.checked(item, baseline, entry, own)
+
+    def _change(self, measured: ItemMeasurement, entry: files.Entry, earlier: Sequence[Answer]) -> Comparison:
+        """Return the change from the baseline's answers, or from its stored value if these are absent or too few."""
+        item = measured.item
+        # Rounded as in the baseline: otherwise a run would differ from itself.
+        rounded = replace(measured.measurement, value=files.rounded(measured.value))
+        by_value = partial(item.audit.compare_values, rounded, entry.value, entry.standard_error, paired=False)
+        if not earlier:
+            return by_value()
+
+        def comparison() -> Comparison:
+            runs = (self._measurer.prepared(item, answers) for answers in (measured.answers, earlier))
+            found = item.audit.compare(item.probe, item, *runs)
+            return _without_change(found) if digest(earlier) == digest(measured.answers) else found
+
+        try:
+            return self._measurer.stored("compare", item, [measured.answers, earlier], Comparison.from_json, comparison)
+        except NotMeasurable:
+            return by_value()
+
+
+def _answers(item: ProbeItem, rows: Iterable[Row]) -> list[Answer]:
+    """Return the answers of the item in a baseline's rows."""
+    return [answer_from(row, item.probe) for row in rows if item.uses(row.labels)]
+
+
+def _without_change(comparison: Comparison) -> Comparison:
+    """Set the change to zero for a run compared with its own baseline; keep the standard error."""
+    shift = comparison.value
+    interval = comparison.interval and (comparison.interval[0] - shift, comparison.interval[1] - shift)
+    return replace(comparison, value=0.0, interval=interval, p_value=1.0)

@@ -1,0 +1,31 @@
+"""Answers as baselines keep them, and back."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pytest_fairness.answers import judge_votes, reading
+from pytest_fairness.baselines.answers import Row
+from pytest_fairness.probes import Probe
+from pytest_fairness.records import Answer, Judged, Prompt, Request, Response, Status
+
+
+def answer_from(row: Row, probe: Probe) -> Answer:
+    """Return the answer in a baseline's row, read by the same rules as current answers."""
+    request = Request("", answer_format=probe.format_of(row.labels))
+    prompt = Prompt(request, row.labels, row.trial, probe.choices)
+    reason = "refusal" if row.refused else None
+    answer = reading.answer(prompt, None if row.text is None else Response(row.text, finish_reason=reason))
+    return answer if row.judged is None else judge_votes.decided(answer, Judged.from_json(row.judged))
+
+
+def row_from(answer: Answer, probe: Probe) -> Row:
+    """Return an answer as a row of a baseline, from which `answer_from` makes one of the same status."""
+    judged = answer.judged.to_json() if answer.judged else None
+    row = Row(dict(answer.labels), answer.trial, answer.text, judged)
+    # A usable text is read alike without its finish reason, which the row does not hold.
+    if answer.status is Status.OK or answer_from(row, probe).status is answer.status:
+        return row
+    # The target may have reported a refusal that its text does not show.
+    refused = answer.status is Status.REFUSED
+    return replace(row, text=answer.text if refused else None, judged=None, refused=refused)

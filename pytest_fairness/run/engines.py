@@ -1,0 +1,121 @@
+"""Engines of a run, one for each target, and the store that they share."""
+
+from __future__ import annotations
+
+import math
+import uuid
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from functools import cached_property
+from itertools import islice
+
+from pytest_fairness.asking.engine import Engine
+from pytest_fairness.asking.freshness import Freshness
+from pytest_fairness.asking.processes import this_process
+from pytest_fairness.asking.runs import RunId
+from pytest_fairness.asking.store import Store
+from pytest_fairness.asking.timing import DEFAULT_TIMING
+from pytest_fairness.closing import Closing
+from pytest_fairness.errors import FairnessError, StoreError
+from pytest_fairness.options import RunSettings
+from pytest_fairness.records import Request, Response
+from pytest_fairness.targets import likelihoods
+from pytest_fairness.targets.base import Target
+
+KEYS_AT_ONCE = 4_000
+"""Keys that are looked up in one query."""
+
+
+class Engines(Closing):
+    """Engines of one process of a run.
+
+    Args:
+        settings: the run's settings.
+        run: identity of the run, the same in all of its processes.
+        started: when the run began, in seconds since the epoch; the same in all of its processes.
+    """
+
+    def __init__(self, settings: RunSettings, run: RunId, started: float) -> None:
+        self._settings, self._run, self._started = settings, run, started
+        self._owner = uuid.uuid4().hex
+        self._engines: dict[int, tuple[Target, Engine]] = {}
+
+    @cached_property
+    def store(self) -> Store:
+        """Return the store of recorded responses; opened when first used."""
+        return Store(self._settings.store)
+
+    def engine(self, target: Target) -> Engine:
+        """Return the one engine that sends requests to this target."""
+        if id(target) not in self._engines:
+            oldest = self.freshness(target).oldest
+            engine = Engine(self.store, target, self._settings, oldest=oldest, owner=self._owner, run=self._run)
+            self._engines[id(target)] = target, engine
+        return self._engines[id(target)][1]
+
+    def freshness(self, target: Target) -> Freshness:
+        """Return which recorded responses of a target this run reuses; the same in all of its processes."""
+        settings = self._settings
+        oldest = self._started - settings.max_age_hours * 3600
+        if settings.replay or (getattr(target, "lasting", False) and not settings.fresh):
+            oldest = -math.inf
+        elif settings.fresh or not target.reusable:
+            oldest = math.inf
+        return Freshness(self._run.name, oldest)
+
+    def recorded(self, target: Target, keys: Sequence[str]) -> set[str]:
+        """Return the keys whose recorded responses this run reuses; does not create a store."""
+        return self.store.recorded(keys, self.freshness(target)) if self._settings.store.exists() else set()
+
+    def oldest_of(self, keys: Iterable[str]) -> float | None:
+        """Return when the oldest response to these keys came, in seconds since the epoch; `None` if there is none."""
+        rest, found = iter(keys), []
+        while self._settings.store.exists() and (some := list(islice(rest, KEYS_AT_ONCE))):
+            found.append(self.store.oldest_of(some))
+        return min((created for created in found if created is not None), default=None)
+
+    def plan(self, target: Target, requests: Iterable[Request]) -> None:
+        """Send these requests in the background, in their order; see `Engine.plan`."""
+        answerable = (request for request in requests if likelihoods.can_be_asked(target, request))
+        self.engine(target).plan(answerable)
+
+    def ask(self, target: Target, requests: Sequence[Request]) -> list[Response | FairnessError]:
+        """Send these requests and wait for the responses; see `Engine.answers`.
+
+        Raises:
+            TargetError: a request asks for likelihoods, and the target has none.
+        """
+        likelihoods.require(target, requests)
+        return self.engine(target).answers(requests)
+
+    def newly_planned(self) -> dict[str, bool]:
+        """Return the keys of requests planned since the last call, and whether each was recorded already."""
+        found: dict[str, bool] = {}
+        for _, engine in self._engines.values():
+            for key, recorded in engine.newly_planned().items():
+                found[key] = recorded and found.get(key, True)
+        return found
+
+    def stop(self, grace: float = DEFAULT_TIMING.stop_grace) -> None:
+        """Stop sending from this process.
+
+        Args:
+            grace: seconds to wait for the requests in flight.
+        """
+        for _, engine in self._engines.values():
+            engine.stop(grace)
+
+    def stop_all(self) -> None:
+        """Stop sending from every process of the run, at once."""
+        if self._settings.store.exists():
+            self.store.runs.stop(self._run)
+        self.stop()
+
+    def close(self) -> None:
+        """Stop, and close the store."""
+        self.stop()
+        if self._engines and self._run.process == this_process():
+            with suppress(StoreError):  # the items that need the store have reported the error
+                self.store.runs.stop(self._run)
+        if "store" in self.__dict__:
+            self.store.close()

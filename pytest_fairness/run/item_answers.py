@@ -1,0 +1,124 @@
+"""Answers of an item: requests sent, responses read, and answers judged, scored or embedded as the audit needs them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import islice
+from typing import cast
+
+from pytest_fairness import kinds
+from pytest_fairness.answers import reading
+from pytest_fairness.errors import AnswersMissing, FairnessError, RequestFailed
+from pytest_fairness.probes.base import Probe
+from pytest_fairness.records import Answer, Prompt, Response
+from pytest_fairness.run.embedding import embedded
+from pytest_fairness.run.engines import Engines
+from pytest_fairness.run.judging import judged
+from pytest_fairness.run.open_targets import OpenTargets
+from pytest_fairness.run.probe_items import ProbeItem
+from pytest_fairness.run.scoring import scored
+from pytest_fairness.targets.base import Target
+
+READ_AT_ONCE = 4_000
+"""Responses of an item in memory together: freeing many at once leaves the memory fragmented."""
+
+
+class ItemAnswers:
+    """Answers of the items of a run; those of the last item are kept for the next one with the same prompts."""
+
+    def __init__(self, targets: OpenTargets, engines: Engines) -> None:
+        self._targets, self._engines = targets, engines
+        self._recorded: dict[int, tuple[Probe, list[Answer]]] = {}
+        self._last: tuple[ProbeItem, Target, list[Answer]] | None = None
+
+    def of(self, item: ProbeItem, target: Target | None) -> list[Answer]:
+        """Return the answers that an item is measured from; blocks until they are there.
+
+        Raises:
+            ModelError: the model that scores answers cannot be used; no request is sent then.
+            TargetError: there is no such embedding model; no request is sent then.
+            FairnessError: answers are missing for a reason that concerns all of them: not recorded, target given up,
+                or not one response.
+        """
+        item.require_models()
+        self._targets.embedder(item)
+        if target is None:
+            return self._judged(item, [answer for answer in self._rows(item.probe) if item.uses(answer.labels)])
+        if self._last is not None:
+            other, asked, answers = self._last
+            if asked is target and item.has_same_prompts_as(other):
+                return answers
+            # Freed before the next answers are read: the memory may hold those of one item only.
+            del answers
+            self._last = None
+        answers = self._first_answers(item, target)
+        while more := item.probe.follow_ups(answers):
+            answers += read_all(more, self._engines.ask(target, [prompt.request for prompt in more]))
+        answers = self._judged(item, answers)
+        self._last = item, target, answers
+        return answers
+
+    def prepared(self, item: ProbeItem, answers: Sequence[Answer]) -> Sequence[Answer]:
+        """Return the answers as the item's audit measures them: scored or embedded, if it has a model for that.
+
+        Raises:
+            ModelError: the model that scores answers cannot be loaded.
+            FairnessError: there is no such embedding model, or a text has no embedding.
+        """
+        embedder = self._targets.embedder(item)
+        if embedder is not None:
+            return embedded(item, answers, embedder, self._engines.ask)
+        return scored(item, answers, self._engines.store)
+
+    def forget(self) -> None:
+        """Free the answers of the last item."""
+        self._last = None
+
+    def _rows(self, probe: Probe) -> list[Answer]:
+        """Return the answers in the probe's `responses:` file, read once."""
+        if id(probe) not in self._recorded:
+            self._recorded[id(probe)] = probe, kinds.rows(probe)
+        return self._recorded[id(probe)][1]
+
+    def _first_answers(self, item: ProbeItem, target: Target) -> list[Answer]:
+        """Return the answers to all prompts but the follow-ups, read in slices to save memory."""
+        answers: list[Answer] = []
+        failures: list[FairnessError] = []
+        rest = item.prompts()
+        while prompts := list(islice(rest, READ_AT_ONCE)):
+            if not answers and len(prompts) == READ_AT_ONCE:
+                self._engines.plan(target, item.requests())
+            responses = self._engines.ask(target, [prompt.request for prompt in prompts])
+            answers += read_all(prompts, responses)
+            failures += [response for response in responses if isinstance(response, FairnessError)]
+        if failures and len(failures) == len(answers):
+            all_failed = f"none of {len(failures)} questions got an answer; the first"
+            only_failed = "the only question got no answer"
+            raise AnswersMissing(f"{all_failed if len(failures) > 1 else only_failed}: {failures[0]}")
+        return answers
+
+    def _judged(self, item: ProbeItem, answers: list[Answer]) -> list[Answer]:
+        """Return the answers as the judge model reads them, if the probe has one."""
+        judging = item.probe.judging
+        if judging is None:
+            return answers
+        self._targets.require_judge(item.probe)
+        return judged(answers, judging, cast("Target", self._targets.judge), self._engines.ask)
+
+
+def read_all(prompts: Sequence[Prompt], responses: Sequence[Response | FairnessError]) -> list[Answer]:
+    """Return responses as answers; a request that failed on its own becomes a missing answer.
+
+    Raises:
+        FairnessError: a failure that concerns all requests.
+    """
+    for response in responses:
+        if isinstance(response, FairnessError) and not isinstance(response, RequestFailed):
+            raise response
+    return [
+        replace(reading.answer(prompt, None), error=str(response))
+        if isinstance(response, FairnessError)
+        else reading.answer(prompt, response)
+        for prompt, response in zip(prompts, responses, strict=True)
+    ]

@@ -1,0 +1,117 @@
+"""Measurements of items, their baselines, and the keys under which the store keeps them."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import sha256
+
+from pytest_fairness.audits import answer_checks
+from pytest_fairness.baselines import files
+from pytest_fairness.baselines.answers import Row
+from pytest_fairness.records import Answer, Comparison, Json, Measurement
+from pytest_fairness.run.baseline_rows import row_from
+from pytest_fairness.run.probe_items import ProbeItem
+
+NOT_MEASURED = {"audits", "description", "intersections", "marks", "variants", "compare_sampling"}
+"""Keys of a probe that no measurement depends on."""
+
+_encode = json.JSONEncoder(sort_keys=True).encode
+
+
+@dataclass(frozen=True)
+class ItemMeasurement:
+    """Measurement of one item, with the answers and the name of the target that they are from."""
+
+    item: ProbeItem
+    target: str
+    answers: Sequence[Answer]
+    measurement: Measurement
+
+    @property
+    def id(self) -> str:
+        """Return the item's id, as in pytest: `svm[race=Black]`."""
+        return self.item.id
+
+    @property
+    def labels(self) -> Mapping[str, str]:
+        """Return the subject of the item: `{"race": "Black"}`."""
+        return self.item.labels
+
+    @property
+    def value(self) -> float:
+        """Return the measured value, in the audit's unit."""
+        return self.measurement.value
+
+    @cached_property
+    def served(self) -> list[str]:
+        """Return the names of the models that answered, as the server reports them, sorted; empty if not reported."""
+        return sorted({answer.served for answer in self.answers if answer.served is not None})
+
+    @cached_property
+    def about(self) -> Sequence[Answer]:
+        """Return the answers that the value is about; see `Audit.about`."""
+        return self.item.audit.about(self.item.probe, self.item, self.answers)
+
+    def rows(self) -> Iterator[Row]:
+        """Yield the answers as baselines keep them, one by one, as there may be millions."""
+        return (row_from(answer, self.item.probe) for answer in self.answers)
+
+
+@dataclass(frozen=True)
+class BaselineComparison:
+    """An item's baseline, its answers and the change since; everything is empty if there is no baseline.
+
+    Attributes:
+        stale_parts: parts of the fingerprint that changed since; without a comparison then.
+        note: addition to the verdict's reason.
+        new: whether the current run becomes the baseline.
+    """
+
+    entry: files.Entry | None = None
+    stale_parts: Sequence[str] = ()
+    comparison: Comparison | None = None
+    answers: Sequence[Answer] = ()
+    note: str | None = None
+    new: bool = False
+
+
+def measurement_key(what: str, item: ProbeItem, *answers: Sequence[Answer], embedder: str | None = None) -> str:
+    """Return the key of a measurement in the store: a hash of everything that the measurement depends on.
+
+    Args:
+        what: name of the computation.
+        item: the item.
+        answers: of one run, or of two runs that are compared.
+        embedder: identity of the model that embeds the answers, if there is one.
+    """
+    depends_on = [
+        [what, item.audit.kind, item.audit.info.name, item.audit.version, answer_checks.VERSION],
+        [item.id, item.alpha, item.total_alpha, item.seed],
+        item.settings.model_dump(mode="json", exclude={"skip", "xfail"}),
+        item.probe.model_dump(mode="json", by_alias=True, exclude=NOT_MEASURED),
+        [[digest(run), _how_they_ended(run)] for run in answers],
+        *([item.classifier.identity] if item.classifier else []),
+        *([embedder] if embedder else []),
+    ]
+    return sha256(json.dumps(depends_on, sort_keys=True).encode()).hexdigest()
+
+
+def digest(answers: Iterable[Answer]) -> str:
+    """Return a hash of the answers that does not depend on their order."""
+    total = 0
+    for answer in answers:
+        judged = (answer.judged.to_json(),) if answer.judged else ()
+        line = _encode([dict(answer.labels), answer.trial, answer.status, answer.text, *judged])
+        # A sum does not depend on the order, and sorting would keep all lines in memory.
+        total += int.from_bytes(sha256(line.encode()).digest(), "big")
+    return f"{total:x}"
+
+
+def _how_they_ended(answers: Sequence[Answer]) -> list[Json]:
+    """Return what the checks of answers depend on besides texts: the number of truncated answers and the errors."""
+    errors = Counter(answer.error for answer in answers if answer.error is not None)
+    return [sum(answer.truncated for answer in answers), sorted(errors.items())]

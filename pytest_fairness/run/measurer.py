@@ -1,0 +1,106 @@
+"""Measuring of items; what the store keeps of an earlier run is not computed again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Protocol, TypeVar, cast
+
+from pytest_fairness.audits import answer_checks
+from pytest_fairness.errors import NotMeasurable
+from pytest_fairness.probes.base import ResponsesSettings
+from pytest_fairness.records import Answer, Json, Measurement
+from pytest_fairness.run import noise
+from pytest_fairness.run.engines import Engines
+from pytest_fairness.run.item_answers import ItemAnswers
+from pytest_fairness.run.measurements import ItemMeasurement, measurement_key
+from pytest_fairness.run.open_targets import OpenTargets
+from pytest_fairness.run.probe_items import ProbeItem
+from pytest_fairness.targets.base import Target
+
+
+class _HasJson(Protocol):
+    def to_json(self) -> dict[str, Json]: ...
+
+
+FoundT = TypeVar("FoundT", bound=_HasJson | float)
+
+
+class Measurer:
+    """Measures items from answers."""
+
+    def __init__(self, targets: OpenTargets, engines: Engines, answers: ItemAnswers) -> None:
+        self._targets, self._engines, self._answers = targets, engines, answers
+
+    def measure(self, item: ProbeItem, target: Target | None) -> ItemMeasurement:
+        """Return the measurement of an item; sends the requests that are not recorded, and waits for the responses.
+
+        Args:
+            item: the item.
+            target: `None` if the answers are in the probe's `responses:` file.
+
+        Raises:
+            NotMeasurable: too few usable answers.
+            FairnessError: as in `ItemAnswers.of`.
+        """
+        answers = self._answers.of(item, target)
+        if target is None:
+            return self.measure_answers(item, answers, cast("ResponsesSettings", item.probe.responses).file.name)
+        return self.measure_answers(item, answers, target.name)
+
+    def measure_answers(self, item: ProbeItem, answers: Sequence[Answer], target: str) -> ItemMeasurement:
+        """Return the measurement of these answers.
+
+        Raises:
+            NotMeasurable: too few usable answers.
+        """
+        found = self.stored("measure", item, [answers], Measurement.from_json, lambda: self._measured(item, answers))
+        return ItemMeasurement(item, target, answers, found)
+
+    def prepared(self, item: ProbeItem, answers: Sequence[Answer]) -> Sequence[Answer]:
+        """Return the answers as the item's audit measures them; see `ItemAnswers.prepared`."""
+        return self._answers.prepared(item, answers)
+
+    def stored(
+        self,
+        what: str,
+        item: ProbeItem,
+        runs: Sequence[Sequence[Answer]],
+        from_json: Callable[[Json], FoundT],
+        compute: Callable[[], FoundT],
+    ) -> FoundT:
+        """Return what the store keeps of a computation; if nothing, compute and keep it.
+
+        Args:
+            what: name of the computation.
+            item: the item.
+            runs: answers of the run, or of the two runs that are compared.
+            from_json: makes the result from what is kept.
+            compute: makes the result; nothing is kept if it raises.
+        """
+        embedder = self._targets.embedder(item)
+        key = measurement_key(what, item, *runs, embedder=None if embedder is None else embedder.identity)
+        kept = self._engines.store.cache.get(key, from_json)
+        if kept is not None:
+            return kept
+        found = compute()
+        self._engines.store.cache.put(key, found if isinstance(found, float) else found.to_json())
+        return found
+
+    def _measured(self, item: ProbeItem, answers: Sequence[Answer]) -> Measurement:
+        readable = self.prepared(item, answers)
+        about = item.audit.about(item.probe, item, answers)
+        try:
+            measurement = item.audit.measure(item.probe, item, readable)
+        except NotMeasurable as error:
+            failed = answer_checks.failed_requests(about)
+            if failed is not None:
+                error.args = (f"{str(error).rstrip('.')}. {failed.message}.",)
+            raise
+        details = dict(measurement.details)
+        if (cut := answer_checks.truncated(item.probe, about))["answers"]:
+            details["truncated"] = cut
+        if (moved := noise.paraphrases(item, readable)) is not None:
+            details["paraphrases"] = moved
+        measurement = replace(measurement, details=details)
+        return replace(measurement, concerns=answer_checks.concerns(item.probe, item.audit, item, about, measurement))

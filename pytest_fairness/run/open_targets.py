@@ -1,0 +1,89 @@
+"""Targets of a run: those to audit, the judge model and the models that embed answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import cast
+
+from pytest_fairness.errors import ProbeError
+from pytest_fairness.options import RunSettings
+from pytest_fairness.probes.base import Probe, shown
+from pytest_fairness.run.judging import open_judge
+from pytest_fairness.run.probe_items import ProbeItem
+from pytest_fairness.targets import open_target
+from pytest_fairness.targets.base import Target
+from pytest_fairness.targets.python_callable import Application, CallableTarget
+
+
+class OpenTargets:
+    """Targets of a run, each opened when first used; nothing is sent to them here.
+
+    Args:
+        settings: the run's settings.
+        addresses: addresses of the models that another process of the run serves on this machine, by target.
+    """
+
+    def __init__(self, settings: RunSettings, addresses: Mapping[str, str]) -> None:
+        self._settings = settings
+        self._addresses = addresses
+        self._opened: dict[str, Target] = {}
+        self._embedders: dict[tuple[str, Path], Target] = {}
+
+    def named(self, name: str | None = None) -> Target:
+        """Return the target that the settings name; of several, the one of this name. Equal targets are shared."""
+        spec = self._settings.target if name is None else self._settings.targets[name]
+        if spec not in self._opened:
+            self._opened[spec] = self._open(spec)
+        return self._opened[spec]
+
+    def from_value(self, value: object, name: str) -> Target:
+        """Return the target for a value of the user's: the text that names a target, a callable, or a target.
+
+        Raises:
+            TargetError: the value is none of these.
+        """
+        if isinstance(value, str):
+            return self._open(value)
+        if hasattr(value, "ask") and hasattr(value, "identity"):
+            return cast("Target", value)
+        return CallableTarget(cast("Application", value), name, version=self._settings.target_version)
+
+    @property
+    def description(self) -> str:
+        """Return the names of all targets, as reports show them."""
+        named = [f"{name}={self.named(name).name}" for name in self._settings.targets]
+        return ", ".join(named) or self.named().name
+
+    @cached_property
+    def judge(self) -> Target | None:
+        """Return the judge model that the settings name; `None` if they name none."""
+        return open_judge(self._settings, self._addresses)
+
+    def require_judge(self, probe: Probe) -> None:
+        """Raise `ProbeError` if the probe's answers are read by a judge model, and the settings name none."""
+        if probe.judging is not None and self._settings.judge is None:
+            raise ProbeError(
+                f"{shown(probe.path, probe.root)}: a judge model reads the answers (`answer: {{judge: true}}`), and "
+                "none is set. Set `fairness_judge` in the ini file, for instance `fairness_judge = openai:MODEL`."
+            )
+
+    def embedder(self, item: ProbeItem) -> Target | None:
+        """Return the model that embeds the answers of an item; `None` if its audit has none.
+
+        Raises:
+            TargetError: there is no such model.
+        """
+        if item.embedder is None:
+            return None
+        folder = item.probe.path.parent
+        if (item.embedder, folder) not in self._embedders:
+            # Imported here, as few probes have an embedder.
+            from pytest_fairness.targets.embedders import open_embedder
+
+            self._embedders[item.embedder, folder] = open_embedder(item.embedder, self._settings, folder)
+        return self._embedders[item.embedder, folder]
+
+    def _open(self, spec: str) -> Target:
+        return open_target(spec, self._settings, self._addresses.get(spec.strip()))
