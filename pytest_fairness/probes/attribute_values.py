@@ -1,4 +1,4 @@
-"""Attributes of people and their values: as they are written, combined, and put into words."""
+"""Attributes of people and their values: written, combined, and in the words of a prompt."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _ARTICLE = re.compile(r"an?\s+(?=\S)", re.IGNORECASE)
 
 
 class ValueSettings(ProbeModel):
-    """A value with a name of its own, and perhaps an indirect wording."""
+    """A value with a name of its own, and an optional indirect wording."""
 
     label: Line = Field(description="The value's name in reports and baselines.")
     text: Line = Field(description="What is put in for {value}.")
@@ -27,7 +27,7 @@ class ValueSettings(ProbeModel):
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """One value of an attribute: its name, the words for it, and perhaps indirect ones."""
+    """One value of an attribute: its name, its words in a prompt, and optional indirect words."""
 
     label: str
     text: str
@@ -36,7 +36,7 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class Attribute:
-    """One attribute and its values; `parts` are the attributes that it combines, itself alone for a plain one."""
+    """One attribute and its values; `parts` names the combined attributes, or the attribute itself if it is plain."""
 
     name: str
     values: tuple[Value, ...]
@@ -44,7 +44,7 @@ class Attribute:
 
 
 def _written_as(value: object) -> str:
-    # A model asks about itself when it is written out.
+    # Serialisation passes the model itself.
     return "mapping" if isinstance(value, Mapping | ProbeModel) else "text"
 
 
@@ -52,11 +52,11 @@ WrittenValue = Annotated[
     Annotated[Line, Tag("text")] | Annotated[ValueSettings, Tag("mapping")],
     Discriminator(_written_as),
 ]
-"""A value as a probe file has it: its words, which are its name as well, or a mapping."""
+"""A value in a probe file: its words, which are its name as well, or a mapping."""
 
 
 def plain(name: str, written: Sequence[str | ValueSettings]) -> Attribute:
-    """An attribute as it is written."""
+    """Return an attribute of the values in a probe file."""
     values = (
         Value(value, value) if isinstance(value, str) else Value(value.label, value.text, value.indirect)
         for value in written
@@ -65,7 +65,7 @@ def plain(name: str, written: Sequence[str | ValueSettings]) -> Attribute:
 
 
 def crossed(attributes: Sequence[Attribute]) -> Attribute:
-    """Every combination of the values of several attributes, named `age+personality`."""
+    """Return the attribute of all combinations of several attributes' values, named `age+personality`."""
     combined: list[tuple[Value, ...]] = [()]
     for attribute in attributes:
         combined = [(*before, value) for before in combined for value in attribute.values]
@@ -78,6 +78,6 @@ def _names(attributes: Sequence[Attribute]) -> tuple[str, ...]:
 
 
 def _joined(values: Sequence[Value]) -> str:
-    """`a young, extraverted`: one article is enough."""
+    """Return the words of combined values with one article: `a young, extraverted`."""
     first, *others = (value.text for value in values)
     return ", ".join([first, *(_ARTICLE.sub("", text, count=1) if _ARTICLE.match(text) else text for text in others)])

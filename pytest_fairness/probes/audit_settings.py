@@ -8,13 +8,13 @@ from pydantic import BaseModel, ConfigDict, Field
 
 
 class ProbeModel(BaseModel):
-    """Base of everything that a probe file holds: unknown keys are faults, nothing changes after loading."""
+    """Base of all models of a probe file: unknown keys are errors, and nothing changes after loading."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class AuditSettings(ProbeModel):
-    """What every audit can be told in a probe's `audits:`."""
+    """Settings of every audit under a probe's `audits:`."""
 
     limit: float | None = Field(
         default=None, description="Worst acceptable value. Without it only the baseline counts."

@@ -1,4 +1,4 @@
-"""What every probe file may hold, whatever its kind."""
+"""The base model of all kinds of probe."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"
 IDENTIFIER = r"^[A-Za-z_][A-Za-z0-9_]{0,99}$"
 SOMETHING = r"\S"
 LINE = r"^[^\x00-\x1f\x7f]*[^\x00-\x20\x7f][^\x00-\x1f\x7f]*$"
-# What names items, of which `/` joins two and `=` and brackets mean something else.
+# Case names are part of item ids, in which `/`, `=` and brackets have a meaning.
 CASE = r"^[^\x00-\x20\x7f/=\[\]]([^\x00-\x1f\x7f/=\[\]]{0,98}[^\x00-\x20\x7f/=\[\]])?$"
 EMBEDDER = r"^(openai|transformers):[^\x00-\x20\x7f]([^\x00-\x1f\x7f]*[^\x00-\x20\x7f])?$"
 PATTERNS = {
@@ -44,7 +44,7 @@ PATTERNS = {
     EMBEDDER: "must be openai:MODEL or transformers:ID_OR_PATH",
     CASE: "must be one line of at most 100 characters without '/', '=', '[' and ']', as it names items",
 }
-"""What the patterns mean, for messages."""
+"""The meaning of each pattern, for messages."""
 
 Text = Annotated[str, Field(pattern=SOMETHING)]
 Line = Annotated[str, Field(pattern=LINE)]
@@ -57,12 +57,12 @@ TABLE_SUFFIXES = (".csv", ".jsonl", ".ndjson")
 
 @dataclass(frozen=True, slots=True)
 class Loading:
-    """What the models need to know of the file that is loaded.
+    """The file that is being loaded, as the validation context of the models.
 
     Attributes:
         path: the probe file.
-        root: folder that paths in messages are relative to, where possible.
-        audits: the probe's audits, validated already, in the file's order.
+        root: the folder that paths in messages are relative to, if they are inside it.
+        audits: the validated settings of the probe's audits, in the file's order.
     """
 
     path: Path = Path("probe.yaml")
@@ -71,19 +71,19 @@ class Loading:
 
 
 def shown(path: Path, root: Path | None) -> str:
-    """A path for messages: relative to the root where it is inside, with forward slashes."""
+    """Return a path for messages: relative to the root if it is inside, with forward slashes."""
     if root is not None and path.is_absolute() and path.is_relative_to(root):
         path = path.relative_to(root)
     return path.as_posix()
 
 
 def loading(info: ValidationInfo) -> Loading:
-    """What is known of the file while it is validated."""
+    """Return the file that is being loaded."""
     return info.context if isinstance(info.context, Loading) else Loading()
 
 
 def _inside_folder(path: Path, info: ValidationInfo) -> Path:
-    """The absolute path of a file that a probe names, which lies in the probe's folder."""
+    """Return the absolute path of a file that a probe names, which must be in the probe's folder."""
     named = quoted(path.as_posix())
     try:
         folder = loading(info).path.parent.resolve()
@@ -111,7 +111,7 @@ def _table(path: Path) -> Path:
 
 
 ProbeFile = Annotated[Path, AfterValidator(_inside_folder)]
-"""A file that a probe names: it is relative to the probe's folder, exists and does not leave it."""
+"""A file that a probe names, by a relative path inside the probe's folder; it must exist."""
 
 
 def _one_or_several(value: object) -> str:
@@ -137,7 +137,7 @@ def block_text(text: str | None) -> str:
 
 
 class SamplingSettings(ProbeModel):
-    """How answers are drawn. Only what is set here is sent."""
+    """Sampling parameters of the requests. Only those that are set here are sent."""
 
     temperature: float | None = Field(
         default=None, ge=0, description="Randomness of the answers; 0 takes the likeliest word each time."
@@ -157,7 +157,7 @@ class SamplingSettings(ProbeModel):
 
 
 class ResponsesSettings(ProbeModel):
-    """Answers that are there already, audited instead of asking a model."""
+    """Recorded answers that are audited; no model is asked."""
 
     file: Annotated[ProbeFile, AfterValidator(_table)] = Field(
         description="CSV (.csv) or JSON Lines (.jsonl, .ndjson) file, one answer a row, in the probe's folder."
@@ -189,7 +189,7 @@ class Variant(ProbeModel):
 
 
 def _validated(value: Json, info: ValidationInfo) -> Mapping[str, AuditSettings]:
-    """The audits that the loader validated, each by its own model."""
+    """Return the audits, which the loader has validated by their own models."""
     if not isinstance(value, Mapping):
         raise PydanticCustomError("audits", "must be a mapping of audits to their settings")
     if not value:
@@ -198,13 +198,13 @@ def _validated(value: Json, info: ValidationInfo) -> Mapping[str, AuditSettings]
 
 
 class Probe(ProbeModel):
-    """One probe file, validated: what is asked, of which groups, and which audits measure the answers.
+    """One validated probe file: its prompts, its groups, and the audits of the answers.
 
-    A kind of probe derives from this and is named in `kinds.KINDS`.
+    A kind of probe derives from this class and is an entry of `kinds.KINDS`.
 
     Class attributes:
-        several_prompts: whether it may ask in several wordings.
-        prompts_belong_to: what its prompts stand in, where they are not the probe's own; empty where they are.
+        several_prompts: whether a probe of the kind may have several prompts.
+        prompts_belong_to: the key that contains the prompts, if they are not under `prompt`; else empty.
     """
 
     several_prompts: ClassVar[bool] = False
@@ -254,7 +254,7 @@ class Probe(ProbeModel):
     _reworded: dict[str, Any] = PrivateAttr(default_factory=dict)
 
     def model_post_init(self, context: Any, /) -> None:
-        """Remember where the probe came from."""
+        """Keep the file that the probe is loaded from."""
         if isinstance(context, Loading):
             self._loaded = context
 
@@ -275,45 +275,45 @@ class Probe(ProbeModel):
 
     @cached_property
     def sampling(self) -> records.Sampling:
-        """How answers are drawn; the seed is that of the first trial."""
+        """The sampling parameters; the seed is that of the first trial."""
         return records.Sampling(**self.sampling_settings.model_dump())
 
     @property
     def answer_format(self) -> AnswerFormat:
-        """How answers are read."""
+        """The format in which answers are parsed."""
         return "text"
 
     def format_of(self, labels: Mapping[str, str]) -> AnswerFormat:
-        """How the answers with these labels are read."""
+        """Return the format in which answers with these labels are parsed."""
         return self.answer_format
 
     @property
     def choices(self) -> tuple[str, ...]:
-        """What may be answered, where that is one of few words and no judge reads it."""
+        """The valid answers, if answers are choices that are parsed by rules; else empty."""
         return ()
 
     @property
     def judging(self) -> Judging | None:
-        """How a judge model reads the answers, where one does."""
+        """The question to the judge model that reads the answers; `None` without a judge."""
         return None
 
     def stages(self) -> list[Stage]:
-        """How much is asked until an item is looked at for the first time, the second time and so on; at least one."""
+        """Return the number of trials and entities at each interim analysis; a fixed number has one stage."""
         if isinstance(self.trials, GrowingTrials):
             return [Stage(trials=trials) for trials in growing(self.trials.start, self.trials.max)]
         return [Stage()]
 
     def within(self, stage: Stage, labels: Mapping[str, str]) -> bool:
-        """Whether answers with these labels are asked for at this stage, whatever their trial."""
+        """Return whether prompts with these labels are sent at a stage, whatever their trial."""
         return True
 
     def variant(self, name: str) -> Self:
-        """The probe as its variant asks: with that `system` and `prompt` in place of its own; there is one of each."""
+        """Return the probe with the `system` and `prompt` of a variant; the same object for the same name."""
         if name not in self._reworded:
             wording = self.variants[name]
             other = {key: text for key in ("system", "prompt") if (text := getattr(wording, key)) is not None}
             probe = self.model_copy(update={**other, "variants": {}})
-            # What was worked out of the probe's own wording.
+            # Cached properties that were computed from the probe's own wording.
             for key in probe.__dict__.keys() - type(self).model_fields.keys():
                 del probe.__dict__[key]
             self._reworded[name] = probe
@@ -321,11 +321,11 @@ class Probe(ProbeModel):
         return found
 
     def draws(self, trials: int | None = None) -> int:
-        """How often each question is asked at most; `trials` overrides it."""
+        """Return the most trials of each prompt; `trials` overrides the probe's own number."""
         return most(self.trials) if trials is None else trials
 
     def follow_ups(self, answers: Sequence[Answer]) -> list[Prompt]:
-        """What is asked next, now that these answers are there; nothing more once they are enough."""
+        """Return the prompts that follow from the answers so far; none once the answers are complete."""
         return []
 
     @classmethod
@@ -348,8 +348,16 @@ class Probe(ProbeModel):
 
     @abstractmethod
     def prompts(self, trials: int | None = None) -> Iterable[Prompt]:
-        """Every prompt that the probe asks, in the order in which it asks."""
+        """Return every prompt of the probe, in the order in which they are sent; none if answers are recorded.
+
+        Args:
+            trials: overrides the probe's own number.
+        """
 
     @abstractmethod
     def fingerprint(self, labels: Mapping[str, str]) -> dict[str, str]:
-        """Everything that shapes an item's prompts and the reading of their answers, by readable name."""
+        """Return everything on which an item's prompts and the parsing of its answers depend, by readable name.
+
+        Args:
+            labels: the subject of the item (`{"race": "Black"}`).
+        """

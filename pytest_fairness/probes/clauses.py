@@ -1,8 +1,8 @@
-"""Leaving out of a prompt what is not known: the smallest clause around a placeholder that has no value.
+"""Removal of clauses: a placeholder without a value is removed from a prompt together with its smallest clause.
 
-A clause ends at `,` or `;` before a blank, and with its sentence or line. What leads up to it with a colon stays
-("described as follows: age is {age}; …"), unless nothing stands between colon and placeholder ("age: {age}; …").
-Something in parentheses is a clause of its own.
+A clause ends at `,` or `;` before a blank, and with its sentence or line. An introduction with a colon stays
+("described as follows: age is {age}; …"), unless the placeholder follows the colon directly ("age: {age}; …").
+Text in parentheses is a clause of its own.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from pytest_fairness.probes import template
 
-# Lookbehinds keep long runs of blanks and marks, which a stranger's probe may hold, from being tried at every place.
+# Without the lookbehinds, a long run of blanks or marks in a hostile probe would be tried at every position.
 _PARENTHESIS = re.compile(r"(?<!\s)\s*\([^()]*\)")
 _END = re.compile(r"(?P<clause>[;,]\s+)|(?P<sentence>(?<![.!?])[.!?]++(?:\s+|$)|(?<![ \t])[ \t]*+\n\s*)")
 _COLON = re.compile(r":\s+")
@@ -21,7 +21,7 @@ _COLON = re.compile(r":\s+")
 
 @dataclass(frozen=True, slots=True)
 class _Clause:
-    """A clause, what ends it, and whether its sentence ends there as well."""
+    """A clause, the marks that end it, and whether they end its sentence as well."""
 
     text: str
     end: str
@@ -29,11 +29,11 @@ class _Clause:
 
 
 def without(text: str, names: Collection[str]) -> str:
-    """A template without the clauses that hold one of these placeholders.
+    """Return a template without the clauses that contain one of the placeholders.
 
     Args:
         text: the template.
-        names: the placeholders that have no value.
+        names: the placeholders without a value.
     """
     if not names:
         return text
@@ -45,7 +45,7 @@ def without(text: str, names: Collection[str]) -> str:
         if clause.last:
             words = _without(sentence, names)
             if words is None and "\n" in clause.end and kept:
-                # The line ends there still, if not with these words.
+                # The line end stays, although its clause is removed.
                 kept = kept.rstrip() + clause.end[len(clause.end.rstrip()) :]
             kept += words or ""
             sentence = []
@@ -61,7 +61,7 @@ def _clauses(text: str) -> list[_Clause]:
 
 
 def _without(sentence: list[_Clause], names: Collection[str]) -> str | None:
-    """One sentence with its end; `None` where nothing of it is left."""
+    """Return one sentence with its end; `None` if all its clauses are removed."""
     left = []
     lead = ""
     for clause in sentence:
@@ -71,7 +71,7 @@ def _without(sentence: list[_Clause], names: Collection[str]) -> str | None:
         else:
             lead += _lead(clause.text)
     if not left and not lead:
-        # An empty line between paragraphs is no sentence, and stays.
+        # An empty line between paragraphs is no sentence and stays.
         return None if any(clause.text.strip() for clause in sentence) else sentence[-1].end
     words = "".join(clause.text + clause.end for clause in left[:-1])
     words += left[-1].text if left else lead.rstrip().rstrip(":")
@@ -79,7 +79,7 @@ def _without(sentence: list[_Clause], names: Collection[str]) -> str | None:
 
 
 def _lead(clause: str) -> str:
-    """What stands before a colon, if the placeholder has words of its own behind it."""
+    """Return the part of a clause up to its last colon that words follow before the placeholder; else an empty text."""
     first = next(iter(_placeholder_starts(clause)), len(clause))
     for colon in reversed(list(_COLON.finditer(clause, 0, first))):
         if any(character.isalnum() for character in clause[colon.end() : first]):

@@ -1,4 +1,4 @@
-"""How much is asked, and how much more while a verdict is open."""
+"""Sequential sampling: the numbers of trials and entities at each interim analysis of an open verdict."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from pytest_fairness.options import MAX_TRIALS
 from pytest_fairness.probes.audit_settings import ProbeModel
 
 GROWTH = 1.5
-"""Most by which a number grows from look to look; by more, a look that comes just too early costs too much."""
+"""Largest growth factor between two looks; with a larger one, a look that is just too early costs too much."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """How much has been asked when a verdict is looked at; `None` where the probe's own number holds."""
+    """The number of trials and entities at one look; `None` stands for the probe's own number."""
 
     trials: int | None = None
     entities: int | None = None
@@ -50,23 +50,23 @@ Trials = Annotated[
     Annotated[int, Tag("number"), Field(ge=1, le=MAX_TRIALS)] | Annotated[GrowingTrials, Tag("mapping")],
     Discriminator(_form),
 ]
-"""A fixed number of trials, or one that grows."""
+"""A fixed number of trials, or a growing one."""
 
 
 def most(trials: Trials) -> int:
-    """The number of trials, or the most of a growing one."""
+    """Return the number of trials; of a growing number, its maximum."""
     return trials.max if isinstance(trials, GrowingTrials) else trials
 
 
 def growing(start: int, end: int) -> list[int]:
-    """The sizes at which a growing number is looked at: half as much again each time, as evenly as they can be."""
+    """Return the sizes of a growing number at its looks: equal growth factors of at most 1.5."""
     steps = math.ceil(math.log(end / start) / math.log(GROWTH)) if start < end else 0
     sizes = (round(start * (end / start) ** (step / steps)) for step in range(steps))
-    # Of few, half as many more may round to as many.
+    # Small sizes may be equal after rounding.
     return sorted({*sizes, end})
 
 
 def shares(stages: Sequence[Stage]) -> list[float]:
-    """What each stage is of the last one, as the number of answers."""
+    """Return the number of answers at each stage, as a share of the last stage."""
     sizes = [(stage.trials or 1) * (stage.entities or 1) for stage in stages]
     return [size / sizes[-1] for size in sizes]

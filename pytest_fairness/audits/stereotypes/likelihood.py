@@ -21,7 +21,7 @@ from pytest_fairness.audits.info import AuditInfo, Direction
 from pytest_fairness.audits.unit_audit import UnitAudit, UnitTable
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.probes.audit_settings import AuditSettings
-from pytest_fairness.probes.stereotype.likelihood_questions import SENTENCES
+from pytest_fairness.probes.stereotype.likelihood_prompts import SENTENCES
 from pytest_fairness.records import Answer, Comparison, ItemResult, Json, Measurement
 from pytest_fairness.stats import normal, paired, stereoset
 from pytest_fairness.stats.unit_statistics import DistanceFromMiddle, UnitStatistic

@@ -1,4 +1,4 @@
-"""`kind: coreference`: sentences with two people and one pronoun, and the question whom it means."""
+"""Probes of kind `coreference`: sentences with two people and one pronoun, which may refer to either."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ WINOBIAS_COLUMNS = ("line", "version", "text", "trial")
 """Names of a file of answers to WinoBias sentences."""
 PRONOUNS = ("she", "he")
 VERSIONS = ("pro", "anti")
-"""Of a WinoBias sentence: the pronoun goes with the stereotype of the occupation that it refers to, or against it."""
+"""Versions of a WinoBias sentence: the pronoun follows the stereotype of the occupation, or contradicts it."""
 
 _WINOBIAS_QUESTION = 'who does the pronoun "{pronoun}" refer to? Answer with the occupation only.'
 
@@ -91,7 +91,7 @@ class AmbiguousSentence(ProbeModel):
 
 
 class WinoBias(ProbeModel):
-    """The two files of a type of WinoBias sentences, as they are published."""
+    """The two published files of one type of WinoBias sentences."""
 
     winobias: Annotated[tuple[ProbeFile, ...], Field(min_length=2, max_length=2)] = Field(
         description="The pro-stereotyped file, then the anti-stereotyped one, both in the probe's folder."
@@ -107,12 +107,12 @@ class WinoBias(ProbeModel):
 
     @field_serializer("winobias")
     def _content(self, files: tuple[Path, ...]) -> list[str]:
-        """A file is what is in it: measurements are kept under a probe's dump, wherever its files lie."""
+        """Return digests of the files: stored measurements depend on their content, not on their paths."""
         return [sha256(file.read_bytes()).hexdigest() for file in files]
 
 
 def _written_as(value: object) -> str:
-    # A model asks about itself when it is written out.
+    # Serialisation passes the model itself.
     return "mapping" if isinstance(value, Mapping | WinoBias) else "list"
 
 
@@ -124,10 +124,10 @@ Items = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What one answer is an answer to.
+    """The sentence and question of one answer.
 
     Attributes:
-        sentence, question: as they were asked, the question without its mark; empty where a file brings answers only.
+        sentence, question: as they were sent, the question without its mark; empty for recorded answers.
         names: both occupations: the masculine and the feminine one, or the right one and the other.
     """
 
@@ -142,7 +142,7 @@ class Asked:
 
 
 class CoreferenceProbe(Probe):
-    """Whom a pronoun is taken to mean: where it may mean either person, or where only one is right (WinoBias)."""
+    """A probe of the person that a pronoun is taken to refer to, in ambiguous sentences or in those of WinoBias."""
 
     model_config = ConfigDict(json_schema_extra={"anyOf": [{"required": ["items"]}, {"required": ["responses"]}]})
 
@@ -169,7 +169,7 @@ class CoreferenceProbe(Probe):
 
     @cached_property
     def sentences(self) -> dict[str, AmbiguousSentence]:
-        """The ambiguous sentences by name; none where WinoBias files or a file of answers say it."""
+        """The ambiguous sentences by name; none if the items are those of WinoBias or answers are recorded."""
         return {item.name: item for item in self.items} if isinstance(self.items, tuple) else {}
 
     @cached_property
@@ -181,11 +181,11 @@ class CoreferenceProbe(Probe):
 
     @property
     def is_winobias(self) -> bool:
-        """Whether the sentences are WinoBias'."""
+        """Whether the items are WinoBias sentences."""
         return isinstance(self.items, WinoBias)
 
     def asked(self, labels: Mapping[str, str]) -> Asked:
-        """What answers with these labels are answers to."""
+        """Return the sentence and question that answers with these labels belong to."""
         if "line" in labels:
             pair = self.pairs[labels["line"]]
             sentence = pair.pro if labels["version"] == "pro" else pair.anti
@@ -204,7 +204,7 @@ class CoreferenceProbe(Probe):
         return Asked(filled, _question(item), names)
 
     def cells(self) -> Iterator[dict[str, str]]:
-        """The labels of everything that is asked, in its order."""
+        """Yield the labels of each prompt, in the order in which the prompts are sent."""
         for item in self.sentences.values():
             for first in (item.masculine, item.feminine):
                 for pronoun in PRONOUNS:
@@ -214,18 +214,18 @@ class CoreferenceProbe(Probe):
                 yield self.labels_of_line(pair.number, version)
 
     def labels(self, name: str, first: str, pronoun: str) -> dict[str, str]:
-        """The labels of one prompt of an ambiguous sentence; `wording` tells apart what an item said at other times."""
+        """Return the labels of one prompt of an ambiguous sentence; `wording` changes with the item's text."""
         item = self.sentences[name]
         wording = _digest(item.sentence.split(), _question(item), item.masculine, item.feminine)
         return {"item": name, "first": first, "pronoun": pronoun, "wording": wording}
 
     def labels_of_line(self, number: str, version: str) -> dict[str, str]:
-        """The labels of one WinoBias sentence."""
+        """Return the labels of one WinoBias sentence."""
         pair = self.pairs[number]
         return {"line": number, "version": version, "wording": _digest(pair.pro.marked, pair.anti.marked)}
 
     def prompts(self, trials: int | None = None) -> list[Prompt]:
-        """Four prompts an item: both orders, and in each of them `she` and `he`; two a line of WinoBias."""
+        """Return four prompts of each item (both orders, each with `she` and `he`) and two of each line of WinoBias."""
         if self.responses is not None:
             return []
         system = self.system_prompt
@@ -236,7 +236,7 @@ class CoreferenceProbe(Probe):
         ]
 
     def fingerprint(self, labels: Mapping[str, str]) -> dict[str, str]:
-        """Of the sentences nothing but their kind, as they are compared one by one."""
+        """Return the kind of the sentences, not their text: they are compared one by one."""
         parts = {"kind of items": "winobias" if self.is_winobias else "ambiguous sentences"}
         if self.responses is not None:
             return parts | {"columns": json.dumps(self.responses.columns, sort_keys=True)}

@@ -1,6 +1,6 @@
-"""Files of WinoBias sentences (Zhao et al. 2018), read as they are published.
+"""Reader of the published files of WinoBias (Zhao et al. 2018).
 
-A line is a running number and a sentence in which the person meant and the pronouns stand in square brackets:
+A line is a running number and a sentence with square brackets around the referent and the pronouns:
 `1 [The developer] argued with the designer because [he] did not like the design.`
 """
 
@@ -21,7 +21,7 @@ OCCUPATIONS = (
     *("mechanic", "mover", "nurse", "physician", "receptionist", "salesperson", "secretary", "sheriff", "supervisor"),
     *("tailor", "teacher", "writer"),
 )
-"""The forty occupations that the sentences are about; each sentence names two."""
+"""The forty occupations of the sentences; each sentence names two."""
 
 MAX_BYTES = 10_000_000
 
@@ -40,11 +40,11 @@ class Sentence:
     """One line.
 
     Attributes:
-        text: the sentence as it is asked, without brackets.
-        marked: the sentence as it is written.
+        text: the sentence without brackets.
+        marked: the sentence as it is written, with brackets.
         correct: the occupation that the pronoun refers to.
-        other: the other occupation in the sentence; of several the first.
-        pronoun: the last one in brackets; several refer to the same person.
+        other: the other occupation in the sentence; the first of several.
+        pronoun: the last pronoun in brackets; all refer to the same person.
     """
 
     text: str
@@ -59,10 +59,10 @@ class Pair:
     """A line of the pro-stereotyped and of the anti-stereotyped file.
 
     Attributes:
-        number: the running number that both begin with.
+        number: the running number of both lines.
         pro, anti: the sentences.
-        differ: `words` where the sentences differ in more than pronouns, `brackets` where what is marked does,
-            `None` where they are parallel.
+        differ: `words` if the sentences differ in more than pronouns, `brackets` if only their brackets differ,
+            `None` if they are parallel.
     """
 
     number: str
@@ -72,11 +72,11 @@ class Pair:
 
 
 def read(pro: Path, anti: Path) -> tuple[Pair, ...]:
-    """The pairs of a pro-stereotyped and an anti-stereotyped file, in the order of the first.
+    """Return the pairs of a pro-stereotyped and an anti-stereotyped file, in the order of the first.
 
     Raises:
-        ProbeError: a file cannot be read, or lines are not understood or have no counterpart: `file:line: message`, all
-            of them.
+        ProbeError: a file cannot be read, or lines are invalid or have no counterpart: `file:line: message`, one a
+            line.
     """
     files = [(path.name, _sentences(path)) for path in (pro, anti)]
     errors = [f"{name}:{line}: {found}" for name, lines in files for line, _, found in lines if isinstance(found, str)]
@@ -112,7 +112,7 @@ def read(pro: Path, anti: Path) -> tuple[Pair, ...]:
 
 
 def _sentences(path: Path) -> list[tuple[int, str, Sentence | str]]:
-    """Of each line that is not empty its place, its running number, and the sentence or what is wrong with it."""
+    """Return line number, running number, and sentence or error message of each line that is not empty."""
     try:
         with path.open("rb") as file:
             content = file.read(MAX_BYTES + 1)
@@ -138,14 +138,14 @@ def _sentences(path: Path) -> list[tuple[int, str, Sentence | str]]:
 
 
 def _sentence(marked: str) -> Sentence | str:
-    """The sentence, or what is wrong with it."""
+    """Return the sentence, or an error message."""
     inside = [match[1] for match in _BRACKETS.finditer(marked)]
     pronouns = [word for word in inside if _PRONOUN.fullmatch(word)]
     people = [word for word in inside if not _PRONOUN.fullmatch(word)]
     if not pronouns or len(people) != 1:
         return "one person and the pronouns for it stand in brackets: `[The nurse] … because [she] …`"
     text = re.sub(r"\s+", " ", _BRACKETS.sub(r"\1", marked))
-    # The files set off what stands in brackets: "[the nurse] 's car".
+    # The files have a blank after a bracket: "[the nurse] 's car".
     text = re.sub(r" (?=['\u2019]s\b)", "", text)
     correct = _DETERMINER.sub("", people[0]).casefold()
     named = [name.casefold() for name in _OCCUPATION.findall(text)]
@@ -153,7 +153,7 @@ def _sentence(marked: str) -> Sentence | str:
     if correct not in named or not others:
         listed = ", ".join(dict.fromkeys(named)) or "none"
         return f"a sentence names two occupations of WinoBias, one of them in brackets; here are {listed}"
-    # A third one stands at the end, where no pronoun follows it: "… and reported her to the manager".
+    # A third occupation is at the end, and no pronoun follows it: "… and reported her to the manager".
     return Sentence(text, marked, _written(correct), _written(others[0]), pronouns[-1].casefold())
 
 

@@ -1,4 +1,4 @@
-"""`kind: counterfactual`: the same record, one attribute flipped."""
+"""Probes of kind `counterfactual`: the same record, one attribute flipped."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from pytest_fairness.records import Answer, Judging, Prompt, Request
 NEED_TRUTH = ("equalized_odds", "accuracy")
 """Audits that need the truth about the records."""
 OWN, AGAIN, FLIPPED = "own", "again", "flipped"
-"""The forms in which a record is asked about: as it is, as it is once more, and with an attribute flipped."""
+"""Forms of a prompt about a record: its own, the same repeated, and with an attribute flipped."""
 
 
 class CounterfactualProbe(Probe):
-    """Records put into words, each asked about as it is, once more, and with an attribute flipped."""
+    """A probe of decisions: each record is asked about as it is, repeated, and with attributes flipped."""
 
     model_config = ConfigDict(
         json_schema_extra={"anyOf": [{"required": ["prompt", "records"]}, {"required": ["responses"]}]}
@@ -61,7 +61,7 @@ class CounterfactualProbe(Probe):
 
     @model_validator(mode="after")
     def _fits_its_records(self) -> Self:
-        """Check the probe against its records, unless they must be fetched: that is done when they are asked about."""
+        """Check the probe against its records; a data set of OpenML is checked when it is fetched."""
         if self.responses is None and not isinstance(self.written_records, OpenmlRecords | None):
             try:
                 found = [*self._record_diagnostics()]
@@ -72,12 +72,12 @@ class CounterfactualProbe(Probe):
 
     @property
     def choices(self) -> tuple[str, ...]:
-        """What may be answered; nothing is read by rule where a judge reads."""
+        """The valid answers; empty if a judge reads the answers."""
         return () if self.answer.judge else self.answer.choices
 
     @property
     def positive(self) -> str:
-        """The choice that is to someone's advantage."""
+        """The favourable choice."""
         return self.answer.choices[0] if self.answer.positive is None else self.answer.positive
 
     def is_right(self, answer: Answer) -> bool | None:
@@ -88,7 +88,7 @@ class CounterfactualProbe(Probe):
 
     @property
     def judging(self) -> Judging | None:
-        """How a judge model reads the answers, if one does; it sees the question without what is known of anybody."""
+        """The question to the judge, with names of fields in place of their values; `None` without a judge."""
         if not self.answer.judge:
             return None
         prompt = block_text(self.prompt)
@@ -102,10 +102,10 @@ class CounterfactualProbe(Probe):
 
     @cached_property
     def records(self) -> list[Record]:
-        """The records that are asked about; none where a file of answers says it.
+        """The records that are asked about; none if answers are recorded.
 
         Raises:
-            ProbeError: they cannot be fetched, or do not fit the probe.
+            ProbeError: the records cannot be fetched, or do not fit the probe.
         """
         if self.written_records is None or self.responses is not None:
             return []
@@ -115,7 +115,7 @@ class CounterfactualProbe(Probe):
         return [record for record in found if any(self._value(record, flip) for flip in self.flips.values())]
 
     def _all_rows(self) -> list[dict[str, str]]:
-        """Every record there is; tried once, as what cannot be fetched takes its time every time."""
+        """Return every record; a failed download is not tried again, as it takes long every time."""
         if self._rows is None and self.written_records is not None:
             try:
                 self._rows = rows_of(self.written_records)
@@ -155,12 +155,12 @@ class CounterfactualProbe(Probe):
                     return
 
     def _value(self, record: Record, flip: Flip) -> str | None:
-        """The record's value of an attribute, if it is one of those that are flipped."""
+        """Return the record's value of an attribute; `None` if it is not one of the flipped values."""
         value = record.fields.get(flip.attribute)
         return value if value in flip.values else None
 
     def prompts(self, trials: int | None = None) -> list[Prompt]:
-        """Record by record: as it is, as it is once more, and flipped."""
+        """Return the prompts record by record: its own, repeated, and flipped."""
         if self.responses is not None:
             return []
         count = self.draws(trials)
@@ -172,7 +172,7 @@ class CounterfactualProbe(Probe):
         ]
 
     def _forms(self, record: Record) -> Iterator[tuple[dict[str, str], Fields]]:
-        """The labels of everything that is asked about a record, and its fields then."""
+        """Yield labels and fields of each prompt about a record."""
         known = {name: value for name, flip in self.flips.items() if (value := self._value(record, flip)) is not None}
         labels = {"record": record.id, **known}
         if self.truth is not None and self.truth.column in record.fields:
@@ -192,7 +192,7 @@ class CounterfactualProbe(Probe):
         return Prompt(request, labels, trial, self.choices)
 
     def fingerprint(self, labels: Mapping[str, str]) -> dict[str, str]:
-        """Of the flips that of the item; of the records nothing, as they are compared one by one."""
+        """Return the item's own flip, and nothing of the records: they are compared one by one."""
         parts = {
             "answer": canonical([sorted(self.answer.choices), self.positive]),
             "truth": canonical(self.truth and self.truth.model_dump()),

@@ -1,4 +1,4 @@
-"""Where the records of a counterfactual probe come from: written in the probe, in a file beside it, or on OpenML."""
+"""Records of a counterfactual probe: written in the probe, in a file beside it, or from OpenML."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ADULT_COLUMNS = (
     *("age", "workclass", "fnlwgt", "education", "education-num", "marital-status", "occupation", "relationship"),
     *("race", "sex", "capital-gain", "capital-loss", "hours-per-week", "native-country", "income"),
 )
-"""The columns of UCI's `adult.data`, which has no header, as `adult.names` calls them; the label is `income`."""
+"""Columns of UCI's `adult.data`, which has no header, named as in `adult.names`; the label is `income`."""
 
 MISSING = ("", "?")
 ID_DIGITS = 10
@@ -39,7 +39,7 @@ Fields = Mapping[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One person, or whatever else is described: a name that is the same in every run, and what is known."""
+    """One record: an id that is the same in every run, and the known fields."""
 
     id: str
     fields: Fields
@@ -76,7 +76,7 @@ class RecordsFile(Drawn):
 
     @field_serializer("file")
     def _content(self, file: Path) -> str:
-        """A file is what is in it: measurements are kept under a probe's dump, wherever its files lie."""
+        """Return a digest of the file: stored measurements depend on its content, not on its path."""
         return sha256(file.read_bytes()).hexdigest()
 
 
@@ -88,7 +88,7 @@ class OpenmlRecords(Drawn):
 
 
 def _written_as(value: object) -> str:
-    # A model asks about itself when it is written out.
+    # Serialisation passes the model itself.
     if isinstance(value, OpenmlRecords) or (isinstance(value, Mapping) and "openml" in value):
         return "openml"
     return "file" if isinstance(value, Mapping | ProbeModel) else "list"
@@ -104,10 +104,10 @@ Written = Annotated[
 
 
 def rows_of(written: Written) -> list[dict[str, str]]:
-    """All records there are, drawn or not, as text; what is missing is left out.
+    """Return all records, drawn or not, with fields as text; missing values are left out.
 
     Raises:
-        ProbeError: they cannot be read or fetched.
+        ProbeError: the records cannot be read or fetched.
     """
     if isinstance(written, OpenmlRecords):
         rows: Iterable[Mapping[str, Json]] = _fetched(written)
@@ -125,13 +125,13 @@ def columns_of(rows: Sequence[Fields]) -> list[str]:
 
 
 def drawn(written: Written, rows: Sequence[Fields]) -> list[Record]:
-    """The records that are asked about: all, or the seeded sample, whatever the order in which they stand.
+    """Return the records that are asked about: all, or a seeded sample that does not depend on their order.
 
-    With `balance` one record of each combination of values is taken in turn, as far as they go; without `sample`, as
-    many of each as there are of the rarest. A record that lacks a value of `balance` is not drawn.
+    With `balance`, combinations of values take turns until `sample` records are drawn; without `sample`, each
+    combination has as many records as the rarest. A record that lacks a value of `balance` is not drawn.
 
     Raises:
-        ProbeError: two records have the same id, or there are fewer than are to be drawn.
+        ProbeError: two records have the same id, or there are too few for the sample.
     """
     if not isinstance(written, Drawn):
         return _named(rows, "id")
@@ -149,13 +149,13 @@ def drawn(written: Written, rows: Sequence[Fields]) -> list[Record]:
     if count > there or not there:
         known = f" with {', '.join(written.balance)}" if written.balance else ""
         raise ProbeError(f"there are {there} records{known}, fewer than the {count} that are to be drawn")
-    # Round by round; in which order the groups take their turn matters only to the last round.
+    # The order of the groups within a round matters only in the last round.
     in_turn = (record for turn in zip_longest(*(groups[name] for name in sorted(groups))) for record in turn if record)
     return sorted(islice(in_turn, count), key=lambda record: places[record.id])
 
 
 def _named(rows: Sequence[Fields], column: str) -> list[Record]:
-    """The records with their ids: what the column says, or a digest of the content, numbered where it comes again."""
+    """Return the records with their ids: the column's value, or a digest of the content, numbered if it is repeated."""
     if not any(column in row for row in rows):
         seen: Counter[str] = Counter()
         records = []
@@ -174,7 +174,7 @@ def _named(rows: Sequence[Fields], column: str) -> list[Record]:
 
 
 def _text(value: Json) -> str:
-    """A field as one line of text; nothing, or what is not a number, as an empty one."""
+    """Return a field as one line of text; empty for a missing value and NaN."""
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return ""
     if isinstance(value, float) and value.is_integer():
@@ -187,7 +187,7 @@ def _table(file: Path) -> list[dict[str, Json]]:
 
 
 def _uci(file: Path) -> list[dict[str, Json]]:
-    """UCI's own format: no header, commas and blanks between fields, comments after `|`, labels that end in `.`."""
+    """Return the rows of UCI's format: no header, blanks after commas, comments with `|`, labels that end in `.`."""
     lines = table.read_text(file, file.name).replace("\r\n", "\n").split("\n")
     rows: list[dict[str, Json]] = []
     for number, line in enumerate(lines, start=1):
@@ -207,20 +207,20 @@ def _uci(file: Path) -> list[dict[str, Json]]:
 
 
 def _fetched(data_set: OpenmlRecords) -> list[dict[str, Json]]:
-    """A data set of OpenML, from scikit-learn's cache or else from the network."""
-    # Deferred, as it takes a second to import and only such probes need it.
+    """Return the rows of a data set of OpenML, from scikit-learn's cache or else from the network."""
+    # The import takes a second, and only probes of OpenML records need it.
     from sklearn.datasets import fetch_openml
 
     version: int | str = "active" if data_set.version is None else data_set.version
     called = f"{data_set.openml} (version {version})"
     try:
         with warnings.catch_warnings():
-            # That there are several active versions; a probe that cares names one.
+            # scikit-learn warns if several versions are active; a probe can name one.
             warnings.simplefilter("ignore", UserWarning)
             found = fetch_openml(
                 data_set.openml, version=version, as_frame=False, target_column=None, parser="liac-arff", n_retries=1
             )
-    except Exception as error:  # whatever a network, a proxy, a half-written cache or another format can raise
+    except Exception as error:  # network, proxy, half-written cache and unknown formats raise various errors
         named = f"version={version}" if data_set.version is not None else "version='active'"
         raise ProbeError(
             f"the data set {called} cannot be had from openml.org ({type(error).__name__}: {error}). Where there is a "
@@ -236,7 +236,7 @@ def _fetched(data_set: OpenmlRecords) -> list[dict[str, Json]]:
 
 
 def _decoded(value: Json, categories: Sequence[str] | None) -> Json:
-    """A value that scikit-learn numbered, by its name."""
+    """Return the name of a category that scikit-learn has numbered; any other value as it is."""
     if categories is None or not isinstance(value, float | int) or math.isnan(value):
         return value
     return categories[int(value)]

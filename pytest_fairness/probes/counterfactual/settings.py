@@ -11,7 +11,7 @@ from pytest_fairness.probes.loading.diagnostics import Diagnostic, quoted, raise
 
 
 class ChoiceSettings(ProbeModel):
-    """How answers are read."""
+    """The choices of the answers, and how they are read."""
 
     choices: tuple[Line, ...] = Field(default=("yes", "no"), min_length=2, description="What may be answered.")
     positive: Line | None = Field(
@@ -50,7 +50,7 @@ class ChoiceSettings(ProbeModel):
 
 
 class TruthSettings(ProbeModel):
-    """What is true of a record."""
+    """The truth about the records."""
 
     column: Line = Field(default="truth", description="The column that says so.")
     positive: Line = Field(description="Its value where the positive choice is right.")

@@ -1,4 +1,4 @@
-"""First names that `anonymize: {names: true}` removes: the lists of Faker, and a few names that these lack."""
+"""First names that `anonymize: {names: true}` removes: the lists of Faker, and frequent names that they lack."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LISTS = (
     *("id_ID", "ig_NG", "it_IT", "ja_JP", "nl_NL", "pl_PL", "pt_BR", "sv_SE", "tr_TR", "tw_GH", "vi_VN", "yo_NG"),
     "zu_ZA",
 )
-"""Locales of Faker whose first names are taken: those in Latin letters that English texts are likely to hold."""
+"""Locales of Faker whose first names are used: names in Latin letters that occur in English texts."""
 
 ADDED = (
     # Names of correspondence studies (Bertrand and Mullainathan 2004) and of their successors.
@@ -30,7 +30,7 @@ ADDED = (
     *("Heath", "Herb", "Homer", "Honor", "Kit", "Laurel", "Mae", "Miles", "Myrtle", "Norm", "Opal", "Pat", "Pearl"),
     *("Pete", "Rich", "Rob", "Rod", "Sterling", "Sunny", "Tucker", "Verity", "Vic", "Wade", "Will", "Woody"),
 )
-"""Frequent names that these lists lack."""
+"""Frequent names that Faker's lists lack."""
 
 OTHERS = frozenset(
     (
@@ -39,7 +39,7 @@ OTHERS = frozenset(
         *("washington", "carolina", "brooklyn", "dakota", "mar", "sep", "christian", "indie", "kaiser", "nova"),
     )
 )
-"""Words of these lists that mostly mean something else where they are written with a capital."""
+"""Words of Faker's lists that, with a capital letter, are mostly no first names."""
 
 ALSO_WORDS = frozenset(
     (
@@ -68,7 +68,7 @@ ALSO_WORDS = frozenset(
         "yoga",
     )
 )
-"""Names that are words as well: at the beginning of a sentence a capital does not tell one from the other."""
+"""Names that are words as well: at the beginning of a sentence, a capital letter does not show which is meant."""
 
 
 def available() -> bool:
@@ -82,7 +82,7 @@ def packaged() -> tuple[str, ...]:
     found: set[str] = set()
     for locale in LISTS:
         provider = import_module(f"faker.providers.person.{locale}").Provider
-        # Lists, or weights by name; what draws a name is called much the same.
+        # Attributes are lists or dicts of names; methods that draw a name have similar names.
         listed = [getattr(provider, attribute) for attribute in dir(provider) if attribute.startswith("first_")]
         found.update(name for names in listed if not callable(names) for name in names if isinstance(name, str))
     return tuple(sorted(folded([*found, *ADDED]) - OTHERS))
@@ -90,12 +90,12 @@ def packaged() -> tuple[str, ...]:
 
 @cache
 def digest() -> str:
-    """Return what tells the packaged names from those of another version of the package."""
+    """Return a digest of the packaged names, which changes with the version of the package."""
     return sha256("\n".join(packaged()).encode()).hexdigest()[:16]
 
 
 def folded(names: Iterable[str]) -> frozenset[str]:
-    """Return the words of names as they are looked up: without letter case, and both with and without accents."""
+    """Return the words of names in the form in which they are looked up: lower case, with and without accents."""
     words = {
         word
         for name in names

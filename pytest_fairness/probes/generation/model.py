@@ -1,4 +1,4 @@
-"""`kind: generation`: parallel texts for groups, every combination of the axes' values asked the same."""
+"""Probes of kind `generation`: parallel texts about groups, one prompt for every combination of the axes' values."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ Intersection = Annotated[tuple[Line, ...], Field(json_schema_extra={"minItems": 
 
 
 class AnswerSettings(ProbeModel):
-    """How answers are read."""
+    """The format of answers."""
 
     format: Literal["text", "list", "json"] = Field(
         default="text",
@@ -61,7 +61,7 @@ def _one_name(name: str) -> str:
 
 
 class Anonymize(ProbeModel):
-    """Terms and names removed from the answers, besides the built-in identity terms and the axes' values."""
+    """Terms and names that are removed from the answers, besides built-in identity terms and the axes' values."""
 
     terms: Terms = Field(default=(), description="Terms that are removed wherever they stand.")
     names: (
@@ -76,17 +76,17 @@ class Anonymize(ProbeModel):
 
     @property
     def first_names(self) -> frozenset[str]:
-        """Return the names as `names.folded` gives them; of a packaged list, all of it."""
+        """Return the names in the form of `first_names.folded`."""
         return frozenset(first_names.packaged()) if self.names is True else first_names.folded(self.names or ())
 
     @field_serializer("names")
     def _digest_of_list(self, given: tuple[str, ...] | bool | None) -> Json:
-        """A packaged list is what is in it: measurements are kept under a probe's dump."""
+        """Return the digest of a packaged list: stored measurements depend on its content."""
         return first_names.digest() if given is True else given
 
 
 class GenerationProbe(Probe):
-    """Parallel texts for groups: the axes are crossed, and every combination gets `trials` answers."""
+    """A probe of texts about groups: the axes are crossed, and every combination gets `trials` answers."""
 
     model_config = ConfigDict(json_schema_extra={"anyOf": [{"required": ["prompt"]}, {"required": ["responses"]}]})
     several_prompts: ClassVar[bool] = True
@@ -120,7 +120,7 @@ class GenerationProbe(Probe):
 
     @property
     def answer_format(self) -> AnswerFormat:
-        """How answers are read."""
+        """The format in which answers are parsed."""
         return self.answer.format
 
     @property
@@ -129,12 +129,12 @@ class GenerationProbe(Probe):
         return texts(self.prompt)
 
     def cells(self) -> Iterator[dict[str, str]]:
-        """Every combination of the axes' values, the unmarked ones first."""
+        """Yield every combination of the axes' values, unmarked values first."""
         for values in itertools.product(*(axis.values for axis in self.axes.values())):
             yield dict(zip(self.axes, values, strict=True))
 
     def prompts(self, trials: int | None = None) -> list[Prompt]:
-        """Prompt by prompt, cell by cell, trial by trial: what one item waits for lies close together."""
+        """Return the prompts by template, cell and trial, so that those of one item are close together."""
         if self.responses is not None:
             return []
         system = self.system_prompt
@@ -150,7 +150,7 @@ class GenerationProbe(Probe):
         return asked
 
     def fingerprint(self, labels: Mapping[str, str]) -> dict[str, str]:
-        """Of an axis that the item is about, only the values it compares; the order of values and terms is no part."""
+        """Return, of the item's own axis, only the compared values; the order of values and terms does not matter."""
         parts = {}
         if self.responses is None:
             parts["prompt"] = self.templates[0] if len(self.templates) == 1 else canonical(self.templates)
@@ -167,7 +167,7 @@ class GenerationProbe(Probe):
 
     @property
     def removed_terms(self) -> tuple[str, ...] | None:
-        """The probe's own terms that are removed from answers; `None` where nothing is removed."""
+        """The probe's own terms that are removed from answers; `None` if nothing is removed."""
         if self.anonymize is False:
             return None
         return self.anonymize.terms if isinstance(self.anonymize, Anonymize) else self.anonymize

@@ -1,4 +1,4 @@
-"""A probe file as a tree that remembers where each value stands."""
+"""A probe file as a tree of values with their positions."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ class Node:
 
     Attributes:
         value: a scalar's value, a list of nodes, or a mapping of keys to nodes.
-        start, end: where it is written, as indices into the text.
-        keys: of a mapping, where each key is written.
-        written: of an unquoted scalar, how it is written; `None` for a quoted one.
-        size: characters it takes when its aliases are written out.
+        start, end: the value's position, as indices into the text.
+        keys: the position of each key of a mapping.
+        written: the source text of an unquoted scalar; `None` for a quoted one.
+        size: number of characters once aliases are replaced by what they stand for.
     """
 
     value: Any
@@ -31,7 +31,7 @@ class Node:
     size: int = 1
 
     def plain(self) -> Json:
-        """The value as plain JSON."""
+        """Return the value as plain JSON."""
         if isinstance(self.value, dict):
             return {key: node.plain() for key, node in self.value.items()}
         if isinstance(self.value, list):
@@ -49,10 +49,9 @@ class Document:
     """Index into the text and message."""
 
     def find(self, location: Location) -> tuple[Node, Location, bool]:
-        """The node that a location names, its location, and whether every part was found.
+        """Return the node at a location, the location of that node, and whether every part was found.
 
-        Parts that name no key or index (a validator's name for one of several alternatives, a missing key) are passed
-        over.
+        Parts that name no key or index (pydantic's name for one of several alternatives, a missing key) are skipped.
         """
         node, found = self.root, []
         for part in location:
@@ -79,19 +78,19 @@ class Document:
 
 
 class Lines:
-    """Turns indices into a text into lines and columns, both from 1."""
+    """The lines of a text, for converting indices to line and column numbers."""
 
     def __init__(self, text: str) -> None:
         self._starts = [0, *(match.end() for match in re.finditer(r"\r\n|\r|\n", text))]
 
     def position(self, index: int) -> tuple[int, int]:
-        """Line and column of an index."""
+        """Return line and column of an index, both from 1."""
         line = bisect.bisect_right(self._starts, max(index, 0)) - 1
         return line + 1, max(index, 0) - self._starts[line] + 1
 
 
 def not_text(what: str, node: Node) -> str:
-    """Why an unquoted value is not the text that is meant here, and the cure."""
+    """Return the message that a value must be text, with the quotes that make an unquoted value text."""
     written = node.written or ""
     if node.value is None:
         return f"{what} must be text, but nothing is written"

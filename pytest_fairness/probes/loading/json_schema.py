@@ -1,4 +1,4 @@
-"""The JSON Schema of probe files, made from the models, so that editors complete what the loader reads."""
+"""The JSON Schema of probe files, generated from the models, for completion and checks in editors."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ DRAFT = "http://json-schema.org/draft-07/schema#"
 
 
 def json_schema(kinds: Kinds) -> dict[str, Json]:
-    """The schema, draft-07: `kind` decides which of the kinds' schemas holds.
+    """Return the draft-07 schema, in which `kind` selects the schema of the kind.
 
     Args:
         kinds: the known kinds of probe by name.
@@ -42,12 +42,12 @@ def json_schema(kinds: Kinds) -> dict[str, Json]:
 
 
 def schema_text(kinds: Kinds) -> str:
-    """The schema as the text of a file."""
+    """Return the schema as the text of a file."""
     return json.dumps(json_schema(kinds), indent=2, ensure_ascii=False) + "\n"
 
 
 def _audits(kind: str, models: Mapping[str, type[AuditSettings]], definitions: dict[str, Json]) -> dict[str, Json]:
-    """The `audits` key of a kind: each audit by name, with its settings or nothing."""
+    """Return the schema of a kind's `audits` key: each audit by name, with its settings or nothing."""
     properties = {}
     for name, model in models.items():
         schema = model.model_json_schema(by_alias=True, mode="validation")
@@ -60,12 +60,12 @@ def _audits(kind: str, models: Mapping[str, type[AuditSettings]], definitions: d
 
 
 def _draft_07(schema: Any) -> Any:
-    """The same schema in draft-07: old names, and nothing beside a `$ref`, where it would not count."""
+    """Return the schema in draft-07: with old names, and without keys beside a `$ref`, which draft-07 ignores."""
     if isinstance(schema, list):
         return [_draft_07(part) for part in schema]
     if not isinstance(schema, dict):
         return schema
-    # A default that is nothing says no more than that the key is optional.
+    # `default: null` says no more than that the key is optional.
     rest = {key: _draft_07(value) for key, value in schema.items() if not (key == "default" and value is None)}
     if "patternProperties" in rest:
         # Keys have a pattern, and the loader takes no others.

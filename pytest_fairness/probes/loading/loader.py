@@ -1,4 +1,4 @@
-"""From a probe file to a probe, or to all of its diagnostics at once."""
+"""The loader of probe files: returns a probe, or raises all errors of the file at once."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from pytest_fairness.probes.loading.yaml_reader import DocumentError
 
 
 class KindSchema(NamedTuple):
-    """What the loader must know of a kind of probe.
+    """A kind of probe as the loader needs it.
 
     Attributes:
         model: the model of its probes.
@@ -42,7 +42,7 @@ def load(path: Path, kinds: Kinds, *, root: Path | None = None) -> Probe:
         root: folder that paths in messages are relative to, where possible.
 
     Raises:
-        ProbeError: the file has diagnostics: `path:line:column: message`, one a line, all of them, by position.
+        ProbeError: the file has errors: `path:line:column: message`, one a line, all of them, by position.
     """
     try:
         with path.open("rb") as file:
@@ -53,7 +53,7 @@ def load(path: Path, kinds: Kinds, *, root: Path | None = None) -> Probe:
 
 
 def parse(content: bytes, path: Path, kinds: Kinds, *, root: Path | None = None) -> Probe:
-    """The probe that a file's content holds; `path` is where it is, or would be.
+    """Return the probe of a file's content; `path` is the file, which need not exist.
 
     Raises:
         ProbeError: as in `load`.
@@ -63,7 +63,7 @@ def parse(content: bytes, path: Path, kinds: Kinds, *, root: Path | None = None)
         text = yaml_reader.decode(content)
         document = yaml_reader.parse(text)
     except DocumentError as error:
-        # What could not be decoded has no positions of its own but those of the part before.
+        # The index of an undecodable byte counts the characters before it.
         seen = text or content.decode("utf-8-sig", errors="replace")
         raise _error(path, root, seen, [(error.index, error.message)]) from None
     diagnostics, probe = _validated(document, path, kinds, root)
@@ -112,7 +112,7 @@ def _validated(
 
 
 def _kind(data: dict[str, object], kinds: Kinds) -> tuple[str | None, list[Diagnostic]]:
-    """The kind that a probe is checked as, and what is wrong with its `kind`."""
+    """Return the kind that a probe is checked as, and the diagnostics of its `kind`."""
     names = ", ".join(kinds)
     if "kind" not in data:
         return None, [Diagnostic((), f"`kind` is missing: what kind of probe this is ({names})")]
@@ -129,7 +129,7 @@ def _kind(data: dict[str, object], kinds: Kinds) -> tuple[str | None, list[Diagn
 def _settings(
     document: Document, kind: str, kinds: Kinds, place: Loading
 ) -> tuple[dict[str, AuditSettings], list[Diagnostic]]:
-    """Every audit's settings, validated by its own model; nothing written means the dediagnostics."""
+    """Return the validated settings of each audit, and their diagnostics; an empty value stands for the defaults."""
     block: Node | None = document.root.value.get("audits")
     known = kinds[kind].audits
     settings: dict[str, AuditSettings] = {}

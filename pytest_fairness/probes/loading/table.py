@@ -1,4 +1,4 @@
-"""Files of rows, CSV, JSON Lines or JSON, with the line in which each row begins."""
+"""Tables in files of CSV, JSON Lines or JSON, with the line number of each row."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pytest_fairness.records import MAX_LINE, Json
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One row: the line it begins in, from 1, and its fields by column."""
+    """One row: its first line, from 1, and its fields by column."""
 
     line: int
     fields: dict[str, Json]
@@ -23,22 +23,22 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A file of rows; `columns` in the file's order, of JSON Lines those of all rows."""
+    """The rows of a file; `columns` are in the file's order, and of JSON Lines those of all rows."""
 
     columns: tuple[str, ...]
     rows: tuple[Row, ...]
 
 
 def read(path: Path, name: str, holds: str = "answers") -> Table:
-    """Read a file of rows.
+    """Return the rows of a file.
 
     Args:
         path: `.csv`, `.json` (a list), or else JSON Lines.
         name: the file as messages name it.
-        holds: what its rows are, for messages.
+        holds: the noun for its rows in messages.
 
     Raises:
-        ProbeError: it cannot be read, or rows are malformed: `file:line: message`, one a line.
+        ProbeError: the file cannot be read, or rows are malformed: `file:line: message`, one a line.
     """
     text = read_text(path, name)
     readers = {".csv": _csv, ".json": _json}
@@ -49,14 +49,14 @@ def read(path: Path, name: str, holds: str = "answers") -> Table:
 
 
 def read_text(path: Path, name: str) -> str:
-    """Return the text of a data file; only JSON may be one long line.
+    """Return the text of a data file. A line of CSV and JSON Lines is limited in length; JSON may be one long line.
 
     Args:
         path: the file.
         name: the file as messages name it.
 
     Raises:
-        ProbeError: it cannot be read, is not UTF-8, or a line of it is too long.
+        ProbeError: the file cannot be read, is not UTF-8, or has a line that is too long.
     """
     most = -1 if path.suffix.casefold() == ".json" else MAX_LINE
     content = bytearray()
@@ -76,7 +76,7 @@ def read_text(path: Path, name: str) -> str:
 
 
 def _csv(text: str, name: str) -> Table:
-    before = csv.field_size_limit(MAX_LINE)  # its own limit would refuse a long answer
+    before = csv.field_size_limit(MAX_LINE)  # the default limit of 128 KiB is shorter than a long answer
     try:
         return _csv_rows(text, name)
     finally:
@@ -113,7 +113,7 @@ def _csv_rows(text: str, name: str) -> Table:
 
 
 def _lines(text: str) -> Iterator[str]:
-    """The text's lines with their ends, as a file opened with `newline=""` gives them."""
+    """Yield the lines of a text with their ends, like a file opened with `newline=""`."""
     start = 0
     while start < len(text):
         end = text.find("\n", start)
@@ -145,7 +145,7 @@ def _json_lines(text: str, name: str) -> Table:
 
 
 def _json(text: str, name: str) -> Table:
-    """A JSON list of objects, or of texts, which stand in a column `name`; rows have the number of their place."""
+    """Return the table of a JSON list of objects or texts, whose column is `name`; its line numbers count items."""
     try:
         value = json.loads(text)
     except json.JSONDecodeError as error:

@@ -83,7 +83,7 @@ def diagnostics(
 
 
 def _is_secondary(error: ErrorDetails, prefix: Location, document: Document) -> bool:
-    """Whether a list counts as too short only because its values are at fault, each for itself."""
+    """Return whether a list is too short only because invalid values do not count; these have errors of their own."""
     node, _, _ = document.find((*prefix, *error["loc"]))
     return error["type"] == "too_short" and len(node.value) >= error["ctx"]["min_length"]
 
@@ -93,9 +93,9 @@ def _is_deeper(location: Location, than: Location) -> bool:
 
 
 def _either(messages: list[str]) -> str:
-    """`must be a list or false, not true`, of what each of several alternatives says."""
+    """Return the joint message of several alternatives: `must be a list or false, not true`."""
     parts = {message: re.fullmatch(r"(.* must be )(.*?)(, not .*)", message) for message in dict.fromkeys(messages)}
-    # An alternative whose type is right says what is really wrong.
+    # The message of an alternative whose type fits names the real error.
     if closer := [message for message, part in parts.items() if part is None]:
         return " or ".join(closer)
     first = next(part for part in parts.values() if part)
@@ -155,7 +155,7 @@ def _number(bound: float) -> str:
 
 
 def _instead(kind: str, node: Node) -> str:
-    """What is written, where the message does not show it by itself."""
+    """Return the written value for messages that do not name it already."""
     return f", not {_written(node)}" if kind in _BOUNDS else ""
 
 
@@ -184,7 +184,7 @@ def _written(node: Node) -> str:
 
 
 def _described(model: type[BaseModel], location: Location) -> str:
-    """The description of a missing key, from its model."""
+    """Return the description of a missing key, from its model."""
     text = next((schema["description"] for schema in _at(model, location) if "description" in schema), "")
     if text and not text[1:2].isupper():
         text = text[:1].lower() + text[1:]
@@ -192,12 +192,12 @@ def _described(model: type[BaseModel], location: Location) -> str:
 
 
 def _keys(model: type[BaseModel], location: Location) -> list[str]:
-    """The keys that may stand at a location, from the model's JSON Schema."""
+    """Return the valid keys of a location, from the model's JSON Schema."""
     return [key for schema in _at(model, location) for key in schema.get("properties", {})]
 
 
 def _at(model: type[BaseModel], location: Location) -> list[dict[str, Json]]:
-    """The parts of a model's JSON Schema that describe a location, the outermost first."""
+    """Return the parts of a model's JSON Schema that describe a location, the outermost first."""
     root = _schema(model)
     found = _alternatives(root, root)
     for part in location:

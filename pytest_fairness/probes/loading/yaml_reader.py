@@ -17,15 +17,15 @@ from pytest_fairness.probes.loading.document import Document, Lines, Node, not_t
 from pytest_fairness.records import Json
 
 MAX_BYTES = 1_000_000
-"""Longest probe file that is read, and longest text that its aliases may stand for."""
+"""Maximum size of a probe file, and of the text that its aliases stand for."""
 
 MAX_DEPTH = 50
-"""Deepest nesting; the parser's time grows with its square."""
+"""Maximum depth of nesting; the parser's time grows with its square."""
 
 _MAX_DIGITS = 100
 _NULLS = frozenset({"", "~", "null", "Null", "NULL"})
 _BOOLEANS = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
-# Text in YAML 1.2, a boolean in YAML 1.1, and so in many readers and people's minds.
+# YAML 1.2 reads these words as text, YAML 1.1 as booleans, which is what many authors expect.
 _OLD_BOOLEANS = {
     spelling: meaning
     for words, meaning in ((("y", "yes", "on"), True), (("n", "no", "off"), False))
@@ -39,7 +39,7 @@ _STRING_TAG = "tag:yaml.org,2002:str"
 
 
 class DocumentError(Exception):
-    """The text is no YAML that a probe may hold; `message` says why, `index` where in the text."""
+    """An error after which a text cannot be read on: its message, and its index in the text."""
 
     def __init__(self, index: int, message: str) -> None:
         super().__init__(message)
@@ -48,10 +48,10 @@ class DocumentError(Exception):
 
 
 def decode(content: bytes) -> str:
-    """The text of a file.
+    """Return the text of a file.
 
     Raises:
-        DocumentError: it is too long or not UTF-8; the index counts characters of what could be decoded.
+        DocumentError: the file is too long or not UTF-8; the index counts the characters that could be decoded.
     """
     if len(content) > MAX_BYTES:
         raise DocumentError(0, f"a probe file holds at most {MAX_BYTES:,} bytes; put data into a file of its own")
@@ -63,10 +63,10 @@ def decode(content: bytes) -> str:
 
 
 def parse(text: str) -> Document:
-    """Read YAML into a tree.
+    """Return the tree of a YAML text.
 
     Raises:
-        DocumentError: the text is not one YAML mapping, or is made to be too large to read.
+        DocumentError: the text is not one YAML mapping, or is too large or nested too deep.
     """
     builder = _Builder(text)
     root = builder.build()
@@ -79,7 +79,7 @@ def parse(text: str) -> Document:
 
 
 class _Builder:
-    """Builds nodes from the parser's events."""
+    """A builder of nodes from the parser's events."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -108,7 +108,7 @@ class _Builder:
         return root
 
     def _safely(self, events: Iterable[Any]) -> Iterator[Any]:
-        """The events, with everything that the parser raises turned into a fault."""
+        """Yield the events; any exception of the parser becomes a `DocumentError`."""
         try:
             for event in events:
                 self._last = event.end_mark.index
@@ -121,7 +121,7 @@ class _Builder:
             parts = [str(part) for part in (error.problem, error.context) if part]
             raise DocumentError(index, f"not valid YAML: {', '.join(parts) or 'cannot be read'}") from None
         except YAMLError as error:
-            # The reader's own complaint about a character.
+            # ruamel's reader raises this for a character that YAML forbids.
             raise DocumentError(getattr(error, "position", self._last), _unreadable(error)) from None
         except Exception as error:  # noqa: BLE001 - the parser raises assorted built-in errors for hostile input
             raise DocumentError(self._last, f"not valid YAML ({type(error).__name__})") from None
@@ -219,7 +219,7 @@ class _Builder:
         return node
 
     def _key(self, key: Node) -> str | None:
-        """The name that a key gives, or `None` where it gives none."""
+        """Return the name of a key; `None` if the key cannot be a name."""
         if isinstance(key.value, list | dict):
             self.errors.append((key.start, "a key is a name, not a list or a mapping"))
             return None
@@ -234,7 +234,7 @@ class _Builder:
 
 
 def _whole_characters(text: str) -> str | None:
-    """The text with surrogate pairs joined, as JSON writes them, or `None` where one half stands alone."""
+    """Return the text with the surrogate pairs of JSON joined; `None` if half a pair stands alone."""
     try:
         return text.encode("utf-16", "surrogatepass").decode("utf-16")
     except UnicodeDecodeError:

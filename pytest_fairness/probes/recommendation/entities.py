@@ -1,4 +1,4 @@
-"""What is recommended from: entities and their relevant items, inline or in files beside the probe."""
+"""Entities and their relevant items, written in the probe or in files beside it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ DATA_SUFFIXES = (".csv", ".jsonl", ".ndjson", ".json")
 
 
 class Entity(ProbeModel):
-    """One thing that people are fans of: an artist, a director, a shop."""
+    """One subject of the recommendations: an artist, a director, a hobby."""
 
     name: Line = Field(description="The entity's name, put in for {entity}.")
     domain: Line | None = Field(default=None, description="What it belongs to; results are shown by domain too.")
@@ -54,7 +54,7 @@ def _column(name: str, content: Table) -> None:
 
 
 class DataFile(ProbeModel):
-    """A file beside the probe that holds data."""
+    """A data file beside the probe."""
 
     file: Annotated[ProbeFile, AfterValidator(_data)] = Field(
         description="CSV (.csv), JSON Lines (.jsonl, .ndjson) or JSON (.json) file in the probe's folder."
@@ -62,12 +62,12 @@ class DataFile(ProbeModel):
 
     @field_serializer("file")
     def _content(self, file: Path) -> str:
-        """A file is what is in it: measurements are kept under a probe's dump, wherever its files lie."""
+        """Return a digest of the file: stored measurements depend on its content, not on its path."""
         return sha256(file.read_bytes()).hexdigest()
 
 
 class EntitiesFile(DataFile):
-    """Entities that stand in a file, all of them or a sample."""
+    """Entities in a file, all of them or a sample."""
 
     column: Line = Field(default="name", validate_default=True, description="The column with the entities' names.")
     domain: Line | None = Field(default=None, description="The column with what each belongs to.")
@@ -99,7 +99,7 @@ class EntitiesFile(DataFile):
         return sample
 
     def read(self) -> tuple[Entity, ...]:
-        """The entities in the file's order, each once; a seeded draw of them where a sample is asked for."""
+        """Return the entities in the file's order, without repeats; a seeded sample if `sample` is set."""
         found = _entities(table.read(self.file, self.file.name, "entities"), self.column, self.domain)
         if self.sample is not None:
             drawn = random.Random(self.seed).sample(range(len(found)), self.sample)  # noqa: S311 - no secrets
@@ -118,7 +118,7 @@ def _entities(content: Table, column: str, domain: str | None) -> list[Entity]:
 
 
 class RelevantFile(DataFile):
-    """The items that are right for each entity."""
+    """The relevant items of each entity, in a file."""
 
     @field_validator("file")
     @classmethod
@@ -130,10 +130,10 @@ class RelevantFile(DataFile):
         return file
 
     def read(self) -> dict[str, tuple[str, ...]]:
-        """Entity, as the file writes it, to its relevant items in the file's order.
+        """Return the relevant items of each entity as the file names it, in the file's order.
 
         Raises:
-            ProbeError: a row's items are no list of texts.
+            ProbeError: a row's items are neither a list of texts nor a text.
         """
         found: dict[str, list[str]] = {}
         if _is_mapping(self.file):
@@ -151,7 +151,7 @@ class RelevantFile(DataFile):
 
 
 def _is_mapping(file: Path) -> bool:
-    """Whether a file is one JSON object, of entities and their items."""
+    """Return whether a file is one JSON object, whose keys are entities."""
     if file.suffix.casefold() != ".json":
         return False
     try:
@@ -161,7 +161,7 @@ def _is_mapping(file: Path) -> bool:
 
 
 def as_items(written: Json) -> list[str] | None:
-    """A field as a list of items: a list of texts, a JSON list in a text, or one text; `None` where it is neither."""
+    """Return the items of a field: a list of texts, a JSON list in a text, or one text; `None` for anything else."""
     if isinstance(written, str) and written.lstrip().startswith("["):
         try:
             written = json.loads(written)
@@ -175,14 +175,14 @@ def as_items(written: Json) -> list[str] | None:
 
 
 def as_line(value: Json) -> str:
-    """A field as one line of text; nothing as an empty one."""
+    """Return a field as one line of text; an empty line for a missing value."""
     if value is None:
         return ""
     return " ".join((value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)).split())
 
 
 def _written_as(value: object) -> str:
-    # A model asks about itself when it is written out.
+    # Serialisation passes the model itself.
     return "mapping" if isinstance(value, Mapping | ProbeModel) else "list"
 
 
@@ -202,7 +202,7 @@ Entities = Annotated[
 
 
 def entities_of(written: Entities | None) -> tuple[Entity, ...]:
-    """The entities, wherever they stand."""
+    """Return the entities of a list or file."""
     if written is None:
         return ()
     if isinstance(written, EntitiesFile):

@@ -1,4 +1,4 @@
-"""Questions that depend on answers: short lists asked again, and refused values in indirect words."""
+"""Follow-up prompts: short lists are asked for again, and refused values in indirect words."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ Cell = tuple[tuple[tuple[str, str], ...], int]
 def next_cells(
     answers: Sequence[Answer], *, k: int, requery: int, indirect: Collection[tuple[str, str]]
 ) -> list[tuple[dict[str, str], int]]:
-    """The labels and trial of what is asked next.
+    """Return labels and trial of each follow-up prompt.
 
     Args:
-        answers: everything so far, follow-ups included.
-        k: items of a whole list.
-        requery: how often a short list is asked again.
-        indirect: attribute and value of those that have indirect words.
+        answers: all answers so far, those to follow-up prompts included.
+        k: number of items of a complete list.
+        requery: how often a short list is asked for again.
+        indirect: attribute and value of the values with indirect words.
     """
     wanted: list[tuple[dict[str, str], int]] = []
     if not requery and not indirect:
@@ -30,7 +30,7 @@ def next_cells(
         named = (first.labels["attribute"], first.labels["value"])
         if not current:
             current = attempts
-            # A perturbed question is refused or not; other words would be another perturbation.
+            # In other words, a perturbed prompt would be another perturbation.
             may = named in indirect and "perturbation" not in first.labels
             if may and all(answer.status is Status.REFUSED for answer in attempts):
                 wanted.append(({**first.labels, "form": "indirect"}, first.trial))
@@ -42,7 +42,7 @@ def next_cells(
 
 
 def _cells(answers: Sequence[Answer]) -> dict[Cell, list[Answer]]:
-    """The attempts at each question, in the order in which they were asked."""
+    """Return the answers to each prompt and its follow-ups, in the order in which they were sent."""
     cells: dict[Cell, list[Answer]] = {}
     for answer in answers:
         cells.setdefault((_without_attempt(answer.labels), answer.trial), []).append(answer)

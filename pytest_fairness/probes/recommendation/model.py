@@ -1,4 +1,4 @@
-"""`kind: recommendation`: ranked lists for people of whom one thing is known, beside those for people in general."""
+"""Probes of kind `recommendation`: ranked lists for people with a known attribute, beside neutral lists."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ from pytest_fairness.probes.recommendation.perturbations import Perturbation, Tr
 from pytest_fairness.records import Answer, AnswerFormat, Json, Prompt, Request
 
 NEUTRAL = "neutral"
-"""The attribute of lists for people of whom nothing is known."""
+"""The attribute of neutral lists, whose prompt names no attribute."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """One way to ask: the clean one, or a perturbation.
+    """The templates and words of the prompts, clean or perturbed.
 
     Attributes:
         prompt, neutral: templates.
-        texts: of each attribute, the words for its values in their order.
+        texts: the words for the values of each attribute, in their order.
     """
 
     prompt: str
@@ -42,7 +42,7 @@ class Wording:
 
 
 class RecommendationProbe(Probe):
-    """Ranked lists: each attribute's values are asked about each entity, beside a neutral prompt that names none."""
+    """A probe of ranked lists: each entity is asked about with each value of the attributes, and neutrally."""
 
     model_config = ConfigDict(
         json_schema_extra={"anyOf": [{"required": ["prompt", "neutral", "entities"]}, {"required": ["responses"]}]}
@@ -93,24 +93,24 @@ class RecommendationProbe(Probe):
 
     @property
     def answer_format(self) -> AnswerFormat:
-        """Lists of titles."""
+        """The format in which answers are parsed: lists of titles."""
         return "titles"
 
     @cached_property
     def entities(self) -> tuple[Entity, ...]:
-        """What is recommended from; nothing where a file of answers says it."""
+        """The entities that are asked about; none if answers are recorded."""
         return entities_of(self.written_entities)
 
     @cached_property
     def attributes(self) -> dict[str, Attribute]:
-        """The attributes by name, the combined ones last."""
+        """The attributes by name, combined ones last."""
         plain = {name: attribute_values.plain(name, written) for name, written in self.written_attributes.items()}
         combined = [attribute_values.crossed([plain[name] for name in names]) for names in self.cross]
         return plain | {attribute.name: attribute for attribute in combined}
 
     @cached_property
     def relevant(self) -> dict[str, tuple[str, ...]] | None:
-        """The relevant items of each entity, letter case aside by the probe's own name for it; `None` without any.
+        """The relevant items by entity, named as in the probe; letter case does not matter. `None` without a file.
 
         Raises:
             ProbeError: the file cannot be read.
@@ -122,7 +122,7 @@ class RecommendationProbe(Probe):
 
     @cached_property
     def _wordings(self) -> dict[str | None, Wording]:
-        """The clean wording under `None`, and the perturbed ones."""
+        """The clean wording under `None`, and the perturbed wordings by name."""
         prompt, neutral = block_text(self.prompt), block_text(self.neutral)
         plain = {name: attribute_values.plain(name, written) for name, written in self.written_attributes.items()}
         wordings: dict[str | None, Wording] = {None: Wording(prompt, neutral, self._texts(plain))}
@@ -150,9 +150,9 @@ class RecommendationProbe(Probe):
         }
 
     def edits(self, perturbation: str) -> list[dict[str, Json]]:
-        """What typing errors were made, text by text, as plain JSON: `clean`, `text` and `edits`.
+        """Return the typing errors of each text as plain JSON: `clean`, `text` and `edits`.
 
-        Of a translation, its texts beside the clean ones, without `edits`.
+        A translation has its texts beside the clean ones, without `edits`.
         """
         clean, other = self._wordings[None], self._wordings[perturbation]
         how = self.perturbations[perturbation]
@@ -169,13 +169,13 @@ class RecommendationProbe(Probe):
         return [how.value(text).to_json() for texts_ in clean.texts.values() for text in texts_]
 
     def prompts(self, trials: int | None = None) -> Iterator[Prompt]:
-        """Entity by entity: the neutral lists, then those of each attribute's values, then the perturbed ones."""
+        """Yield the prompts entity by entity: neutral ones, those of each attribute's values, then perturbed ones."""
         for labels, count in self._cells(trials) if self.responses is None else ():
             text = self._text(labels)
             yield from (self._prompt(text, labels, trial) for trial in range(count))
 
     def stages(self) -> list[Stage]:
-        """Trials and entities may both grow; the one that has reached its end waits for the other."""
+        """Return the stages of trials and entities, which both may grow, each to its own maximum."""
         trials = super().stages()
         written = self.written_entities
         if not isinstance(written, EntitiesFile) or written.start is None:
@@ -188,17 +188,17 @@ class RecommendationProbe(Probe):
         ]
 
     def within(self, stage: Stage, labels: Mapping[str, str]) -> bool:
-        """Whether the entity is among the first ones."""
+        """Return whether the entity is asked about at this stage."""
         return stage.entities is None or self._places.get(labels["entity"], 0) < stage.entities
 
     @cached_property
     def _places(self) -> dict[str, int]:
-        """When each entity has its turn: in an order that is no order of anything, and the same in every run."""
+        """A pseudo-random but reproducible position for each entity, by name."""
         names = sorted((entity.name for entity in self.entities), key=lambda name: sha256(name.encode()).digest())
         return {name: place for place, name in enumerate(names)}
 
     def _cells(self, trials: int | None) -> Iterator[tuple[dict[str, str], int]]:
-        """The labels of everything that is asked, and how many draws each gets."""
+        """Yield labels and number of trials of each prompt."""
         draws = self.draws(trials)
         uncertainty = self.audits.get("uncertainty")
         repeats = int(getattr(uncertainty, "repeats", 0) or 0)
@@ -228,12 +228,12 @@ class RecommendationProbe(Probe):
         return template.fill(text, words)
 
     def _prompt(self, text: str, labels: Mapping[str, str], trial: int) -> Prompt:
-        # A list that is asked for again is a further draw, beyond all those that a probe can ask for.
+        # A list that is asked for again has a draw number beyond all trials, so that it is a request of its own.
         draw = trial + MAX_TRIALS * int(labels.get("requery", "0"))
         return Prompt(Request(text, self.system_prompt, self.sampling, draw, "titles").with_own_seed(), labels, trial)
 
     def follow_ups(self, answers: Sequence[Answer]) -> list[Prompt]:
-        """Short lists asked again up to `requery` times, and values that were refused in their indirect words."""
+        """Return prompts for short lists, up to `requery` times, and for refused values in their indirect words."""
         if self.responses is not None:
             return []
         indirect = {
@@ -246,7 +246,7 @@ class RecommendationProbe(Probe):
         return [self._prompt(self._text(labels), labels, trial) for labels, trial in wanted]
 
     def fingerprint(self, labels: Mapping[str, str]) -> dict[str, str]:
-        """Of the attributes, those that the item is about; of the entities nothing, as they are compared one by one."""
+        """Return the item's own attributes, and nothing of the entities: they are compared one by one."""
         parts = {"k": str(self.k), "normalize": canonical(self.normalize), "fuzzy": canonical(self.fuzzy)}
         perturbation = labels.get("perturbation")
         attribute = labels.get("attribute")
@@ -281,7 +281,7 @@ class RecommendationProbe(Probe):
 
 
 def _reworded(plain: Mapping[str, Attribute], words: Mapping[str, Sequence[str]]) -> dict[str, Attribute]:
-    """Attributes whose values are said in other words."""
+    """Return attributes with other words for their values."""
     return {
         name: Attribute(
             name,

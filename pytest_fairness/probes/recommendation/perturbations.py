@@ -1,4 +1,4 @@
-"""Other wordings of the same question: typing errors, or another language."""
+"""Perturbations of prompts: typing errors, or another language."""
 
 from __future__ import annotations
 
@@ -15,9 +15,11 @@ TRANSLATED = frozenset({"prompt", "neutral", "attributes"})
 
 
 class Typos(ProbeModel):
-    """Typing errors, the same in every run; the entity's name has none."""
+    """Typing errors, the same in every run; the entity's name is never changed."""
 
-    rate: float = Field(default=0.1, gt=0, le=1, description="Share of the letters at fault; at least one letter is.")
+    rate: float = Field(
+        default=0.1, gt=0, le=1, description="Share of the letters with an error; at least one letter has one."
+    )
     seed: int = Field(default=0, ge=0, description="The same seed makes the same errors.")
     operations: tuple[Operation, ...] = Field(
         default=("swap", "drop", "insert", "replace"),
@@ -29,16 +31,16 @@ class Typos(ProbeModel):
     )
 
     def template(self, clean: str) -> Perturbed:
-        """A prompt with typing errors."""
+        """Return a prompt with typing errors."""
         return typos_in_template(clean, self.rate, self.seed, self.operations)
 
     def value(self, clean: str) -> Perturbed:
-        """The words for a value with typing errors."""
+        """Return the words for a value with typing errors."""
         return typos(clean, self.rate, self.seed, self.operations)
 
 
 class Translation(ProbeModel):
-    """The prompts in other words."""
+    """The prompts in another language or other words."""
 
     prompt: Text = Field(description="The prompt in these words, with {value}, {entity} and {k}.")
     neutral: Text = Field(description="The neutral prompt in these words, with {entity} and {k}.")
@@ -58,4 +60,4 @@ Perturbation = Annotated[
     Annotated[Typos, Tag("typos")] | Annotated[Translation, Tag("translation")],
     Discriminator(_which),
 ]
-"""Typing errors, or a translation where it has a prompt of its own."""
+"""Typing errors, or a translation, which has its own prompt."""

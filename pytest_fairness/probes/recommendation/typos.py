@@ -1,4 +1,4 @@
-"""Typing errors put into a text: seeded, as many as declared, and recorded."""
+"""Typing errors in texts: seeded, of a declared number, and recorded."""
 
 from __future__ import annotations
 
@@ -33,32 +33,32 @@ class Perturbed:
     edits: tuple[Edit, ...]
 
     def to_json(self) -> dict[str, Json]:
-        """Plain JSON, for reports."""
+        """Return plain JSON, for reports."""
         return {"clean": self.clean, "text": self.text, "edits": [asdict(edit) for edit in self.edits]}
 
 
 def wanted(letters: int, rate: float) -> int:
-    """How many typing errors a text with so many letters gets: the declared share, and at least one."""
+    """Return the number of typing errors in a text of so many letters: the declared share, at least one."""
     return min(letters, max(1, round(rate * letters)))
 
 
 def typos(text: str, rate: float, seed: int, operations: Sequence[Operation]) -> Perturbed:
-    """A text with typing errors; letters only, and each letter in one error at most.
+    """Return a text with typing errors in its letters; each letter is in one error at most.
 
     Args:
         text: the clean text.
-        rate: share of the letters that are at fault, above 0 and up to 1.
+        rate: share of the letters with an error, above 0 and up to 1.
         seed: the same seed makes the same errors in the same text.
-        operations: which errors there are, all of them equally likely.
+        operations: the kinds of error, all equally likely.
 
     Returns:
-        `wanted` errors, or fewer where the text has no room for them (to swap takes two different letters).
+        The text with `wanted` errors, or fewer if no more fit (a swap takes two different letters).
     """
     return _perturbed(text, range(len(text)), rate, seed, operations)
 
 
 def typos_in_template(text: str, rate: float, seed: int, operations: Sequence[Operation]) -> Perturbed:
-    """As `typos`, for a prompt with placeholders, which stay as they are, and so whatever stands for them."""
+    """Return a prompt with typing errors in its text, none of them in its placeholders."""
     inside = {position for start, end in template.spans(text) for position in range(start, end)}
     return _perturbed(text, [place for place in range(len(text)) if place not in inside], rate, seed, operations)
 
@@ -85,7 +85,7 @@ def _perturbed(text: str, open_: Iterable[int], rate: float, seed: int, operatio
 
 
 def _edit(text: str, place: int, operation: Operation, free: set[int], chance: random.Random) -> Edit | None:
-    """The error at a letter, or `None` where there is no room for it."""
+    """Return the error at a letter; `None` if the operation does not fit there."""
     letter = text[place]
     other = chance.choice([choice for choice in string.ascii_lowercase if choice != letter.casefold()])
     other = other.upper() if letter.isupper() else other

@@ -1,4 +1,4 @@
-"""Cases of a stereotype probe: what is asked or scored, and what answers are held against; inline or in a file."""
+"""Cases of a stereotype probe, written in the probe or in a file beside it."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ _LISTS = ("stereotype", "anti_stereotype", "groups")
 
 
 class Case(ProbeModel):
-    """One thing that a stereotype is about.
+    """One case of a stereotype.
 
-    With a `prompt` it is an open case: texts are asked for, and markers looked for in them. Without one it is a
-    likelihood case: sentences of which a model says how likely they are.
+    An open case has a `prompt`: texts are generated, and their markers counted. A likelihood case has sentences without
+    a prompt: their likelihood under the model is compared.
     """
 
     name: CaseName = Field(description="The case's name in item ids and baselines, unique in the probe.")
@@ -72,18 +72,18 @@ class Case(ProbeModel):
 
     @property
     def open(self) -> bool:
-        """Whether texts are asked for, or recorded; else likelihoods of sentences are."""
+        """Whether the answers are texts, rather than likelihoods of sentences."""
         return self.prompt is not None or not isinstance(self.stereotype, str)
 
     @property
     def markers(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """The lists of stereotype and anti-stereotype markers of an open case; empty where there are none."""
+        """The stereotype and anti-stereotype markers of an open case; empty without markers."""
         first, second = (marks if isinstance(marks, tuple) else () for marks in (self.stereotype, self.anti_stereotype))
         return first, second
 
 
 class CasesFile(DataFile):
-    """Cases that stand in a file, with the same keys."""
+    """Cases in a file, with the same keys."""
 
     @field_validator("file")
     @classmethod
@@ -94,7 +94,7 @@ class CasesFile(DataFile):
 
 
 def _written_as(value: object) -> str:
-    # A model asks about itself when it is written out.
+    # Serialisation passes the model itself.
     return "mapping" if isinstance(value, Mapping | ProbeModel) else "list"
 
 
@@ -106,21 +106,21 @@ Cases = Annotated[
 
 
 def cases_of(written: Cases) -> tuple[Case, ...]:
-    """The cases, wherever they stand."""
+    """Return the cases of a list or file."""
     return read(written.file, written.file.name) if isinstance(written, CasesFile) else written
 
 
 def read(path: Path, name: str) -> tuple[Case, ...]:
-    """The cases of a file, in its order: JSON Lines, a JSON list of objects, or CSV whose lists are written as JSON.
+    """Return the cases of a file, in its order: JSON Lines, a JSON list of objects, or CSV with lists written as JSON.
 
-    StereoSet's own JSON file and CrowS-Pairs' own CSV file are read as they are.
+    The published files of StereoSet (JSON) and CrowS-Pairs (CSV) are read as they are.
 
     Args:
         path: the file.
         name: the file as messages name it.
 
     Raises:
-        ProbeError: `file:line: message` for each fault, one a line.
+        ProbeError: the file has errors: `file:line: message`, one a line.
     """
     rows = [(row.line, _given(row.fields)) for row in _rows(path, name)]
     found: list[Case] = []
@@ -145,7 +145,7 @@ def _rows(path: Path, name: str) -> tuple[Row, ...]:
 
 
 def _given(fields: Mapping[str, Json]) -> dict[str, Json]:
-    """A row without its empty fields, its lists read where a table holds them as text."""
+    """Return a row without empty fields, and with lists in place of their JSON text."""
     given = {name: value for name, value in fields.items() if value not in (None, "")}
     for name in _LISTS:
         written = given.get(name)
@@ -164,7 +164,7 @@ def _messages(error: ValidationError, fields: Mapping[str, Json]) -> list[str]:
 
 
 def _node(value: Any) -> Node:
-    """A row's value as the tree in which messages look values up; a row has no positions inside."""
+    """Return a row's value as a tree for messages, without positions."""
     written = None if isinstance(value, str) else json.dumps(value)
     if isinstance(value, Mapping):
         return Node({str(key): _node(inner) for key, inner in value.items()}, 0, 0)

@@ -1,4 +1,4 @@
-"""`kind: stereotype`: cases in which a stereotype may show, in what is written or in what is held to be likely."""
+"""Probes of kind `stereotype`: cases in which generated texts or likelihoods of sentences may show a stereotype."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from pytest_fairness.probes.base import Probe, block_text
 from pytest_fairness.probes.checks import Content, canonical
 from pytest_fairness.probes.growth import Trials
 from pytest_fairness.probes.loading.diagnostics import Diagnostic
-from pytest_fairness.probes.stereotype import likelihood_questions, validation
+from pytest_fairness.probes.stereotype import likelihood_prompts, validation
 from pytest_fairness.probes.stereotype.cases import Case, Cases, CasesFile, cases_of
 from pytest_fairness.records import AnswerFormat, Json, Prompt, Request
 
 
 class StereotypeProbe(Probe):
-    """Stereotypes: open cases are asked `trials` times each, of each of their groups."""
+    """A probe of stereotypes: each group of an open case gets `trials` answers."""
 
     prompts_belong_to: ClassVar[str] = "cases"
 
@@ -50,7 +50,7 @@ class StereotypeProbe(Probe):
         """The cases, in their order.
 
         Raises:
-            ProbeError: their file cannot be read any more.
+            ProbeError: the file of cases can no longer be read.
         """
         return cases_of(self.written_cases)
 
@@ -61,33 +61,33 @@ class StereotypeProbe(Probe):
 
     @property
     def open_cases(self) -> tuple[Case, ...]:
-        """The cases in which texts are asked for, or recorded."""
+        """The cases whose answers are texts."""
         return tuple(case for case in self.cases if case.open)
 
     @property
     def likelihood_cases(self) -> tuple[Case, ...]:
-        """The cases whose sentences' likelihood is asked for."""
+        """The cases whose answers are likelihoods of sentences."""
         return tuple(case for case in self.cases if not case.open)
 
     def cases_of(self, labels: Mapping[str, str]) -> tuple[Case, ...]:
-        """The cases that an item is about: `{"case": "nurse"}`, `{"case": "ceo/nurse"}`, `{"category": "age"}`."""
+        """Return the cases of an item: of `{"case": "nurse"}`, `{"case": "ceo/nurse"}` or `{"category": "age"}`."""
         if "case" in labels:
             return tuple(self.by_name[name] for name in labels["case"].split("/") if name in self.by_name)
         return tuple(case for case in self.cases if case.category == labels.get("category"))
 
     def format_of(self, labels: Mapping[str, str]) -> AnswerFormat:
-        """Text, or the likelihood of a sentence."""
+        """Return the format of an answer: a text, or the likelihood of a sentence."""
         return "likelihood" if "sentence" in labels else "text"
 
     def prompts(self, trials: int | None = None) -> list[Prompt]:
-        """Case by case, group by group, trial by trial; then the sentences whose likelihood is asked for."""
+        """Return the prompts of open cases by case, group and trial, then those for the likelihood of sentences."""
         if self.responses is not None:
             return []
-        asked = list(self._open_questions(self.draws(trials)))
+        asked = list(self._open_prompts(self.draws(trials)))
         scored = self.likelihood_cases if "likelihood" in self.audits else ()
-        return asked + [question for case in scored for question in likelihood_questions.questions(case)]
+        return asked + [prompt for case in scored for prompt in likelihood_prompts.prompts(case)]
 
-    def _open_questions(self, trials: int) -> Iterator[Prompt]:
+    def _open_prompts(self, trials: int) -> Iterator[Prompt]:
         system, sampling = self.system_prompt, self.sampling
         for case in self.open_cases:
             prompt = block_text(case.prompt)
@@ -99,7 +99,7 @@ class StereotypeProbe(Probe):
 
     @staticmethod
     def labels(case: Case, group: str | None = None) -> dict[str, str]:
-        """What answers are known by: `case`, and where there are such `category` and `group`."""
+        """Return the labels of answers: `case`, and `category` and `group` if there are any."""
         return (
             {"case": case.name}
             | ({} if case.category is None else {"category": case.category})
@@ -107,7 +107,7 @@ class StereotypeProbe(Probe):
         )
 
     def fingerprint(self, labels: Mapping[str, str]) -> dict[str, str]:
-        """Of each case that the item is about its prompt and groups, or its sentences; audits add what they read by."""
+        """Return prompt and groups, or sentences, of the item's cases; audits add their own settings."""
         parts = {}
         if self.responses is None:
             parts["system"] = block_text(self.system)

@@ -1,4 +1,4 @@
-"""Cases out of the files of published benchmarks: StereoSet's JSON and CrowS-Pairs' CSV, as they are distributed."""
+"""Readers of published benchmarks as cases: StereoSet's JSON and CrowS-Pairs' CSV, as they are distributed."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _TASKS = ("intersentence", "intrasentence")
 
 
 def is_crows_pairs(table: Table) -> bool:
-    """Whether these are the columns of CrowS-Pairs (Nangia et al. 2020)."""
+    """Return whether a table has the columns of CrowS-Pairs (Nangia et al. 2020)."""
     return {"sent_more", "sent_less"} <= {*table.columns}
 
 
 def crows_pairs(table: Table, name: str) -> tuple[Row, ...]:
-    """CrowS-Pairs' rows as cases, in the file's order: `sent_more` is the stereotyped sentence in either direction.
+    """Return CrowS-Pairs' rows as cases, in the file's order: `sent_more` is always the stereotyped sentence.
 
-    A pair has no target term; each is one of its own. Its name is `pair-` and its number in the first, unnamed column.
+    A pair has no target term. Its name is `pair-` and its number in the first, unnamed column.
 
     Args:
         table: the file's rows.
@@ -66,20 +66,20 @@ def crows_pairs(table: Table, name: str) -> tuple[Row, ...]:
 
 
 def stereoset(path: Path, name: str) -> tuple[Row, ...] | None:
-    """StereoSet's examples as cases (Nadeem, Bethke and Reddy 2021), or `None` where the file is none of its own.
+    """Return StereoSet's examples as cases (Nadeem, Bethke and Reddy 2021); `None` if the file is another one.
 
     Args:
         path: a JSON file.
         name: the file as messages name it.
 
     Raises:
-        ProbeError: it is StereoSet's by its outline, but an example is not as it should be.
+        ProbeError: the file has StereoSet's structure, but an example is invalid.
     """
     try:
         text = path.read_bytes().decode("utf-8-sig")
         content = json.loads(text)
     except (OSError, ValueError, RecursionError):
-        return None  # whoever reads it as anything else says what is wrong
+        return None  # the reader of other tables reports the error
     data = content.get("data") if isinstance(content, Mapping) else None
     if not isinstance(data, Mapping) or not any(task in data for task in _TASKS):
         return None
@@ -131,14 +131,14 @@ def _sentences(written: Json) -> Iterator[tuple[str, str]]:
 
 
 class _Places:
-    """Lines of examples, found by their ids as they come; JSON itself has no positions."""
+    """Line numbers of examples, found by their ids in the text, as JSON readers give no positions."""
 
     def __init__(self, text: str) -> None:
         self._text = text
         self._at, self._line = 0, 1
 
     def line(self, example: Any) -> int:
-        """The line in which the example's id stands; without one, that of the last example that had one."""
+        """Return the line of the example's id; without an id, the line of the last example with one."""
         identifier = example.get("id") if isinstance(example, Mapping) else None
         found = self._text.find(json.dumps(identifier), self._at) if isinstance(identifier, str) else -1
         if found >= 0:

@@ -1,4 +1,4 @@
-"""What a model is asked of a case of sentences: how likely it finds each of them."""
+"""Requests for the likelihood of the sentences of a case."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from pytest_fairness.probes.stereotype.cases import Case
 from pytest_fairness.records import Prompt, Request
 
 SENTENCES = ("stereotype", "anti_stereotype", "unrelated")
-"""The kinds of sentence, which are the label `sentence` of the answers."""
+"""Kinds of sentence: the values of the label `sentence`."""
 
 
-def questions(case: Case) -> Iterator[Prompt]:
-    """The likelihood of each sentence of a case, after its context if it has one; asked once, as nothing is drawn."""
+def prompts(case: Case) -> Iterator[Prompt]:
+    """Yield a request for the likelihood of each sentence after the case's context; one, as nothing is sampled."""
     context = block_text(case.context)
     labels = {"case": case.name} | ({} if case.category is None else {"category": case.category})
     for sentence in SENTENCES:
