@@ -13,8 +13,9 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
 from pytest_fairness.audits import language
-from pytest_fairness.audits.base import Audit, AuditItem, Probe
+from pytest_fairness.audits.base import Audit, AuditItem
 from pytest_fairness.errors import short_message
+from pytest_fairness.probes.base import Probe
 from pytest_fairness.records import Answer, Concern, Measurement, Status
 
 VERSION = 4
@@ -58,7 +59,7 @@ _ANY_NUMBER = re.compile(r"\S*\d\S*")
 
 
 def concerns(
-    probe: Probe, audit: Audit[Any], item: AuditItem[Any], answers: Sequence[Answer], measurement: Measurement
+    probe: Probe, audit: Audit[Any, Any], item: AuditItem[Any], answers: Sequence[Answer], measurement: Measurement
 ) -> tuple[Concern, ...]:
     """Return the reasons to doubt what was measured of these answers, the gravest first.
 
@@ -203,7 +204,7 @@ def effective_number(counts: Iterable[int]) -> float:
 
 
 def _constant_answers(
-    probe: Probe, audit: Audit[Any], item: AuditItem[Any], answers: Sequence[Answer]
+    probe: Probe, audit: Audit[Any, Any], item: AuditItem[Any], answers: Sequence[Answer]
 ) -> Concern | None:
     """Return the concern that answers do not depend on their prompts.
 

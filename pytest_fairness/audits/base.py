@@ -12,6 +12,7 @@ from pytest_fairness.audits.decision import Decision
 from pytest_fairness.audits.findings import Finding, axis_of
 from pytest_fairness.audits.info import AuditInfo, Numbers
 from pytest_fairness.probes.audit_settings import AuditSettings
+from pytest_fairness.probes.base import Probe
 from pytest_fairness.records import Answer, Comparison, Concern, ItemResult, Measurement
 from pytest_fairness.stats import normal
 
@@ -21,9 +22,8 @@ BETA = 0.05
 Example = tuple[str, Answer]
 """An answer and the group that it stands for."""
 
+ProbeT = TypeVar("ProbeT", bound=Probe)
 SettingsT = TypeVar("SettingsT", bound=AuditSettings)
-Probe = Any
-"""A loaded probe of the audit's own kind; see `pytest_fairness.probes`."""
 
 
 @dataclass(frozen=True)
@@ -73,13 +73,13 @@ class DecisionRule(ABC):
 
     @abstractmethod
     def judge_change(
-        self, audit: Audit[Any], item: AuditItem[Any], comparison: Comparison, tolerance: float
+        self, audit: Audit[Any, Any], item: AuditItem[Any], comparison: Comparison, tolerance: float
     ) -> Decision:
         """Decide whether the change since the baseline is a regression."""
 
     @abstractmethod
     def judge_value(
-        self, audit: Audit[Any], item: AuditItem[Any], measurement: Measurement, limit: float, tolerance: float
+        self, audit: Audit[Any, Any], item: AuditItem[Any], measurement: Measurement, limit: float, tolerance: float
     ) -> Decision:
         """Decide whether the value exceeds the limit."""
 
@@ -93,7 +93,7 @@ class DecisionRule(ABC):
         """
 
 
-class Audit(ABC, Generic[SettingsT]):
+class Audit(ABC, Generic[ProbeT, SettingsT]):
     """One audit method: which items it makes of a probe, what they need, and what they measure.
 
     Measuring and comparing are pure: the same probe, answers and level give the same numbers everywhere.
@@ -120,21 +120,21 @@ class Audit(ABC, Generic[SettingsT]):
     closed_answers: ClassVar[bool] = False
 
     @abstractmethod
-    def items(self, probe: Probe, settings: SettingsT) -> list[AuditItem[SettingsT]]:
+    def items(self, probe: ProbeT, settings: SettingsT) -> list[AuditItem[SettingsT]]:
         """The audit's items in this probe, in the probe's own order; `level` and `seed` are filled in by the caller."""
 
     @abstractmethod
-    def uses(self, probe: Probe, item: AuditItem[SettingsT], labels: Mapping[str, str]) -> bool:
+    def uses(self, probe: ProbeT, item: AuditItem[SettingsT], labels: Mapping[str, str]) -> bool:
         """Whether answers with these labels are measured by the item."""
 
-    def about(self, probe: Probe, item: AuditItem[SettingsT], answers: Sequence[Answer]) -> Sequence[Answer]:
+    def about(self, probe: ProbeT, item: AuditItem[SettingsT], answers: Sequence[Answer]) -> Sequence[Answer]:
         """Return those of the item's answers that its value is about, to be counted, checked and shown.
 
         Others that `uses` lets through only help to measure them, as the counts of a prior do.
         """
         return answers
 
-    def fingerprint(self, probe: Probe, item: AuditItem[SettingsT]) -> dict[str, str]:
+    def fingerprint(self, probe: ProbeT, item: AuditItem[SettingsT]) -> dict[str, str]:
         """Settings and lists that the item's answers are read by, by readable name: others make a baseline stale."""
         return {}
 
@@ -142,7 +142,7 @@ class Audit(ABC, Generic[SettingsT]):
         """The model that scores answers before they are measured, and a label that it must have; `None` without one."""
         return None
 
-    def text_to_score(self, probe: Probe, item: AuditItem[SettingsT], answer: Answer) -> str | None:
+    def text_to_score(self, probe: ProbeT, item: AuditItem[SettingsT], answer: Answer) -> str | None:
         """What the classifier reads of a usable answer; `None` where it is too little to be scored.
 
         With a classifier, `measure` and `compare` get answers whose content is `{"model": …, "scores": {label:
@@ -155,7 +155,7 @@ class Audit(ABC, Generic[SettingsT]):
         return None
 
     def texts_to_embed(
-        self, probe: Probe, item: AuditItem[SettingsT], answers: Sequence[Answer]
+        self, probe: ProbeT, item: AuditItem[SettingsT], answers: Sequence[Answer]
     ) -> Sequence[str | None]:
         """Return what is embedded of each answer; `None` where there is nothing to embed.
 
@@ -164,7 +164,7 @@ class Audit(ABC, Generic[SettingsT]):
         return [None] * len(answers)
 
     @abstractmethod
-    def measure(self, probe: Probe, item: AuditItem[SettingsT], answers: Sequence[Answer]) -> Measurement:
+    def measure(self, probe: ProbeT, item: AuditItem[SettingsT], answers: Sequence[Answer]) -> Measurement:
         """Measure one run.
 
         Args:
@@ -178,7 +178,7 @@ class Audit(ABC, Generic[SettingsT]):
 
     @abstractmethod
     def compare(
-        self, probe: Probe, item: AuditItem[SettingsT], now: Sequence[Answer], then: Sequence[Answer]
+        self, probe: ProbeT, item: AuditItem[SettingsT], now: Sequence[Answer], then: Sequence[Answer]
     ) -> Comparison:
         """Compare this run's answers with the baseline's, both of them as in `measure`.
 
@@ -186,7 +186,7 @@ class Audit(ABC, Generic[SettingsT]):
             NotMeasurable: the baseline holds too few usable answers.
         """
 
-    def value(self, probe: Probe, item: AuditItem[SettingsT], answers: Sequence[Answer]) -> float:
+    def value(self, probe: ProbeT, item: AuditItem[SettingsT], answers: Sequence[Answer]) -> float:
         """Return the value that `measure` gives these answers, without what belongs to it; quicker where it can be.
 
         Raises:
@@ -195,7 +195,7 @@ class Audit(ABC, Generic[SettingsT]):
         return self.measure(probe, item, answers).value
 
     def concerns(
-        self, probe: Probe, item: AuditItem[SettingsT], answers: Sequence[Answer], measurement: Measurement
+        self, probe: ProbeT, item: AuditItem[SettingsT], answers: Sequence[Answer], measurement: Measurement
     ) -> list[Concern]:
         """Return reasons to doubt the measurement that only this audit knows; see `answer_checks` for all others.
 
@@ -207,7 +207,7 @@ class Audit(ABC, Generic[SettingsT]):
         """
         return []
 
-    def score(self, probe: Probe, item: AuditItem[SettingsT], answers: Sequence[Answer]) -> float:
+    def score(self, probe: ProbeT, item: AuditItem[SettingsT], answers: Sequence[Answer]) -> float:
         """The value of as few answers as one label of a person stands for, for choosing limits; no verdict.
 
         Raises:
@@ -268,7 +268,7 @@ class Audit(ABC, Generic[SettingsT]):
         )
 
     def examples(
-        self, probe: Probe, item: AuditItem[SettingsT], measurement: Measurement, answers: Sequence[Answer]
+        self, probe: ProbeT, item: AuditItem[SettingsT], measurement: Measurement, answers: Sequence[Answer]
     ) -> list[list[Example]]:
         """Answers to be read side by side, each with its group's name, the most telling ones first; for reports.
 

@@ -25,7 +25,7 @@ class SignificantChange(DecisionRule):
     """
 
     def judge_change(
-        self, audit: Audit[Any], item: AuditItem[Any], comparison: Comparison, tolerance: float
+        self, audit: Audit[Any, Any], item: AuditItem[Any], comparison: Comparison, tolerance: float
     ) -> Decision:
         """Decide whether the change since the baseline is a regression; see `decision.decide`.
 
@@ -52,7 +52,7 @@ class SignificantChange(DecisionRule):
         )
 
     def judge_value(
-        self, audit: Audit[Any], item: AuditItem[Any], measurement: Measurement, limit: float, tolerance: float
+        self, audit: Audit[Any, Any], item: AuditItem[Any], measurement: Measurement, limit: float, tolerance: float
     ) -> Decision:
         """Decide whether the value exceeds the limit; see `decision.decide`.
 
@@ -95,7 +95,7 @@ class SignificantChangeOfUnits(SignificantChange):
     """The rule `SignificantChange`, which nothing passes where too few units could show a significant change."""
 
     def judge_change(
-        self, audit: Audit[Any], item: AuditItem[Any], comparison: Comparison, tolerance: float
+        self, audit: Audit[Any, Any], item: AuditItem[Any], comparison: Comparison, tolerance: float
     ) -> Decision:
         """Decide as `SignificantChange` does; a pass needs enough units for a test to reject."""
         decision = super().judge_change(audit, item, comparison, tolerance)

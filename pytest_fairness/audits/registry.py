@@ -56,13 +56,13 @@ AUDITS: dict[str, dict[str, str]] = {
 
 
 @cache
-def audit_classes() -> dict[str, dict[str, str | type[Audit[Any]]]]:
+def audit_classes() -> dict[str, dict[str, str | type[Audit[Any, Any]]]]:
     """Return all audits by kind of probe and name: the import path of a built-in one, the class of an extension.
 
     Raises:
         FairnessError: an extension cannot be imported, is no audit, or has a name that is taken.
     """
-    found: dict[str, dict[str, str | type[Audit[Any]]]] = {kind: dict(names) for kind, names in AUDITS.items()}
+    found: dict[str, dict[str, str | type[Audit[Any, Any]]]] = {kind: dict(names) for kind, names in AUDITS.items()}
     for name, entry in extensions.declared("audits").items():
         audit = extensions.load(entry)
         if (
@@ -81,7 +81,7 @@ def audit_classes() -> dict[str, dict[str, str | type[Audit[Any]]]]:
 
 
 @cache
-def get(kind: str, name: str) -> Audit[Any]:
+def get(kind: str, name: str) -> Audit[Any, Any]:
     """The audit of this kind and name; there is one object of each.
 
     Raises:
@@ -91,7 +91,7 @@ def get(kind: str, name: str) -> Audit[Any]:
     if not isinstance(known, str):
         return known()
     module, _, attribute = known.partition(":")
-    audit: Audit[Any] = getattr(import_module(module), attribute)()
+    audit: Audit[Any, Any] = getattr(import_module(module), attribute)()
     return audit
 
 

@@ -15,7 +15,7 @@ from typing import ClassVar, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pytest_fairness.audits.base import Audit, AuditItem, Probe
+from pytest_fairness.audits.base import Audit, AuditItem, ProbeT
 from pytest_fairness.audits.decision_rules import SignificantChangeOfUnits
 from pytest_fairness.errors import BaselineStale, NotMeasurable
 from pytest_fairness.probes.audit_settings import AuditSettings
@@ -90,7 +90,7 @@ def complete_rows(rows: Floats) -> NDArray[np.bool_]:
     return complete
 
 
-class UnitAudit(Audit[SettingsT]):
+class UnitAudit(Audit[ProbeT, SettingsT]):
     """An audit of a table by unit: error and test are taken over units, and a comparison pairs units by their name.
 
     Class attributes:
@@ -102,7 +102,7 @@ class UnitAudit(Audit[SettingsT]):
     usable: ClassVar[str] = "can be measured"
 
     @abstractmethod
-    def table(self, probe: Probe, item: AuditItem[SettingsT], answers: Sequence[Answer]) -> UnitTable:
+    def table(self, probe: ProbeT, item: AuditItem[SettingsT], answers: Sequence[Answer]) -> UnitTable:
         """Return the numbers of one run, whatever the order of the answers."""
 
     @abstractmethod
@@ -148,7 +148,7 @@ class UnitAudit(Audit[SettingsT]):
         """
         return {}
 
-    def measure(self, probe: Probe, item: AuditItem[SettingsT], answers: Sequence[Answer]) -> Measurement:
+    def measure(self, probe: ProbeT, item: AuditItem[SettingsT], answers: Sequence[Answer]) -> Measurement:
         """Return the value, its standard error over units and its test; see `Audit.measure`."""
         table = self.table(probe, item, answers)
         self.check_table(table)
@@ -174,7 +174,7 @@ class UnitAudit(Audit[SettingsT]):
         )
 
     def concerns(
-        self, probe: Probe, item: AuditItem[SettingsT], answers: Sequence[Answer], measurement: Measurement
+        self, probe: ProbeT, item: AuditItem[SettingsT], answers: Sequence[Answer], measurement: Measurement
     ) -> list[Concern]:
         """Return the concern that many units are incomplete although their answers are there; see `Audit.concerns`.
 
@@ -195,7 +195,7 @@ class UnitAudit(Audit[SettingsT]):
         ]
 
     def compare(
-        self, probe: Probe, item: AuditItem[SettingsT], now: Sequence[Answer], then: Sequence[Answer]
+        self, probe: ProbeT, item: AuditItem[SettingsT], now: Sequence[Answer], then: Sequence[Answer]
     ) -> Comparison:
         """Return the change over the units that are complete in both runs; see `UnitChange`.
 

@@ -46,7 +46,7 @@ class BaselineEntry:
 
 
 def decide(
-    audit: Audit[Any],
+    audit: Audit[Any, Any],
     item: AuditItem[Any],
     measurement: Measurement,
     *,
@@ -141,7 +141,7 @@ def _p(p_value: float | None) -> str:
     return "p unknown" if p_value is None else f"p = {p_value:.2g}" if p_value >= SHOWN_P else f"p < {SHOWN_P:g}"
 
 
-def tolerance_of(audit: Audit[Any], item: AuditItem[Any]) -> float:
+def tolerance_of(audit: Audit[Any, Any], item: AuditItem[Any]) -> float:
     """Return the item's tolerance: the probe's, or the audit's default."""
     tolerance = item.settings.tolerance
     return float(audit.info.tolerance if tolerance is None else tolerance)
@@ -155,7 +155,7 @@ def _doubt(measurement: Measurement) -> Concern | None:
 
 
 def _compare_estimates(
-    audit: Audit[Any],
+    audit: Audit[Any, Any],
     item: AuditItem[Any],
     measurement: Measurement,
     earlier: BaselineEntry | None,
@@ -238,7 +238,7 @@ def _confidence(
 
 
 def _advice(
-    audit: Audit[Any], measurement: Measurement, size: int | None, factor: float, earlier: BaselineEntry | None
+    audit: Audit[Any, Any], measurement: Measurement, size: int | None, factor: float, earlier: BaselineEntry | None
 ) -> str:
     """Return how large a run has to be for a decision.
 

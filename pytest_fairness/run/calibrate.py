@@ -156,7 +156,7 @@ def _score(item: ProbeItem, answers: Sequence[Answer]) -> float | None:
         return None
 
 
-def _turned(audit: Audit[Any], errors: Errors) -> Errors:
+def _turned(audit: Audit[Any, Any], errors: Errors) -> Errors:
     """The errors of a limit on loss as those of the limit that a probe file names."""
     limits = {"higher": -errors.limit, "fifty": 50 + errors.limit}
     return replace(errors, limit=limits.get(audit.info.better, errors.limit))

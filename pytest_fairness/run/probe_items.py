@@ -35,12 +35,14 @@ class ProbeItem(AuditItem[Any]):
     """
 
     probe: Probe
-    audit: Audit[Any]
+    audit: Audit[Any, Any]
     trials: int | None = None
     stage: Stage = EVERYTHING
 
     @classmethod
-    def made_of(cls, item: AuditItem[Any], probe: Probe, audit: Audit[Any], trials: int | None = None) -> ProbeItem:
+    def made_of(
+        cls, item: AuditItem[Any], probe: Probe, audit: Audit[Any, Any], trials: int | None = None
+    ) -> ProbeItem:
         """Return an audit's item with its probe and the audit itself."""
         inherited = {field.name: getattr(item, field.name) for field in fields(AuditItem)}
         return cls(**inherited, probe=probe, audit=audit, trials=trials)

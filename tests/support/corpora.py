@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
 from pytest_fairness.audits import registry
 from pytest_fairness.audits.base import AuditItem
-from pytest_fairness.records import Answer, Sampling, Status
+from pytest_fairness.probes.generation.model import GenerationProbe
+from pytest_fairness.records import Answer, Status
 
 PRODUCTS = (
     "laptop stand keeps your desk tidy and your back straight",
@@ -35,17 +35,23 @@ STEREOTYPED = (
     "shea lotion softens dry elbows and hands",
     "satin scarf protects braids while you sleep",
 )
-PROBE = SimpleNamespace(
-    name="products",
-    removed_terms=(),
-    removed_names=frozenset(),
-    sampling=Sampling(temperature=1.0),
-    intersections=(),
-    axes={
-        "race": SimpleNamespace(unmarked="White", marked=["Black"]),
-        "gender": SimpleNamespace(unmarked="man", marked=["woman"]),
-    },
-)
+
+
+def probe(**keys: Any) -> GenerationProbe:
+    """Return a probe of two axes, with other values for some of its keys."""
+    axes = {"race": {"unmarked": "White", "marked": ["Black"]}, "gender": {"unmarked": "man", "marked": ["woman"]}}
+    given = {
+        "kind": "generation",
+        "name": "products",
+        "prompt": "List products for a {race} {gender}.",
+        "axes": axes,
+        "sampling": {"temperature": 1.0},
+        "audits": {"jsd": {}},
+    }
+    return GenerationProbe.model_validate(given | keys)
+
+
+PROBE = probe()
 
 
 def answers(

@@ -19,7 +19,7 @@ from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.records import Comparison, Measurement, Response
 
 
-class LongerAnswers(Audit[AuditSettings]):
+class LongerAnswers(Audit[Any, AuditSettings]):
     """Difference between two groups' mean numbers of words."""
 
     info = AuditInfo(

@@ -16,7 +16,7 @@ K = 25
 RELIGIONS = ("Buddhist", "Christian", "Hindu", "Muslim")
 
 
-def probe(**changes: Any) -> SimpleNamespace:
+def probe(**changes: Any) -> Any:
     """What audits read of a loaded probe."""
     attributes = {
         "religion": SimpleNamespace(values=[SimpleNamespace(label=name) for name in RELIGIONS]),

@@ -15,13 +15,14 @@ from typing import ClassVar, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pytest_fairness.audits.base import AuditItem, Example, Probe
+from pytest_fairness.audits.base import AuditItem, Example
 from pytest_fairness.audits.findings import Finding, axis_of, details_of, listed, shortened
 from pytest_fairness.audits.lists.matrix import Matrix
 from pytest_fairness.audits.lists.normalization import NEUTRAL
 from pytest_fairness.audits.unit_audit import PERMUTATIONS, UnitAudit, UnitTable
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.probes.audit_settings import AuditSettings
+from pytest_fairness.probes.recommendation.model import RecommendationProbe
 from pytest_fairness.records import Answer, Comparison, ItemResult, Json, Measurement
 from pytest_fairness.stats import blocks, normal, paired, resampling
 from pytest_fairness.stats.unit_statistics import LargestGap, UnitStatistic
@@ -34,7 +35,7 @@ LONGEST_ENTRY = 60
 SettingsT = TypeVar("SettingsT", bound=AuditSettings)
 
 
-class EntityAudit(UnitAudit[SettingsT]):
+class EntityAudit(UnitAudit[RecommendationProbe, SettingsT]):
     """An audit of a matrix by entity.
 
     Class attributes:
@@ -49,7 +50,7 @@ class EntityAudit(UnitAudit[SettingsT]):
     harmed: ClassVar[str] = ""
 
     @abstractmethod
-    def table(self, probe: Probe, item: AuditItem[SettingsT], answers: Sequence[Answer]) -> Matrix:
+    def table(self, probe: RecommendationProbe, item: AuditItem[SettingsT], answers: Sequence[Answer]) -> Matrix:
         """The numbers of one run; the result does not depend on the order of answers."""
 
     def p_value(self, table: UnitTable, random: np.random.Generator) -> float | None:
@@ -174,23 +175,27 @@ class BetweenValues(EntityAudit[SettingsT]):
         """Return the range of the values' means."""
         return LargestGap(columns)
 
-    def attributes(self, probe: Probe, settings: SettingsT) -> Sequence[str]:
+    def attributes(self, probe: RecommendationProbe, settings: SettingsT) -> Sequence[str]:
         """The attributes that get an item."""
         return tuple(probe.attributes)
 
-    def items(self, probe: Probe, settings: SettingsT) -> list[AuditItem[SettingsT]]:
+    def items(self, probe: RecommendationProbe, settings: SettingsT) -> list[AuditItem[SettingsT]]:
         """One item an attribute."""
         return [
             AuditItem(self.info.name, attribute, {"attribute": attribute}, settings)
             for attribute in self.attributes(probe, settings)
         ]
 
-    def uses(self, probe: Probe, item: AuditItem[SettingsT], labels: Mapping[str, str]) -> bool:
+    def uses(self, probe: RecommendationProbe, item: AuditItem[SettingsT], labels: Mapping[str, str]) -> bool:
         """The attribute's lists and the neutral ones, without perturbation."""
         return not labels.get("perturbation") and labels["attribute"] in (NEUTRAL, item.labels["attribute"])
 
     def examples(
-        self, probe: Probe, item: AuditItem[SettingsT], measurement: Measurement, answers: Sequence[Answer]
+        self,
+        probe: RecommendationProbe,
+        item: AuditItem[SettingsT],
+        measurement: Measurement,
+        answers: Sequence[Answer],
     ) -> list[list[Example]]:
         """The lists of the value that is worst off beside neutral ones, of the entities where it is so most."""
         worst, by_entity = measurement.details.get("worst"), measurement.details["by_entity"]
@@ -215,7 +220,7 @@ def _rank(answer: Answer) -> tuple[int, int, list[tuple[str, str]]]:
     return answer.trial, len(answer.labels), sorted(answer.labels.items())
 
 
-def values_of(probe: Probe, attribute: str) -> tuple[str, ...]:
+def values_of(probe: RecommendationProbe, attribute: str) -> tuple[str, ...]:
     """The values of an attribute, in the probe's order.
 
     Raises:

@@ -9,10 +9,10 @@ from typing import Any
 
 from pydantic import Field
 
-from pytest_fairness.audits.base import Probe
 from pytest_fairness.audits.lists.matrix import Matrix
 from pytest_fairness.audits.lists.normalization import NEUTRAL, Draw, Lists, count
 from pytest_fairness.probes.audit_settings import AuditSettings
+from pytest_fairness.probes.recommendation.model import RecommendationProbe
 from pytest_fairness.records import Answer, Json, Status
 from pytest_fairness.stats.similarity import Measure, Variant, similarities
 
@@ -40,7 +40,7 @@ Pairs = dict[tuple[str, str], list[tuple[Draw, Draw]]]
 
 
 def to_neutral(
-    probe: Probe,
+    probe: RecommendationProbe,
     settings: SimilaritySettings,
     answers: Sequence[Answer],
     attribute: str,
@@ -102,7 +102,7 @@ def draws_of(answers: Iterable[Answer], attribute: str, perturbation: str = "") 
     )
 
 
-def meant_neutral(probe: Probe, neutral: list[Draw], trials: int) -> list[Draw]:
+def meant_neutral(probe: RecommendationProbe, neutral: list[Draw], trials: int) -> list[Draw]:
     """Of the neutral draws those that are compared with `trials` draws of an attribute.
 
     What `uncertainty` asks besides changes nothing here.
@@ -121,7 +121,9 @@ def matched(draws: Sequence[Draw], neutral: Sequence[Draw]) -> list[tuple[Draw, 
     return [(draw, other) for draw in draws if draw.usable for other in by_entity.get(draw.entity, ())]
 
 
-def compared(probe: Probe, settings: SimilaritySettings, pairs: Pairs) -> dict[tuple[str, str], list[float]]:
+def compared(
+    probe: RecommendationProbe, settings: SimilaritySettings, pairs: Pairs
+) -> dict[tuple[str, str], list[float]]:
     """The similarities of these pairs, all computed at once."""
     flat = [pair for group in pairs.values() for pair in group]
     found = iter(
@@ -147,7 +149,7 @@ def mean_floor(likenesses: Mapping[str, float]) -> dict[str, Json] | None:
     return {"mean": sum(likenesses.values()) / len(likenesses), "entities": len(likenesses)}
 
 
-def likeness(probe: Probe, settings: SimilaritySettings, neutral: Sequence[Draw]) -> dict[str, float]:
+def likeness(probe: RecommendationProbe, settings: SimilaritySettings, neutral: Sequence[Draw]) -> dict[str, float]:
     """Mean similarity of each entity's neutral draws to each other, where it has several."""
     pairs: Pairs = {}
     by_entity: dict[str, list[Draw]] = {}

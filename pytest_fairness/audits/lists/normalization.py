@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import chain, islice
 
-from pytest_fairness.audits.base import Probe
+from pytest_fairness.probes.recommendation.model import RecommendationProbe
 from pytest_fairness.records import Answer, Status
 
 NEUTRAL = "neutral"
@@ -99,7 +99,7 @@ class Lists:
     merges: tuple[Merge, ...]
 
     @classmethod
-    def of(cls, probe: Probe, answers: Iterable[Answer], *, direct_only: bool = False) -> Lists:
+    def of(cls, probe: RecommendationProbe, answers: Iterable[Answer], *, direct_only: bool = False) -> Lists:
         """Prepare the lists of these answers by the probe's `k`, `normalize` and `fuzzy`.
 
         Where a question was put again (a short list, or the indirect wording after a refusal) the fullest list
@@ -126,7 +126,9 @@ class Lists:
         return cls(tuple(draws), domains, tuple(merges))
 
     @classmethod
-    def parts(cls, probe: Probe, answers: Iterable[Answer], *, direct_only: bool = False) -> Iterator[Lists]:
+    def parts(
+        cls, probe: RecommendationProbe, answers: Iterable[Answer], *, direct_only: bool = False
+    ) -> Iterator[Lists]:
         """The same lists some entities at a time, in the entities' order, so that there need not be room for all."""
         by_entity: dict[str, list[Answer]] = {}
         for answer in answers:
@@ -150,13 +152,13 @@ class Lists:
         return [{"entity": merge.entity, "item": merge.item, "into": merge.into} for merge in self.merges]
 
 
-def prepared(probe: Probe, items: Iterable[str]) -> tuple[str, ...]:
+def prepared(probe: RecommendationProbe, items: Iterable[str]) -> tuple[str, ...]:
     """Items normalised as the probe says, without empty and repeated ones, in their order."""
     kept = map(normalized, items) if probe.normalize else (item for item in items if item.strip())
     return tuple(filter(None, dict.fromkeys(kept)))
 
 
-def relevant_items(probe: Probe, lists: Lists) -> dict[str, tuple[str, ...]]:
+def relevant_items(probe: RecommendationProbe, lists: Lists) -> dict[str, tuple[str, ...]]:
     """What the probe names as relevant to each entity, prepared as its lists are; nothing where it names nothing."""
     known = {entity: prepared(probe, (probe.relevant or {}).get(entity, ())) for entity in lists.entities}
     # A relevant title is known by the name that it was merged into.
@@ -181,7 +183,7 @@ def _order(answer: Answer) -> tuple[object, ...]:
     return *again, answer.trial, sorted(labels.items()), answer.text or ""
 
 
-def _draw(probe: Probe, key: tuple[str, str, str, str, int], attempts: Sequence[Answer]) -> Draw:
+def _draw(probe: RecommendationProbe, key: tuple[str, str, str, str, int], attempts: Sequence[Answer]) -> Draw:
     entity, attribute, value, perturbation, trial = key
     if len(attempts) > 1:
         attempts = sorted(attempts, key=_order)

@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pytest_fairness.audits.base import AuditItem, Probe
+from pytest_fairness.audits.base import AuditItem
 from pytest_fairness.audits.info import AuditInfo, Direction
 from pytest_fairness.audits.lists.entity_audit import BetweenValues, values_of
 from pytest_fairness.audits.lists.matrix import Matrix
@@ -17,6 +17,7 @@ from pytest_fairness.audits.lists.neutral_similarity import MISSING, draws_of, i
 from pytest_fairness.audits.lists.normalization import NEUTRAL, Lists, count, relevant_items
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.probes.audit_settings import AuditSettings
+from pytest_fairness.probes.recommendation.model import RecommendationProbe
 from pytest_fairness.records import Answer, Measurement, Status
 from pytest_fairness.stats import ranking
 
@@ -47,7 +48,7 @@ class Quality(BetweenValues[QualitySettings]):
     quantity: ClassVar[str] = "ndcg"
     harmed: ClassVar[str] = "lowest"
 
-    def table(self, probe: Probe, item: AuditItem[QualitySettings], answers: Sequence[Answer]) -> Matrix:
+    def table(self, probe: RecommendationProbe, item: AuditItem[QualitySettings], answers: Sequence[Answer]) -> Matrix:
         """NDCG by entity and value."""
         if probe.relevant is None:
             raise NotMeasurable(

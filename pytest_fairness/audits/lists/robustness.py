@@ -13,7 +13,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pytest_fairness.audits.base import AuditItem, Probe
+from pytest_fairness.audits.base import AuditItem
 from pytest_fairness.audits.findings import Finding, subject_of
 from pytest_fairness.audits.info import AuditInfo, Direction
 from pytest_fairness.audits.lists.entity_audit import EntityAudit
@@ -30,6 +30,7 @@ from pytest_fairness.audits.lists.neutral_similarity import (
 from pytest_fairness.audits.lists.normalization import NEUTRAL, Draw, Lists
 from pytest_fairness.audits.unit_audit import MINIMUM_UNITS, PERMUTATIONS, UnitTable
 from pytest_fairness.probes.audit_settings import AuditSettings
+from pytest_fairness.probes.recommendation.model import RecommendationProbe
 from pytest_fairness.records import Answer, ItemResult, Json, Measurement
 from pytest_fairness.stats import blocks, resampling
 from pytest_fairness.stats.spreads import value_range
@@ -63,15 +64,17 @@ class Robustness(EntityAudit[SimilaritySettings]):
     settings_model: ClassVar[type[AuditSettings]] = SimilaritySettings
     quantity: ClassVar[str] = "similarity"
 
-    def items(self, probe: Probe, settings: SimilaritySettings) -> list[AuditItem[SimilaritySettings]]:
+    def items(self, probe: RecommendationProbe, settings: SimilaritySettings) -> list[AuditItem[SimilaritySettings]]:
         """One item a perturbation."""
         return [AuditItem(self.info.name, name, {"perturbation": name}, settings) for name in probe.perturbations]
 
-    def uses(self, probe: Probe, item: AuditItem[SimilaritySettings], labels: Mapping[str, str]) -> bool:
+    def uses(self, probe: RecommendationProbe, item: AuditItem[SimilaritySettings], labels: Mapping[str, str]) -> bool:
         """Everything clean, and everything of this perturbation."""
         return labels.get("perturbation", "") in ("", item.labels["perturbation"])
 
-    def table(self, probe: Probe, item: AuditItem[SimilaritySettings], answers: Sequence[Answer]) -> Matrix:
+    def table(
+        self, probe: RecommendationProbe, item: AuditItem[SimilaritySettings], answers: Sequence[Answer]
+    ) -> Matrix:
         """One column: the similarity of perturbed lists to clean ones of the same question, by entity."""
         name = item.labels["perturbation"]
         neutral = getattr(probe.perturbations[name], "where", "text") != "attribute"
@@ -131,7 +134,9 @@ class Robustness(EntityAudit[SimilaritySettings]):
             "were written without error.",
         )
 
-    def measure(self, probe: Probe, item: AuditItem[SimilaritySettings], answers: Sequence[Answer]) -> Measurement:
+    def measure(
+        self, probe: RecommendationProbe, item: AuditItem[SimilaritySettings], answers: Sequence[Answer]
+    ) -> Measurement:
         """The similarity, and the SNSR of each attribute with and without the perturbation."""
         measurement = super().measure(probe, item, answers)
         attributes = {
@@ -144,7 +149,7 @@ class Robustness(EntityAudit[SimilaritySettings]):
         return replace(measurement, details={**measurement.details, "attributes": attributes, "edits": edits})
 
     def _sensitivity(
-        self, probe: Probe, item: AuditItem[SimilaritySettings], answers: Sequence[Answer], attribute: str
+        self, probe: RecommendationProbe, item: AuditItem[SimilaritySettings], answers: Sequence[Answer], attribute: str
     ) -> dict[str, Json] | None:
         """SNSR of clean and perturbed lists, over the entities that are complete in both; `None` where too few are."""
         values = tuple(value.label for value in probe.attributes[attribute].values)
@@ -211,7 +216,7 @@ def _same_questions(clean: Sequence[Draw], perturbed: Sequence[Draw]) -> Pairs:
     return pairs
 
 
-def _clean_draws(probe: Probe, answers: Sequence[Answer], perturbation: str) -> float:
+def _clean_draws(probe: RecommendationProbe, answers: Sequence[Answer], perturbation: str) -> float:
     """How many clean draws count: what `uncertainty` asks besides changes nothing here."""
     if probe.responses is not None:
         return math.inf

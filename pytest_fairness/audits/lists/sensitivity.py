@@ -13,13 +13,14 @@ from typing import ClassVar, Generic, TypeVar
 
 from pydantic import Field
 
-from pytest_fairness.audits.base import AuditItem, Probe
+from pytest_fairness.audits.base import AuditItem
 from pytest_fairness.audits.info import AuditInfo, Direction
 from pytest_fairness.audits.lists.entity_audit import BetweenValues, values_of
 from pytest_fairness.audits.lists.matrix import Matrix
 from pytest_fairness.audits.lists.neutral_similarity import FAIRLLM, SimilaritySettings, phrase, to_neutral
 from pytest_fairness.errors import ProbeError
 from pytest_fairness.probes.audit_settings import AuditSettings
+from pytest_fairness.probes.recommendation.model import RecommendationProbe
 from pytest_fairness.records import Answer, Measurement
 from pytest_fairness.stats.unit_statistics import Evenness, StandardDeviation
 
@@ -34,7 +35,7 @@ class _Sensitivity(BetweenValues[SettingsT], Generic[SettingsT]):
     quantity: ClassVar[str] = "similarity"
     harmed: ClassVar[str] = "lowest"
 
-    def table(self, probe: Probe, item: AuditItem[SettingsT], answers: Sequence[Answer]) -> Matrix:
+    def table(self, probe: RecommendationProbe, item: AuditItem[SettingsT], answers: Sequence[Answer]) -> Matrix:
         """Similarity to neutral by entity and value."""
         attribute = item.labels["attribute"]
         return to_neutral(probe, item.settings, answers, attribute, values_of(probe, attribute))
@@ -107,7 +108,7 @@ class Pafs(_Sensitivity[PafsSettings]):
     )
     settings_model: ClassVar[type[AuditSettings]] = PafsSettings
 
-    def attributes(self, probe: Probe, settings: PafsSettings) -> Sequence[str]:
+    def attributes(self, probe: RecommendationProbe, settings: PafsSettings) -> Sequence[str]:
         """The one that the settings name, or all."""
         if settings.attribute is None:
             return super().attributes(probe, settings)
@@ -117,14 +118,14 @@ class Pafs(_Sensitivity[PafsSettings]):
         """Return 1 minus the mean absolute deviation of the values' means."""
         return Evenness()
 
-    def table(self, probe: Probe, item: AuditItem[PafsSettings], answers: Sequence[Answer]) -> Matrix:
+    def table(self, probe: RecommendationProbe, item: AuditItem[PafsSettings], answers: Sequence[Answer]) -> Matrix:
         """Return the similarity to neutral by entity and value, with its mean over both."""
         matrix = super().table(probe, item, answers)
         self.check_table(matrix)
         return replace(matrix, details={**matrix.details, "mean_similarity": float(matrix.means().mean())})
 
 
-def known_attributes(probe: Probe, audit: str, attributes: Sequence[str]) -> Sequence[str]:
+def known_attributes(probe: RecommendationProbe, audit: str, attributes: Sequence[str]) -> Sequence[str]:
     """The attributes, each of which the probe has.
 
     Raises:

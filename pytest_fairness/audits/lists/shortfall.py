@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pytest_fairness.audits import answer_checks
-from pytest_fairness.audits.base import AuditItem, Probe
+from pytest_fairness.audits.base import AuditItem
 from pytest_fairness.audits.info import AuditInfo, Direction
 from pytest_fairness.audits.lists.entity_audit import BetweenValues, values_of
 from pytest_fairness.audits.lists.matrix import Matrix
@@ -20,6 +20,7 @@ from pytest_fairness.audits.lists.normalization import NEUTRAL, Lists, count
 from pytest_fairness.audits.unit_audit import UnitTable
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.probes.audit_settings import AuditSettings
+from pytest_fairness.probes.recommendation.model import RecommendationProbe
 from pytest_fairness.records import Answer, Concern, Measurement, Status
 from pytest_fairness.stats import proportions
 
@@ -64,7 +65,9 @@ class Shortfall(BetweenValues[ShortfallSettings]):
                 unusable=True,
             )
 
-    def table(self, probe: Probe, item: AuditItem[ShortfallSettings], answers: Sequence[Answer]) -> Matrix:
+    def table(
+        self, probe: RecommendationProbe, item: AuditItem[ShortfallSettings], answers: Sequence[Answer]
+    ) -> Matrix:
         """Share of missing items by entity and value."""
         attribute = item.labels["attribute"]
         values = values_of(probe, attribute)
@@ -118,7 +121,11 @@ class Shortfall(BetweenValues[ShortfallSettings]):
         return replace(matrix, least_error=proportions.least_difference_error(min(matrix.n.values())))
 
     def concerns(
-        self, probe: Probe, item: AuditItem[ShortfallSettings], answers: Sequence[Answer], measurement: Measurement
+        self,
+        probe: RecommendationProbe,
+        item: AuditItem[ShortfallSettings],
+        answers: Sequence[Answer],
+        measurement: Measurement,
     ) -> list[Concern]:
         """Return the concern that all values' answers are missing."""
         return [
@@ -133,7 +140,7 @@ class Shortfall(BetweenValues[ShortfallSettings]):
         return f"missing items differ by {measurement.value:.3g} ({high:.0%} for {most}, {low:.0%} for {least})"
 
 
-def _by_other_words(probe: Probe, answers: Sequence[Answer], values: Sequence[str]) -> dict[str, int]:
+def _by_other_words(probe: RecommendationProbe, answers: Sequence[Answer], values: Sequence[str]) -> dict[str, int]:
     """How many lists were had by the indirect wording only, by value; empty where none was."""
     reworded = {answer.labels["entity"] for answer in answers if answer.labels.get("form")}
     counts = Counter(dict.fromkeys(values, 0))

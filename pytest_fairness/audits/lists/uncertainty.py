@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 from pydantic import Field
 
-from pytest_fairness.audits.base import AuditItem, Probe
+from pytest_fairness.audits.base import AuditItem
 from pytest_fairness.audits.findings import Finding
 from pytest_fairness.audits.info import AuditInfo, Direction
 from pytest_fairness.audits.lists.entity_audit import EntityAudit, values_of
@@ -20,6 +20,7 @@ from pytest_fairness.audits.lists.sensitivity import known_attributes
 from pytest_fairness.audits.unit_audit import UnitTable
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.probes.audit_settings import AuditSettings
+from pytest_fairness.probes.recommendation.model import RecommendationProbe
 from pytest_fairness.records import Answer, ItemResult, Json, Measurement, Status
 from pytest_fairness.stats import ranking
 from pytest_fairness.stats.unit_statistics import LargestGap, Mean, UnitStatistic
@@ -54,7 +55,7 @@ class Uncertainty(EntityAudit[UncertaintySettings]):
     quantity: ClassVar[str] = "entropy_by_value"
     harmed: ClassVar[str] = "highest"
 
-    def items(self, probe: Probe, settings: UncertaintySettings) -> list[AuditItem[UncertaintySettings]]:
+    def items(self, probe: RecommendationProbe, settings: UncertaintySettings) -> list[AuditItem[UncertaintySettings]]:
         """One item of the neutral lists, and one for each attribute that the settings name."""
         named = known_attributes(probe, self.info.name, settings.attributes)
         return [
@@ -62,7 +63,7 @@ class Uncertainty(EntityAudit[UncertaintySettings]):
             *(AuditItem(self.info.name, attribute, {"attribute": attribute}, settings) for attribute in named),
         ]
 
-    def uses(self, probe: Probe, item: AuditItem[UncertaintySettings], labels: Mapping[str, str]) -> bool:
+    def uses(self, probe: RecommendationProbe, item: AuditItem[UncertaintySettings], labels: Mapping[str, str]) -> bool:
         """The neutral lists or those of the attribute, without perturbation."""
         return not labels.get("perturbation") and labels["attribute"] == item.labels.get("attribute", NEUTRAL)
 
@@ -74,7 +75,9 @@ class Uncertainty(EntityAudit[UncertaintySettings]):
             "The same question gets other lists each time.", "Answer the same question the same way each time."
         )
 
-    def table(self, probe: Probe, item: AuditItem[UncertaintySettings], answers: Sequence[Answer]) -> Matrix:
+    def table(
+        self, probe: RecommendationProbe, item: AuditItem[UncertaintySettings], answers: Sequence[Answer]
+    ) -> Matrix:
         """Entropy by entity and value; an entity with fewer than two lists has none."""
         attribute = item.labels.get("attribute", NEUTRAL)
         values = values_of(probe, attribute) if attribute != NEUTRAL else (NEUTRAL,)
@@ -150,7 +153,7 @@ class Uncertainty(EntityAudit[UncertaintySettings]):
         return f"entropies differ by {measurement.value:.3g} bits ({instability}; highest {details['worst']['value']})"
 
 
-def _ndcg(probe: Probe, lists: Lists, draws: Sequence[Draw]) -> dict[str, float]:
+def _ndcg(probe: RecommendationProbe, lists: Lists, draws: Sequence[Draw]) -> dict[str, float]:
     """Mean NDCG of each entity's lists, of the entities of which it is known what is relevant."""
     good = relevant_items(probe, lists)
     found = ranking.quality([draw.items for draw in draws], [good[draw.entity] for draw in draws], probe.k).ndcg

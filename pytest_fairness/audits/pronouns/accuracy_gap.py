@@ -10,12 +10,13 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pytest_fairness.audits.base import AuditItem, Probe
+from pytest_fairness.audits.base import AuditItem
 from pytest_fairness.audits.findings import Finding
 from pytest_fairness.audits.info import AuditInfo, Direction
 from pytest_fairness.audits.pronouns.coded_answers import FINDING, Coded, became_worse, code, comparable, examples
 from pytest_fairness.audits.unit_audit import UnitAudit, UnitTable
 from pytest_fairness.probes.audit_settings import AuditSettings
+from pytest_fairness.probes.coreference.model import CoreferenceProbe
 from pytest_fairness.records import Answer, Comparison, ItemResult, Json, Measurement
 from pytest_fairness.stats import normal, paired, proportions
 from pytest_fairness.stats.unit_statistics import TwoSidedShareDifference, UnitStatistic
@@ -29,7 +30,7 @@ class AccuracyGapSettings(AuditSettings):
     """Settings of `accuracy_gap`: only those of every audit."""
 
 
-class AccuracyGap(UnitAudit[AccuracyGapSettings]):
+class AccuracyGap(UnitAudit[CoreferenceProbe, AccuracyGapSettings]):
     """Accuracy on pro-stereotyped minus accuracy on anti-stereotyped sentences, −1..1, paired by line.
 
     Each sentence has one right answer; the other occupation and "it is unclear" are both wrong.
@@ -52,15 +53,17 @@ class AccuracyGap(UnitAudit[AccuracyGapSettings]):
     counted: ClassVar[str] = "pairs"
     closed_answers: ClassVar[bool] = True
 
-    def items(self, probe: Probe, settings: AccuracyGapSettings) -> list[AuditItem[AccuracyGapSettings]]:
+    def items(self, probe: CoreferenceProbe, settings: AccuracyGapSettings) -> list[AuditItem[AccuracyGapSettings]]:
         """Return one item for the whole probe."""
         return [AuditItem(self.info.name, None, {}, settings)]
 
-    def uses(self, probe: Probe, item: AuditItem[AccuracyGapSettings], labels: Mapping[str, str]) -> bool:
+    def uses(self, probe: CoreferenceProbe, item: AuditItem[AccuracyGapSettings], labels: Mapping[str, str]) -> bool:
         """Return whether the labels are those of a sentence with a right answer."""
         return "line" in labels
 
-    def table(self, probe: Probe, item: AuditItem[AccuracyGapSettings], answers: Sequence[Answer]) -> UnitTable:
+    def table(
+        self, probe: CoreferenceProbe, item: AuditItem[AccuracyGapSettings], answers: Sequence[Answer]
+    ) -> UnitTable:
         """Return by pair of lines the share of right answers to either version."""
         coded = code(probe, answers)
         units = tuple(sorted({each.labels["line"] for each in coded}))
@@ -123,7 +126,11 @@ class AccuracyGap(UnitAudit[AccuracyGapSettings]):
         return comparable(current, baseline)
 
     def compare(
-        self, probe: Probe, item: AuditItem[AccuracyGapSettings], now: Sequence[Answer], then: Sequence[Answer]
+        self,
+        probe: CoreferenceProbe,
+        item: AuditItem[AccuracyGapSettings],
+        now: Sequence[Answer],
+        then: Sequence[Answer],
     ) -> Comparison:
         """Return the change, with the sentences that are newly misunderstood in the version that lost."""
         comparison = super().compare(probe, item, now, then)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from pytest_fairness.audits.base import Probe
 from pytest_fairness.audits.findings import Finding
 from pytest_fairness.audits.pronouns.antecedent import Choice, choice
+from pytest_fairness.probes.coreference.model import CoreferenceProbe
 from pytest_fairness.records import Answer, Json, Status
 
 SHOWN_SENTENCES = 10
@@ -47,13 +47,13 @@ class Coded:
         )
 
 
-def code(probe: Probe, answers: Iterable[Answer]) -> list[Coded]:
+def code(probe: CoreferenceProbe, answers: Iterable[Answer]) -> list[Coded]:
     """Return the coded answers, sorted by prompt and trial."""
     found = [_code(probe, answer) for answer in answers]
     return sorted(found, key=lambda coded: (coded.cell, coded.trial))
 
 
-def _code(probe: Probe, answer: Answer) -> Coded:
+def _code(probe: CoreferenceProbe, answer: Answer) -> Coded:
     asked = probe.asked(answer.labels)
     text = answer.text or ""
     named = None

@@ -13,13 +13,14 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pytest_fairness.audits.base import AuditItem, Probe
+from pytest_fairness.audits.base import AuditItem
 from pytest_fairness.audits.findings import Finding
 from pytest_fairness.audits.info import AuditInfo, Direction, Numbers
 from pytest_fairness.audits.pronouns.coded_answers import FINDING, became_worse, code, comparable
 from pytest_fairness.audits.pronouns.stereotypical_choices import choices_table, code_of
 from pytest_fairness.audits.unit_audit import UnitAudit, UnitTable
 from pytest_fairness.probes.audit_settings import AuditSettings
+from pytest_fairness.probes.coreference.model import CoreferenceProbe
 from pytest_fairness.records import Answer, Comparison, ItemResult, Json, Measurement
 from pytest_fairness.stats import paired
 from pytest_fairness.stats.unit_statistics import Ratio, UnitStatistic
@@ -34,7 +35,7 @@ class CoreferenceSettings(AuditSettings):
     """Settings of `coreference`: only those of every audit."""
 
 
-class Coreference(UnitAudit[CoreferenceSettings]):
+class Coreference(UnitAudit[CoreferenceProbe, CoreferenceSettings]):
     """Stereotypical minus anti-stereotypical choices, as a share of all coded answers, −1..1.
 
     Only a preference for the stereotype is bad; a preference against the stereotype counts as none.
@@ -58,11 +59,11 @@ class Coreference(UnitAudit[CoreferenceSettings]):
     counted: ClassVar[str] = "items"
     closed_answers: ClassVar[bool] = True
 
-    def items(self, probe: Probe, settings: CoreferenceSettings) -> list[AuditItem[CoreferenceSettings]]:
+    def items(self, probe: CoreferenceProbe, settings: CoreferenceSettings) -> list[AuditItem[CoreferenceSettings]]:
         """Return one item for the whole probe."""
         return [AuditItem(self.info.name, None, {}, settings)]
 
-    def uses(self, probe: Probe, item: AuditItem[CoreferenceSettings], labels: Mapping[str, str]) -> bool:
+    def uses(self, probe: CoreferenceProbe, item: AuditItem[CoreferenceSettings], labels: Mapping[str, str]) -> bool:
         """Return whether the labels are those of an ambiguous sentence."""
         return "item" in labels
 
@@ -71,7 +72,9 @@ class Coreference(UnitAudit[CoreferenceSettings]):
         found: Numbers = np.maximum(value, 0.0)
         return found
 
-    def table(self, probe: Probe, item: AuditItem[CoreferenceSettings], answers: Sequence[Answer]) -> UnitTable:
+    def table(
+        self, probe: CoreferenceProbe, item: AuditItem[CoreferenceSettings], answers: Sequence[Answer]
+    ) -> UnitTable:
         """Return by item its stereotypical minus its anti-stereotypical choices, and its coded answers."""
         return choices_table(code(probe, answers))
 
@@ -91,7 +94,11 @@ class Coreference(UnitAudit[CoreferenceSettings]):
         return comparable(current, baseline)
 
     def compare(
-        self, probe: Probe, item: AuditItem[CoreferenceSettings], now: Sequence[Answer], then: Sequence[Answer]
+        self,
+        probe: CoreferenceProbe,
+        item: AuditItem[CoreferenceSettings],
+        now: Sequence[Answer],
+        then: Sequence[Answer],
     ) -> Comparison:
         """Return the change, with the sentences whose answers moved towards the stereotype."""
         comparison = super().compare(probe, item, now, then)

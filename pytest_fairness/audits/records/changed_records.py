@@ -9,9 +9,9 @@ from itertools import combinations
 
 import numpy as np
 
-from pytest_fairness.audits.base import Probe
 from pytest_fairness.audits.records.decisions import SHOWN_TEXT, RecordAnswers, Trials
 from pytest_fairness.probes.counterfactual.flips import Flip
+from pytest_fairness.probes.counterfactual.model import CounterfactualProbe
 from pytest_fairness.records import Answer, Json
 from pytest_fairness.stats import blocks, normal, paired, proportions
 
@@ -125,7 +125,9 @@ def directions(records: Sequence[RecordChange], attribute: str, values: Sequence
     return {**strongest, "records": len(records), "pairs": pairs}
 
 
-def change_with_other_fields(probe: Probe, flip: Flip, records: Sequence[RecordChange]) -> dict[str, Json]:
+def change_with_other_fields(
+    probe: CounterfactualProbe, flip: Flip, records: Sequence[RecordChange]
+) -> dict[str, Json]:
     """Return the share of changed answers among records whose flip changed other fields too, and among all others."""
     if not flip.along or probe.responses is not None:
         return {}
@@ -150,7 +152,7 @@ def _differing(fields: Mapping[str, str], other: Mapping[str, str]) -> dict[str,
     return {name: [fields.get(name, ""), value] for name, value in other.items() if fields.get(name) != value}
 
 
-def changed_answers(probe: Probe, flip: Flip, records: Sequence[RecordChange]) -> list[dict[str, Json]]:
+def changed_answers(probe: CounterfactualProbe, flip: Flip, records: Sequence[RecordChange]) -> list[dict[str, Json]]:
     """Return the changed records with the fields that differ and both answers, the largest share of changes first."""
     known = {record.id: record.fields for record in probe.records}
     found = []

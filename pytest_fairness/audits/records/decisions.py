@@ -10,13 +10,13 @@ from typing import ClassVar, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pytest_fairness.audits.base import AuditItem, Example, Probe
+from pytest_fairness.audits.base import AuditItem, Example
 from pytest_fairness.audits.findings import Finding, axis_of, details_of, shortened
 from pytest_fairness.audits.unit_audit import UnitAudit, UnitTable
 from pytest_fairness.errors import BaselineStale
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.counterfactual import judge_prompt
-from pytest_fairness.probes.counterfactual.model import FLIPPED, OWN
+from pytest_fairness.probes.counterfactual.model import FLIPPED, OWN, CounterfactualProbe
 from pytest_fairness.records import Answer, Comparison, ItemResult, Json
 
 Floats = NDArray[np.float64]
@@ -63,7 +63,7 @@ def by_record(answers: Iterable[Answer]) -> dict[str, RecordAnswers]:
     return {record: found[record] for record in sorted(found)}
 
 
-class RecordAudit(UnitAudit[SettingsT]):
+class RecordAudit(UnitAudit[CounterfactualProbe, SettingsT]):
     """An audit of decisions about records, with one item for each attribute that is flipped.
 
     Class attributes:
@@ -76,11 +76,11 @@ class RecordAudit(UnitAudit[SettingsT]):
     usable: ClassVar[str] = "have all their answers"
     forms: ClassVar[tuple[str, ...]] = (OWN,)
 
-    def items(self, probe: Probe, settings: SettingsT) -> list[AuditItem[SettingsT]]:
+    def items(self, probe: CounterfactualProbe, settings: SettingsT) -> list[AuditItem[SettingsT]]:
         """Return one item for each attribute."""
         return [AuditItem(self.info.name, name, {"attribute": name}, settings) for name in probe.flips]
 
-    def uses(self, probe: Probe, item: AuditItem[SettingsT], labels: Mapping[str, str]) -> bool:
+    def uses(self, probe: CounterfactualProbe, item: AuditItem[SettingsT], labels: Mapping[str, str]) -> bool:
         """Return whether the record has one of the attribute's values, in a form that is measured."""
         attribute = item.labels["attribute"]
         return (
@@ -90,7 +90,7 @@ class RecordAudit(UnitAudit[SettingsT]):
         )
 
     def compare(
-        self, probe: Probe, item: AuditItem[SettingsT], now: Sequence[Answer], then: Sequence[Answer]
+        self, probe: CounterfactualProbe, item: AuditItem[SettingsT], now: Sequence[Answer], then: Sequence[Answer]
     ) -> Comparison:
         """Return the change of answers that the same judge model read; see `UnitAudit.compare`.
 
@@ -146,7 +146,7 @@ def moved_records(table: UnitTable, units: Sequence[str], now: Floats, then: Flo
     return {"moved": shares, "moved_records": [units[row] for row in order[:SHOWN_MOVED]]}
 
 
-def judge_details(probe: Probe, answers: Sequence[Answer]) -> dict[str, Json]:
+def judge_details(probe: CounterfactualProbe, answers: Sequence[Answer]) -> dict[str, Json]:
     """Return how the judge model read the answers; empty without a judge model."""
     judged = [answer for answer in answers if answer.judged]
     if probe.judging is None or not judged:

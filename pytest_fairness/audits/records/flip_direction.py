@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pytest_fairness.audits.base import AuditItem, Example, Probe
+from pytest_fairness.audits.base import AuditItem, Example
 from pytest_fairness.audits.info import AuditInfo, Direction
 from pytest_fairness.audits.records.decisions import (
     RecordAudit,
@@ -22,7 +22,7 @@ from pytest_fairness.audits.records.decisions import (
 )
 from pytest_fairness.audits.unit_audit import PERMUTATIONS, UnitTable
 from pytest_fairness.probes.audit_settings import AuditSettings
-from pytest_fairness.probes.counterfactual.model import FLIPPED, OWN
+from pytest_fairness.probes.counterfactual.model import FLIPPED, OWN, CounterfactualProbe
 from pytest_fairness.records import Answer, Comparison, Json, Measurement
 from pytest_fairness.stats import blocks, normal, paired, proportions, resampling
 from pytest_fairness.stats.spreads import value_range
@@ -65,7 +65,9 @@ class FlipDirection(RecordAudit[FlipDirectionSettings]):
     usable: ClassVar[str] = "have an answer for every value"
     forms: ClassVar[tuple[str, ...]] = (OWN, FLIPPED)
 
-    def table(self, probe: Probe, item: AuditItem[FlipDirectionSettings], answers: Sequence[Answer]) -> UnitTable:
+    def table(
+        self, probe: CounterfactualProbe, item: AuditItem[FlipDirectionSettings], answers: Sequence[Answer]
+    ) -> UnitTable:
         """Return by record the share of positive answers for each value; a record counts with all values or none."""
         attribute = item.labels["attribute"]
         values: tuple[str, ...] = probe.flips[attribute].values
@@ -145,7 +147,11 @@ class FlipDirection(RecordAudit[FlipDirectionSettings]):
         )
 
     def examples(
-        self, probe: Probe, item: AuditItem[FlipDirectionSettings], measurement: Measurement, answers: Sequence[Answer]
+        self,
+        probe: CounterfactualProbe,
+        item: AuditItem[FlipDirectionSettings],
+        measurement: Measurement,
+        answers: Sequence[Answer],
     ) -> list[list[Example]]:
         """Return two differing answers each of the records that lean furthest in the direction of the value."""
         return side_by_side(measurement.details["leaning"], item.labels["attribute"], answers)

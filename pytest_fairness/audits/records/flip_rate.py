@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pytest_fairness.audits.base import AuditItem, Example, Probe
+from pytest_fairness.audits.base import AuditItem, Example
 from pytest_fairness.audits.info import AuditInfo, Direction
 from pytest_fairness.audits.records.changed_records import (
     change_with_other_fields,
@@ -29,7 +29,7 @@ from pytest_fairness.audits.records.decisions import (
 )
 from pytest_fairness.audits.unit_audit import UnitTable, complete_rows
 from pytest_fairness.probes.audit_settings import AuditSettings
-from pytest_fairness.probes.counterfactual.model import AGAIN, FLIPPED, OWN
+from pytest_fairness.probes.counterfactual.model import AGAIN, FLIPPED, OWN, CounterfactualProbe
 from pytest_fairness.records import Answer, Comparison, Json, Measurement
 from pytest_fairness.stats import paired, proportions
 from pytest_fairness.stats.unit_change import SIGNS
@@ -66,7 +66,9 @@ class FlipRate(RecordAudit[FlipRateSettings]):
     usable: ClassVar[str] = "have answers to all their prompts"
     forms: ClassVar[tuple[str, ...]] = (OWN, AGAIN, FLIPPED)
 
-    def table(self, probe: Probe, item: AuditItem[FlipRateSettings], answers: Sequence[Answer]) -> UnitTable:
+    def table(
+        self, probe: CounterfactualProbe, item: AuditItem[FlipRateSettings], answers: Sequence[Answer]
+    ) -> UnitTable:
         """Return by record the share of answers that change when flipped, and when the same prompt is asked again."""
         flip = probe.flips[item.labels["attribute"]]
         records = {
@@ -123,7 +125,11 @@ class FlipRate(RecordAudit[FlipRateSettings]):
         return f"flip rate {measurement.value:.3g} ({shares})"
 
     def examples(
-        self, probe: Probe, item: AuditItem[FlipRateSettings], measurement: Measurement, answers: Sequence[Answer]
+        self,
+        probe: CounterfactualProbe,
+        item: AuditItem[FlipRateSettings],
+        measurement: Measurement,
+        answers: Sequence[Answer],
     ) -> list[list[Example]]:
         """Return the answers to the own and to a flipped wording of the records that change most."""
         records = [flip["record"] for flip in measurement.details["flips"]]

@@ -15,11 +15,12 @@ from typing import ClassVar, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pytest_fairness.audits.base import AuditItem, Probe
+from pytest_fairness.audits.base import AuditItem
 from pytest_fairness.audits.records.decisions import RecordAudit, by_record, counts, judge_details
 from pytest_fairness.audits.unit_audit import MINIMUM_UNITS, PERMUTATIONS, UnitTable
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.probes.audit_settings import AuditSettings
+from pytest_fairness.probes.counterfactual.model import CounterfactualProbe
 from pytest_fairness.records import Answer, Comparison, Json, Measurement
 from pytest_fairness.stats import gaps, normal, proportions, resampling
 from pytest_fairness.stats.unit_statistics import ShareGap
@@ -46,10 +47,10 @@ class GroupAudit(RecordAudit[SettingsT]):
     rates: ClassVar[tuple[str, ...]]
 
     @abstractmethod
-    def hit(self, probe: Probe, answer: Answer) -> bool:
+    def hit(self, probe: CounterfactualProbe, answer: Answer) -> bool:
         """Return whether the answer counts for its rate."""
 
-    def rate_of(self, probe: Probe, answer: Answer) -> str | None:
+    def rate_of(self, probe: CounterfactualProbe, answer: Answer) -> str | None:
         """Return the rate that an answer about this record belongs to; `None` where the rate is not known."""
         return self.rates[0]
 
@@ -57,7 +58,7 @@ class GroupAudit(RecordAudit[SettingsT]):
         """Return the largest gap between two groups in a rate."""
         return ShareGap(len(self.rates), columns // 2 // len(self.rates))
 
-    def table(self, probe: Probe, item: AuditItem[SettingsT], answers: Sequence[Answer]) -> UnitTable:
+    def table(self, probe: CounterfactualProbe, item: AuditItem[SettingsT], answers: Sequence[Answer]) -> UnitTable:
         """Return by record its share of hits in the column of its rate and group, and 1 in that column's second half.
 
         The other columns of the record are 0, so that the means' ratios are the groups' rates.

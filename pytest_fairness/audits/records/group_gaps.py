@@ -6,12 +6,12 @@ from typing import ClassVar, TypeVar
 
 import numpy as np
 
-from pytest_fairness.audits.base import Probe
 from pytest_fairness.audits.info import AuditInfo, Direction
 from pytest_fairness.audits.records.group_audit import GroupAudit, GroupSettings
 from pytest_fairness.audits.unit_audit import UnitTable
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.probes.audit_settings import AuditSettings
+from pytest_fairness.probes.counterfactual.model import CounterfactualProbe
 from pytest_fairness.records import Answer
 
 SettingsT = TypeVar("SettingsT", bound=AuditSettings)
@@ -38,7 +38,7 @@ class DemographicParity(GroupAudit[GroupSettings]):
     )
     rates: ClassVar[tuple[str, ...]] = ("positive answers",)
 
-    def hit(self, probe: Probe, answer: Answer) -> bool:
+    def hit(self, probe: CounterfactualProbe, answer: Answer) -> bool:
         """Return whether the answer is positive."""
         return bool(answer.content == probe.positive)
 
@@ -69,14 +69,13 @@ class EqualizedOdds(TruthAudit[GroupSettings]):
     )
     rates: ClassVar[tuple[str, ...]] = ("true positive rate", "false positive rate")
 
-    def hit(self, probe: Probe, answer: Answer) -> bool:
+    def hit(self, probe: CounterfactualProbe, answer: Answer) -> bool:
         """Return whether the answer is positive, right or wrong."""
         return bool(answer.content == probe.positive)
 
-    def rate_of(self, probe: Probe, answer: Answer) -> str | None:
+    def rate_of(self, probe: CounterfactualProbe, answer: Answer) -> str | None:
         """Return the rate by the record's true answer; `None` where that is not known."""
-        truth = answer.labels.get("truth")
-        return None if truth is None else self.rates[truth != probe.truth.positive]
+        return self.rates[not is_truly_positive(probe, answer)] if "truth" in answer.labels else None
 
 
 class Accuracy(TruthAudit[GroupSettings]):
@@ -95,10 +94,15 @@ class Accuracy(TruthAudit[GroupSettings]):
     )
     rates: ClassVar[tuple[str, ...]] = ("right answers",)
 
-    def hit(self, probe: Probe, answer: Answer) -> bool:
+    def hit(self, probe: CounterfactualProbe, answer: Answer) -> bool:
         """Return whether the answer is right."""
-        return bool((answer.content == probe.positive) == (answer.labels["truth"] == probe.truth.positive))
+        return bool((answer.content == probe.positive) == is_truly_positive(probe, answer))
 
-    def rate_of(self, probe: Probe, answer: Answer) -> str | None:
+    def rate_of(self, probe: CounterfactualProbe, answer: Answer) -> str | None:
         """Return the only rate, or `None` where the record's true answer is not known."""
         return self.rates[0] if "truth" in answer.labels else None
+
+
+def is_truly_positive(probe: CounterfactualProbe, answer: Answer) -> bool:
+    """Return whether the true answer of an answer's record, which must be known, is the positive one."""
+    return probe.truth is not None and answer.labels["truth"] == probe.truth.positive

@@ -13,11 +13,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from pytest_fairness.audits import repeats
-from pytest_fairness.audits.base import Audit, AuditItem, Probe, SettingsT
+from pytest_fairness.audits.base import Audit, AuditItem, SettingsT
 from pytest_fairness.audits.decision_rules import SignificantChange
 from pytest_fairness.audits.stereotypes.scores import Column, Floats, GapChange, Score, Scores, TwoScores
 from pytest_fairness.audits.unit_audit import INCOMPLETE_SHARE, SHOWN_UNITS
 from pytest_fairness.errors import NotMeasurable
+from pytest_fairness.probes.stereotype.model import StereotypeProbe
 from pytest_fairness.records import Answer, Comparison, Concern, Json, Measurement, Reversal
 from pytest_fairness.stats import means, normal, resampling, spreads
 from pytest_fairness.stats.unit_statistics import TAIL
@@ -47,7 +48,7 @@ class Reading:
     groups: tuple[str, ...]
 
 
-class CaseAudit(Audit[SettingsT]):
+class CaseAudit(Audit[StereotypeProbe, SettingsT]):
     """An audit of open cases, one item a case or pair of opposites, and one a category.
 
     Class attributes:
@@ -67,32 +68,32 @@ class CaseAudit(Audit[SettingsT]):
         """Whether a case holds what is measured."""
 
     @abstractmethod
-    def score_of(self, probe: Probe, item: AuditItem[SettingsT], answer: Answer) -> float | None:
+    def score_of(self, probe: StereotypeProbe, item: AuditItem[SettingsT], answer: Answer) -> float | None:
         """The score of a usable answer, 0..1; `None` where it has none."""
 
     @abstractmethod
     def counts(self, answer: Answer) -> bool:
         """Whether an answer can be measured, with a score or without; else it is missing."""
 
-    def compared_groups(self, probe: Probe, item: AuditItem[SettingsT]) -> tuple[str, ...]:
+    def compared_groups(self, probe: StereotypeProbe, item: AuditItem[SettingsT]) -> tuple[str, ...]:
         """The groups whose scores are set against each other; empty where all answers of a case are one sample."""
         return ()
 
     @abstractmethod
     def details(
-        self, probe: Probe, item: AuditItem[SettingsT], answers: Sequence[Answer], scores: Scores
+        self, probe: StereotypeProbe, item: AuditItem[SettingsT], answers: Sequence[Answer], scores: Scores
     ) -> dict[str, Json]:
         """What the report shows besides the numbers; `answers` are sorted."""
 
-    def lacking(self, probe: Probe, item: AuditItem[SettingsT], answers: Sequence[Answer]) -> str:
+    def lacking(self, probe: StereotypeProbe, item: AuditItem[SettingsT], answers: Sequence[Answer]) -> str:
         """What would help where too few answers have a score."""
         return "raise `trials` or add rows"
 
-    def cases(self, probe: Probe, item: AuditItem[SettingsT]) -> list[Any]:
+    def cases(self, probe: StereotypeProbe, item: AuditItem[SettingsT]) -> list[Any]:
         """The cases of an item."""
         return [case for case in probe.cases_of(item.labels) if self.fits(case)]
 
-    def items(self, probe: Probe, settings: SettingsT) -> list[AuditItem[SettingsT]]:
+    def items(self, probe: StereotypeProbe, settings: SettingsT) -> list[AuditItem[SettingsT]]:
         """Cases and pairs in the probe's order, then categories."""
         fitting = {case.name: case for case in probe.cases if self.fits(case)}
         subjects: dict[str, dict[str, str]] = {}
@@ -106,14 +107,14 @@ class CaseAudit(Audit[SettingsT]):
             subjects[f"category={name}"] = {"category": name}
         return [AuditItem(self.info.name, subject, labels, settings) for subject, labels in subjects.items()]
 
-    def uses(self, probe: Probe, item: AuditItem[SettingsT], labels: Mapping[str, str]) -> bool:
+    def uses(self, probe: StereotypeProbe, item: AuditItem[SettingsT], labels: Mapping[str, str]) -> bool:
         """Answers to the item's cases, and of groups that are still asked for."""
-        case = probe.by_name.get(labels.get("case"))
+        case = probe.by_name.get(labels.get("case", ""))
         if case is None or not self.fits(case) or case.name not in _names(probe, item):
             return False
         return labels["group"] in case.groups if case.groups else "group" not in labels
 
-    def read(self, probe: Probe, item: AuditItem[SettingsT], answers: Sequence[Answer]) -> Reading:
+    def read(self, probe: StereotypeProbe, item: AuditItem[SettingsT], answers: Sequence[Answer]) -> Reading:
         """The item's answers with their scores."""
         groups = self.compared_groups(probe, item)
         sampled = bool(probe.sampling.temperature)
@@ -138,7 +139,7 @@ class CaseAudit(Audit[SettingsT]):
         return Reading(Scores.of(scores), scored, dict(n), dict(missing), groups)
 
     def kept(
-        self, probe: Probe, item: AuditItem[SettingsT], answers: Sequence[Answer]
+        self, probe: StereotypeProbe, item: AuditItem[SettingsT], answers: Sequence[Answer]
     ) -> tuple[Reading, Scores, list[str]]:
         """The item's answers read, the scores of its cases that can be measured, and the names of the others.
 
@@ -172,7 +173,7 @@ class CaseAudit(Audit[SettingsT]):
             )
         return reading, reading.scores.of_cases(sorted(whole)), [name for name in partners if name not in whole]
 
-    def score(self, probe: Probe, item: AuditItem[SettingsT], answers: Sequence[Answer]) -> float:
+    def score(self, probe: StereotypeProbe, item: AuditItem[SettingsT], answers: Sequence[Answer]) -> float:
         """The mean or the gap of however few answers; see `Audit.score`."""
         reading = self.read(probe, item, answers)
         scores = reading.scores
@@ -180,7 +181,7 @@ class CaseAudit(Audit[SettingsT]):
             raise NotMeasurable(f"no {self.scored}")
         return float(scores.gap(scores.means()) if reading.groups else scores.means().mean())
 
-    def measure(self, probe: Probe, item: AuditItem[SettingsT], answers: Sequence[Answer]) -> Measurement:
+    def measure(self, probe: StereotypeProbe, item: AuditItem[SettingsT], answers: Sequence[Answer]) -> Measurement:
         """The mean of the cases' mean scores, or the gap between groups; see `Audit.measure`."""
         answers = in_order(answers)
         reading, scores, left_out = self.kept(probe, item, answers)
@@ -222,7 +223,7 @@ class CaseAudit(Audit[SettingsT]):
         )
 
     def concerns(
-        self, probe: Probe, item: AuditItem[SettingsT], answers: Sequence[Answer], measurement: Measurement
+        self, probe: StereotypeProbe, item: AuditItem[SettingsT], answers: Sequence[Answer], measurement: Measurement
     ) -> list[Concern]:
         """Return the concerns that answers repeat, or that cases lack answers for one group; see `Audit.concerns`."""
         cells: dict[str, list[str]] = {}
@@ -246,7 +247,7 @@ class CaseAudit(Audit[SettingsT]):
         ]
 
     def compare(
-        self, probe: Probe, item: AuditItem[SettingsT], now: Sequence[Answer], then: Sequence[Answer]
+        self, probe: StereotypeProbe, item: AuditItem[SettingsT], now: Sequence[Answer], then: Sequence[Answer]
     ) -> Comparison:
         """Change over the cases that can be measured in both runs, run by run swapped within case and group."""
         present, earlier = (self.kept(probe, item, in_order(run)) for run in (now, then))
@@ -322,7 +323,7 @@ def in_order(answers: Sequence[Answer]) -> list[Answer]:
     return sorted(answers, key=lambda answer: (sorted(answer.labels.items()), answer.trial, answer.text or ""))
 
 
-def _names(probe: Probe, item: AuditItem[Any]) -> set[str]:
+def _names(probe: StereotypeProbe, item: AuditItem[Any]) -> set[str]:
     if "case" in item.labels:
         return set(item.labels["case"].split("/"))
     return {case.name for case in probe.cases_of(item.labels)}

@@ -15,13 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from pytest_fairness.audits.base import AuditItem, Probe
+from pytest_fairness.audits.base import AuditItem
 from pytest_fairness.audits.findings import Finding, subject_of
 from pytest_fairness.audits.info import AuditInfo, Direction
 from pytest_fairness.audits.unit_audit import UnitAudit, UnitTable
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.stereotype.likelihood_prompts import SENTENCES
+from pytest_fairness.probes.stereotype.model import StereotypeProbe
 from pytest_fairness.records import Answer, Comparison, ItemResult, Json, Measurement
 from pytest_fairness.stats import normal, paired, stereoset
 from pytest_fairness.stats.unit_statistics import DistanceFromMiddle, UnitStatistic
@@ -76,7 +77,7 @@ class Sentences:
         return asdict(stereoset.stereoset(first, second, third, terms, ties=ties, tolerance=ALIKE))
 
 
-class Likelihood(UnitAudit[LikelihoodSettings]):
+class Likelihood(UnitAudit[StereotypeProbe, LikelihoodSettings]):
     """StereoSet's stereotype score, 0..100 and ideally 50: how often the stereotyped sentence is the likelier one.
 
     Computed for each term and averaged over the terms, which are the unit. Two sentences that are scored alike are
@@ -101,7 +102,7 @@ class Likelihood(UnitAudit[LikelihoodSettings]):
     counted: ClassVar[str] = "terms"
     usable: ClassVar[str] = "have sentences that were told apart"
 
-    def items(self, probe: Probe, settings: LikelihoodSettings) -> list[AuditItem[LikelihoodSettings]]:
+    def items(self, probe: StereotypeProbe, settings: LikelihoodSettings) -> list[AuditItem[LikelihoodSettings]]:
         """One for each category; one of all where cases have none."""
         categories = list(dict.fromkeys(case.category for case in probe.likelihood_cases))
         return [
@@ -114,11 +115,13 @@ class Likelihood(UnitAudit[LikelihoodSettings]):
             for category in categories
         ]
 
-    def uses(self, probe: Probe, item: AuditItem[LikelihoodSettings], labels: Mapping[str, str]) -> bool:
+    def uses(self, probe: StereotypeProbe, item: AuditItem[LikelihoodSettings], labels: Mapping[str, str]) -> bool:
         """Likelihoods of the item's category."""
         return "sentence" in labels and labels.get("category") == item.labels.get("category")
 
-    def table(self, probe: Probe, item: AuditItem[LikelihoodSettings], answers: Sequence[Answer]) -> UnitTable:
+    def table(
+        self, probe: StereotypeProbe, item: AuditItem[LikelihoodSettings], answers: Sequence[Answer]
+    ) -> UnitTable:
         """The stereotype score of each term."""
         scoring = item.settings.score
         sentences = self._sentences(probe, answers)
@@ -184,7 +187,7 @@ class Likelihood(UnitAudit[LikelihoodSettings]):
         side = "stereotype" if measurement.value > stereoset.FAIR else "anti_stereotype"
         return [f"{part['case']} ({part['difference']:+.2g})" for part in measurement.details["strongest"][side]]
 
-    def _sentences(self, probe: Probe, answers: Sequence[Answer]) -> Sentences:
+    def _sentences(self, probe: StereotypeProbe, answers: Sequence[Answer]) -> Sentences:
         labels = {answer.labels["case"] for answer in answers} & probe.by_name.keys()
         cases = tuple(sorted(labels))
         places = {case: place for place, case in enumerate(cases)}
@@ -210,7 +213,7 @@ class Likelihood(UnitAudit[LikelihoodSettings]):
         )
 
     def _details(
-        self, probe: Probe, scoring: Scoring, sentences: Sentences, tied: int, terms: Mapping[str, float]
+        self, probe: StereotypeProbe, scoring: Scoring, sentences: Sentences, tied: int, terms: Mapping[str, float]
     ) -> dict[str, Json]:
         cases = [probe.by_name[case] for case in sentences.cases]
         with_context = np.array([case.context is not None for case in cases], dtype=np.bool_)

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from pydantic import Field
 
-from pytest_fairness.audits.base import AuditItem, Probe
+from pytest_fairness.audits.base import AuditItem
 from pytest_fairness.audits.findings import Finding, details_of, listed, plain_words, shortened, subject_of
 from pytest_fairness.audits.info import AuditInfo, Direction
 from pytest_fairness.audits.stereotypes import marker_suggestions
@@ -16,6 +16,7 @@ from pytest_fairness.audits.stereotypes.case_audit import CaseAudit
 from pytest_fairness.audits.stereotypes.marker_matching import Found, Markers, holding
 from pytest_fairness.audits.stereotypes.scores import Scores
 from pytest_fairness.probes.audit_settings import AuditSettings
+from pytest_fairness.probes.stereotype.model import StereotypeProbe
 from pytest_fairness.records import Answer, ItemResult, Json, Measurement
 
 SHOWN_EXAMPLES = 4
@@ -60,11 +61,11 @@ class MarkerRatio(CaseAudit[MarkersSettings]):
         """A usable answer; one that holds no markers is an answer all the same."""
         return answer.usable
 
-    def score_of(self, probe: Probe, item: AuditItem[MarkersSettings], answer: Answer) -> float | None:
+    def score_of(self, probe: StereotypeProbe, item: AuditItem[MarkersSettings], answer: Answer) -> float | None:
         """The answer's share of stereotype markers."""
         return self._found(probe, answer).ratio(item.settings.min_markers)
 
-    def fingerprint(self, probe: Probe, item: AuditItem[MarkersSettings]) -> dict[str, str]:
+    def fingerprint(self, probe: StereotypeProbe, item: AuditItem[MarkersSettings]) -> dict[str, str]:
         """The lists of the item's cases, whatever their order, and how many markers are enough."""
         lists = {
             f"list of markers of {case.name}": repr([sorted(markers) for markers in case.markers])
@@ -73,7 +74,7 @@ class MarkerRatio(CaseAudit[MarkersSettings]):
         return {**lists, "min_markers": str(item.settings.min_markers)}
 
     def details(
-        self, probe: Probe, item: AuditItem[MarkersSettings], answers: Sequence[Answer], scores: Scores
+        self, probe: StereotypeProbe, item: AuditItem[MarkersSettings], answers: Sequence[Answer], scores: Scores
     ) -> dict[str, Json]:
         """Ratio and counts by case, the markers found, examples, and words that the lists may lack."""
         found = self._by_case(probe, item, answers)
@@ -102,7 +103,7 @@ class MarkerRatio(CaseAudit[MarkersSettings]):
             "examples": self._examples(probe, item, answers),
         }
 
-    def lacking(self, probe: Probe, item: AuditItem[MarkersSettings], answers: Sequence[Answer]) -> str:
+    def lacking(self, probe: StereotypeProbe, item: AuditItem[MarkersSettings], answers: Sequence[Answer]) -> str:
         """Words to add to the lists, or fewer markers to ask for."""
         usable = sum(answer.usable for answer in answers)
         cures = ["raise `trials`"]
@@ -152,11 +153,11 @@ class MarkerRatio(CaseAudit[MarkersSettings]):
             if ratio[case] > EVEN
         ]
 
-    def _found(self, probe: Probe, answer: Answer) -> Found:
+    def _found(self, probe: StereotypeProbe, answer: Answer) -> Found:
         return _finder(*probe.by_name[answer.labels["case"]].markers).found(str(answer.content))
 
     def _by_case(
-        self, probe: Probe, item: AuditItem[MarkersSettings], answers: Sequence[Answer]
+        self, probe: StereotypeProbe, item: AuditItem[MarkersSettings], answers: Sequence[Answer]
     ) -> dict[str, list[Found]]:
         found: dict[str, list[Found]] = {case.name: [] for case in self.cases(probe, item)}
         for answer in answers:
@@ -164,7 +165,9 @@ class MarkerRatio(CaseAudit[MarkersSettings]):
                 found[answer.labels["case"]].append(self._found(probe, answer))
         return found
 
-    def _suggested(self, probe: Probe, item: AuditItem[MarkersSettings], answers: Sequence[Answer]) -> list[str]:
+    def _suggested(
+        self, probe: StereotypeProbe, item: AuditItem[MarkersSettings], answers: Sequence[Answer]
+    ) -> list[str]:
         cases = self.cases(probe, item)
         texts: dict[str, list[str]] = {case.name: [] for case in cases}
         for answer in answers:
@@ -176,7 +179,7 @@ class MarkerRatio(CaseAudit[MarkersSettings]):
         return marker_suggestions.words_for(texts, {case.name: case.opposite for case in cases}, known)
 
     def _examples(
-        self, probe: Probe, item: AuditItem[MarkersSettings], answers: Sequence[Answer]
+        self, probe: StereotypeProbe, item: AuditItem[MarkersSettings], answers: Sequence[Answer]
     ) -> list[dict[str, Json]]:
         """The most stereotyped answers, of different cases first, and one that goes the other way."""
         scored: list[tuple[float, int, Answer, Found]] = []

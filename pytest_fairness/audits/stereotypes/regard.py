@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from pydantic import Field
 
-from pytest_fairness.audits.base import AuditItem, Probe
+from pytest_fairness.audits.base import AuditItem
 from pytest_fairness.audits.findings import Finding, subject_of
 from pytest_fairness.audits.info import AuditInfo, Direction
 from pytest_fairness.audits.stereotypes.case_audit import CaseAudit
@@ -19,6 +19,7 @@ from pytest_fairness.audits.text.anonymizer import Anonymizer
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.base import Line
+from pytest_fairness.probes.stereotype.model import StereotypeProbe
 from pytest_fairness.records import Answer, ItemResult, Json, Measurement
 
 MASK = "XYZ"
@@ -63,7 +64,7 @@ class Regard(CaseAudit[RegardSettings]):
         """The model, and the label it must have."""
         return settings.model, settings.label.casefold()
 
-    def text_to_score(self, probe: Probe, item: AuditItem[RegardSettings], answer: Answer) -> str | None:
+    def text_to_score(self, probe: StereotypeProbe, item: AuditItem[RegardSettings], answer: Answer) -> str | None:
         """The answer with the words for groups masked, or the model would score these; `None` for a short one."""
         text = str(answer.content).strip()
         groups = tuple(group for case in self.cases(probe, item) for group in case.groups)
@@ -73,7 +74,7 @@ class Regard(CaseAudit[RegardSettings]):
         """Whether texts are asked for."""
         return bool(case.open)
 
-    def compared_groups(self, probe: Probe, item: AuditItem[RegardSettings]) -> tuple[str, ...]:
+    def compared_groups(self, probe: StereotypeProbe, item: AuditItem[RegardSettings]) -> tuple[str, ...]:
         """The groups of the item's cases.
 
         Raises:
@@ -91,12 +92,12 @@ class Regard(CaseAudit[RegardSettings]):
         """An answer that was scored."""
         return answer.usable and answer.content is not None
 
-    def score_of(self, probe: Probe, item: AuditItem[RegardSettings], answer: Answer) -> float | None:
+    def score_of(self, probe: StereotypeProbe, item: AuditItem[RegardSettings], answer: Answer) -> float | None:
         """The label's probability."""
         return float(answer.content["scores"][item.settings.label.casefold()])
 
     def details(
-        self, probe: Probe, item: AuditItem[RegardSettings], answers: Sequence[Answer], scores: Scores
+        self, probe: StereotypeProbe, item: AuditItem[RegardSettings], answers: Sequence[Answer], scores: Scores
     ) -> dict[str, Json]:
         """Mean probability of every label, by case and group, and the answers that are worst."""
         kept = [answer for answer in answers if self.counts(answer) and answer.labels["case"] in scores.cases]

@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pytest_fairness.audits.base import AuditItem, Probe
+from pytest_fairness.audits.base import AuditItem
 from pytest_fairness.audits.info import AuditInfo, Direction
 from pytest_fairness.audits.text import text_audit
 from pytest_fairness.audits.text.text_audit import MINIMUM_DOCUMENTS
 from pytest_fairness.audits.text.two_runs import TwoRuns, totals
 from pytest_fairness.probes.audit_settings import AuditSettings
+from pytest_fairness.probes.generation.model import GenerationProbe
 from pytest_fairness.records import Answer, Comparison, Json, Measurement
 from pytest_fairness.stats import information, normal, resampling
 from pytest_fairness.stats.excess import Words, at_size, standard_error
@@ -68,7 +69,7 @@ class Jsd(text_audit.ContrastAudit[JsdSettings]):
     settings_model: ClassVar[type[AuditSettings]] = JsdSettings
     grows_with_size: ClassVar[bool] = True
 
-    def measure(self, probe: Probe, item: AuditItem[JsdSettings], answers: Sequence[Answer]) -> Measurement:
+    def measure(self, probe: GenerationProbe, item: AuditItem[JsdSettings], answers: Sequence[Answer]) -> Measurement:
         """Excess over the permutation null; see `Audit.measure`."""
         groups = text_audit.Groups.of(probe, item, answers)
         documents = text_audit.Documents.of(probe, groups)
@@ -115,13 +116,13 @@ class Jsd(text_audit.ContrastAudit[JsdSettings]):
             },
         )
 
-    def value(self, probe: Probe, item: AuditItem[JsdSettings], answers: Sequence[Answer]) -> float:
+    def value(self, probe: GenerationProbe, item: AuditItem[JsdSettings], answers: Sequence[Answer]) -> float:
         """The excess without its error and details; see `Audit.value`."""
         documents = text_audit.Documents.of_answers(probe, item, answers)
         return _value_and_null_sd(documents, item.seed)[0]
 
     def compare(
-        self, probe: Probe, item: AuditItem[JsdSettings], now: Sequence[Answer], then: Sequence[Answer]
+        self, probe: GenerationProbe, item: AuditItem[JsdSettings], now: Sequence[Answer], then: Sequence[Answer]
     ) -> Comparison:
         """Change of the excess, with run labels swapped between documents of one cell; see `Audit.compare`."""
         both = [text_audit.Documents.of_answers(probe, item, run) for run in (now, then)]

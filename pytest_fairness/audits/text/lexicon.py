@@ -11,12 +11,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from pytest_fairness.audits.base import AuditItem, Probe
+from pytest_fairness.audits.base import AuditItem
 from pytest_fairness.audits.info import AuditInfo, Direction
 from pytest_fairness.audits.text import term_rates, text_audit
 from pytest_fairness.audits.text.lexicon_terms import LexiconSettings
 from pytest_fairness.audits.text.term_rates import Rates, TwoRates
 from pytest_fairness.probes.audit_settings import AuditSettings
+from pytest_fairness.probes.generation.model import GenerationProbe
 from pytest_fairness.probes.search_terms import folded
 from pytest_fairness.records import Answer, Comparison, Concern, Json, Measurement, Reversal
 from pytest_fairness.stats import normal, resampling, strata
@@ -56,7 +57,7 @@ class Lexicon(text_audit.ContrastAudit[LexiconSettings]):
     version: ClassVar[int] = 2
     settings_model: ClassVar[type[AuditSettings]] = LexiconSettings
 
-    def items(self, probe: Probe, settings: LexiconSettings) -> list[AuditItem[LexiconSettings]]:
+    def items(self, probe: GenerationProbe, settings: LexiconSettings) -> list[AuditItem[LexiconSettings]]:
         """One item for each marked value of each axis and each lexicon."""
         return [
             AuditItem(
@@ -69,11 +70,13 @@ class Lexicon(text_audit.ContrastAudit[LexiconSettings]):
             for name in settings.lexicons
         ]
 
-    def fingerprint(self, probe: Probe, item: AuditItem[LexiconSettings]) -> dict[str, str]:
+    def fingerprint(self, probe: GenerationProbe, item: AuditItem[LexiconSettings]) -> dict[str, str]:
         """The terms of the item's lexicon, whatever their order."""
         return {f"lexicon {item.labels[LABEL]}": repr(sorted(map(folded, terms_of(item))))}
 
-    def measure(self, probe: Probe, item: AuditItem[LexiconSettings], answers: Sequence[Answer]) -> Measurement:
+    def measure(
+        self, probe: GenerationProbe, item: AuditItem[LexiconSettings], answers: Sequence[Answer]
+    ) -> Measurement:
         """Welch's error within strata and a permutation test; see `Audit.measure`."""
         groups = text_audit.Groups.of(probe, item, answers)
         found = Rates.of(groups, terms_of(item))
@@ -92,12 +95,12 @@ class Lexicon(text_audit.ContrastAudit[LexiconSettings]):
             degrees_of_freedom=degrees,
         )
 
-    def value(self, probe: Probe, item: AuditItem[LexiconSettings], answers: Sequence[Answer]) -> float:
+    def value(self, probe: GenerationProbe, item: AuditItem[LexiconSettings], answers: Sequence[Answer]) -> float:
         """The gap alone; see `Audit.value`."""
         return Rates.of(text_audit.Groups.of(probe, item, answers), terms_of(item)).gap()
 
     def compare(
-        self, probe: Probe, item: AuditItem[LexiconSettings], now: Sequence[Answer], then: Sequence[Answer]
+        self, probe: GenerationProbe, item: AuditItem[LexiconSettings], now: Sequence[Answer], then: Sequence[Answer]
     ) -> Comparison:
         """Change of the gap, with run labels swapped between documents of one cell; see `Audit.compare`.
 
@@ -139,7 +142,7 @@ class Lexicon(text_audit.ContrastAudit[LexiconSettings]):
 
     def concerns(
         self,
-        probe: Probe,
+        probe: GenerationProbe,
         item: AuditItem[LexiconSettings],
         answers: Sequence[Answer],
         measurement: Measurement,
@@ -165,7 +168,9 @@ class Lexicon(text_audit.ContrastAudit[LexiconSettings]):
         """Return each term with the gap of its rates; see `TextAudit.word_weights`."""
         return {term["term"]: term["gap"] for term in measurement.details["terms"]}
 
-    def tells(self, probe: Probe, item: AuditItem[LexiconSettings], measurement: Measurement) -> Callable[[str], float]:
+    def tells(
+        self, probe: GenerationProbe, item: AuditItem[LexiconSettings], measurement: Measurement
+    ) -> Callable[[str], float]:
         """Return the rate of a text, in the direction of the gap."""
         sign = -1.0 if measurement.value < 0 else 1.0
         terms = terms_of(item)

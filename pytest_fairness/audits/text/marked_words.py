@@ -19,7 +19,7 @@ from typing import Any, ClassVar
 import numpy as np
 from pydantic import Field
 
-from pytest_fairness.audits.base import AuditItem, Probe
+from pytest_fairness.audits.base import AuditItem
 from pytest_fairness.audits.findings import details_of, plain_words
 from pytest_fairness.audits.info import AuditInfo, Direction
 from pytest_fairness.audits.text import text_audit
@@ -35,6 +35,7 @@ from pytest_fairness.audits.text.word_growth import (
     word_or_words,
 )
 from pytest_fairness.probes.audit_settings import AuditSettings
+from pytest_fairness.probes.generation.model import GenerationProbe
 from pytest_fairness.records import Answer, Comparison, Concern, ItemResult, Measurement
 from pytest_fairness.stats import resampling
 from pytest_fairness.stats.share_growth import hardest
@@ -80,15 +81,19 @@ class MarkedWords(text_audit.ContrastAudit[MarkedWordsSettings]):
     grows_with_size: ClassVar[bool] = True
     rule = GrownWords()
 
-    def uses(self, probe: Probe, item: AuditItem[MarkedWordsSettings], labels: Mapping[str, str]) -> bool:
+    def uses(self, probe: GenerationProbe, item: AuditItem[MarkedWordsSettings], labels: Mapping[str, str]) -> bool:
         """Answers of the compared groups; with the pooled prior also those of all other groups."""
         return item.settings.prior == "pooled" or is_compared(probe, item, labels)
 
-    def about(self, probe: Probe, item: AuditItem[MarkedWordsSettings], answers: Sequence[Answer]) -> Sequence[Answer]:
+    def about(
+        self, probe: GenerationProbe, item: AuditItem[MarkedWordsSettings], answers: Sequence[Answer]
+    ) -> Sequence[Answer]:
         """Return the answers of the compared groups; see `Audit.about`."""
         return [answer for answer in answers if is_compared(probe, item, answer.labels)]
 
-    def measure(self, probe: Probe, item: AuditItem[MarkedWordsSettings], answers: Sequence[Answer]) -> Measurement:
+    def measure(
+        self, probe: GenerationProbe, item: AuditItem[MarkedWordsSettings], answers: Sequence[Answer]
+    ) -> Measurement:
         """Count words beyond the largest |z| that relabelled documents show; see `Audit.measure`."""
         by_axis = contrasts(probe, item, answers)
         groups = list(by_axis.values())
@@ -136,7 +141,11 @@ class MarkedWords(text_audit.ContrastAudit[MarkedWordsSettings]):
         )
 
     def compare(
-        self, probe: Probe, item: AuditItem[MarkedWordsSettings], now: Sequence[Answer], then: Sequence[Answer]
+        self,
+        probe: GenerationProbe,
+        item: AuditItem[MarkedWordsSettings],
+        now: Sequence[Answer],
+        then: Sequence[Answer],
     ) -> Comparison:
         """Words whose difference between the groups grew, family-wise; the change's `value` is their number."""
         by_axis = contrasts(probe, item, now)
@@ -174,7 +183,11 @@ class MarkedWords(text_audit.ContrastAudit[MarkedWordsSettings]):
         )
 
     def concerns(
-        self, probe: Probe, item: AuditItem[MarkedWordsSettings], answers: Sequence[Answer], measurement: Measurement
+        self,
+        probe: GenerationProbe,
+        item: AuditItem[MarkedWordsSettings],
+        answers: Sequence[Answer],
+        measurement: Measurement,
     ) -> list[Concern]:
         """Return the concerns about the groups of each axis; see `Audit.concerns`."""
         found = [each for groups in contrasts(probe, item, answers).values() for each in text_audit.concerns_of(groups)]
@@ -215,13 +228,13 @@ class MarkedWords(text_audit.ContrastAudit[MarkedWordsSettings]):
         ]
 
 
-def is_compared(probe: Probe, item: AuditItem[Any], labels: Mapping[str, str]) -> bool:
+def is_compared(probe: GenerationProbe, item: AuditItem[Any], labels: Mapping[str, str]) -> bool:
     """Return whether an answer is of the item's marked group, or of the unmarked group of one of its axes."""
     marked, unmarked = text_audit.compared(probe, item)
     return text_audit.has(labels, marked) or any(labels[axis] == value for axis, value in unmarked.items())
 
 
-def contrasts(probe: Probe, item: AuditItem[Any], answers: Sequence[Answer]) -> dict[str, text_audit.Groups]:
+def contrasts(probe: GenerationProbe, item: AuditItem[Any], answers: Sequence[Answer]) -> dict[str, text_audit.Groups]:
     """Return by axis the answers of the marked group beside those of the axis' unmarked group.
 
     Black women are compared with White people of all genders, and with men of all races; strata are what the item's

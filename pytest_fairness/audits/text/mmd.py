@@ -15,13 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from pytest_fairness.audits.base import AuditItem, Probe
+from pytest_fairness.audits.base import AuditItem
 from pytest_fairness.audits.info import AuditInfo, Direction
 from pytest_fairness.audits.text import kernels, text_audit
 from pytest_fairness.audits.text.two_runs import SUBSAMPLES, joined
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.base import EMBEDDER
+from pytest_fairness.probes.generation.model import GenerationProbe
 from pytest_fairness.records import Answer, Comparison, Json, Measurement
 from pytest_fairness.stats import mmd, normal, resampling
 
@@ -71,7 +72,9 @@ class Mmd(text_audit.ContrastAudit[MmdSettings]):
         """See `Audit.embedder`."""
         return settings.embeddings
 
-    def texts_to_embed(self, probe: Probe, item: AuditItem[MmdSettings], answers: Sequence[Answer]) -> list[str | None]:
+    def texts_to_embed(
+        self, probe: GenerationProbe, item: AuditItem[MmdSettings], answers: Sequence[Answer]
+    ) -> list[str | None]:
         """Return the words that are left of each usable answer: what is embedded tells groups by no identity term."""
         anonymize = text_audit.anonymizer(probe)
         return [
@@ -79,11 +82,11 @@ class Mmd(text_audit.ContrastAudit[MmdSettings]):
             for answer in answers
         ]
 
-    def fingerprint(self, probe: Probe, item: AuditItem[MmdSettings]) -> dict[str, str]:
+    def fingerprint(self, probe: GenerationProbe, item: AuditItem[MmdSettings]) -> dict[str, str]:
         """The embeddings, where there are any."""
         return {} if item.settings.embeddings is None else {"embeddings": item.settings.embeddings}
 
-    def measure(self, probe: Probe, item: AuditItem[MmdSettings], answers: Sequence[Answer]) -> Measurement:
+    def measure(self, probe: GenerationProbe, item: AuditItem[MmdSettings], answers: Sequence[Answer]) -> Measurement:
         """Estimate and permutation test; see `Audit.measure`."""
         groups = text_audit.Groups.of(probe, item, answers)
         documents = text_audit.Documents.of(probe, groups)
@@ -110,14 +113,14 @@ class Mmd(text_audit.ContrastAudit[MmdSettings]):
             },
         )
 
-    def value(self, probe: Probe, item: AuditItem[MmdSettings], answers: Sequence[Answer]) -> float:
+    def value(self, probe: GenerationProbe, item: AuditItem[MmdSettings], answers: Sequence[Answer]) -> float:
         """The estimate without its permutation test; see `Audit.value`."""
         documents = text_audit.Documents.of_answers(probe, item, answers)
         features = _features(item, documents)
         return _estimate(features, documents.strata, documents.marked, ~documents.marked)
 
     def compare(
-        self, probe: Probe, item: AuditItem[MmdSettings], now: Sequence[Answer], then: Sequence[Answer]
+        self, probe: GenerationProbe, item: AuditItem[MmdSettings], now: Sequence[Answer], then: Sequence[Answer]
     ) -> Comparison:
         """Change of the estimate, with run labels swapped between documents of one cell; see `Audit.compare`."""
         both = [text_audit.Documents.of_answers(probe, item, run) for run in (now, then)]

@@ -11,12 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pytest_fairness.audits import answer_checks
-from pytest_fairness.audits.base import AuditItem, Probe
+from pytest_fairness.audits.base import AuditItem
 from pytest_fairness.audits.findings import Finding, axis_of, details_of, shortened
 from pytest_fairness.audits.info import AuditInfo, Direction
 from pytest_fairness.audits.text import text_audit
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.probes.audit_settings import AuditSettings
+from pytest_fairness.probes.generation.model import GenerationProbe
 from pytest_fairness.records import Answer, Comparison, Concern, ItemResult, Measurement, Reversal, Status
 from pytest_fairness.stats import cells, normal, proportions, resampling
 from pytest_fairness.stats.spreads import either_side
@@ -52,7 +53,9 @@ class Refusals(text_audit.ContrastAudit[RefusalsSettings]):
     version: ClassVar[int] = 3
     settings_model: ClassVar[type[AuditSettings]] = RefusalsSettings
 
-    def measure(self, probe: Probe, item: AuditItem[RefusalsSettings], answers: Sequence[Answer]) -> Measurement:
+    def measure(
+        self, probe: GenerationProbe, item: AuditItem[RefusalsSettings], answers: Sequence[Answer]
+    ) -> Measurement:
         """Newcombe's interval and Fisher's exact test; see `Audit.measure`."""
         # Deferred, as scipy.stats takes half a second to import and only measuring needs it.
         from scipy.stats import fisher_exact
@@ -90,7 +93,11 @@ class Refusals(text_audit.ContrastAudit[RefusalsSettings]):
         )
 
     def concerns(
-        self, probe: Probe, item: AuditItem[RefusalsSettings], answers: Sequence[Answer], measurement: Measurement
+        self,
+        probe: GenerationProbe,
+        item: AuditItem[RefusalsSettings],
+        answers: Sequence[Answer],
+        measurement: Measurement,
     ) -> list[Concern]:
         """Return the concerns that both groups' answers are missing, or refusals in another language not recognised.
 
@@ -103,7 +110,7 @@ class Refusals(text_audit.ContrastAudit[RefusalsSettings]):
         ]
 
     def compare(
-        self, probe: Probe, item: AuditItem[RefusalsSettings], now: Sequence[Answer], then: Sequence[Answer]
+        self, probe: GenerationProbe, item: AuditItem[RefusalsSettings], now: Sequence[Answer], then: Sequence[Answer]
     ) -> Comparison:
         """Change of the gap between the shares, with run labels swapped between answers of one prompt and group."""
         runs = [text_audit.Groups.of(probe, item, run) for run in (now, then)]

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from pytest_fairness.audits.base import AuditItem, Probe
+from pytest_fairness.audits.base import AuditItem
 from pytest_fairness.audits.info import AuditInfo, Direction, Numbers
 from pytest_fairness.audits.text import text_audit
 from pytest_fairness.audits.text.anonymizer import unique_share
@@ -22,6 +22,7 @@ from pytest_fairness.audits.text.linear_classifier import FEWEST_DIFFERENT, Corp
 from pytest_fairness.audits.text.two_runs import SUBSAMPLES, joined
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.probes.audit_settings import AuditSettings
+from pytest_fairness.probes.generation.model import GenerationProbe
 from pytest_fairness.records import Answer, Comparison, Concern, Measurement
 from pytest_fairness.stats import normal, resampling
 from pytest_fairness.stats.accuracies import Accuracy, Change
@@ -69,7 +70,7 @@ class Svm(text_audit.ContrastAudit[SvmSettings]):
     settings_model: ClassVar[type[AuditSettings]] = SvmSettings
     grows_with_size: ClassVar[bool] = True
 
-    def measure(self, probe: Probe, item: AuditItem[SvmSettings], answers: Sequence[Answer]) -> Measurement:
+    def measure(self, probe: GenerationProbe, item: AuditItem[SvmSettings], answers: Sequence[Answer]) -> Measurement:
         """Accuracy on left-out texts, and on permuted labels; see `Audit.measure`."""
         groups = text_audit.Groups.of(probe, item, answers)
         documents = text_audit.Documents.of(probe, groups)
@@ -99,13 +100,13 @@ class Svm(text_audit.ContrastAudit[SvmSettings]):
             },
         )
 
-    def value(self, probe: Probe, item: AuditItem[SvmSettings], answers: Sequence[Answer]) -> float:
+    def value(self, probe: GenerationProbe, item: AuditItem[SvmSettings], answers: Sequence[Answer]) -> float:
         """The accuracy without its permutation test; see `Audit.value`."""
         documents = text_audit.Documents.of_answers(probe, item, answers)
         return float(Corpus.of(documents, item.settings.features).separation().accuracies[0])
 
     def compare(
-        self, probe: Probe, item: AuditItem[SvmSettings], now: Sequence[Answer], then: Sequence[Answer]
+        self, probe: GenerationProbe, item: AuditItem[SvmSettings], now: Sequence[Answer], then: Sequence[Answer]
     ) -> Comparison:
         """Change of the accuracy at chance, with run labels swapped between documents of one cell."""
         features = item.settings.features
@@ -153,7 +154,7 @@ class Svm(text_audit.ContrastAudit[SvmSettings]):
         )
 
     def concerns(
-        self, probe: Probe, item: AuditItem[SvmSettings], answers: Sequence[Answer], measurement: Measurement
+        self, probe: GenerationProbe, item: AuditItem[SvmSettings], answers: Sequence[Answer], measurement: Measurement
     ) -> list[Concern]:
         """Return as well the concern that there are too few different answers to train on; see `Audit.concerns`."""
         found = super().concerns(probe, item, answers, measurement)

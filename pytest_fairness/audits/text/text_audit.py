@@ -11,11 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pytest_fairness.audits import repeats
-from pytest_fairness.audits.base import Audit, AuditItem, DecisionRule, Example, Probe, SettingsT
+from pytest_fairness.audits.base import Audit, AuditItem, DecisionRule, Example, SettingsT
 from pytest_fairness.audits.decision_rules import SignificantChange
 from pytest_fairness.audits.findings import Finding, axis_of, listed, plain_words, shortened, strongest
 from pytest_fairness.audits.text.anonymizer import Anonymizer
 from pytest_fairness.errors import NotMeasurable
+from pytest_fairness.probes.generation.model import GenerationProbe
 from pytest_fairness.records import Answer, Concern, ItemResult, Measurement, Status
 
 if TYPE_CHECKING:
@@ -28,13 +29,13 @@ MINIMUM_DOCUMENTS = 8
 """Usable documents a side below which nothing is measured."""
 
 
-class ContrastAudit(Audit[SettingsT]):
+class ContrastAudit(Audit[GenerationProbe, SettingsT]):
     """An audit that holds marked values of axes against the axes' unmarked values."""
 
     kind: ClassVar[str] = "generation"
     rule: ClassVar[DecisionRule] = SignificantChange()
 
-    def items(self, probe: Probe, settings: SettingsT) -> list[AuditItem[SettingsT]]:
+    def items(self, probe: GenerationProbe, settings: SettingsT) -> list[AuditItem[SettingsT]]:
         """Return one item for each marked value of each axis, then one for each marked cell of each intersection."""
         sets = [*((axis,) for axis in probe.axes), *probe.intersections]
         return [
@@ -49,13 +50,13 @@ class ContrastAudit(Audit[SettingsT]):
             for labels in [dict(zip(axes, values, strict=True))]
         ]
 
-    def uses(self, probe: Probe, item: AuditItem[SettingsT], labels: Mapping[str, str]) -> bool:
+    def uses(self, probe: GenerationProbe, item: AuditItem[SettingsT], labels: Mapping[str, str]) -> bool:
         """Answers of the marked and of the unmarked group."""
         marked, unmarked = compared(probe, item)
         return has(labels, marked) or has(labels, unmarked)
 
     def concerns(
-        self, probe: Probe, item: AuditItem[SettingsT], answers: Sequence[Answer], measurement: Measurement
+        self, probe: GenerationProbe, item: AuditItem[SettingsT], answers: Sequence[Answer], measurement: Measurement
     ) -> list[Concern]:
         """Return the concerns that answers repeat, or that strata hold one group only; see `Audit.concerns`."""
         return concerns_of(Groups.of(probe, item, answers))
@@ -64,7 +65,9 @@ class ContrastAudit(Audit[SettingsT]):
         """How much each word that was found speaks for the marked group; negative for the unmarked one."""
         return {}
 
-    def tells(self, probe: Probe, item: AuditItem[SettingsT], measurement: Measurement) -> Callable[[str], float]:
+    def tells(
+        self, probe: GenerationProbe, item: AuditItem[SettingsT], measurement: Measurement
+    ) -> Callable[[str], float]:
         """Return how much a text speaks for the marked group, as a function; negative for the unmarked one."""
         weights, anonymize = self.word_weights(measurement), anonymizer(probe)
         return lambda text: sum(weights.get(word, 0.0) for word in {*anonymize.words(text)})
@@ -98,7 +101,7 @@ class ContrastAudit(Audit[SettingsT]):
         )
 
     def examples(
-        self, probe: Probe, item: AuditItem[SettingsT], measurement: Measurement, answers: Sequence[Answer]
+        self, probe: GenerationProbe, item: AuditItem[SettingsT], measurement: Measurement, answers: Sequence[Answer]
     ) -> list[list[Example]]:
         """Both groups' answers of one prompt and trial; those first that were refused or hold what drove the value."""
         groups = Groups.of(probe, item, answers)
@@ -122,7 +125,7 @@ def group_names(result: ItemResult) -> tuple[str, str]:
     return marked, others[0] if len(others) == 1 else "the unmarked group"
 
 
-def compared(probe: Probe, item: AuditItem[Any]) -> tuple[dict[str, str], dict[str, str]]:
+def compared(probe: GenerationProbe, item: AuditItem[Any]) -> tuple[dict[str, str], dict[str, str]]:
     """Return the labels of the marked and of the unmarked group of an item: `{"race": "Black"}`, `{"race": "White"}`.
 
     An intersection has several axes, all of them with their unmarked value in the unmarked group. Labels of the item
@@ -158,13 +161,15 @@ class Groups:
     repetition: list[Concern] = field(default_factory=list)
 
     @classmethod
-    def of(cls, probe: Probe, item: AuditItem[Any], answers: Sequence[Answer]) -> Groups:
+    def of(cls, probe: GenerationProbe, item: AuditItem[Any], answers: Sequence[Answer]) -> Groups:
         """Sort the answers of an item into its two groups."""
         marked, unmarked = compared(probe, item)
         return cls.split(probe, answers, marked, " ".join(unmarked.values()))
 
     @classmethod
-    def split(cls, probe: Probe, answers: Sequence[Answer], marked: Mapping[str, str], unmarked_name: str) -> Groups:
+    def split(
+        cls, probe: GenerationProbe, answers: Sequence[Answer], marked: Mapping[str, str], unmarked_name: str
+    ) -> Groups:
         """Sort answers into those with the labels `marked` and all others; strata are what other labels say."""
         ordered = sorted(answers, key=lambda answer: (sorted(answer.labels.items()), answer.trial, answer.text or ""))
         found = cls(
@@ -248,7 +253,7 @@ class Documents:
     embeddings: tuple[bytes | None, ...] = ()
 
     @classmethod
-    def of(cls, probe: Probe, groups: Groups) -> Documents:
+    def of(cls, probe: GenerationProbe, groups: Groups) -> Documents:
         """Read the usable answers of both groups, without those in strata that hold one group only.
 
         Labels are permuted within strata: where all labels are the same, no permutation differs from what was observed.
@@ -276,7 +281,7 @@ class Documents:
         )
 
     @classmethod
-    def of_answers(cls, probe: Probe, item: AuditItem[Any], answers: Sequence[Answer]) -> Documents:
+    def of_answers(cls, probe: GenerationProbe, item: AuditItem[Any], answers: Sequence[Answer]) -> Documents:
         """Read the usable answers of an item; see `of`."""
         return cls.of(probe, Groups.of(probe, item, answers))
 
@@ -364,7 +369,7 @@ def _require_both_sides(groups: Groups, kept: Sequence[int], one_sided: Mapping[
     )
 
 
-def anonymizer(probe: Probe) -> Anonymizer:
+def anonymizer(probe: GenerationProbe) -> Anonymizer:
     """The anonymizer for a probe: the values of all its axes, its own terms and first names, or none at all."""
     if probe.removed_terms is None:
         return Anonymizer((), enabled=False)

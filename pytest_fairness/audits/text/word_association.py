@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from pytest_fairness.audits.base import Probe
 from pytest_fairness.audits.text import text_audit
 from pytest_fairness.audits.text.vocabulary import MINIMUM_DOCUMENTS_OF_A_WORD, holding_documents, require_words
 from pytest_fairness.probes.audit_settings import AuditSettings
+from pytest_fairness.probes.generation.model import GenerationProbe
 from pytest_fairness.records import Answer
 from pytest_fairness.stats import resampling
 from pytest_fairness.stats.log_odds import Sizes, log_odds, z_scores
@@ -72,7 +72,7 @@ class Corpus:
     uses: Floats
 
     @classmethod
-    def of(cls, probe: Probe, groups: Sequence[text_audit.Groups], pooled: Sequence[Answer]) -> Corpus:
+    def of(cls, probe: GenerationProbe, groups: Sequence[text_audit.Groups], pooled: Sequence[Answer]) -> Corpus:
         """Count the words of the groups' answers, and of other groups' answers, which the prior pools.
 
         Raises:

@@ -140,7 +140,7 @@ class GrownWords(DecisionRule):
     """
 
     def judge_change(
-        self, audit: Audit[Any], item: AuditItem[Any], comparison: Comparison, tolerance: float
+        self, audit: Audit[Any, Any], item: AuditItem[Any], comparison: Comparison, tolerance: float
     ) -> Decision:
         """Judge the number of words that grew, each of them significantly, family-wise, and by `min_share` or more.
 
@@ -160,7 +160,7 @@ class GrownWords(DecisionRule):
         return _unless_missed((needed, documents), missed, 2 * item.settings.min_share)
 
     def judge_value(
-        self, audit: Audit[Any], item: AuditItem[Any], measurement: Measurement, limit: float, tolerance: float
+        self, audit: Audit[Any, Any], item: AuditItem[Any], measurement: Measurement, limit: float, tolerance: float
     ) -> Decision:
         """Judge the number of significant words; a pass takes a run that would have found a new one."""
         if measurement.value > limit:

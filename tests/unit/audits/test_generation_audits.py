@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,11 +13,10 @@ from pytest_fairness.audits import registry
 from pytest_fairness.audits.text.text_audit import Groups
 from pytest_fairness.baselines.verdicts import BaselineEntry, decide
 from pytest_fairness.errors import NotMeasurable
-from pytest_fairness.probes.generation import first_names
-from pytest_fairness.records import Answer, Sampling, Status, Verdict
+from pytest_fairness.records import Answer, Status, Verdict
 from pytest_fairness.stats import resampling
 from pytest_fairness.stats.excess import Words
-from tests.support.corpora import PROBE, answers, item
+from tests.support.corpora import PROBE, answers, item, probe
 from tests.support.oracles import vectors
 
 TEXT_AUDITS = ("marked_words", "svm", "jsd", "mmd")
@@ -186,7 +184,7 @@ def test_the_change_is_the_difference_of_the_two_values(name: str) -> None:
     assert audit.compare(PROBE, subject, now, then).value == pytest.approx(change, abs=1e-12)
 
 
-ASKED_ONCE = SimpleNamespace(**{**vars(PROBE), "sampling": Sampling(temperature=0.0), "choices": (), "judging": None})
+ASKED_ONCE = probe(sampling={"temperature": 0.0})
 
 
 def repeating(seed: int, bias: float, prompts: int = 1, flaw: bool = False) -> list[Answer]:
@@ -285,7 +283,7 @@ def with_names(run: list[Answer]) -> list[Answer]:
 @pytest.mark.parametrize("name", ["svm", "mmd", "jsd"])
 def test_texts_that_differ_by_first_names_only_are_alike_without_these(name: str) -> None:
     audit, run = registry.get("generation", name), answers(5, 20)
-    without_names = SimpleNamespace(**{**vars(PROBE), "removed_names": frozenset(first_names.packaged())})
+    without_names = probe(anonymize={"names": True})
     told = audit.measure(PROBE, item(name), with_names(run))
     alike = audit.measure(without_names, item(name), with_names(run))
     framed = [replace(a, text=f"For: {a.text}. choice.", content=f"For: {a.text}. choice.") for a in run]

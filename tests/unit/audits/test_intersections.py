@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -106,7 +105,7 @@ def test_faults_are_told_where_they_stand(intersections: Any, faults: list[str])
 
 
 ANSWER = corpora.answers(0, 1)[0]
-CROSSED = SimpleNamespace(**{**vars(corpora.PROBE), "intersections": (("race", "gender"),)})
+CROSSED = corpora.probe(intersections=[["race", "gender"]])
 
 
 def opposite(seed: int, share: float) -> list[Answer]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import replace
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -16,22 +15,15 @@ from pytest_fairness.audits.text.marked_words import MarkedWords, MarkedWordsSet
 from pytest_fairness.audits.text.word_growth import VISIBLE_SHARE
 from pytest_fairness.baselines.verdicts import BaselineEntry, decide
 from pytest_fairness.errors import NotMeasurable
-from pytest_fairness.records import Answer, Comparison, Sampling, Status, Verdict
+from pytest_fairness.records import Answer, Comparison, Status, Verdict
 from pytest_fairness.stats.log_odds import z_scores
+from tests.support import corpora
 from tests.support.oracles import vector
 
 WORDS = [f"w{number}" for number in range(300)]
 RATES = 1 / np.arange(1, len(WORDS) + 1)
-PROBE = SimpleNamespace(
-    name="texts",
-    removed_terms=None,
-    removed_names=frozenset(),
-    sampling=Sampling(temperature=1.0),
-    axes={
-        "race": SimpleNamespace(unmarked="White", marked=["Black", "Asian"]),
-        "gender": SimpleNamespace(unmarked="man", marked=["woman"]),
-    },
-)
+AXES = {"race": {"unmarked": "White", "marked": ["Black", "Asian"]}, "gender": {"unmarked": "man", "marked": ["woman"]}}
+PROBE = corpora.probe(axes=AXES, anonymize=False)
 AUDIT = MarkedWords()
 
 
@@ -245,16 +237,10 @@ def test_a_cell_has_no_word_that_every_axis_does_not_have() -> None:
 def test_the_scores_of_a_cell_are_summed_over_axes() -> None:
     case = vector("marked_words_original", "mw_intersection_two_axes")
     table, target, unmarked = (case["input"][name] for name in ("table", "target", "unmarked"))
-    probe = SimpleNamespace(
-        name="cells",
-        removed_terms=None,
-        removed_names=frozenset(),
-        sampling=Sampling(temperature=1.0),
-        axes={
-            axis: SimpleNamespace(unmarked=unmarked[axis], marked=sorted({*table[axis]} - {unmarked[axis]}))
-            for axis in unmarked
-        },
-    )
+    axes = {
+        axis: {"unmarked": unmarked[axis], "marked": sorted({*table[axis]} - {unmarked[axis]})} for axis in unmarked
+    }
+    probe = corpora.probe(axes=axes, anonymize=False)
     # Repeated, as a group needs eight answers; counts and prior grow alike, and scores with the root of it.
     times = 16
     answers = [

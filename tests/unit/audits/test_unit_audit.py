@@ -9,18 +9,19 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
-from pytest_fairness.audits.base import AuditItem, Probe
+from pytest_fairness.audits.base import AuditItem
 from pytest_fairness.audits.info import AuditInfo, Direction
 from pytest_fairness.audits.unit_audit import UnitAudit, UnitTable
 from pytest_fairness.errors import BaselineStale, NotMeasurable
 from pytest_fairness.probes.audit_settings import AuditSettings
+from pytest_fairness.probes.base import Probe
 from pytest_fairness.records import Answer, Status
 from pytest_fairness.stats.unit_statistics import LargestGap, Mean, UnitStatistic
 
 ITEM = AuditItem("share", None, {}, AuditSettings(), 0.01, "a test")
 
 
-class Share(UnitAudit[AuditSettings]):
+class Share(UnitAudit[Any, AuditSettings]):
     """Share of the records whose answer is yes."""
 
     info = AuditInfo(name="share", title="A test's audit", better=Direction.LOWER, tolerance=0.05, value_range=(0, 1))

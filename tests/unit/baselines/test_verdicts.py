@@ -21,7 +21,7 @@ from pytest_fairness.stats import normal
 ACCEPT = "pytest --fairness-rebaseline probes/x.yaml"
 
 
-class Plain(Audit[AuditSettings]):
+class Plain(Audit[Any, AuditSettings]):
     """An audit with a value and an error, and nothing else."""
 
     info = AuditInfo(
@@ -63,7 +63,7 @@ def judged(
     value: float = 0.2,
     was: float | None = 0.2,
     error: float = 0.01,
-    audit: Audit[Any] | None = None,
+    audit: Audit[Any, Any] | None = None,
     stale: tuple[str, ...] = (),
     p_value: float | None = None,
     measurement: Measurement | None = None,
