@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic
 
 from pytest_fairness.answers.recorded import coreference, counterfactual, generation, recommendation, stereotype
 from pytest_fairness.audits import answer_quality, registry
@@ -12,14 +12,12 @@ from pytest_fairness.audits.answer_quality import AnswerQuality
 from pytest_fairness.probes.base import Probe
 from pytest_fairness.probes.coreference.model import CoreferenceProbe
 from pytest_fairness.probes.counterfactual.model import CounterfactualProbe
-from pytest_fairness.probes.exchange import Exchange, ListExchange, RecordExchange, TextExchange
+from pytest_fairness.probes.exchange import Exchange, ListExchange, ProbeT, RecordExchange, TextExchange
 from pytest_fairness.probes.generation.model import GenerationProbe
 from pytest_fairness.probes.loading.loader import KindSchema
 from pytest_fairness.probes.recommendation.model import RecommendationProbe
 from pytest_fairness.probes.stereotype.model import StereotypeProbe
 from pytest_fairness.records import Answer
-
-ProbeT = TypeVar("ProbeT", bound=Probe)
 
 
 @dataclass(frozen=True)

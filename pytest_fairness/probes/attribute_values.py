@@ -10,7 +10,7 @@ from typing import Annotated
 from pydantic import Discriminator, Field, Tag
 
 from pytest_fairness.probes.audit_settings import ProbeModel
-from pytest_fairness.probes.base import Line
+from pytest_fairness.probes.field_types import Line
 
 _ARTICLE = re.compile(r"an?\s+(?=\S)", re.IGNORECASE)
 

@@ -8,7 +8,7 @@ from dataclasses import asdict, replace
 
 from pytest_fairness.baselines.verdicts import BaselineEntry, decide, tolerance_of
 from pytest_fairness.errors import FairnessError, NotMeasurable
-from pytest_fairness.probes.base import texts
+from pytest_fairness.probes.field_types import texts
 from pytest_fairness.records import ItemResult, Verdict, VerdictName
 from pytest_fairness.run.examples import examples
 from pytest_fairness.run.measurements import BaselineComparison, ItemMeasurement

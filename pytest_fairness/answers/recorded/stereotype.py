@@ -9,7 +9,7 @@ from pytest_fairness.answers import reading
 from pytest_fairness.answers.recorded import fields
 from pytest_fairness.answers.recorded.draws import Draws
 from pytest_fairness.errors import ProbeError
-from pytest_fairness.probes.base import shown
+from pytest_fairness.probes.field_types import shown
 from pytest_fairness.probes.loading import table
 from pytest_fairness.probes.loading.diagnostics import suggestion
 from pytest_fairness.probes.recommendation.entities import as_line

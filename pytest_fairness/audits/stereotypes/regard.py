@@ -18,7 +18,7 @@ from pytest_fairness.audits.stereotypes.scores import Scores
 from pytest_fairness.audits.text.anonymizer import Anonymizer
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.probes.audit_settings import AuditSettings
-from pytest_fairness.probes.base import Line
+from pytest_fairness.probes.field_types import Line
 from pytest_fairness.probes.stereotype.model import StereotypeProbe
 from pytest_fairness.records import Answer, ItemResult, Json, Measurement
 

@@ -21,7 +21,7 @@ from pytest_fairness.audits.text import kernels, text_audit
 from pytest_fairness.audits.text.two_runs import SUBSAMPLES, joined
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.probes.audit_settings import AuditSettings
-from pytest_fairness.probes.base import EMBEDDER
+from pytest_fairness.probes.field_types import EMBEDDER
 from pytest_fairness.probes.generation.model import GenerationProbe
 from pytest_fairness.records import Answer, Comparison, Json, Measurement
 from pytest_fairness.stats import mmd, normal, resampling

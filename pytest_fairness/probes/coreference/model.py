@@ -14,9 +14,10 @@ from pydantic import ConfigDict, Discriminator, Field, Tag, ValidationInfo, fiel
 
 from pytest_fairness.probes import checks, template
 from pytest_fairness.probes.audit_settings import ProbeModel
-from pytest_fairness.probes.base import Line, Probe, ProbeFile, Text, block_text
+from pytest_fairness.probes.base import Probe
 from pytest_fairness.probes.checks import Content
 from pytest_fairness.probes.coreference import winobias
+from pytest_fairness.probes.field_types import Line, ProbeFile, Text, block_text
 from pytest_fairness.probes.loading.diagnostics import Diagnostic, Location, file_errors, quoted, raise_diagnostics
 from pytest_fairness.records import Json, Prompt, Request
 

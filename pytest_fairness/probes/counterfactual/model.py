@@ -11,12 +11,13 @@ from pydantic import ConfigDict, Field, PrivateAttr, field_validator, model_vali
 from pytest_fairness.errors import ProbeError
 from pytest_fairness.options import MAX_TRIALS
 from pytest_fairness.probes import checks, clauses, template
-from pytest_fairness.probes.base import Line, Probe, Text, block_text
+from pytest_fairness.probes.base import Probe
 from pytest_fairness.probes.checks import Content, canonical
 from pytest_fairness.probes.counterfactual import record_checks
 from pytest_fairness.probes.counterfactual.flips import ALONG, Flip, WrittenFlip, check_flips, flips_of
 from pytest_fairness.probes.counterfactual.records import Fields, OpenmlRecords, Record, Written, drawn, rows_of
 from pytest_fairness.probes.counterfactual.settings import ChoiceSettings, TruthSettings
+from pytest_fairness.probes.field_types import Line, Text, block_text
 from pytest_fairness.probes.loading.diagnostics import Diagnostic, Location, raise_diagnostics
 from pytest_fairness.records import Answer, Judging, Prompt, Request
 

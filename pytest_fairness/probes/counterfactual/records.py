@@ -18,7 +18,7 @@ from pydantic_core import PydanticCustomError
 
 from pytest_fairness.errors import ProbeError
 from pytest_fairness.probes.audit_settings import ProbeModel
-from pytest_fairness.probes.base import Line, ProbeFile
+from pytest_fairness.probes.field_types import Line, ProbeFile
 from pytest_fairness.probes.loading import table
 from pytest_fairness.probes.loading.diagnostics import quoted
 from pytest_fairness.records import Json

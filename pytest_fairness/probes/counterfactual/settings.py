@@ -6,7 +6,7 @@ from pydantic import Field, ValidationInfo, field_validator
 
 from pytest_fairness.probes import checks
 from pytest_fairness.probes.audit_settings import ProbeModel
-from pytest_fairness.probes.base import Line
+from pytest_fairness.probes.field_types import Line
 from pytest_fairness.probes.loading.diagnostics import Diagnostic, quoted, raise_diagnostics, suggestion
 
 

@@ -11,8 +11,9 @@ from pydantic_core import PydanticCustomError
 
 from pytest_fairness.probes import template
 from pytest_fairness.probes.audit_settings import ProbeModel
-from pytest_fairness.probes.base import Identifier, Line, Probe, Text, Texts, block_text, texts
+from pytest_fairness.probes.base import Probe
 from pytest_fairness.probes.checks import Content, canonical
+from pytest_fairness.probes.field_types import Identifier, Line, Text, Texts, block_text, texts
 from pytest_fairness.probes.generation import first_names, validation
 from pytest_fairness.probes.growth import Trials
 from pytest_fairness.probes.loading.diagnostics import Diagnostic

@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic_core import ErrorDetails
 
-from pytest_fairness.probes.base import PATTERNS
+from pytest_fairness.probes.field_types import PATTERNS
 from pytest_fairness.probes.loading.diagnostics import (
     DIAGNOSTIC,
     FILE_ERRORS,

@@ -14,7 +14,7 @@ from pydantic_core import PydanticCustomError
 
 from pytest_fairness.errors import ProbeError
 from pytest_fairness.probes.audit_settings import ProbeModel
-from pytest_fairness.probes.base import Line, ProbeFile, loading, shown
+from pytest_fairness.probes.field_types import Line, ProbeFile, loading, shown
 from pytest_fairness.probes.loading import table
 from pytest_fairness.probes.loading.diagnostics import file_errors, suggestion
 from pytest_fairness.probes.loading.table import Table

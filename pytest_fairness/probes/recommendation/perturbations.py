@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from pydantic import Discriminator, Field, Tag
 
 from pytest_fairness.probes.audit_settings import ProbeModel
-from pytest_fairness.probes.base import Identifier, Line, Text
+from pytest_fairness.probes.field_types import Identifier, Line, Text
 from pytest_fairness.probes.recommendation.typos import Operation, Perturbed, typos, typos_in_template
 
 TRANSLATED = frozenset({"prompt", "neutral", "attributes"})

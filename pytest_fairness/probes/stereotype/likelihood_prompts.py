@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pytest_fairness.probes.base import block_text
+from pytest_fairness.probes.field_types import block_text
 from pytest_fairness.probes.stereotype.cases import Case
 from pytest_fairness.records import Prompt, Request
 

@@ -1,0 +1,109 @@
+"""Types of values that the models of probe files share, and the file that is being loaded."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import AfterValidator, Discriminator, Field, Tag, ValidationInfo
+from pydantic_core import PydanticCustomError
+
+from pytest_fairness.probes.audit_settings import AuditSettings
+from pytest_fairness.probes.loading.diagnostics import quoted
+
+NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"
+IDENTIFIER = r"^[A-Za-z_][A-Za-z0-9_]{0,99}$"
+SOMETHING = r"\S"
+LINE = r"^[^\x00-\x1f\x7f]*[^\x00-\x20\x7f][^\x00-\x1f\x7f]*$"
+# Case names are part of item ids, in which `/`, `=` and brackets have a meaning.
+CASE = r"^[^\x00-\x20\x7f/=\[\]]([^\x00-\x1f\x7f/=\[\]]{0,98}[^\x00-\x20\x7f/=\[\]])?$"
+EMBEDDER = r"^(openai|transformers):[^\x00-\x20\x7f]([^\x00-\x1f\x7f]*[^\x00-\x20\x7f])?$"
+PATTERNS = {
+    NAME: "must be letters, digits, '.', '_' and '-', beginning with a letter or digit, as it names files",
+    IDENTIFIER: "must be letters, digits and '_', not beginning with a digit",
+    SOMETHING: "must not be empty",
+    LINE: "must be one line of text, and not empty",
+    EMBEDDER: "must be openai:MODEL or transformers:ID_OR_PATH",
+    CASE: "must be one line of at most 100 characters without '/', '=', '[' and ']', as it names items",
+}
+"""The meaning of each pattern, for messages."""
+
+Text = Annotated[str, Field(pattern=SOMETHING)]
+Line = Annotated[str, Field(pattern=LINE)]
+Name = Annotated[str, Field(pattern=NAME)]
+Identifier = Annotated[str, Field(pattern=IDENTIFIER)]
+CaseName = Annotated[str, Field(pattern=CASE)]
+
+
+@dataclass(frozen=True, slots=True)
+class Loading:
+    """The file that is being loaded, as the validation context of the models.
+
+    Attributes:
+        path: the probe file.
+        root: the folder that paths in messages are relative to, if they are inside it.
+        audits: the validated settings of the probe's audits, in the file's order.
+    """
+
+    path: Path = Path("probe.yaml")
+    root: Path | None = None
+    audits: Mapping[str, AuditSettings] = field(default_factory=dict)
+
+
+def shown(path: Path, root: Path | None) -> str:
+    """Return a path for messages: relative to the root if it is inside, with forward slashes."""
+    if root is not None and path.is_absolute() and path.is_relative_to(root):
+        path = path.relative_to(root)
+    return path.as_posix()
+
+
+def loading(info: ValidationInfo) -> Loading:
+    """Return the file that is being loaded."""
+    return info.context if isinstance(info.context, Loading) else Loading()
+
+
+def _inside_folder(path: Path, info: ValidationInfo) -> Path:
+    """Return the absolute path of a file that a probe names, which must be in the probe's folder."""
+    named = quoted(path.as_posix())
+    try:
+        folder = loading(info).path.parent.resolve()
+        found = (folder / path).resolve()
+        inside = found.is_relative_to(folder) and not path.is_absolute()
+        exists = inside and found.is_file()
+    except (OSError, ValueError, RuntimeError):
+        raise PydanticCustomError("file", "{named} is no file that can be read", {"named": named}) from None
+    if not inside:
+        raise PydanticCustomError(
+            "file", "{named} lies outside the probe's folder: put it beside the probe file", {"named": named}
+        )
+    if not exists:
+        raise PydanticCustomError("file", "there is no file {named} in the probe's folder", {"named": named})
+    return found
+
+
+ProbeFile = Annotated[Path, AfterValidator(_inside_folder)]
+"""A file that a probe names, by a relative path inside the probe's folder; it must exist."""
+
+
+def _one_or_several(value: object) -> str:
+    return "several" if isinstance(value, Sequence) and not isinstance(value, str) else "one"
+
+
+Texts = Annotated[
+    Annotated[Text, Tag("one")] | Annotated[tuple[Text, ...], Tag("several"), Field(min_length=1)],
+    Discriminator(_one_or_several),
+]
+"""One text or a list of texts."""
+
+
+def texts(value: str | tuple[str, ...] | None) -> tuple[str, ...]:
+    """Return one text, a list or nothing as a tuple of block texts."""
+    written = () if value is None else (value,) if isinstance(value, str) else value
+    return tuple(map(block_text, written))
+
+
+def block_text(text: str | None) -> str:
+    """Return a text without the line end that YAML's block style adds; an empty text for `None`."""
+    return (text or "").rstrip("\n")
