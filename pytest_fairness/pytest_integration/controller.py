@@ -33,13 +33,13 @@ from pytest_fairness.reports.shell_commands import accepting
 from pytest_fairness.reports.terminal import summary
 from pytest_fairness.run import Run
 from pytest_fairness.run.history import History
-from pytest_fairness.targets import serve_local
+from pytest_fairness.targets import serve
 from pytest_fairness.version import __version__
 
 if TYPE_CHECKING:
     from _pytest.terminal import TerminalReporter
 
-    from pytest_fairness.targets.registry import Served
+    from pytest_fairness.targets.shared_target import TargetServer
 
 Record = Mapping[str, Json]
 """One result with what the controller needs to know beyond it; see `FairnessSession.keep`."""
@@ -62,7 +62,7 @@ class Controller:
         self._retried = 0.0
         self._document: dict[str, Json] | None = None
         self._notes: list[summary.Line] = []
-        self._models: dict[str, Served | None] = {}
+        self._models: dict[str, TargetServer | None] = {}
         self._informant: str | None = None
         if hasattr(config.option, "dist") and config.option.dist != "no":
             workers = WorkersProgress(ProgressLine(config), self._tallied)
@@ -306,7 +306,7 @@ class Controller:
         """Tell a worker what must be the same in all of them, and where the models of this machine are."""
         for target in self._settings.targets.values() or [self._settings.target]:
             if target not in self._models:
-                self._models[target] = serve_local(target, self._settings)
+                self._models[target] = serve(target, self._settings)
         # Any one of them can tell what all of them have collected.
         node.workerinput["fairness_header"] = self._informant is None
         self._informant = self._informant or node.gateway.id

@@ -1,4 +1,4 @@
-"""Addresses of servers, as they may be shown."""
+"""Addresses of servers, checked and without secrets."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ import re
 from urllib.parse import urlsplit, urlunsplit
 
 REFERENCE = re.compile(r"\$\{(\w+)\}")
-"""`${NAME}`: what the environment holds under this name."""
+"""Reference `${NAME}` to an environment variable."""
 
 
 def public_url(url: str) -> str:
-    """The address without user, password, query and closing slash: what may be shown and recorded."""
+    """Return the address without user, password, query and final slash, so that it can be shown and recorded."""
     parts = urlsplit(url)
     return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path.rstrip("/"), "", ""))
 
 
 def is_web_address(url: str) -> bool:
-    """Whether this is `http://host` or `https://host`, with or without a port and a path."""
+    """Return whether this is an `http` or `https` address with a host."""
     try:
         parts = urlsplit(url)
         return parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port is None or parts.port > 0)
@@ -25,11 +25,11 @@ def is_web_address(url: str) -> bool:
 
 
 def public_target(target: str) -> str:
-    """A target as typed, `NAME=` before it or not, without what may be secret in an address.
+    """Return a target as typed, `NAME=` included, without the secrets of an address.
 
-    User and password are left out, and of the query every value that does not come from the environment.
+    Removed are the user, the password and every value of the query that is not a reference to the environment.
     """
-    name, address, rest = re.match(r"([\w.-]+\s*=\s*)?(https?://)?(.*)", target.strip(), re.DOTALL).groups("")  # type: ignore[union-attr] # matches anything
+    name, address, rest = re.match(r"([\w.-]+\s*=\s*)?(https?://)?(.*)", target.strip(), re.DOTALL).groups("")  # type: ignore[union-attr] # the pattern matches every text
     if not address:
         return target
     place, mark, query = rest.partition("?")
@@ -42,5 +42,5 @@ def public_target(target: str) -> str:
 
 
 def public_address(text: str) -> str:
-    """Return a text with every address in it as `public_target` shows it."""
+    """Return a text with every address in it as `public_target` returns it."""
     return re.sub(r"https?://\S+", lambda found: public_target(found[0]), text)

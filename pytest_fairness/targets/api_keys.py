@@ -1,4 +1,4 @@
-"""Keys of services, which stand in the environment and nowhere else."""
+"""API keys of the environment, and their removal from texts."""
 
 from __future__ import annotations
 
@@ -12,29 +12,32 @@ from urllib.parse import quote, quote_plus, unquote, urlsplit
 from pytest_fairness.errors import TargetError
 
 SHORTEST = 8
-"""Characters from which on a key in use is taken out of answers, whatever it consists of."""
+"""Fewest characters of a key that is removed from answers."""
 SHORTEST_MIXED = 4
-"""The same for one that does not consist of letters only, as `none` and `ollama` do: these stand in ordinary text."""
+"""The same for a key with other characters than letters; short words such as `none` also occur in ordinary text."""
 
 
 def key_of(target: str, variable: str) -> str:
-    """The key that an environment variable holds; empty where it holds none.
+    """Return the key in an environment variable; an empty text if there is none.
 
     Args:
-        target: the name of who is asked, for the message.
-        variable: the variable's name.
+        target: the target's name, for the message.
+        variable: name of the variable.
 
     Raises:
-        TargetError: it holds characters that cannot be sent in a header.
+        TargetError: the key has characters that cannot be sent in a header.
     """
     key = os.environ.get(variable, "").strip()
     if not (key.isascii() and key.isprintable()):
-        raise TargetError(f"{target}: the environment variable {variable} holds characters that no key has.")
+        raise TargetError(
+            f"{target}: the key in the environment variable {variable} has characters that cannot be sent. "
+            "Copy the key again."
+        )
     return key
 
 
 def secrets_of(url: str) -> list[str]:
-    """Return what must not be shown of an address: user and password, and the values of its query."""
+    """Return the secrets of an address: user and password, and the values of its query."""
     parts = urlsplit(url)
     login = parts.netloc.rpartition("@")[0]
     values = [login, login.partition(":")[2], *(pair.partition("=")[2] for pair in parts.query.split("&"))]
@@ -42,7 +45,7 @@ def secrets_of(url: str) -> list[str]:
 
 
 def forms_of(value: str) -> list[str]:
-    """Return the forms in which a secret may be repeated: as it is, in JSON, in an address, in base64."""
+    """Return the forms in which a text may contain a secret: as it is, in JSON, in an address, in base64."""
     quoted = [quote(value, safe=""), quote(value), quote_plus(value)]
     lower = [re.sub("%[0-9A-F]{2}", lambda found: found[0].lower(), text) for text in quoted]
     raw = value.encode("utf-8", "surrogatepass")
@@ -52,7 +55,7 @@ def forms_of(value: str) -> list[str]:
 
 
 def hiding(values: Iterable[str]) -> Callable[[str], str]:
-    """Return a function that writes `[key]` in place of these values in a text, in whatever form they stand there."""
+    """Return a function that replaces these values in a text, in all of their forms, by `[key]`."""
     forms = {form for value in values if value for form in forms_of(value)}
     if not forms:
         return str
@@ -61,5 +64,5 @@ def hiding(values: Iterable[str]) -> Callable[[str], str]:
 
 
 def is_distinct(value: str) -> bool:
-    """Return whether a key in use is no word of ordinary text, so that answers can be rid of it."""
+    """Return whether a key is not a word of ordinary text, so that it can be removed from answers."""
     return len(value) >= SHORTEST or (len(value) >= SHORTEST_MIXED and not value.isalpha())

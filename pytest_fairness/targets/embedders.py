@@ -1,4 +1,4 @@
-"""The models that embed texts, as probes name them: `openai:MODEL` and `transformers:ID_OR_PATH`."""
+"""Models that embed texts, as probes name them: `openai:MODEL` and `transformers:ID_OR_PATH`."""
 
 from __future__ import annotations
 
@@ -19,25 +19,26 @@ from pytest_fairness.targets.transformers.target import TransformersTarget
 if TYPE_CHECKING:
     from pytest_fairness.targets.transformers.language_model import TextEncoder
 
-TOGETHER = 64
+BATCH = 64
 """Most texts of one HTTP request."""
 
 Outcomes = list[Response | FairnessError]
 
 
 def open_embedder(spec: str, settings: RunSettings, folder: Path) -> Target:
-    """Return the model that a probe names; nothing is sent, loaded or asked for a key yet.
+    """Return the embedding model that a probe names; nothing is sent or loaded, and no key is needed yet.
 
     Args:
         spec: `openai:MODEL` or `transformers:ID_OR_PATH`.
-        settings: the run's; `embeddings_base_url`, `base_url`, `timeout`, `max_answer_bytes` and `device` matter.
-        folder: the probe's, in which a path leads to a model.
+        settings: settings of the run; `embeddings_base_url`, `base_url`, `timeout`, `max_answer_bytes` and `device`
+            matter.
+        folder: folder of the probe, where the paths of models start.
 
     Raises:
         TargetError: there is no such model.
     """
     prefix, _, rest = spec.strip().partition(":")
-    # `fairness_target_version` is that of the audited system, not of the embedder.
+    # `fairness_target_version` is the version of the audited system, not of the embedding model.
     base_url = settings.embeddings_base_url or settings.base_url
     settings = replace(settings, base_url=base_url, target_version=None, root=folder)
     try:
@@ -50,18 +51,18 @@ def open_embedder(spec: str, settings: RunSettings, folder: Path) -> Target:
 
 
 def _require_inside(written: str, folder: Path) -> None:
-    """Raise `TargetError` where a model's path leads out of the probe's folder: probes are data."""
+    """Raise `TargetError` for a model outside of the probe's folder, as probe files may come from others."""
     path = Path(written)
     leads_out = path.is_absolute() or written.startswith("~") or ".." in path.parts
     if leads_out or not (folder / path).resolve().is_relative_to(folder.resolve()):
         raise TargetError(
-            f"transformers:{written}: a folder with a model is named from the probe's folder, and is inside of it "
+            f"transformers:{written}: the model must be inside of the probe's folder; write its path from there "
             "(--fairness-target)."
         )
 
 
 class OpenAIEmbedder(OpenAITarget):
-    """Embeddings of OpenAI, or of any server that is compatible. Texts that wait at the same time are sent together."""
+    """Embedding model of OpenAI, or of a compatible server. Texts that wait at the same time are sent together."""
 
     likelihoods = False
     lasting = True
@@ -74,8 +75,8 @@ class OpenAIEmbedder(OpenAITarget):
         self._running: set[asyncio.Task[Outcomes]] = set()
 
     async def ask(self, request: Request) -> Response:
-        """See `Target`; the prompt is the text to be embedded."""
-        if self._next is None or len(self._next[1]) >= TOGETHER:
+        """Return the embedding of the prompt; see `Target`."""
+        if self._next is None or len(self._next[1]) >= BATCH:
             texts: list[str] = []
             task = asyncio.create_task(self._embedded_soon(texts))
             self._running.add(task)
@@ -84,7 +85,7 @@ class OpenAIEmbedder(OpenAITarget):
         task, texts = self._next
         texts.append(request.prompt)
         place = len(texts) - 1
-        # One text that is given up takes no other along.
+        # Cancelling one text must not cancel the others.
         outcome = (await asyncio.shield(task))[place]
         if isinstance(outcome, FairnessError):
             raise outcome
@@ -99,31 +100,26 @@ class OpenAIEmbedder(OpenAITarget):
         await super().close()
 
     async def _embedded_soon(self, texts: list[str]) -> Outcomes:
-        await asyncio.sleep(PAUSE)  # texts that are asked for in the meantime travel in the same request
+        await asyncio.sleep(PAUSE)  # further texts join the request meanwhile
         if self._next is not None and self._next[1] is texts:
             self._next = None
         try:
-            return await self._embedded(texts)
+            return await self._opened().embeddings(texts)
         except RequestFailed as error:
             if len(texts) == 1 or error.retry is not None:
                 raise
-        # One of them is at fault, perhaps too long; the others are not.
+        # One of the texts may be too long; the others are not affected.
         return [await self._alone(text) for text in texts]
 
     async def _alone(self, text: str) -> Response | FairnessError:
         try:
-            return (await self._embedded([text]))[0]
+            return (await self._opened().embeddings([text]))[0]
         except RequestFailed as error:
             return error
 
-    async def _embedded(self, texts: Sequence[str]) -> Outcomes:
-        if self._chat is None:
-            raise RuntimeError("a target is opened before it is asked")
-        return await self._chat.embeddings(texts)
-
 
 class TransformersEmbedder(TransformersTarget):
-    """Embeddings by a Hugging Face model of this machine, in batches."""
+    """Hugging Face model that embeds texts in batches."""
 
     likelihoods = False
     lasting = True
@@ -140,5 +136,5 @@ class TransformersEmbedder(TransformersTarget):
         return TextEncoder(self.name, self._weights, self._device)
 
     def _answer(self, batch: Sequence[Job]) -> Sequence[Response | FairnessError]:
-        encoder = cast("TextEncoder", self._model)  # batches are made when it is loaded
+        encoder = cast("TextEncoder", self._model)  # requests are batched only after it is loaded
         return encoder.embed([job.request.prompt for job in batch])

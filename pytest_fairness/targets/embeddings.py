@@ -1,4 +1,4 @@
-"""The recorded form of a text's embedding, and what a server of embeddings answers."""
+"""Recorded form of embeddings, and the responses of embedding servers."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from pytest_fairness.records import Json, Response
 from pytest_fairness.targets.one_line import identifier
 
 MOST_DIMENSIONS = 65_536
-"""Of a vector; what is longer is a mistake or an attack."""
+"""Most numbers of a vector; a longer one is a mistake or an attack."""
 BYTES = 4
-"""Of a number, as vectors are recorded."""
+"""Bytes of a number in a recorded vector."""
 
 
 def response(numbers: Sequence[float], *, tokens: int | None = None, model: str | None = None) -> Response:
-    """Return the answer to a request for an embedding; see `Response`.
+    """Return the response to a request for an embedding; see `Response`.
 
     Args:
-        numbers: the vector, of whatever length.
-        tokens: that were read.
-        model: what the server says that it answered with.
+        numbers: the vector.
+        tokens: number of tokens of the text.
+        model: model that the server reports.
 
     Raises:
-        ValueError: it is no vector of finite 32-bit numbers.
+        ValueError: the numbers are not a vector of finite 32-bit numbers.
     """
     if not 0 < len(numbers) <= MOST_DIMENSIONS:
-        raise ValueError(f"its vector has {len(numbers):,} numbers, and 1 to {MOST_DIMENSIONS:,} can be")
+        raise ValueError(f"its vector has {len(numbers):,} numbers; 1 to {MOST_DIMENSIONS:,} are possible")
     packed = array("f", numbers)
     if not all(map(math.isfinite, packed)):
         raise ValueError("its vector holds numbers that are not finite")
@@ -45,7 +45,7 @@ def vector(text: str) -> bytes:
     """Return the recorded vector as 32-bit numbers, little-endian.
 
     Raises:
-        ValueError: the text is no recorded embedding.
+        ValueError: the text is not a recorded embedding.
     """
     try:
         recorded = json.loads(text)
@@ -54,23 +54,23 @@ def vector(text: str) -> bytes:
     except (ValueError, LookupError, TypeError, RecursionError):
         whole, packed = False, b""
     if not whole:
-        raise ValueError("it is no recorded embedding")
+        raise ValueError("the text is not a recorded embedding")
     return packed
 
 
 def read(content: bytes, count: int, source: str) -> list[Response | FairnessError]:
-    """Return the embeddings of a server's answer in the order of the texts; an error for each text without one.
+    """Return the embeddings in a server's response in the order of the texts, or errors for texts without one.
 
     Args:
         content: the body: `{"data": [{"index": 0, "embedding": [0.1, …]}, …]}`.
-        count: how many texts were sent.
+        count: number of texts that were sent.
         source: the target and its endpoint, for messages.
     """
     try:
         answer = json.loads(content)
         found = {item["index"]: item["embedding"] for item in answer["data"]}
     except (ValueError, LookupError, TypeError, RecursionError):
-        return [RequestFailed(f"{source} answered something that is no list of embeddings.") for _ in range(count)]
+        return [RequestFailed(f"{source} sent a response that is not a list of embeddings.") for _ in range(count)]
     shares = _shares(answer.get("usage"), count)
     model = identifier(answer.get("model"))
     outcomes: list[Response | FairnessError] = []
@@ -88,9 +88,9 @@ def read(content: bytes, count: int, source: str) -> list[Response | FairnessErr
 
 def _numbers(given: Json) -> list[float]:
     if given is None:
-        raise ValueError("there is none")
+        raise ValueError("the response has none")
     if not isinstance(given, list) or not all(type(number) in (int, float) for number in given):
-        raise ValueError("it is no list of numbers")
+        raise ValueError("it is not a list of numbers")
     try:
         return [float(number) for number in given]
     except OverflowError:
@@ -98,7 +98,7 @@ def _numbers(given: Json) -> list[float]:
 
 
 def _shares(usage: Json, count: int) -> list[int | None]:
-    """Return the tokens of each text: those of all texts sent together, as evenly as they can be shared out."""
+    """Return the tokens of each text: the reported total, divided as evenly as possible."""
     total = usage.get("prompt_tokens") if isinstance(usage, dict) else None
     if type(total) is not int or total < 0:
         return [None] * count

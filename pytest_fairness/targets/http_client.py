@@ -1,4 +1,4 @@
-"""HTTP client of all targets: reads bodies up to a limit, and follows no redirect to another host."""
+"""HTTP client of all targets: limits the size of bodies, and follows no redirect to another host."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from pytest_fairness.targets.address import public_url
 T = TypeVar("T")
 
 MAX_ERROR_BYTES = 65_536
-"""Bytes that are read of the body of an error or a redirect."""
+"""Most bytes read of the body of an error or a redirect."""
 LARGE = 65_536
-"""Bytes from which on a body is parsed in a thread, so that the event loop serves the other requests meanwhile."""
+"""Bytes from which a body is parsed in a thread, so that the event loop can serve other requests."""
 MAX_REDIRECTS = 5
 
 _LOGS = ("httpx2", "openai._base_client", "anthropic._base_client")
-"""Loggers of the clients, which log the address of each request with all that it holds."""
+"""Loggers of the clients, which log the full address of each request."""
 
 
 class RedirectedElsewhere(httpx2.RequestError):
-    """A server that redirects to another host, which is sent nothing.
+    """Redirect to another host, which is not followed.
 
     Args:
-        url: the address that was asked.
-        status: of the redirect.
-        location: the address that it names.
+        url: address of the request.
+        status: HTTP status of the redirect.
+        location: address that the redirect names.
     """
 
     def __init__(self, url: str, status: int, location: str) -> None:
@@ -41,11 +41,11 @@ class RedirectedElsewhere(httpx2.RequestError):
 class BoundedClient(httpx2.AsyncClient):
     """HTTP client that reads at most `max_bytes` of a decompressed body.
 
-    A longer body of a success is dropped, and `is_too_long` tells; of an error, its beginning is kept.
+    A longer body of a success is dropped (see `is_too_long`); of the body of an error, the beginning is kept.
 
     Args:
         max_bytes: most bytes of a body after decompression.
-        settings: as of `httpx2.AsyncClient`.
+        settings: arguments of `httpx2.AsyncClient`.
     """
 
     def __init__(self, *, max_bytes: int, **settings: Any) -> None:
@@ -55,11 +55,11 @@ class BoundedClient(httpx2.AsyncClient):
         self._max_bytes = max_bytes
 
     async def send(self, request: httpx2.Request, *, stream: bool = False, **options: Any) -> httpx2.Response:
-        """Send a request and read the answer, whatever `stream` says; follow redirects within the host if asked to.
+        """Send a request and read its response, whatever `stream` says; follow redirects within the host if configured.
 
         Raises:
             RedirectedElsewhere: the server redirects to another host.
-            httpx2.HTTPError: there is no whole answer.
+            httpx2.HTTPError: there is no complete response.
         """
         follow = options.pop("follow_redirects", self.follow_redirects)
         for _ in range(MAX_REDIRECTS + 1):
@@ -76,7 +76,7 @@ class BoundedClient(httpx2.AsyncClient):
         raise httpx2.TooManyRedirects(f"more than {MAX_REDIRECTS} redirects", request=request)
 
     async def _read(self, response: httpx2.Response) -> httpx2.Response:
-        """Return the response with its body, which is no longer compressed."""
+        """Return the response with its decompressed body."""
         limit = self._max_bytes if response.is_success else min(self._max_bytes, MAX_ERROR_BYTES)
         body = bytearray()
         async with aclosing(response.aiter_bytes()) as pieces:
@@ -107,19 +107,19 @@ def is_too_long(response: httpx2.Response) -> bool:
 
 
 def too_long() -> Response:
-    """Return the answer that stands for one beyond the limit: recorded like any other, and never readable."""
+    """Return the answer that stands for one beyond the limit; it is recorded and counts as unreadable."""
     return Response("", finish_reason=TOO_LONG)
 
 
 async def parsed(parse: Callable[[httpx2.Response], T], response: httpx2.Response) -> T:
-    """Return what a function makes of a response; it runs in a thread where the body is large."""
+    """Return the result of a function of a response; for a large body, the function runs in a thread."""
     if len(response.content) < LARGE:
         return parse(response)
     return await asyncio.to_thread(parse, response)
 
 
 def _log_public_addresses(record: logging.LogRecord) -> bool:
-    """Leave user, password and query out of the addresses in a log record; for a logger's `addFilter`."""
+    """Remove user, password and query from the addresses in a log record; a filter for loggers."""
     if isinstance(record.args, tuple):
         record.args = tuple(public_url(str(value)) if isinstance(value, httpx2.URL) else value for value in record.args)
     return True

@@ -1,4 +1,4 @@
-"""What can go wrong on the way to a server and back, for every target that is asked over HTTP."""
+"""Errors of targets that are asked over HTTP: what happened, which server, and which setting to check."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from pytest_fairness.errors import RequestFailed, RetryReason, TargetError
 from pytest_fairness.targets.http_client import RedirectedElsewhere
 from pytest_fairness.targets.one_line import one_line
 
-BUSY = frozenset({429, 503, 529})
-"""Statuses of a server that has too much to do."""
-PASSING = frozenset({408, 409, 425, *range(500, 600)}) - BUSY
-"""Other statuses after which another try may do."""
+OVERLOADED = frozenset({429, 503, 529})
+"""Statuses of a server that limits the rate of requests or is overloaded."""
+TRANSIENT = frozenset({408, 409, 425, *range(500, 600)}) - OVERLOADED
+"""Other statuses after which another attempt may succeed."""
 
 
 @dataclass(frozen=True)
-class Faults:
-    """Makes errors that name the server and what to do.
+class HttpErrors:
+    """Factory of errors for one server.
 
     Attributes:
-        name: the target, for messages.
-        endpoint: its address, as it may be shown.
-        where: which settings name the endpoint and what it is sent, for messages.
-        hidden: takes what is secret out of a text.
+        name: the target's name.
+        endpoint: the server's address, without secrets.
+        where: settings that name the endpoint and the key.
+        hidden: function that removes secrets from a text.
     """
 
     name: str
@@ -36,48 +36,49 @@ class Faults:
     where: str
     hidden: Callable[[str], str]
 
-    def late(self, cause: BaseException | None) -> RequestFailed:
-        """No answer in time.
-
-        Args:
-            cause: what the HTTP client raised.
-        """
+    def timed_out(self, cause: BaseException | None) -> RequestFailed:
+        """Return the error for a request that timed out; `cause` is the exception of the HTTP client."""
+        unreachable = isinstance(cause, httpx2.ConnectTimeout)
         return RequestFailed(
             f"{self.name}: no answer from {self.endpoint} in time (ini fairness_timeout).",
-            retry=RetryReason.UNREACHABLE if isinstance(cause, httpx2.ConnectTimeout) else RetryReason.TIMEOUT,
+            retry=RetryReason.UNREACHABLE if unreachable else RetryReason.TIMEOUT,
         )
 
-    def lost(self, cause: BaseException) -> RequestFailed | TargetError:
-        """No connection, or one that broke, or a redirect to another host; `cause` as in `late`."""
+    def disconnected(self, cause: BaseException) -> RequestFailed | TargetError:
+        """Return the error for a failed or broken connection, or a redirect to another host; `cause` as above."""
         why = self.quoted(str(cause))
         if isinstance(cause, RedirectedElsewhere):
-            return TargetError(f"{self.name}: {why}, which is sent nothing. Check {self.where}.")
+            return TargetError(f"{self.name}: {why}; nothing was sent there. Check {self.where}.")
         if isinstance(cause, httpx2.ConnectError | httpx2.ProxyError):
             return RequestFailed(
-                f"{self.name}: no connection to {self.endpoint} ({why}). Is the server up, and {self.where} right?",
+                f"{self.name}: no connection to {self.endpoint} ({why}). Check that the server is running, and "
+                f"{self.where}.",
                 retry=RetryReason.UNREACHABLE,
             )
         return RequestFailed(
-            f"{self.name}: {self.endpoint} broke off before its answer was whole ({why}).", retry=RetryReason.TRANSIENT
+            f"{self.name}: {self.endpoint} closed the connection before its response was complete ({why}).",
+            retry=RetryReason.TRANSIENT,
         )
 
-    def of_status(self, status: int, headers: Mapping[str, str], said: str) -> RequestFailed:
-        """A status that says that there is no answer; what concerns all requests is not told apart here."""
-        again = headers.get("x-should-retry") != "false"
-        retry = RetryReason.OVERLOADED if status in BUSY else RetryReason.TRANSIENT if status in PASSING else None
+    def for_status(self, status: int, headers: Mapping[str, str], said: str) -> RequestFailed:
+        """Return the error for a status that concerns one request; `said` is the message of the server."""
+        retry = None
+        if headers.get("x-should-retry") != "false":
+            retry = RetryReason.OVERLOADED if status in OVERLOADED else None
+            retry = RetryReason.TRANSIENT if status in TRANSIENT else retry
         return RequestFailed(
             f"{self.name}: HTTP {status} from {self.endpoint}: {self.quoted(said)}",
-            retry=retry if again else None,
+            retry=retry,
             retry_after=retry_after(headers),
         )
 
     def quoted(self, text: str, length: int = 200) -> str:
-        """What a server said, on one line and without what is secret."""
+        """Return what a server said on one line, without secrets."""
         return one_line(self.hidden(text), length)
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds for which a server asks to be left alone: `Retry-After`, a number or a date, or `Retry-After-Ms`."""
+    """Return the seconds of `Retry-After-Ms` or `Retry-After` (a number or a date), or `None`."""
     milliseconds, written = headers.get("retry-after-ms"), headers.get("retry-after")
     try:
         seconds = float(milliseconds) / 1000 if milliseconds else float(written or "")

@@ -1,4 +1,4 @@
-"""The recorded form of how likely a text is, and who can be asked for it."""
+"""Recorded form of likelihoods, and the check that a target gives them."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from pytest_fairness.targets.base import Target
 
 
 def response(pieces: Sequence[str], logs: Sequence[float | None], tokens: int) -> Response:
-    """The answer to a request for a likelihood; see `Response`.
+    """Return the response to a request for a likelihood; see `Response`.
 
     Args:
-        pieces: of the continuation, one a token.
-        logs: natural logarithms of their probabilities, `None` where it is not known.
-        tokens: number of all that were read.
+        pieces: tokens of the continuation.
+        logs: natural logarithms of their probabilities; `None` for an unknown one.
+        tokens: number of tokens of the prompt and the continuation.
     """
     text = json.dumps({"log_probabilities": list(logs), "tokens": list(pieces)})
     return Response(text, finish_reason="stop", prompt_tokens=tokens, completion_tokens=0)
 
 
 def can_be_asked(target: Target, request: Request) -> bool:
-    """Whether the target answers this kind of request at all."""
+    """Return whether the target answers this kind of request."""
     return request.answer_format != "likelihood" or bool(getattr(target, "likelihoods", False))
 
 
 def require(target: Target, requests: Sequence[Request]) -> None:
-    """Raise `TargetError` where a target that gives no likelihoods is asked for some."""
+    """Raise `TargetError` if a request needs likelihoods and the target gives none."""
     if all(can_be_asked(target, request) for request in requests):
         return
     other = ""
@@ -39,6 +39,6 @@ def require(target: Target, requests: Sequence[Request]) -> None:
     elif target.name.startswith("local:"):
         other = "; the same file does as transformers:PATH.gguf"
     raise TargetError(
-        f"{target.name} gives no likelihoods of given texts, which `likelihood` needs: audit a transformers: target, "
+        f"{target.name} gives no likelihoods of given texts, which `likelihood` needs: use a transformers: target, "
         f"or an openai: endpoint whose completions echo log-probabilities, as vLLM's do{other}."
     )

@@ -1,4 +1,4 @@
-"""The user's own application as a target: any callable that takes a prompt and gives a text."""
+"""Targets `python:package.module:callable`: applications that take a prompt and return a text."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ Application = Callable[[str], str] | Callable[[str], Awaitable[str]]
 
 
 class ApplicationTarget(ABC):
-    """What both ways of naming an application share.
+    """Application as a target; base class for both ways to name one.
 
-    A sync callable runs in threads, as many as there are requests in flight; an async one runs on the engine's event
-    loop. A system prompt is put before the prompt, a blank line between; sampling has no meaning here.
+    A sync callable runs in threads, one for each request in flight; an async one runs on the engine's event loop. The
+    system prompt goes before the prompt, separated by a blank line; sampling parameters are ignored.
 
     Args:
-        name: what to call it in reports and baselines.
-        version: names the state of its code; with it, recorded answers are reused.
+        name: name in reports and baselines.
+        version: version of its code; only with a version are recorded answers reused.
     """
 
     concurrency: int | None = None
@@ -41,10 +41,10 @@ class ApplicationTarget(ABC):
 
     @abstractmethod
     def function(self) -> Application:
-        """The application.
+        """Return the application.
 
         Raises:
-            TargetError: it cannot be imported.
+            TargetError: the import fails.
         """
 
     def check(self) -> None:
@@ -78,15 +78,15 @@ class ApplicationTarget(ABC):
 
 
 class CallableTarget(ApplicationTarget):
-    """A callable `prompt -> text`, as a conftest or a caller hands it over.
+    """Callable `prompt -> text` that a fixture or a caller passes.
 
     Args:
         function: the application, sync or async.
-        name: what to call it in reports and baselines.
-        version: names the state of its code; with it, recorded answers are reused.
+        name: name in reports and baselines.
+        version: version of its code; only with a version are recorded answers reused.
 
     Raises:
-        TargetError: it is no callable.
+        TargetError: `function` is not callable.
     """
 
     def __init__(self, function: Application, name: str, *, version: str | None = None) -> None:
@@ -96,17 +96,17 @@ class CallableTarget(ApplicationTarget):
         self._function = function
 
     def function(self) -> Application:
-        """The application."""
+        """Return the application."""
         return self._function
 
 
 class ImportedTarget(ApplicationTarget):
-    """A callable by its import path, imported when first needed.
+    """Callable that is imported when first needed.
 
     Args:
-        module: `package.module`, found from pytest's rootdir or installed.
-        attribute: the callable's name there; dots lead into classes and objects.
-        settings: the run's.
+        module: `package.module`, in pytest's rootdir or installed.
+        attribute: name of the callable in the module; dots lead into classes and objects.
+        settings: settings of the run.
     """
 
     def __init__(self, module: str, attribute: str, settings: RunSettings) -> None:
@@ -115,7 +115,7 @@ class ImportedTarget(ApplicationTarget):
         self._imported: Application | None = None
 
     def function(self) -> Application:
-        """The application; see `ApplicationTarget`."""
+        """Return the application; see `ApplicationTarget`."""
         self._imported = self._imported or self._import()
         return self._imported
 
@@ -131,7 +131,7 @@ class ImportedTarget(ApplicationTarget):
                     f"{self.name}: there is no module {missing!r} in {self._root} or among the installed packages."
                 ) from error
             raise TargetError(
-                f"{self.name}: importing {self._module} needs {missing!r}, which is not there."
+                f"{self.name}: importing {self._module} needs {missing!r}, which is not installed."
             ) from error
         except Exception as error:
             raise TargetError(
@@ -142,13 +142,13 @@ class ImportedTarget(ApplicationTarget):
                 raise TargetError(f"{self.name}: {self._module} has no {self._attribute!r}.")
             found = getattr(found, name)
         if not callable(found):
-            raise TargetError(f"{self.name}: {self._attribute!r} is no callable but {type(found).__name__}.")
+            raise TargetError(f"{self.name}: {self._attribute!r} is not callable ({type(found).__name__}).")
         application: Application = found
         return application
 
 
-def open_python(rest: str | None, settings: RunSettings, _address: str | None) -> ImportedTarget:
-    """`python:package.module:callable`.
+def open_python(rest: str | None, settings: RunSettings) -> ImportedTarget:
+    """Return the target `python:package.module:callable`.
 
     Raises:
         TargetError: the module or the callable is not named.
@@ -161,4 +161,4 @@ def open_python(rest: str | None, settings: RunSettings, _address: str | None) -
 
 
 def _is_async(function: Application) -> bool:
-    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None))  # noqa: B004 - is its call async?
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None))  # noqa: B004 - whether its call is async

@@ -1,12 +1,11 @@
-"""The targets by the names that users type, as import paths: naming all of them loads none."""
+"""Registry of targets: the names that users type, and the import paths of the modules that are loaded for them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib import import_module
-from types import TracebackType
-from typing import TYPE_CHECKING, Protocol, Self, TextIO, cast
+from typing import TYPE_CHECKING, Protocol, cast
 
 from pytest_fairness import extensions
 from pytest_fairness.errors import FairnessError, TargetError
@@ -14,7 +13,7 @@ from pytest_fairness.options import RunSettings
 from pytest_fairness.targets.base import Target
 
 if TYPE_CHECKING:
-    from pytest_fairness.targets.local.target import LocalTarget
+    from pytest_fairness.targets.shared_target import TargetServer
 
 
 @dataclass(frozen=True)
@@ -23,20 +22,21 @@ class Entry:
 
     Attributes:
         forms: how users write it.
-        factory: `module:function`, called with the part after the prefix (`None` where there is no colon), the run's
-            settings and, where another process serves the model, its address.
+        factory: import path `module:function` of its `Factory`.
+        shared: whether one process of a run loads the target and serves it to the others.
     """
 
     forms: tuple[str, ...]
     factory: str
+    shared: bool = False
 
 
 TARGETS = {
-    "local": Entry(("local", "local:PATH.gguf"), "pytest_fairness.targets.local.target:open_local"),
+    "local": Entry(("local", "local:PATH.gguf"), "pytest_fairness.targets.local.target:open_local", shared=True),
     "openai": Entry(("openai:MODEL",), "pytest_fairness.targets.openai.target:open_openai"),
     "anthropic": Entry(("anthropic:MODEL",), "pytest_fairness.targets.anthropic.target:open_anthropic"),
     "transformers": Entry(
-        ("transformers:ID_OR_PATH",), "pytest_fairness.targets.transformers.target:open_transformers"
+        ("transformers:ID_OR_PATH",), "pytest_fairness.targets.transformers.target:open_transformers", shared=True
     ),
     "python": Entry(("python:package.module:callable",), "pytest_fairness.targets.python_callable:open_python"),
     "http": Entry(("http://HOST/PATH",), "pytest_fairness.targets.http.target:open_http"),
@@ -44,53 +44,51 @@ TARGETS = {
 }
 
 
-class Served(Protocol):
-    """A model that one process of a run has loaded for all; `address` is what `open_target` takes in the others."""
-
-    address: str
-
-    def close(self) -> None:
-        """Let nobody in any more, and unload the model."""
-
-    def __enter__(self) -> Self: ...
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None: ...
-
-
 class Factory(Protocol):
-    """What an entry's import path points to."""
+    """Function that makes a target."""
 
-    def __call__(self, rest: str | None, settings: RunSettings, address: str | None) -> Target:
-        """The target, not yet opened.
+    def __call__(self, rest: str | None, settings: RunSettings, /) -> Target:
+        """Return the target, not yet opened.
+
+        Args:
+            rest: the part of the name after the prefix and its colon; `None` without a colon.
+            settings: settings of the run.
 
         Raises:
-            TargetError: what was typed cannot name a target.
+            TargetError: the name is not valid.
         """
 
 
 def open_target(spec: str, settings: RunSettings, address: str | None = None) -> Target:
-    """The target that a user named; nothing is sent, loaded or asked for a key yet.
+    """Return the target of this name; nothing is sent or loaded, and no key is needed yet.
 
     Args:
-        spec: as typed, such as `openai:gpt-5`.
-        settings: the run's.
-        address: what `serve_local` gave, where another process has the model loaded; other targets need none.
+        spec: the name, such as `openai:gpt-5`.
+        settings: settings of the run.
+        address: address of the process that serves the target, if `serve` was called for it.
 
     Raises:
-        TargetError: nothing is known by that name.
+        TargetError: there is no such target.
     """
+    target = _make(spec, settings)
+    if address is None:
+        return target
+    from pytest_fairness.targets.shared_target import SharedTarget
+
+    return SharedTarget(target, address)
+
+
+def _make(spec: str, settings: RunSettings) -> Target:
     prefix, colon, rest = spec.strip().partition(":")
     value = rest if colon else None
     if (factory := _extension(prefix)) is not None:
-        return factory(value, settings, address)
+        return factory(value, settings)
     entry = TARGETS.get(prefix)
     if entry is None or value == "":
         raise TargetError(_unknown(spec, prefix, rest))
     module, _, function = entry.factory.partition(":")
     factory = cast("Factory", getattr(import_module(module), function))
-    return factory(value, settings, address)
+    return factory(value, settings)
 
 
 def _extension(prefix: str) -> Factory | None:
@@ -105,11 +103,7 @@ def _extension(prefix: str) -> Factory | None:
 
 
 def check_spec(spec: str, settings: RunSettings) -> None:
-    """Find what is wrong with a target without sending anything or loading a model.
-
-    Raises:
-        TargetError: no request could get an answer; says why and what to do.
-    """
+    """Raise `TargetError` for a target that cannot answer any request; send nothing and load no model."""
     open_target(spec, settings).check()
 
 
@@ -122,28 +116,18 @@ def _unknown(spec: str, prefix: str, rest: str) -> str:
     return f"unknown target {spec!r} (--fairness-target).{hint} Known targets: {forms}."
 
 
-def serve_local(spec: str, settings: RunSettings, console: TextIO | None = None) -> Served | None:
-    """Offer a model of this machine to the other processes of a run, or `None` where the target is none.
+def serve(spec: str, settings: RunSettings) -> TargetServer | None:
+    """Return a server by which the other processes of a run ask a local model, or `None` for other targets.
 
-    It is loaded, and fetched before if need be, when the first of them has something to ask. Its `address` is what
-    `open_target` takes there; `close` it at the end of the run.
-
-    Args:
-        spec: as for `open_target`.
-        settings: the run's.
-        console: where the progress of fetching is drawn, if it is a terminal; default standard error.
+    The model is loaded, and downloaded if necessary, when the first of them connects. The server's `address` is an
+    argument of `open_target`; `close` the server at the end of the run.
 
     Raises:
-        TargetError: as for `open_target`.
+        TargetError: there is no such target.
     """
-    prefix = spec.strip().partition(":")[0]
-    if prefix == "transformers":
-        from pytest_fairness.targets.shared_target import ServedTarget
-
-        return ServedTarget(open_target(spec, settings))
-    if prefix != "local":
+    entry = TARGETS.get(spec.strip().partition(":")[0])
+    if entry is None or not entry.shared:
         return None
-    from pytest_fairness.targets.local.server import ServedModel
+    from pytest_fairness.targets.shared_target import TargetServer
 
-    target = cast("LocalTarget", open_target(spec, settings))
-    return ServedModel(lambda: target.load(console))
+    return TargetServer(open_target(spec, settings))

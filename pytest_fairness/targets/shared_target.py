@@ -1,6 +1,6 @@
-"""One process of a run has a target loaded, and the others ask it over the loopback interface.
+"""Targets that one process of a run has loaded and the others ask over the loopback interface.
 
-A line of JSON each way: a request with a number, its answer with the same number.
+Both sides send lines of JSON: a request with a number, and its answer with the same number.
 """
 
 from __future__ import annotations
@@ -13,62 +13,63 @@ from dataclasses import asdict
 from itertools import count
 
 from pytest_fairness.closing import Closing
-from pytest_fairness.errors import RequestFailed, TargetError
+from pytest_fairness.errors import RequestFailed, RetryReason, TargetError
 from pytest_fairness.records import Json, Request, Response, Sampling
 from pytest_fairness.targets.base import Target
 from pytest_fairness.targets.one_line import one_line
 
 LONGEST_LINE = 2**28
+"""Most bytes of one message."""
 
 
-class ServedTarget(Closing):
-    """A target that other processes ask, opened when the first of them comes.
+class TargetServer(Closing):
+    """Server by which other processes ask a target; the target is opened when the first of them connects.
 
     Args:
-        target: who answers; closed at the end.
+        target: the target; closed at the end.
 
     Attributes:
-        address: `host:port`, for `Connection`.
+        address: `host:port`, for `SharedTarget`.
     """
 
     def __init__(self, target: Target) -> None:
         self._target = target
         self._opening: asyncio.Task[None] | None = None
-        self._visits: set[asyncio.Task[None]] = set()
+        self._connections: set[asyncio.Task[None]] = set()
         self._ready = threading.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._over: asyncio.Event | None = None
+        self._stopped: asyncio.Event | None = None
         self.address = ""
-        self._thread = threading.Thread(target=lambda: asyncio.run(self._serve()), name="fairness-served", daemon=True)
+        self._thread = threading.Thread(target=lambda: asyncio.run(self._serve()), name="fairness-shared", daemon=True)
         self._thread.start()
         self._ready.wait()
 
     def close(self) -> None:
-        """Let nobody in any more, and close the target."""
-        if self._loop is not None and self._over is not None:
-            with contextlib.suppress(RuntimeError):  # it is over already
-                self._loop.call_soon_threadsafe(self._over.set)
+        """Accept no more connections, and close the target."""
+        if self._loop is not None and self._stopped is not None:
+            with contextlib.suppress(RuntimeError):  # the loop has ended already
+                self._loop.call_soon_threadsafe(self._stopped.set)
         self._thread.join(10)
 
     async def _serve(self) -> None:
-        self._loop, self._over = asyncio.get_running_loop(), asyncio.Event()
-        server = await asyncio.start_server(self._visited, "127.0.0.1", 0, limit=LONGEST_LINE)
+        self._loop, self._stopped = asyncio.get_running_loop(), asyncio.Event()
+        server = await asyncio.start_server(self._connected, "127.0.0.1", 0, limit=LONGEST_LINE)
         self.address = "{}:{}".format(*server.sockets[0].getsockname())
         self._ready.set()
-        await self._over.wait()
+        await self._stopped.wait()
         server.close()
-        for visit in self._visits:
-            visit.cancel()
-        await asyncio.gather(*self._visits, return_exceptions=True)
+        for connection in self._connections:
+            connection.cancel()
+        await asyncio.gather(*self._connections, return_exceptions=True)
         if self._opening is not None:
             self._opening.cancel()
             await asyncio.wait([self._opening])
             await self._target.close()
 
-    async def _visited(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
-        assert task is not None  # noqa: S101 - a coroutine that runs has one
-        self._visits.add(task)
+        assert task is not None  # noqa: S101 - a coroutine that runs has a task
+        self._connections.add(task)
         asked: dict[int, asyncio.Task[None]] = {}
         try:
             await self._open(writer)
@@ -81,11 +82,11 @@ class ServedTarget(Closing):
                     asked[number].cancel()
                 asked = {number: task for number, task in asked.items() if not task.done()}
         except (OSError, ValueError, LookupError, asyncio.CancelledError):
-            pass  # the visitor is gone or speaks something else, or all is over
+            pass  # the client is gone or sends something else, or the server is closed
         finally:
             for answering in asked.values():
                 answering.cancel()
-            self._visits.discard(task)
+            self._connections.discard(task)
             writer.close()
             with contextlib.suppress(OSError, asyncio.CancelledError):
                 await writer.wait_closed()
@@ -105,9 +106,11 @@ class ServedTarget(Closing):
             response = await self._target.ask(Request(**{**plain, "sampling": Sampling(**plain["sampling"])}))
         except TargetError as error:
             answer: dict[str, Json] = {"error": str(error)}
-        except Exception as error:  # noqa: BLE001 - whoever asked is told
-            known = isinstance(error, RequestFailed)
-            answer = {"failed": str(error) if known else f"{type(error).__name__}: {one_line(error)}"}
+        except RequestFailed as error:
+            retry = None if error.retry is None else error.retry.name
+            answer = {"failed": str(error), "retry": retry, "retry_after": error.retry_after}
+        except Exception as error:  # noqa: BLE001 - sent to the process that asked
+            answer = {"failed": f"{type(error).__name__}: {one_line(error)}", "retry": None, "retry_after": None}
         else:
             answer = {"response": asdict(response)}
         writer.write(_line({"number": number, **answer}))
@@ -115,45 +118,48 @@ class ServedTarget(Closing):
             await writer.drain()
 
 
-class Connection:
-    """To a target that another process has loaded.
+class SharedTarget:
+    """Target that another process has loaded.
 
     Args:
-        name: the target, for messages.
-        address: `ServedTarget.address`.
+        target: the same target in this process, which is never opened.
+        address: `TargetServer.address` of the process that has it loaded.
     """
 
-    def __init__(self, name: str, address: str) -> None:
-        self._name, self._address = name, address
+    def __init__(self, target: Target, address: str) -> None:
+        self._target, self._server = target, address
+        self.name, self.identity = target.name, target.identity
+        self.reusable, self.concurrency = target.reusable, target.concurrency
+        self.likelihoods: bool = getattr(target, "likelihoods", False)
         self._numbers = count()
         self._waiting: dict[int, asyncio.Future[Response]] = {}
         self._reading: asyncio.Task[None] | None = None
         self._writer: asyncio.StreamWriter | None = None
 
-    async def open(self) -> None:
-        """Connect, and wait until the target is open.
+    def check(self) -> None:
+        """See `Target`."""
+        self._target.check()
 
-        Raises:
-            TargetError: it cannot be opened, or the process is gone.
-        """
-        host, _, port = self._address.rpartition(":")
+    async def open(self) -> None:
+        """Connect, and wait until the other process has opened the target; see `Target`."""
+        host, _, port = self._server.rpartition(":")
         try:
             reader, self._writer = await asyncio.open_connection(host, int(port), limit=LONGEST_LINE)
-            told = json.loads(await reader.readline())
+            message = json.loads(await reader.readline())
         except (OSError, ValueError) as error:
             await self.close()
-            raise self._gone() from error
-        if "error" in told:
+            raise self._disconnected() from error
+        if "error" in message:
             await self.close()
-            raise TargetError(str(told["error"]))
+            raise TargetError(str(message["error"]))
         self._reading = asyncio.create_task(self._read(reader))
 
     async def ask(self, request: Request) -> Response:
-        """Ask; see `Target`."""
+        """See `Target`."""
         if self._writer is None or self._reading is None:
             raise RuntimeError("a target is opened before it is asked")
         if self._reading.done():
-            raise self._gone()
+            raise self._disconnected()
         number = next(self._numbers)
         future: asyncio.Future[Response] = asyncio.get_running_loop().create_future()
         self._waiting[number] = future
@@ -167,7 +173,7 @@ class Connection:
             self._waiting.pop(number, None)
 
     async def close(self) -> None:
-        """Hang up."""
+        """See `Target`."""
         if self._reading is not None:
             self._reading.cancel()
             await asyncio.wait([self._reading])
@@ -179,29 +185,33 @@ class Connection:
     async def _read(self, reader: asyncio.StreamReader) -> None:
         try:
             while line := await reader.readline():
-                told = json.loads(line)
-                future = self._waiting.get(told["number"])
+                message = json.loads(line)
+                future = self._waiting.get(message["number"])
                 if future is not None and not future.done():
-                    _settle(future, told)
+                    _settle(future, message)
         except (OSError, ValueError):
             pass
         finally:
             for future in self._waiting.values():
                 if not future.done():
-                    future.set_exception(self._gone())
+                    future.set_exception(self._disconnected())
 
-    def _gone(self) -> TargetError:
-        return TargetError(f"{self._name}: the process that serves the model is gone (xdist's controller).")
+    def _disconnected(self) -> TargetError:
+        return TargetError(
+            f"{self.name}: the process that serves the model (pytest-xdist's controller) has ended. Run again."
+        )
 
 
-def _settle(future: asyncio.Future[Response], told: Json) -> None:
-    if "response" in told:
-        future.set_result(Response(**told["response"]))
+def _settle(future: asyncio.Future[Response], message: Json) -> None:
+    if "response" in message:
+        future.set_result(Response(**message["response"]))
+    elif "error" in message:
+        future.set_exception(TargetError(message["error"]))
     else:
-        error = TargetError(told["error"]) if "error" in told else RequestFailed(told["failed"])
-        future.set_exception(error)
+        retry = message["retry"] and RetryReason[message["retry"]]
+        future.set_exception(RequestFailed(message["failed"], retry=retry, retry_after=message["retry_after"]))
 
 
 def _line(message: Json) -> bytes:
-    # ASCII: lone surrogates survive, and no line end is inside.
+    # ASCII, so that lone surrogates survive and no line end is inside.
     return json.dumps(message).encode() + b"\n"

@@ -1,4 +1,4 @@
-"""Blocking calls out of an event loop, in threads that never keep the process alive."""
+"""Threads for blocking calls of an event loop, which never keep the process alive."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ T = TypeVar("T")
 
 
 class DaemonThreads:
-    """A pool that grows with the calls in progress and reuses idle threads.
+    """Pool of daemon threads that grows with the calls in progress and reuses idle threads.
 
-    Unlike `ThreadPoolExecutor`, whose threads are waited for when the interpreter ends, a call that never returns does
-    not hold up the end of the run.
+    The interpreter waits for the threads of `ThreadPoolExecutor` when it ends, but not for these, even if a call never
+    returns.
 
     Args:
-        name: of the threads, for whoever looks at a stack dump.
+        name: name of the threads in stack dumps.
     """
 
     def __init__(self, name: str) -> None:
@@ -30,10 +30,11 @@ class DaemonThreads:
         self._started = 0
 
     async def run(self, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
-        """Call and await the result; if the caller is cancelled, the call goes on unheard.
+        """Return the result of a call; if the caller is cancelled, the call goes on and its result is dropped.
 
         Raises:
-            Exception: whatever the function raises; what is not an `Exception` (`SystemExit`, …) comes as `Escaped`.
+            Exception: exceptions of the function.
+            Escaped: the function raised something else, such as `SystemExit`.
         """
         loop = asyncio.get_running_loop()
         future: asyncio.Future[T] = loop.create_future()
@@ -43,11 +44,11 @@ class DaemonThreads:
             error: Exception | None = None
             try:
                 value = function(*args, **kwargs)
-            except Exception as exception:  # noqa: BLE001 - handed over to the caller
+            except Exception as exception:  # noqa: BLE001 - raised for the caller
                 error = exception
-            except BaseException as exception:  # noqa: BLE001 - neither this thread nor the loop may end by it
+            except BaseException as exception:  # noqa: BLE001 - it must end neither this thread nor the loop
                 error = Escaped(exception)
-            with contextlib.suppress(RuntimeError):  # the loop is closed: nobody listens any more
+            with contextlib.suppress(RuntimeError):  # the loop is closed
                 loop.call_soon_threadsafe(_settle, future, value, error)
 
         self._work.put(work)
@@ -57,19 +58,19 @@ class DaemonThreads:
         return await future
 
     def close(self) -> None:
-        """Let the idle threads end; a busy one ends after its call."""
+        """End the idle threads now, and the busy ones after their calls."""
         for _ in range(self._started):
             self._work.put(None)
 
     def _serve(self) -> None:
         while (work := self._work.get()) is not None:
             work()
-            del work  # or its arguments would live until the next call
+            del work  # frees its arguments before the next call
             self._idle.release()
 
 
 class Escaped(Exception):
-    """Carries an exception that is no `Exception`, such as `SystemExit`, out of a thread."""
+    """Wrapper of an exception that is not an `Exception`, such as `SystemExit`."""
 
     def __init__(self, exception: BaseException) -> None:
         super().__init__(str(exception))

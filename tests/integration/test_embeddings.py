@@ -135,15 +135,15 @@ def test_values_are_cosines_of_the_vectors(texts: Project, server: ChatServer) -
         (Reply(raw=b'{"data": [{"index": 0, "embedding": []}]}'), "its vector has 0 numbers, and 1 to 65,536 can be"),
         (Reply(raw=b'{"data": [{"index": 7, "embedding": [1]}]}'), "there is none"),
         (Reply(raw=b'{"data": []}'), "there is none"),
-        (Reply(raw=b'{"data": 5}'), "answered something that is no list of embeddings"),
-        (Reply(raw=b"[" * 90_000), "answered something that is no list of embeddings"),
-        (Reply(raw=b"no json"), "answered something that is no list of embeddings"),
+        (Reply(raw=b'{"data": 5}'), "sent a response that is not a list of embeddings"),
+        (Reply(raw=b"[" * 90_000), "sent a response that is not a list of embeddings"),
+        (Reply(raw=b"no json"), "sent a response that is not a list of embeddings"),
         (Reply("too long", status=400), "HTTP 400 from http://127.0.0.1"),
         (
             Reply("no such model", status=404),
             "knows no model 'small', or is no embeddings endpoint (HTTP 404: no such mo",
         ),
-        (Reply("no", status=401), "refuses the key (HTTP 401)"),
+        (Reply("no", status=401), "rejects the key (HTTP 401)"),
     ],
 )
 def test_a_server_that_gives_no_vectors_is_an_error_of_the_item(

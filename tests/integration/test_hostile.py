@@ -110,7 +110,7 @@ def test_the_key_is_nowhere_even_if_the_server_echoes_it(project: Project, monke
         assert server.keys[0] == f"Bearer {KEY}"
         server.answer = lambda *_: Reply(f"no such key {KEY}", status=401)
         refused = project.run("--fairness", "--fairness-fresh", "-vv", "--full-trace", *arguments, target=OPENAI)
-    assert says(refused, "refuses the key (HTTP 401)")
+    assert says(refused, "rejects the key (HTTP 401)")
     for secret in (KEY, "tok_9876543210fedcba"):
         assert secret not in result.stdout.str() + result.stderr.str() + refused.stdout.str()
         assert [path for path, content in files(project) if secret.encode() in content] == []

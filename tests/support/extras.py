@@ -83,7 +83,7 @@ class Parrot:
         return Response(f"{request.prompt} {'Really. ' * (1 + request.trial % 3)}{request.trial}")
 
 
-def parrot(rest, settings, address):
+def parrot(rest, settings):
     return Parrot()
 
 

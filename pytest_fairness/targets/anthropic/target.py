@@ -1,4 +1,4 @@
-"""Anthropic's models through its SDK, as a target."""
+"""Targets `anthropic:MODEL`."""
 
 from __future__ import annotations
 
@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING
 
 from pytest_fairness.errors import TargetError
 from pytest_fairness.options import RunSettings
-from pytest_fairness.records import Request, Response
-from pytest_fairness.targets.address import is_web_address, public_url
 from pytest_fairness.targets.api_keys import key_of
-from pytest_fairness.targets.base import versioned
+from pytest_fairness.targets.api_target import ApiTarget
 
 if TYPE_CHECKING:
     from pytest_fairness.targets.anthropic.messages import Messages
@@ -20,31 +18,21 @@ ANTHROPIC_URL = "https://api.anthropic.com"
 KEY_NAME, URL_NAME = "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"
 
 
-class AnthropicTarget:
-    """A model behind the Messages API.
+class AnthropicTarget(ApiTarget["Messages"]):
+    """Model behind the Messages API.
 
     Args:
-        model: as Anthropic calls it.
-        settings: the run's; `target_version`, `timeout` and `max_answer_bytes` matter.
+        model: name of the model in the API.
+        settings: settings of the run; see `ApiTarget`.
 
     Raises:
-        TargetError: `ANTHROPIC_BASE_URL` is no address.
+        TargetError: `ANTHROPIC_BASE_URL` is not a valid address.
     """
 
-    reusable = True
-    concurrency: int | None = None
-
     def __init__(self, model: str, settings: RunSettings) -> None:
-        self.name = f"anthropic:{model}"
-        self._model = model
-        self._base_url = os.environ.get(URL_NAME, "").strip() or ANTHROPIC_URL
-        self._timeout = settings.timeout
-        self._max_bytes = settings.max_answer_bytes
-        self._messages: Messages | None = None
-        if not is_web_address(self._base_url):
-            raise TargetError(f"{self.name}: what {URL_NAME} says is no address; write it like http://localhost:8000.")
-        self.address = public_url(self._base_url)
-        self.identity = versioned(f"{self.name} at {self.address}", settings.target_version)
+        base_url = os.environ.get(URL_NAME, "").strip() or ANTHROPIC_URL
+        where = URL_NAME, "http://localhost:8000"
+        super().__init__("anthropic", model, base_url=base_url, url_settings=where, settings=settings)
 
     def check(self) -> None:
         """See `Target`."""
@@ -52,13 +40,10 @@ class AnthropicTarget:
             raise TargetError(f"{self.name} needs the package anthropic: pip install 'pytest-fairness[anthropic]'.")
         self._key()
 
-    async def open(self) -> None:
-        """See `Target`."""
-        self.check()
-        # Not before: importing the SDK takes a second, and everything may be recorded.
+    def _connect(self) -> Messages:
         from pytest_fairness.targets.anthropic.messages import Messages
 
-        self._messages = Messages(
+        return Messages(
             self.name,
             self._model,
             base_url=self._base_url,
@@ -66,17 +51,6 @@ class AnthropicTarget:
             timeout=self._timeout,
             max_bytes=self._max_bytes,
         )
-
-    async def ask(self, request: Request) -> Response:
-        """See `Target`."""
-        if self._messages is None:
-            raise RuntimeError("a target is opened before it is asked")
-        return await self._messages.ask(request)
-
-    async def close(self) -> None:
-        """See `Target`."""
-        if self._messages is not None:
-            await self._messages.close()
 
     def _key(self) -> str:
         key = key_of(self.name, KEY_NAME)
@@ -88,12 +62,12 @@ class AnthropicTarget:
 def _is_installed() -> bool:
     try:
         return find_spec("anthropic") is not None
-    except ValueError:  # a module that keeps itself from being imported
+    except ValueError:  # `sys.modules` holds `None` for the module
         return False
 
 
-def open_anthropic(rest: str | None, settings: RunSettings, _address: str | None) -> AnthropicTarget:
-    """`anthropic:MODEL`.
+def open_anthropic(rest: str | None, settings: RunSettings) -> AnthropicTarget:
+    """Return the target `anthropic:MODEL`.
 
     Raises:
         TargetError: no model is named.

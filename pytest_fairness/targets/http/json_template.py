@@ -1,4 +1,4 @@
-"""JSON with placeholders, filled value by value: what is put in never becomes structure."""
+"""JSON with placeholders, which are filled with values and never change the structure."""
 
 from __future__ import annotations
 
@@ -13,37 +13,37 @@ _ABSENT = object()
 
 
 class JsonTemplate:
-    """A JSON document whose strings may hold placeholders, `{name}`; `{{` and `}}` stand for braces.
+    """JSON document whose strings may contain placeholders, `{name}`; `{{` and `}}` stand for braces.
 
-    A string that is a placeholder and nothing else becomes the value itself, a number for a number. Where that value is
-    `None`, the member that holds it is left out; in a list, the whole element that it is part of.
+    A string that is only a placeholder becomes the value itself, such as a number. If the value is `None`, the member
+    of the object is left out; in a list, the whole element that contains it.
 
     Args:
         text: the document.
-        known: names of placeholders that there are.
+        known: names of valid placeholders.
 
     Attributes:
-        names: names of those that it holds.
+        names: names of the placeholders in the document.
 
     Raises:
-        ValueError: it is no JSON, or holds a placeholder that there is not; the text says which.
+        ValueError: the text is not JSON, or contains an unknown placeholder; the message says which.
     """
 
     def __init__(self, text: str, known: Collection[str]) -> None:
         try:
             self._document: Json = json.loads(text)
         except ValueError as error:
-            raise ValueError(f"is no JSON ({error})") from error
+            raise ValueError(f"is not JSON ({error})") from error
         except RecursionError:
             raise ValueError("is nested too deeply") from None
         self.names = frozenset(_names(self._document))
         unknown = sorted(self.names - set(known))
         if unknown:
-            there = ", ".join(f"{{{name}}}" for name in known)
-            raise ValueError(f"has no placeholder {{{unknown[0]}}}; there are {there} ('{{{{' stands for a brace)")
+            valid = ", ".join(f"{{{name}}}" for name in known)
+            raise ValueError(f"contains {{{unknown[0]}}}; placeholders are {valid} (write a brace as '{{{{')")
 
     def filled(self, values: Mapping[str, Json]) -> Json:
-        """The document with these values, plain JSON."""
+        """Return the document with these values as plain JSON."""
         filled, _ = _filled(self._document, values)
         return None if filled is _ABSENT else filled
 
@@ -61,7 +61,7 @@ def _names(value: Json) -> list[str]:
 
 
 def _filled(value: Json, values: Mapping[str, Json]) -> tuple[Json, bool]:
-    """The value, and whether it is whole: nothing of it was left out."""
+    """Return the filled value, and whether it is complete: nothing was left out of it."""
     match value:
         case str():
             alone = re.fullmatch(r"\{(\w+)\}", value)
@@ -72,9 +72,9 @@ def _filled(value: Json, values: Mapping[str, Json]) -> tuple[Json, bool]:
         case dict():
             parts = {name: _filled(part, values) for name, part in value.items()}
             kept = {name: part for name, (part, _) in parts.items() if part is not _ABSENT}
-            return kept, all(whole for _, whole in parts.values())
+            return kept, all(complete for _, complete in parts.values())
         case list():
-            return [part for part, whole in (_filled(part, values) for part in value) if whole], True
+            return [part for part, complete in (_filled(part, values) for part in value) if complete], True
         case _:
             return value, True
 

@@ -1,4 +1,4 @@
-"""The user's own service as a target: JSON in, JSON out, over HTTP."""
+"""Targets `http://…` and `https://…`: services that take and return JSON."""
 
 from __future__ import annotations
 
@@ -22,25 +22,25 @@ if TYPE_CHECKING:
     import httpx2
     from jsonpath import JSONPath
 
-    from pytest_fairness.targets.http_errors import Faults
+    from pytest_fairness.targets.http_errors import HttpErrors
 
-UNREAD = 8
-"""Answers in a row, from the first, without anything at the path, after which the path is taken to be wrong."""
+MAX_UNREADABLE = 8
+"""Unreadable answers at the start of a run after which the path to the answer is considered wrong."""
 _KINDS = {dict: "an object", list: "a list", bool: "a boolean", int: "a number", float: "a number"}
 PLACEHOLDERS = ("prompt", "system", "temperature", "top_p", "max_tokens", "seed")
 _HEADER = re.compile(r"([!#$%&'*+.^_`|~0-9A-Za-z-]+)\s*:\s*(.*)")
 
 
 class HttpTarget:
-    """A service that is asked by POST.
+    """Service that is asked by POST.
 
     Args:
-        url: its address; the query may hold `${NAME}`.
-        settings: the run's; `http_body`, `http_answer`, `http_headers`, `target_version`, `timeout` and
+        url: its address; the query may contain `${NAME}`.
+        settings: settings of the run; `http_body`, `http_answer`, `http_headers`, `target_version`, `timeout` and
             `max_answer_bytes` matter.
 
     Raises:
-        TargetError: the address, the body, the answer's path or a header cannot be understood.
+        TargetError: the address, the body, the path to the answer or a header is not valid.
     """
 
     concurrency: int | None = None
@@ -48,14 +48,14 @@ class HttpTarget:
     def __init__(self, url: str, settings: RunSettings) -> None:
         if not is_web_address(url):
             raise TargetError(
-                f"{public_target(url)!r} is no address; write it like http://localhost:8000/recommend "
+                f"{public_target(url)!r} is not an address; write it like http://localhost:8000/recommend "
                 "(--fairness-target)."
             )
         self.name = public_url(url)
         if "@" in urlsplit(url).netloc:
             raise TargetError(
-                f"{self.name}: an address holds no user and password; send them by fairness_http_headers, with "
-                "${NAME} for what is in the environment."
+                f"{self.name}: the address contains a user or password. Send them with fairness_http_headers, with "
+                "${NAME} for an environment variable."
             )
         self._url = url
         self._timeout = settings.timeout
@@ -71,8 +71,8 @@ class HttpTarget:
         self.reusable = version is not None
         self._secrets: dict[str, str] = {}
         self._client: httpx2.AsyncClient | None = None
-        self._faults: Faults | None = None
-        self._read = self._unread = 0
+        self._errors: HttpErrors | None = None
+        self._readable_answers = self._unreadable_answers = 0
 
     def check(self) -> None:
         """See `Target`."""
@@ -80,15 +80,15 @@ class HttpTarget:
 
     async def open(self) -> None:
         """See `Target`."""
-        # Not before: importing the client takes time, and everything may be recorded.
+        # Imported only here: it takes time, and all answers may be recorded.
         import httpx2
 
         from pytest_fairness.targets.http_client import BoundedClient
-        from pytest_fairness.targets.http_errors import Faults
+        from pytest_fairness.targets.http_errors import HttpErrors
 
         url, headers = self._filled()
         self._url = url
-        self._faults = Faults(self.name, self.name, "--fairness-target", self._hidden)
+        self._errors = HttpErrors(self.name, self.name, "--fairness-target", self._hidden)
         sent = httpx2.Headers({"Content-Type": "application/json"})
         sent.update(headers)
         self._client = BoundedClient(
@@ -104,20 +104,20 @@ class HttpTarget:
 
         from pytest_fairness.targets.http_client import is_too_long, parsed, too_long
 
-        if self._client is None or self._faults is None:
+        if self._client is None or self._errors is None:
             raise RuntimeError("a target is opened before it is asked")
         content = json.dumps(self._filled_body(request))
         try:
             answer = await self._client.post(self._url, content=content.encode())
         except httpx2.TimeoutException as error:
-            raise self._faults.late(error) from error
+            raise self._errors.timed_out(error) from error
         except httpx2.HTTPError as error:
-            raise self._faults.lost(error) from error
+            raise self._errors.disconnected(error) from error
         if not answer.is_success:
-            raise self._refused(answer, self._faults)
+            raise self._status_error(answer, self._errors)
         if is_too_long(answer):
             return too_long()
-        text = await parsed(partial(self._text, faults=self._faults, answer_format=request.answer_format), answer)
+        text = await parsed(partial(self._text, errors=self._errors, answer_format=request.answer_format), answer)
         return Response(self._without_secrets(text))
 
     async def close(self) -> None:
@@ -133,7 +133,9 @@ class HttpTarget:
         except ValueError as error:
             raise TargetError(f"{self.name}: fairness_http_body {error}.") from error
         if "prompt" not in template.names:
-            raise TargetError(f"{self.name}: fairness_http_body has no {{prompt}}, so that nothing would be asked.")
+            raise TargetError(
+                f"{self.name}: fairness_http_body has no {{prompt}}; add it where the service expects the prompt."
+            )
         return template
 
     def _filled_body(self, request: Request) -> Json:
@@ -154,15 +156,15 @@ class HttpTarget:
     def _header(self, line: str) -> tuple[str, str]:
         match = _HEADER.fullmatch(line.strip())
         if match is None:
-            # It is not shown: whoever forgets the colon may have written a key.
-            raise TargetError(f"{self.name}: a line of fairness_http_headers is no `Name: value`.")
+            # Without the line, which may be a key.
+            raise TargetError(f"{self.name}: a line of fairness_http_headers is not of the form `Name: value`.")
         return match[1], match[2].strip()
 
     def _filled(self) -> tuple[str, dict[str, str]]:
-        """Address and headers with what the environment holds.
+        """Return the address and the headers with the values of the environment.
 
         Raises:
-            TargetError: it does not hold something, or what no header or address can hold.
+            TargetError: a variable is not set, or a header has characters that cannot be sent.
         """
         parts = urlsplit(self._url)
         query = REFERENCE.sub(lambda match: quote(self._value(match[1], "the address"), safe=""), parts.query)
@@ -170,7 +172,7 @@ class HttpTarget:
         for name, value in self._headers:
             headers[name] = REFERENCE.sub(lambda match: self._value(match[1], "fairness_http_headers"), value)
             if not (headers[name].isascii() and headers[name].isprintable()):
-                raise TargetError(f"{self.name}: the header {name} holds characters that no header has.")
+                raise TargetError(f"{self.name}: the header {name} has characters that cannot be sent.")
         return urlunsplit((parts.scheme, parts.netloc, parts.path, query, "")), headers
 
     def _value(self, name: str, where: str) -> str:
@@ -182,88 +184,89 @@ class HttpTarget:
 
     # What comes back
 
-    def _refused(self, answer: httpx2.Response, faults: Faults) -> RequestFailed | TargetError:
-        status, said = answer.status_code, faults.quoted(answer.text)
+    def _status_error(self, answer: httpx2.Response, errors: HttpErrors) -> RequestFailed | TargetError:
+        status, said = answer.status_code, errors.quoted(answer.text)
         match status:
-            case 401 | 403:  # what the server says here often quotes the key
-                return TargetError(f"{self.name} refuses what it is sent (HTTP {status}). Check fairness_http_headers.")
+            case 401 | 403:  # without the server's message, which may quote the key
+                return TargetError(f"{self.name} rejects the request (HTTP {status}). Check fairness_http_headers.")
             case 404 | 405:
                 return TargetError(f"{self.name} takes no POST (HTTP {status}: {said}). Check the address.")
             case _ if answer.is_redirect:
                 where = public_url(str(answer.next_request.url if answer.next_request else ""))
                 return TargetError(
-                    f"{self.name} has moved to {faults.quoted(where)} (HTTP {status}). Name that address as the target."
+                    f"{self.name} has moved to {errors.quoted(where)} (HTTP {status}). Name that address as the target."
                 )
             case _:
-                return faults.of_status(status, answer.headers, said)
+                return errors.for_status(status, answer.headers, said)
 
-    def _text(self, answer: httpx2.Response, faults: Faults, answer_format: AnswerFormat) -> str:
+    def _text(self, answer: httpx2.Response, errors: HttpErrors, answer_format: AnswerFormat) -> str:
         if self._where == "$" and answer.headers.get("content-type", "").startswith("text/plain"):
             return answer.text
         try:
             content = json.loads(answer.content)
         except (ValueError, RecursionError) as error:
             raise RequestFailed(
-                f"{self.name} answered no JSON: {faults.quoted(answer.text, 120)!r}", retry=RetryReason.TRANSIENT
+                f"{self.name}: the response is not JSON: {errors.quoted(answer.text, 120)!r}",
+                retry=RetryReason.TRANSIENT,
             ) from error
         try:
             found = self._path.findall(content)
         except (self._path_error, RecursionError) as error:
-            raise RequestFailed(f"{self.name}: its answer is nested too deep for {self._where}.") from error
+            raise RequestFailed(f"{self.name}: the response is nested too deeply for {self._where}.") from error
         value = found[0] if found and self._path.singular_query() else found
         if not found:
-            raise self._nothing(content, faults)
+            raise self._nothing(content, errors)
         if not _is_answer(value, answer_format):
-            raise self._no_text(value, answer_format, faults)
-        self._read += 1
+            raise self._no_text(value, answer_format, errors)
+        self._readable_answers += 1
         return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
-    def _nothing(self, content: Json, faults: Faults) -> RequestFailed | TargetError:
-        """That there is nothing at the path: one answer's fault, or the path's."""
+    def _nothing(self, content: Json, errors: HttpErrors) -> RequestFailed | TargetError:
+        """Return the error for a JSON path that matched nothing."""
         if isinstance(content, dict):
-            there = "the keys " + (", ".join(map(str, content)) or "of an empty object")
+            found = "the keys " + (", ".join(map(str, content)) or "of an empty object")
         else:
-            there = f"a list of {len(content)}" if isinstance(content, list) else "no object"
+            found = f"a list of {len(content)}" if isinstance(content, list) else "no object"
         message = (
-            f"{self.name}: nothing at {self._where} (ini fairness_http_answer); its answer has {faults.quoted(there)}"
+            f"{self.name}: nothing at {self._where} (ini fairness_http_answer); the response has {errors.quoted(found)}"
         )
         return self._unreadable(message)
 
-    def _no_text(self, value: Json, answer_format: AnswerFormat, faults: Faults) -> RequestFailed | TargetError:
-        """Return the error for a path that finds something else than what is audited."""
+    def _no_text(self, value: Json, answer_format: AnswerFormat, errors: HttpErrors) -> RequestFailed | TargetError:
+        """Return the error for a JSON path that matched a value of the wrong type."""
         wanted = "text" if answer_format == "text" else "text or a list"
         kind = "null" if value is None else _KINDS[type(value)]
-        shown = "" if value is None else f": {faults.quoted(json.dumps(value, ensure_ascii=False), 120)}"
+        shown = "" if value is None else f": {errors.quoted(json.dumps(value, ensure_ascii=False), 120)}"
         return self._unreadable(
             f"{self.name}: {self._where} (ini fairness_http_answer) finds {kind} where {wanted} is audited{shown}"
         )
 
     def _unreadable(self, message: str) -> RequestFailed | TargetError:
-        """Return the failure of one answer; where none was readable so far, that of the path."""
-        self._unread += 1
-        if not self._read and self._unread >= UNREAD:
-            return TargetError(f"{message}, and so had the {UNREAD - 1} answers before.")
+        """Return the error of one answer; if no answer was readable so far, the error of the path."""
+        self._unreadable_answers += 1
+        if not self._readable_answers and self._unreadable_answers >= MAX_UNREADABLE:
+            return TargetError(f"{message}, and so had the {MAX_UNREADABLE - 1} answers before.")
         return RequestFailed(f"{message}.")
 
     def _compiled(self, path: str) -> JSONPath:
         import jsonpath
 
         if not path.startswith("$"):
-            raise TargetError(f"{self.name}: fairness_http_answer is no JSONPath: {path!r} does not begin with $.")
+            raise TargetError(f"{self.name}: fairness_http_answer is not a JSONPath: {path!r} does not begin with $.")
         try:
             found = jsonpath.compile(path)
         except jsonpath.JSONPathError as error:
             reason = str(error).splitlines()[0]
-            raise TargetError(f"{self.name}: fairness_http_answer is no JSONPath: {path!r}, {reason}.") from error
+            raise TargetError(f"{self.name}: fairness_http_answer is not a JSONPath: {path!r}, {reason}.") from error
         self._path_error = jsonpath.JSONPathError
         if not isinstance(found, jsonpath.JSONPath):
-            raise TargetError(f"{self.name}: fairness_http_answer is several JSONPaths: {path!r}; give one.")
+            raise TargetError(f"{self.name}: fairness_http_answer is several JSONPaths: {path!r}; write one.")
         return found
 
     # What is secret
 
     def _hidden(self, text: str) -> str:
-        """Without any value out of the environment, and without what the address' query holds, but for short words."""
+        """Return a text without values of the environment and of the address' query, except short words."""
         return hiding([*self._secrets.values(), *filter(is_distinct, secrets_of(self._url))])(text)
 
     def _without_secrets(self, text: str) -> str:
@@ -271,17 +274,17 @@ class HttpTarget:
 
 
 def _is_answer(value: Json, answer_format: AnswerFormat) -> bool:
-    """Return whether this is what a model wrote: text or texts; an object too, where answers are no running text."""
+    """Return whether a value can be an answer: a text or texts; an object only for other formats than `text`."""
     if answer_format == "text" and isinstance(value, list):
         return all(isinstance(part, str) for part in value)
     return isinstance(value, str | list) or (isinstance(value, dict) and answer_format != "text")
 
 
-def open_http(rest: str | None, settings: RunSettings, _address: str | None) -> HttpTarget:
-    """`http://HOST/PATH`."""
+def open_http(rest: str | None, settings: RunSettings) -> HttpTarget:
+    """Return the target `http://HOST/PATH`."""
     return HttpTarget(f"http:{rest or ''}", settings)
 
 
-def open_https(rest: str | None, settings: RunSettings, _address: str | None) -> HttpTarget:
-    """`https://HOST/PATH`."""
+def open_https(rest: str | None, settings: RunSettings) -> HttpTarget:
+    """Return the target `https://HOST/PATH`."""
     return HttpTarget(f"https:{rest or ''}", settings)

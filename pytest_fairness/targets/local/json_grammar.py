@@ -1,7 +1,7 @@
-"""Answers in JSON from a model too small to write it unaided: the grammar that it is held to, and the way back.
+"""Answers in JSON from a model too small to write valid JSON: a grammar for the answer, and its conversion.
 
-A grammar cannot demand a number of entries of a map whose keys it does not know. So the model writes a list of named
-descriptions, and the list is folded into the map that the prompt asked for.
+A grammar cannot demand a number of entries of a map with unknown keys. So the model writes a list of names and
+descriptions, which is converted into the map that the prompt asked for.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ from dataclasses import replace
 from pytest_fairness.records import Request, Response
 
 TOKENS_PER_ENTRY = 64
-"""About what one entry of full length takes, punctuation included."""
+"""Approximate tokens of an entry of full length, with punctuation."""
 MOST_ENTRIES = 10
 FEWEST_ENTRIES = 3
-"""Where there is room for as many."""
+"""Fewest entries, if `max_tokens` allows as many."""
 NAME_LENGTH = 40
 DESCRIPTION_LENGTH = 160
-"""Characters, at most; without a limit, a small model that has lost its thread never ends an entry."""
+"""Most characters; without a limit, a small model may never end an entry."""
 
 _ENTRY = re.compile(r'\{"name": "(?P<name>[^"]*)", "description": "(?P<description>[^"]*)("\})?')
 
 
 def grammar(request: Request) -> str:
-    """The grammar (GBNF) of an answer: a list of as many entries as fit into the request's `max_tokens`."""
+    """Return the grammar (GBNF) of an answer: a list of as many entries as fit into the request's `max_tokens`."""
     room = request.sampling.max_tokens
     most = MOST_ENTRIES if room is None else min(MOST_ENTRIES, max(1, room // TOKENS_PER_ENTRY))
     fewest = min(FEWEST_ENTRIES, most)
@@ -36,17 +36,16 @@ def grammar(request: Request) -> str:
             rf"name ::= letter character{{2,{NAME_LENGTH - 1}}}",
             rf"description ::= letter character{{10,{DESCRIPTION_LENGTH - 1}}}",
             r"letter ::= [A-Za-z]",
-            # Neither quotes nor backslashes, so that what is between two quotes is the text itself.
+            # Without quotes and backslashes, the text between two quotes needs no unescaping.
             r'character ::= [^"\\\x00-\x1f\x7f]',
         ]
     )
 
 
-def folded(response: Response) -> Response:
-    """The response with its list as a JSON map, name to description; text that is no such list stays as it is.
+def as_map(response: Response) -> Response:
+    """Return the response with its list as a JSON map from name to description; other texts stay unchanged.
 
-    Descriptions of equal names are joined, so that no text is lost. Of a list that was cut off, whatever is there of
-    its last description counts.
+    Descriptions of equal names are joined. The last description of a list that was cut off is kept as far as it goes.
     """
     entries: dict[str, str] = {}
     for entry in _ENTRY.finditer(response.text):

@@ -1,4 +1,4 @@
-"""Likelihoods out of completions that echo their prompt with log-probabilities, as OpenAI's older interface does."""
+"""Likelihoods from completions that echo their prompt with log-probabilities, as in OpenAI's older API."""
 
 from __future__ import annotations
 
@@ -12,37 +12,37 @@ from pytest_fairness.targets.one_line import identifier
 
 
 class NoEcho(ValueError):
-    """The server answered, but knows no echo: llama.cpp's passes over what it was asked for."""
+    """Response without an echo: llama.cpp's server, for example, ignores the field."""
 
 
 def body(request: Request) -> dict[str, Any]:
-    """What is sent beside the model: the text, and one token more, as not every server takes none."""
+    """Return the body without the model: the text, and a limit of one token, as not every server takes zero."""
     text = request.prompt + (request.continuation or "")
     return {"prompt": text, "echo": True, "max_tokens": 1, "logprobs": 1, "temperature": 0}
 
 
-def is_refused(said: str) -> bool:
-    """Whether a refused request was refused for asking for an echo."""
+def is_rejected(said: str) -> bool:
+    """Return whether a server's message says that it rejects the echo."""
     return any(word in said.casefold() for word in ("echo", "logprobs", "completions"))
 
 
 def read(content: bytes, request: Request) -> Response:
-    """The likelihood of the continuation. A server gives none for the first token of all that it reads.
+    """Return the likelihood of the continuation. A server gives none for the very first token.
 
     Raises:
-        NoEcho: the answer holds no tokens with their log-probabilities.
-        ValueError: it does, but they are not those of this text.
+        NoEcho: the response has no tokens with log-probabilities.
+        ValueError: the tokens are not those of the text.
     """
     try:
         completion = json.loads(content)
         logprobs = completion["choices"][0]["logprobs"]
         tokens, logs = list(map(str, logprobs["tokens"])), list(logprobs["token_logprobs"])
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
-        raise NoEcho("the answer has no log-probabilities of its prompt's tokens") from None
+        raise NoEcho("the response has no log-probabilities of its prompt's tokens") from None
     text = request.prompt + (request.continuation or "")
     spans = _spans(tokens, text)
     if len(spans) != len(logs) or not all(log is None or isinstance(log, int | float) for log in logs):
-        raise ValueError("the answer's tokens and log-probabilities are not one to one")
+        raise ValueError("its numbers of tokens and of log-probabilities differ")
     own = [place for place, (begin, end) in enumerate(spans) if end > len(request.prompt) and begin < len(text)]
     pieces = [text[max(0, spans[place][0]) : spans[place][1]] for place in own]
     usage = completion.get("usage")
@@ -55,9 +55,9 @@ def read(content: bytes, request: Request) -> Response:
 
 
 def _spans(tokens: list[str], text: str) -> list[tuple[int, int]]:
-    """Where each token begins and ends in the text; before 0 what a server puts in front, after it what it adds.
+    """Return where each token begins and ends in the text; added tokens lie before 0 or after the end.
 
-    A character that is split between tokens is shown whole by none of them: they share its place.
+    Tokens that are parts of the same character share its place.
     """
     front = 1 if tokens and _is_whole(tokens[0]) and not text.startswith(tokens[0]) else 0
     spans = [(-len(token), 0) for token in tokens[:front]]
@@ -79,14 +79,14 @@ def _spans(tokens: list[str], text: str) -> list[tuple[int, int]]:
     spans += [(at, len(text))] * split
     added = len(tokens) - len(spans)
     if at + _WIDEST * split < len(text):
-        raise ValueError("its tokens are not those of the whole text")
+        raise ValueError("its tokens end before the text does")
     return spans + [(len(text), len(text) + 1)] * added
 
 
 _WIDEST = 4
-"""Characters that one token of a split character may stand for."""
+"""Most characters for one token that is a part of a character."""
 
 
 def _is_whole(token: str) -> bool:
-    """Whether a token is shown as it is: not as the bytes of a part of a character."""
+    """Return whether a token is a text, and not the bytes of a part of a character."""
     return bool(token) and "\N{REPLACEMENT CHARACTER}" not in token and not token.startswith("bytes:")

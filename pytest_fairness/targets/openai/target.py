@@ -1,4 +1,4 @@
-"""Chat completions of OpenAI, or of any server that is compatible, as a target."""
+"""Targets `openai:MODEL`: OpenAI, or any server that is compatible with its chat completions."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, ClassVar
 from pytest_fairness.errors import TargetError
 from pytest_fairness.options import RunSettings
 from pytest_fairness.records import Request, Response
-from pytest_fairness.targets.address import is_web_address, public_url
 from pytest_fairness.targets.api_keys import key_of
-from pytest_fairness.targets.base import versioned
+from pytest_fairness.targets.api_target import ApiTarget
 
 if TYPE_CHECKING:
     from pytest_fairness.targets.openai.chat import Chat
@@ -18,50 +17,36 @@ OPENAI_URL = "https://api.openai.com/v1"
 KEY_NAME = "OPENAI_API_KEY"
 
 
-class OpenAITarget:
-    """A model behind chat completions.
+class OpenAITarget(ApiTarget["Chat"]):
+    """Model behind chat completions.
 
     Args:
-        model: as the server calls it.
-        settings: the run's; `base_url`, `target_version`, `timeout` and `max_answer_bytes` matter.
+        model: name of the model on the server.
+        settings: settings of the run; `base_url` matters, and see `ApiTarget`.
 
     Class attributes:
-        setting: what names the model, for messages.
-        serves: what the endpoint must be, for messages.
+        setting: setting that names the model, for messages.
+        serves: what the endpoint has to be, for messages.
     """
 
-    reusable = True
-    concurrency: int | None = None
     likelihoods = True
     setting: ClassVar[str] = "--fairness-target"
     serves: ClassVar[str] = "chat endpoint"
 
     def __init__(self, model: str, settings: RunSettings) -> None:
-        self.name = f"openai:{model}"
-        self._model = model
         self._own_url = settings.base_url
-        self._base_url = settings.base_url or OPENAI_URL
-        self._timeout = settings.timeout
-        self._max_bytes = settings.max_answer_bytes
-        self._chat: Chat | None = None
-        if not is_web_address(self._base_url):
-            raise TargetError(
-                f"{self.name}: what --fairness-base-url, fairness_base_url or OPENAI_BASE_URL says is no address; "
-                f"write it like http://localhost:8000/v1."
-            )
-        self.address = public_url(self._base_url)
-        self.identity = versioned(f"{self.name} at {self.address}", settings.target_version)
+        where = "--fairness-base-url, fairness_base_url or OPENAI_BASE_URL", "http://localhost:8000/v1"
+        base_url = settings.base_url or OPENAI_URL
+        super().__init__("openai", model, base_url=base_url, url_settings=where, settings=settings)
 
     def check(self) -> None:
         """See `Target`."""
         self._key()
 
-    async def open(self) -> None:
-        """See `Target`."""
-        # Not before: importing the client takes a second, and everything may be recorded.
+    def _connect(self) -> Chat:
         from pytest_fairness.targets.openai.chat import Chat
 
-        self._chat = Chat(
+        return Chat(
             self.name,
             self._model,
             base_url=self._base_url,
@@ -75,29 +60,22 @@ class OpenAITarget:
 
     async def ask(self, request: Request) -> Response:
         """See `Target`."""
-        if self._chat is None:
-            raise RuntimeError("a target is opened before it is asked")
         if request.answer_format == "likelihood":
-            return await self._chat.likelihood(request)
-        return await self._chat.ask(request)
-
-    async def close(self) -> None:
-        """See `Target`."""
-        if self._chat is not None:
-            await self._chat.close()
+            return await self._opened().likelihood(request)
+        return await super().ask(request)
 
     def _key(self) -> str | None:
         key = key_of(self.name, KEY_NAME)
         if not key and not self._own_url:
             raise TargetError(
                 f"{self.name} needs a key: set the environment variable {KEY_NAME}, or name a server of your own with "
-                f"--fairness-base-url."
+                "--fairness-base-url."
             )
         return key or None
 
 
-def open_openai(rest: str | None, settings: RunSettings, _address: str | None) -> OpenAITarget:
-    """`openai:MODEL`.
+def open_openai(rest: str | None, settings: RunSettings) -> OpenAITarget:
+    """Return the target `openai:MODEL`.
 
     Raises:
         TargetError: no model is named.

@@ -1,4 +1,4 @@
-"""A local model run with `transformers` and `torch`, in this process or served by another one of the same run."""
+"""Targets `transformers:ID_OR_PATH`: Hugging Face models and GGUF files that this process runs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from pytest_fairness.errors import FairnessError, TargetError
 from pytest_fairness.options import RunSettings
 from pytest_fairness.records import Request, Response
 from pytest_fairness.targets.base import versioned
-from pytest_fairness.targets.shared_target import Connection
 from pytest_fairness.targets.threads import DaemonThreads
 from pytest_fairness.targets.transformers import weights
 from pytest_fairness.targets.transformers.batching import Batches, Job
@@ -21,35 +20,32 @@ if TYPE_CHECKING:
 
 
 class TransformersTarget:
-    """A Hugging Face model or GGUF file of this machine; batched, and able to give likelihoods.
+    """Hugging Face model or GGUF file that answers in batches and gives likelihoods.
 
-    What waits at the same time is answered in one batch. Every answer has its own seed: the probe's, or else the number
-    of the trial.
+    Requests that wait at the same time are answered in one batch. Every answer has a seed of its own: the probe's seed,
+    or else one derived from the request.
 
     Args:
-        written: as the user named it, after `transformers:`.
-        settings: the run's.
-        address: `Served.address`, where another process runs the model.
+        written: the name after `transformers:`.
+        settings: settings of the run.
 
     Raises:
-        TargetError: there is no such file or folder.
+        TargetError: the file or folder does not exist.
     """
 
     reusable = True
     concurrency: int | None = None
     likelihoods = True
 
-    def __init__(self, written: str, settings: RunSettings, address: str | None = None) -> None:
+    def __init__(self, written: str, settings: RunSettings) -> None:
         self._weights = weights.find(written, settings.root)
         self.name = f"transformers:{self._weights.label}"
         state = self._weights.digest or self._weights.revision or "main"
         self.identity = versioned(f"{self.name} {state}", settings.target_version)
         self._device = settings.device
-        self._address = address
         self._threads = DaemonThreads("fairness-transformers")
         self._model: LoadedModel | None = None
         self._batches: Batches | None = None
-        self._connection: Connection | None = None
 
     def check(self) -> None:
         """See `Target`."""
@@ -61,32 +57,24 @@ class TransformersTarget:
                 )
         if not self._weights.cached and os.environ.get("HF_HUB_OFFLINE", "").casefold() in ("1", "true", "yes", "on"):
             raise TargetError(
-                f"{self.name}: it is not on this machine, and HF_HUB_OFFLINE forbids fetching it. Fetch it where there "
-                f"is a network with `hf download {self._weights.place}`, or name a folder that holds it."
+                f"{self.name}: the model is not in the cache, and HF_HUB_OFFLINE forbids downloads. Run `hf download "
+                f"{self._weights.place}` on a machine with a network, or name a folder that contains the model."
             )
 
     async def open(self) -> None:
         """See `Target`."""
-        if self._address is not None:
-            self._connection = Connection(self.name, self._address)
-            await self._connection.open()
-            return
         self.check()
         self._model = await self._threads.run(self._load)
         self._batches = Batches(self._answer, self._threads, self.name)
 
     async def ask(self, request: Request) -> Response:
         """See `Target`."""
-        if self._connection is not None:
-            return await self._connection.ask(request)
         if self._batches is None:
             raise RuntimeError("a target is opened before it is asked")
         return await self._batches.ask(request)
 
     async def close(self) -> None:
         """See `Target`."""
-        if self._connection is not None:
-            await self._connection.close()
         if self._batches is not None:
             await self._batches.close()
         self._model = None
@@ -94,7 +82,7 @@ class TransformersTarget:
 
     @property
     def batch_sizes(self) -> list[int]:
-        """How many questions each batch held so far, in this process."""
+        """Return the number of requests of each batch so far."""
         return [] if self._batches is None else list(self._batches.sizes)
 
     def _load(self) -> LoadedModel:
@@ -103,19 +91,19 @@ class TransformersTarget:
         return LanguageModel(self.name, self._weights, self._device)
 
     def _answer(self, batch: Sequence[Job]) -> Sequence[Response | FairnessError]:
-        model = cast("LanguageModel", self._model)  # batches are made when it is loaded
+        model = cast("LanguageModel", self._model)  # requests are batched only after it is loaded
         requests = [job.request for job in batch]
         if requests[0].answer_format == "likelihood":
             return model.score(requests)
         return model.generate(requests, lambda row: batch[row].wanted)
 
 
-def open_transformers(rest: str | None, settings: RunSettings, address: str | None) -> TransformersTarget:
-    """`transformers:ID_OR_PATH`; a relative path starts at pytest's rootdir.
+def open_transformers(rest: str | None, settings: RunSettings) -> TransformersTarget:
+    """Return the target `transformers:ID_OR_PATH`; a relative path starts at pytest's rootdir.
 
     Raises:
-        TargetError: no model is named, or there is no such file or folder.
+        TargetError: no model is named, or the file or folder does not exist.
     """
     if not rest:
         raise TargetError("'transformers' names no model; write transformers:ID_OR_PATH (--fairness-target).")
-    return TransformersTarget(rest, settings, address)
+    return TransformersTarget(rest, settings)

@@ -78,7 +78,7 @@ def test_a_refused_key_stops_the_run_and_is_not_shown(
     monkeypatch.setenv("SHOP_AUTHORISATION", "wrong-key-0815")
     result = customer.run("--fairness", "--fairness-report", "report.md", target=shop.url)
     result.assert_outcomes(errors=2)
-    assert says(result, "refuses what it is sent (HTTP 401). Check fairness_http_headers")
+    assert says(result, "rejects the request (HTTP 401). Check fairness_http_headers")
     assert "wrong-key-0815" not in result.stdout.str() + (customer.path / "report.md").read_text("utf-8")
 
 
@@ -88,7 +88,7 @@ def test_a_wrong_answer_path_names_what_was_there_and_does_not_ask_to_the_end(cu
     customer.write("pytest.ini", text)
     result = customer.run("--fairness", "--fairness-concurrency", "2", target=shop.url)
     result.assert_outcomes(errors=2)
-    assert says(result, "nothing at $.titles (ini fairness_http_answer); its answer has the keys songs, took")
+    assert says(result, "nothing at $.titles (ini fairness_http_answer); the response has the keys songs, took")
     assert len(shop.questions) < 15
 
 
@@ -102,16 +102,16 @@ def test_the_environment_variable_of_a_header_must_be_set(customer: Project, mon
 @pytest.mark.parametrize(
     ("name", "value", "said"),
     [
-        ("fairness_http_body", '{"text": "{prompt}"', "fairness_http_body is no JSON"),
+        ("fairness_http_body", '{"text": "{prompt}"', "fairness_http_body is not JSON"),
         ("fairness_http_body", '{"text": "hello"}', "fairness_http_body has no {prompt}"),
         (
             "fairness_http_body",
             '{"text": "{prompt} {sytem}"}',
-            "has no placeholder {sytem}; there are {prompt}, {system}",
+            "contains {sytem}; placeholders are {prompt}, {system}",
         ),
-        ("fairness_http_answer", "songs", "is no JSONPath: 'songs' does not begin with $"),
-        ("fairness_http_answer", "$.songs[", "fairness_http_answer is no JSONPath: '$.songs['"),
-        ("fairness_http_headers", "secret-0815", "a line of fairness_http_headers is no `Name: value`"),
+        ("fairness_http_answer", "songs", "is not a JSONPath: 'songs' does not begin with $"),
+        ("fairness_http_answer", "$.songs[", "fairness_http_answer is not a JSONPath: '$.songs['"),
+        ("fairness_http_headers", "secret-0815", "a line of fairness_http_headers is not of the form `Name: value`"),
     ],
 )
 def test_settings_that_cannot_be_understood_are_usage_errors(
@@ -129,7 +129,7 @@ def test_settings_that_cannot_be_understood_are_usage_errors(
 def test_an_address_with_a_password_is_refused_and_a_query_is_not_shown(customer: Project) -> None:
     result = customer.run("--fairness", target="http://me:pass-0815@127.0.0.1:1/ask")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    assert "an address holds no user and password" in result.stderr.str()
+    assert "the address contains a user or password" in result.stderr.str()
     assert "pass-0815" not in result.stderr.str()
 
 

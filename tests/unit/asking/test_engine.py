@@ -355,7 +355,7 @@ def test_a_password_in_the_address_is_not_shown(tmp_path: Path) -> None:
             (fault,) = engine.answers(questions(1))
     assert server.keys[0] is not None
     assert server.keys[0].startswith("Basic ")
-    assert f"{server.url} refuses the key" in str(fault)
+    assert f"{server.url} rejects the key" in str(fault)
     assert "secret" not in str(fault) + open_target("openai:model", settings).identity
 
 

@@ -154,7 +154,7 @@ def test_a_server_that_was_never_reached_is_given_up_soon(tmp_path: Path) -> Non
         assert 0.4 < time.monotonic() - started < 5
     assert all(isinstance(answer, AnswersMissing) for answer in answers)
     assert "no connection to openai:model within 0.5 seconds; no request was sent." in str(answers[0])
-    assert "Is the server up, and --fairness-base-url" in str(answers[0])
+    assert "Check that the server is running, and --fairness-base-url" in str(answers[0])
 
 
 def test_requests_continue_when_a_server_comes_back(tmp_path: Path) -> None:

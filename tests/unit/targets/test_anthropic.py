@@ -92,7 +92,7 @@ def test_a_temperature_that_a_model_does_not_take_is_said() -> None:
     with (
         MessagesServer(takes_no_temperature) as server,
         pytest.raises(
-            RequestFailed, match=r"does not take temperature 0.5 .*take 1, or nothing, in the probe's"
+            RequestFailed, match=r"does not take temperature 0.5 .*Set 1, or nothing, in the probe's"
         ) as raised,
     ):
         ask(server, Request("hello", sampling=Sampling(temperature=0.5)))
@@ -116,7 +116,7 @@ def test_stop_reasons(said: str, reason: str) -> None:
 
 def test_a_refusal_may_have_no_text_and_nothing_else_may() -> None:
     assert after(Reply(None, finish_reason="refusal")) == Response("", "refusal", 1, 0, model="claude")
-    with pytest.raises(RequestFailed, match=r"answered without text .stop_reason 'end_turn'"):
+    with pytest.raises(RequestFailed, match=r"the message of .* has no text .stop_reason 'end_turn'"):
         after(Reply(None))
 
 
@@ -127,7 +127,7 @@ def test_content_that_is_no_text_is_passed_over() -> None:
 
 
 @pytest.mark.parametrize(
-    ("reply", "fault"),
+    ("reply", "retry"),
     [
         (Reply(status=429), RetryReason.OVERLOADED),
         (Reply(status=529), RetryReason.OVERLOADED),
@@ -139,17 +139,17 @@ def test_content_that_is_no_text_is_passed_over() -> None:
         (Reply(broken="half"), RetryReason.TRANSIENT),
     ],
 )
-def test_faults_of_one_request(reply: Reply, fault: RetryReason) -> None:
+def test_faults_of_one_request(reply: Reply, retry: RetryReason) -> None:
     with pytest.raises(RequestFailed) as caught:
         after(reply)
-    assert caught.value.retry is fault
+    assert caught.value.retry is retry
     assert "anthropic:claude" in str(caught.value)
 
 
 @pytest.mark.parametrize(
     ("reply", "said"),
     [
-        (Reply(f"invalid key {KEY}", status=401), r"refuses the key .HTTP 401.. Check ANTHROPIC_API_KEY"),
+        (Reply(f"invalid key {KEY}", status=401), r"rejects the key .HTTP 401.. Check ANTHROPIC_API_KEY"),
         (Reply("model: claude", status=404), r"knows no model 'claude' .HTTP 404: model: claude."),
         (Reply("Your credit balance is too low", status=400), "the account has no credit"),
     ],
@@ -200,14 +200,14 @@ def test_identity_names_model_and_endpoint_and_nothing_secret(tmp_path: Path, mo
     monkeypatch.setenv("ANTHROPIC_BASE_URL", "http://user:secret@localhost:2/")
     assert open_target("anthropic:m", settings).identity == "anthropic:m at http://localhost:2"
     monkeypatch.setenv("ANTHROPIC_BASE_URL", "localhost:2")
-    with pytest.raises(TargetError, match="what ANTHROPIC_BASE_URL says is no address"):
+    with pytest.raises(TargetError, match="the value of ANTHROPIC_BASE_URL is not an address"):
         open_target("anthropic:m", settings)
 
 
 def test_checking_finds_a_missing_key_and_a_missing_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     check_spec("anthropic:m", settings_in(tmp_path))
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk\u2026")
-    with pytest.raises(TargetError, match="holds characters that no key has"):
+    with pytest.raises(TargetError, match="has characters that cannot be sent"):
         check_spec("anthropic:m", settings_in(tmp_path))
     monkeypatch.delenv("ANTHROPIC_API_KEY")
     with pytest.raises(TargetError, match="needs a key: set the environment variable ANTHROPIC_API_KEY"):

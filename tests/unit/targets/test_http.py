@@ -128,9 +128,9 @@ def test_plain_text_is_read_where_the_whole_is_the_answer() -> None:
 @pytest.mark.parametrize(
     ("content", "there"),
     [
-        ({"text": 1, "took": 2}, "its answer has the keys text, took"),
-        ([1, 2], "its answer has a list of 2"),
-        ("hm", "its answer has no object"),
+        ({"text": 1, "took": 2}, "the response has the keys text, took"),
+        ([1, 2], "the response has a list of 2"),
+        ("hm", "the response has no object"),
     ],
 )
 def test_nothing_at_the_path_says_what_is_there(content: Any, there: str) -> None:
@@ -209,7 +209,7 @@ def test_one_answer_without_it_hurts_no_other(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("reply", "fault"),
+    ("reply", "retry"),
     [
         (Reply(broken="reset"), RetryReason.TRANSIENT),
         (Reply(broken="half"), RetryReason.TRANSIENT),
@@ -221,10 +221,10 @@ def test_one_answer_without_it_hurts_no_other(tmp_path: Path) -> None:
         (Reply(delay=5), RetryReason.TIMEOUT),
     ],
 )
-def test_faults_of_one_request(reply: Reply, fault: RetryReason) -> None:
+def test_faults_of_one_request(reply: Reply, retry: RetryReason) -> None:
     with ChatServer(script=[reply]) as server, pytest.raises(RequestFailed) as raised:
         ask(server, timeout=0.3 if reply.delay else 10.0)
-    assert raised.value.retry is fault
+    assert raised.value.retry is retry
     assert raised.value.retry_after == (7 if "Retry-After" in reply.headers else None)
     assert f"127.0.0.1:{server.port}/v1/chat/completions" in str(raised.value)
 
@@ -232,8 +232,8 @@ def test_faults_of_one_request(reply: Reply, fault: RetryReason) -> None:
 @pytest.mark.parametrize(
     ("reply", "said"),
     [
-        (Reply(status=401), "refuses what it is sent .HTTP 401.. Check fairness_http_headers"),
-        (Reply(status=403), "refuses what it is sent"),
+        (Reply(status=401), "rejects the request .HTTP 401.. Check fairness_http_headers"),
+        (Reply(status=403), "rejects the request"),
         (Reply("no such page", status=404), "takes no POST .HTTP 404: .*no such page.*. Check the address"),
         (Reply(status=405), "takes no POST"),
         (Reply(status=307, headers={"Location": "/v2?key=1"}), r"has moved to http://127.0.0.1:\d+/v2 .HTTP 307."),
@@ -332,6 +332,6 @@ def test_checking_finds_what_the_environment_lacks(tmp_path: Path, monkeypatch: 
         check_spec("http://host/?key=${SERVICE_LOGIN}", settings_in(tmp_path))
     monkeypatch.setenv("SERVICE_LOGIN", "two\nlines")
     settings = settings_in(tmp_path, http_headers=("X-Key: ${SERVICE_LOGIN}",))
-    with pytest.raises(TargetError, match="the header X-Key holds characters that no header has") as raised:
+    with pytest.raises(TargetError, match="the header X-Key has characters that cannot be sent") as raised:
         check_spec("http://host/", settings)
     assert "two" not in str(raised.value)

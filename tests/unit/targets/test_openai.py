@@ -117,17 +117,19 @@ def test_no_usage_is_no_fault() -> None:
     ],
 )
 def test_an_answer_that_is_no_completion(raw: bytes) -> None:
-    with pytest.raises(RequestFailed, match=r"openai:model: http://127.0.0.1:\d+/v1 answered no chat completion"):
+    with pytest.raises(
+        RequestFailed, match=r"openai:model: the response of http://127.0.0.1:\d+/v1 is not a chat completion"
+    ):
         ask_with(Reply(raw=raw))
 
 
 def test_an_answer_without_text() -> None:
-    with pytest.raises(RequestFailed, match=r"answered without text .finish_reason 'length'."):
+    with pytest.raises(RequestFailed, match=r"has no text .finish_reason 'length'."):
         ask_with(Reply(None, finish_reason="length"))
 
 
 @pytest.mark.parametrize(
-    ("reply", "fault"),
+    ("reply", "retry"),
     [
         (Reply(broken="reset"), RetryReason.TRANSIENT),
         (Reply(broken="half"), RetryReason.TRANSIENT),
@@ -175,8 +177,8 @@ def test_the_server_may_name_a_date(seconds: int) -> None:
 @pytest.mark.parametrize(
     ("status", "said"),
     [
-        (401, r"refuses the key .HTTP 401.. Check --fairness-base-url and OPENAI_API_KEY"),
-        (403, r"refuses the key .HTTP 403."),
+        (401, r"rejects the key .HTTP 401.. Check --fairness-base-url and OPENAI_API_KEY"),
+        (403, r"rejects the key .HTTP 403."),
         (404, r"knows no model 'model', or is no chat endpoint .HTTP 404: no such model.. Check --fairness-target"),
     ],
 )
@@ -206,7 +208,9 @@ def test_nobody_is_there() -> None:
         finally:
             await target.close()
 
-    with pytest.raises(RequestFailed, match=r"no connection to http://127.0.0.1:\d+/v1 .*Is the server up") as caught:
+    with pytest.raises(
+        RequestFailed, match=r"no connection to http://127.0.0.1:\d+/v1 .*Check that the server is running"
+    ) as caught:
         asyncio.run(impatient())
     assert caught.value.retry is RetryReason.UNREACHABLE
 

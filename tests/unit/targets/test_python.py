@@ -62,7 +62,7 @@ def test_imported_callables(tmp_path: Path, app: Path) -> None:
         ("python:shop.other:reply", "there is no module 'shop.other'"),
         ("python:shop.app:answer", "shop.app has no 'answer'"),
         ("python:shop.app:Shop.answer", "shop.app has no 'Shop.answer'"),
-        ("python:shop.app:number", "'number' is no callable but int"),
+        ("python:shop.app:number", "'number' is not callable .int."),
     ],
 )
 def test_what_cannot_be_imported(tmp_path: Path, app: Path, spec: str, said: str) -> None:
@@ -72,7 +72,7 @@ def test_what_cannot_be_imported(tmp_path: Path, app: Path, spec: str, said: str
 
 def test_a_module_that_fails_on_import(tmp_path: Path, app: Path) -> None:
     app.write_text("import not_installed_anywhere", "utf-8")
-    with pytest.raises(TargetError, match=r"importing shop.app needs 'not_installed_anywhere', which is not there"):
+    with pytest.raises(TargetError, match=r"importing shop.app needs 'not_installed_anywhere', which is not installed"):
         check_spec("python:shop.app:reply", settings_in(tmp_path))
     app.write_text("raise ValueError('no\\nconfiguration')", "utf-8")
     with pytest.raises(TargetError, match=r"importing shop.app raised ValueError: no configuration"):

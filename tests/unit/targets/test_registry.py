@@ -24,9 +24,9 @@ from tests.support.asking import settings_in
         ("gpt-5", "unknown target 'gpt-5'"),
         ("openai", "'openai' names no model; write openai:MODEL"),
         ("anthropic", "'anthropic' names no model; write anthropic:MODEL"),
-        ("http", "'http:' is no address; write it like http://localhost:8000/recommend|unknown target 'http'"),
-        ("http:shop", "'http:shop' is no address"),
-        ("https://", "'https://' is no address"),
+        ("http", "'http:' is not an address; write it like http://localhost:8000/recommend|unknown target 'http'"),
+        ("http:shop", "'http:shop' is not an address"),
+        ("https://", "'https://' is not an address"),
         ("python:app", "'python:app' names no callable; write python:package.module:callable"),
         ("python::f", "names no callable"),
         ("python:my-app:f", "names no callable"),
@@ -40,7 +40,7 @@ def test_what_names_no_target(tmp_path: Path, spec: str, said: str) -> None:
 
 def test_a_base_url_that_is_none(tmp_path: Path) -> None:
     for url in ("localhost:8000/v1", "ftp://host/v1", "http://", "http://[::1", "http://host:port"):
-        with pytest.raises(TargetError, match="is no address; write it like"):
+        with pytest.raises(TargetError, match="is not an address; write it like"):
             open_target("openai:model", settings_in(tmp_path, url))
 
 
@@ -51,7 +51,7 @@ def test_checking_finds_a_missing_key_without_sending(tmp_path: Path, monkeypatc
     monkeypatch.setenv("OPENAI_API_KEY", "sk-1")
     check_spec("openai:model", settings_in(tmp_path))
     monkeypatch.setenv("OPENAI_API_KEY", "sk-1\u2026")
-    with pytest.raises(TargetError, match="holds characters that no key has"):
+    with pytest.raises(TargetError, match="has characters that cannot be sent"):
         check_spec("openai:model", settings_in(tmp_path))
 
 

@@ -1,0 +1,83 @@
+"""Common part of the targets that an SDK asks: OpenAI's and Anthropic's APIs."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Generic, Protocol, TypeVar
+
+from pytest_fairness.errors import TargetError
+from pytest_fairness.options import RunSettings
+from pytest_fairness.records import Request, Response
+from pytest_fairness.targets.address import is_web_address, public_url
+from pytest_fairness.targets.base import versioned
+
+
+class Client(Protocol):
+    """Client of an API."""
+
+    async def ask(self, request: Request) -> Response:
+        """Send a request; see `Target`."""
+
+    async def close(self) -> None:
+        """Close the connections."""
+
+
+ClientT = TypeVar("ClientT", bound=Client)
+
+
+class ApiTarget(ABC, Generic[ClientT]):
+    """Model behind an API.
+
+    Args:
+        prefix: prefix of the target's name.
+        model: name of the model in the API.
+        base_url: address of the API.
+        url_settings: settings that name the address, and an example of one, for messages.
+        settings: settings of the run; `target_version`, `timeout` and `max_answer_bytes` matter.
+
+    Raises:
+        TargetError: the address is not valid.
+    """
+
+    reusable = True
+    concurrency: int | None = None
+
+    def __init__(
+        self, prefix: str, model: str, *, base_url: str, url_settings: tuple[str, str], settings: RunSettings
+    ) -> None:
+        self.name = f"{prefix}:{model}"
+        self._model, self._base_url = model, base_url
+        self._timeout, self._max_bytes = settings.timeout, settings.max_answer_bytes
+        self._client: ClientT | None = None
+        if not is_web_address(base_url):
+            where, example = url_settings
+            raise TargetError(f"{self.name}: the value of {where} is not an address; write it like {example}.")
+        self.address = public_url(base_url)
+        self.identity = versioned(f"{self.name} at {self.address}", settings.target_version)
+
+    @abstractmethod
+    def check(self) -> None:
+        """See `Target`."""
+
+    @abstractmethod
+    def _connect(self) -> ClientT:
+        """Return a client; import the SDK, which takes a second, no earlier than here."""
+
+    async def open(self) -> None:
+        """See `Target`."""
+        self.check()
+        self._client = self._connect()
+
+    async def ask(self, request: Request) -> Response:
+        """See `Target`."""
+        return await self._opened().ask(request)
+
+    async def close(self) -> None:
+        """See `Target`."""
+        if self._client is not None:
+            await self._client.close()
+
+    def _opened(self) -> ClientT:
+        if self._client is None:
+            raise RuntimeError("a target is opened before it is asked")
+        return self._client
