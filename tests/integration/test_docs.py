@@ -4,6 +4,7 @@ import csv
 import hashlib
 import json
 import re
+import runpy
 import shlex
 import subprocess
 import sys
@@ -20,11 +21,9 @@ from ruamel.yaml import YAML
 
 from pytest_fairness import kinds, probes
 from pytest_fairness.__main__ import main
-from pytest_fairness.audits import registry
 from pytest_fairness.baselines import files
 from pytest_fairness.errors import ProbeError
 from pytest_fairness.extensions import Group
-from pytest_fairness.options import markdown_table
 from tests.support import hospital
 from tests.support.projects import PLUGINS
 from tests.support.servers import Body, ChatServer, Messages, echo_by_words
@@ -36,7 +35,6 @@ README = ROOT / "README.md"
 TUTORIAL = DOCS / "tutorial" / "first-audit.md"
 GUIDE = DOCS / "how-to" / "audit-a-model.md"
 CI = DOCS / "how-to" / "ci.md"
-AUDITS = DOCS / "reference" / "audits.md"
 
 
 def page_id(page: Path) -> str:
@@ -324,17 +322,10 @@ def test_commands(page: Path, pytester: pytest.Pytester) -> None:
     assert (server.count > 0) is asks
 
 
-def test_the_page_of_audits_lists_every_audit_with_its_default_tolerance() -> None:
-    rows = re.findall(r"^\| \[`(\w+)`\]\(.*\| ([\d.]+) \|$", AUDITS.read_text("utf-8"), re.MULTILINE)
-    explained = {name: float(value) for name, value in rows}
-    defaults = {
-        name: registry.get(kind, name).info.tolerance for kind, names in registry.AUDITS.items() for name in names
-    }
-    assert explained == defaults
-
-
-def test_the_page_of_options_shows_the_table_that_they_are_made_from() -> None:
-    assert markdown_table() in (ROOT / "docs" / "reference" / "options.md").read_text("utf-8")
+def test_generated_parts_of_the_documentation_are_up_to_date() -> None:
+    generated: dict[Path, str] = runpy.run_path(str(DOCS / "generate.py"))["generated"]()
+    stale = [page_id(path) for path, text in generated.items() if path.read_text("utf-8") != text]
+    assert stale == [], "run `python docs/generate.py`"
 
 
 FIXTURES = {"fairness_check"}

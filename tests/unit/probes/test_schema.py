@@ -13,7 +13,7 @@ from pytest_fairness import kinds
 from pytest_fairness.probes import KindSchema, json_schema, schema_text
 from tests.support.probe_files import KINDS, PRODUCTS, SMALL, faults, read
 
-REGENERATE = "the models changed: run `python -m pytest_fairness schema` and keep what it writes"
+REGENERATE = "the models changed: run `python docs/generate.py`"
 
 
 def valid(text: str) -> bool:
@@ -118,9 +118,12 @@ def test_the_shipped_schema_is_that_of_the_models(place: str) -> None:
     assert found == expected, REGENERATE
 
 
-def test_the_pages_on_probes_explain_every_key() -> None:
+def test_the_reference_explains_every_key_of_a_probe() -> None:
     docs = Path(__file__).parents[3] / "docs" / "reference"
-    page = "".join((docs / name).read_text(encoding="utf-8") for name in ("probes.md", "counterfactual.md"))
+    page = "".join(
+        path.read_text(encoding="utf-8")
+        for path in [*docs.glob("*.md"), docs.parent / "how-to" / "recorded-answers.md"]
+    )
     without_audits = {name: KindSchema(kind.model, {}) for name, kind in KINDS.items()}
     own = {*json_schema(without_audits)["definitions"], "generation.jsd"}
     definitions = json_schema(kinds.schemas())["definitions"]

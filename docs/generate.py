@@ -1,0 +1,73 @@
+"""Parts of the documentation that are made from the code: tables of audits and options, and JSON Schemas.
+
+    python docs/generate.py
+
+Run it after a change of an audit's description, of a setting or of a probe's keys; a test compares the files.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from pytest_fairness import kinds
+from pytest_fairness.audits import registry
+from pytest_fairness.options import markdown_table
+from pytest_fairness.probes import schema_text
+
+ROOT = Path(__file__).parents[1]
+REFERENCE = ROOT / "docs" / "reference"
+TITLES = {
+    "generation": "Texts",
+    "recommendation": "Lists",
+    "coreference": "Pronouns",
+    "counterfactual": "Decisions about records",
+    "stereotype": "Stereotypes",
+}
+BETTER = {"lower": "lower", "higher": "higher", "zero": "nearer 0", "fifty": "nearer 50"}
+
+
+def generated() -> dict[Path, str]:
+    """Return the text of every file that holds something generated."""
+    probe_schema = schema_text(kinds.schemas())
+    return {
+        REFERENCE / "audits.md": _between(REFERENCE / "audits.md", "audits", audits_table()),
+        REFERENCE / "options.md": _between(REFERENCE / "options.md", "options", markdown_table()),
+        ROOT / "docs" / "probe.schema.json": probe_schema,
+        ROOT / "pytest_fairness" / "probes" / "loading" / "probe.schema.json": probe_schema,
+    }
+
+
+def audits_table() -> str:
+    """Return the Markdown table of all audits, a block for each kind of probe."""
+    lines = ["| audit | question | unit | better | default tolerance |", "|---|---|---|---|---|"]
+    for kind in [*TITLES, *(registry.AUDITS.keys() - TITLES.keys())]:
+        lines.append(f"| **[{TITLES.get(kind, kind)}]({kind}.md)** | | | | |")
+        for name in registry.AUDITS[kind]:
+            info = registry.get(kind, name).info
+            cells = [f"[`{name}`]({_place(kind, name)})", info.question, info.unit, BETTER[info.better.value]]
+            lines.append(f"| {' | '.join(cells)} | {info.tolerance:g} |")
+    return "\n".join(lines)
+
+
+def _place(kind: str, name: str) -> str:
+    """Return the link to an audit's section, or to the page of its kind until it has one."""
+    if (REFERENCE / f"{name}.md").exists() and name != kind:
+        return f"{name}.md"
+    page = REFERENCE / f"{kind}.md"
+    described = re.search(rf"^### {name}$", page.read_text("utf-8"), re.MULTILINE)
+    return f"{page.name}#{name}" if described else page.name
+
+
+def _between(page: Path, name: str, text: str) -> str:
+    """Return a page with the text between `<!-- NAME -->` and `<!-- end -->` replaced."""
+    pattern = rf"(?<=<!-- {name} -->\n\n).*?(?=\n\n<!-- end -->)"
+    replaced, count = re.subn(pattern, lambda _: text, page.read_text("utf-8"), flags=re.DOTALL)
+    if count != 1:
+        raise ValueError(f"{page}: expected one `<!-- {name} -->` followed by `<!-- end -->`, found {count}")
+    return replaced
+
+
+if __name__ == "__main__":
+    for path, text in generated().items():
+        path.write_text(text, "utf-8")
