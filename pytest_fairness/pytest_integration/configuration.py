@@ -73,7 +73,7 @@ def report_paths(config: pytest.Config) -> list[Path]:
     paths = [config.invocation_params.dir / path for path in config.getoption("fairness_report")]
     for path in paths:
         try:
-            files.require(path)
+            files.require_writable(path)
         except FairnessError as error:
             raise pytest.UsageError(str(error)) from error
     return paths

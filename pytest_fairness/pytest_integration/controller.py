@@ -24,12 +24,13 @@ from pytest_fairness.pytest_integration.header import DEFAULT, Header
 from pytest_fairness.pytest_integration.items import name_in_junit, show_names_as_they_are
 from pytest_fairness.pytest_integration.progress import ProgressLine, WorkersProgress
 from pytest_fairness.records import ItemResult, Json, VerdictName
-from pytest_fairness.reports import document, run_notes, step_summary
 from pytest_fairness.reports import files as reports
+from pytest_fairness.reports import run_notes, step_summary
+from pytest_fairness.reports.document import report_document
 from pytest_fairness.reports.formatting import number, printable, without_commands
-from pytest_fairness.reports.report_items import target_of
-from pytest_fairness.reports.run_notes import Note
-from pytest_fairness.reports.shell_commands import accepting
+from pytest_fairness.reports.report_items import target_name
+from pytest_fairness.reports.run_notes import RunNote
+from pytest_fairness.reports.shell_commands import rebaseline_command
 from pytest_fairness.reports.terminal import summary
 from pytest_fairness.run import Run
 from pytest_fairness.run.history import History
@@ -111,7 +112,7 @@ class Controller:
         counts = self._counts()
         self._retried = counts.get("retried") or 0
         results = [ItemResult.from_plain(record["result"]) for record in self._records.values()]
-        self._document = document.document(
+        self._document = report_document(
             results,
             tool_version=__version__,
             target=self._asked(),
@@ -132,10 +133,10 @@ class Controller:
 
     # The header and its counts
 
-    def _notes_on(self, session: pytest.Session, results: Sequence[ItemResult]) -> list[Note]:
+    def _notes_on(self, session: pytest.Session, results: Sequence[ItemResult]) -> list[RunNote]:
         """Return what must be known of the run, and set the exit code by it where nothing has failed."""
         asked_default = self._header.asks_default and bool(results or self._tests_ran)
-        found = [Note("default-target", f"{DEFAULT.format('audited')}.")] if asked_default else []
+        found = [RunNote("default-target", f"{DEFAULT.format('audited')}.")] if asked_default else []
         judged = [result for result in results if result.verdict.name.outcome != "error"]
         by_test = self._tests_ran - {result.nodeid for result in results}
         ran = len(judged) + len(by_test)
@@ -160,7 +161,7 @@ class Controller:
                 session.exitstatus = pytest.ExitCode.TESTS_FAILED
         return found
 
-    def _on_inconclusive_runs(self, results: Sequence[ItemResult]) -> list[Note]:
+    def _on_inconclusive_runs(self, results: Sequence[ItemResult]) -> list[RunNote]:
         if not results:
             return []
         settings, targets = self._settings, self._targets()
@@ -221,7 +222,7 @@ class Controller:
         """Who was asked: targets by their names, and whoever else a conftest named."""
         names = self._settings.targets
         others = {
-            record["target"] for record in self._records.values() if target_of(record["result"]["id"]) not in names
+            record["target"] for record in self._records.values() if target_name(record["result"]["id"]) not in names
         }
         found = sorted(others - {None})
         return (
@@ -296,7 +297,7 @@ class Controller:
         if self._config.getoption("fairness_rebaseline"):
             self._notes += _not_written(probe, [record for record in records if not record.get("entry")])
         file = records[0]["result"]["nodeid"].partition("::")[0]
-        cure = None if whole else accepting([file], self._accept_options(), root_from_here(self._config))
+        cure = None if whole else rebaseline_command([file], self._accept_options(), root_from_here(self._config))
         self._notes += _gone(probe, gone, cure)
 
     # xdist

@@ -43,7 +43,7 @@ from pytest_fairness.pytest_integration.items import (
 )
 from pytest_fairness.pytest_integration.request_planner import Asking
 from pytest_fairness.records import ItemResult, Json, VerdictName
-from pytest_fairness.reports.shell_commands import accepting
+from pytest_fairness.reports.shell_commands import rebaseline_command
 from pytest_fairness.reports.terminal.summary import failure_text
 from pytest_fairness.run import (
     BaselineComparison,
@@ -286,7 +286,7 @@ class FairnessSession:
     def _accept(self, item: pytest.Item, nodeid: str) -> str:
         settings = self.run.settings
         options = accept_options(self.config, settings, asks_default=asks_default(item, settings))
-        return shlex.join(accepting([nodeid], options, root_from_here(self.config)) or ())
+        return shlex.join(rebaseline_command([nodeid], options, root_from_here(self.config)) or ())
 
     def _export(self, path: Path) -> str:
         here, store = self.config.invocation_params.dir, self.run.settings.store

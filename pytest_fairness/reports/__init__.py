@@ -1,1 +1,1 @@
-"""Reports of a run; see docs/architecture.md."""
+"""Reports of a run. Their input is the report document; see `document.py`."""

@@ -1,6 +1,6 @@
-"""The report as one JSON document, schema 1: the structure that every other report is made from.
+"""The report document, schema 1: the JSON structure that all reports are made from.
 
-`docs/report.schema.json` describes it field by field.
+`docs/report.schema.json` describes each field.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from datetime import UTC, datetime
 from pytest_fairness.audits.findings import Finding
 from pytest_fairness.records import ItemResult, Json, without_nonfinite
 from pytest_fairness.reports.formatting import age
-from pytest_fairness.reports.report_items import target_of
-from pytest_fairness.reports.run_notes import Note
+from pytest_fairness.reports.report_items import target_name
+from pytest_fairness.reports.run_notes import RunNote
 from pytest_fairness.reports.suggestions import suggestions
 
 SCHEMA_VERSION = 1
 REQUEST_COUNTS = ("planned", "sent", "reused", "failed", "prompt_tokens", "completion_tokens")
 
 
-def document(
+def report_document(
     results: Iterable[ItemResult],
     *,
     tool_version: str,
@@ -31,21 +31,21 @@ def document(
     targets: Mapping[str, str] | None = None,
     failures: Mapping[str, int] | None = None,
     oldest_reused: float | None = None,
-    notes: Iterable[Note] = (),
+    notes: Iterable[RunNote] = (),
 ) -> dict[str, Json]:
-    """The report of one run; equal results give an equal report, whatever their order.
+    """Return the report document of one run. The order of the results does not matter.
 
     Args:
-        results: every audit item that was selected, once.
-        tool_version: of pytest-fairness.
-        target: who was audited, as the user named it.
-        started: when the run began, in seconds since the epoch or as ISO 8601 in UTC.
-        seconds: how long the run took.
-        requests: counts by the names in `REQUEST_COUNTS`; a name that is missing counts as 0.
-        targets: who was audited by the names that users gave them, where they did.
-        failures: how many of the requests failed, by message, the most frequent first.
-        oldest_reused: when the oldest answer came that was reused, in seconds since the epoch; `None` without any.
-        notes: what a reader must know before the verdicts.
+        results: the results of all selected audit items.
+        tool_version: version of pytest-fairness.
+        target: the audited target, as the user named it.
+        started: start of the run, in seconds since the epoch or as ISO 8601 in UTC.
+        seconds: duration of the run.
+        requests: counts by the names in `REQUEST_COUNTS` (missing names count as 0), and `cost`.
+        targets: the audited targets by the names that the user gave them, for a run with several targets.
+        failures: number of failed requests by error message, the most frequent first.
+        oldest_reused: arrival time of the oldest reused response, in seconds since the epoch; `None` without any.
+        notes: notes on the whole run.
     """
     ordered = sorted(results, key=lambda result: (result.nodeid, result.probe, result.id))
     if not isinstance(started, str):
@@ -77,8 +77,8 @@ def document(
     }
 
 
-def age_of_reused(document: Mapping[str, Json]) -> str:
-    """Return ` (oldest 3 h)` for the oldest answer that a run reused; nothing where it reused none."""
+def reused_age(document: Mapping[str, Json]) -> str:
+    """Return the age of the oldest reused response, as ` (oldest 3 h)`; empty if the run reused none."""
     oldest = document["requests"].get("oldest_reused")
     if oldest is None:
         return ""
@@ -98,12 +98,12 @@ def _item(result: ItemResult) -> dict[str, Json]:
 
 
 def _by_target(results: Sequence[ItemResult], targets: Mapping[str, str]) -> dict[str, Json]:
-    own = {name: [result for result in results if target_of(result.id) == name] for name in targets}
+    by_name = {name: [result for result in results if target_name(result.id) == name] for name in targets}
     return {
         name: {
             "target": targets[name],
-            **_counts(own[name]),
-            "by_audit": _counts_by(own[name], lambda result: result.audit),
+            **_counts(by_name[name]),
+            "by_audit": _counts_by(by_name[name], lambda result: result.audit),
         }
         for name in sorted(targets)
     }

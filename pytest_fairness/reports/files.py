@@ -1,11 +1,10 @@
-"""Report files: which format a name stands for, and how they are written and read."""
+"""Reading and writing of report files; the suffix selects the format."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.resources import files
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,18 +18,18 @@ if TYPE_CHECKING:
     from jsonschema import ValidationError
 
 SUFFIXES = (".json", ".html", ".md")
-LONGEST_NUMBER = 16
-"""Digits from which on no whole number is a count."""
+MAX_DIGITS = 15
+"""Maximum number of digits of an integer; longer ones become floats."""
 
 Trends = Mapping[tuple[str, str], Sequence[Mapping[str, Json]]]
-"""Each item's points over the last runs, by probe and item; see `html.report`."""
+"""History of each item, by probe and item id; see `html.report`."""
 
 
-def require(path: Path) -> None:
-    """See that a report can be made under this name, before anything is asked.
+def require_writable(path: Path) -> None:
+    """Check that a report of this format can be written, before any request is sent.
 
     Raises:
-        FairnessError: no report has this suffix, or what its format takes is not installed.
+        FairnessError: the suffix is unknown, or the format needs packages that are not installed.
     """
     own = {f".{name}": entry for name, entry in extensions.declared("reports").items()}
     for suffix in own.keys() & set(SUFFIXES):
@@ -39,22 +38,22 @@ def require(path: Path) -> None:
         extensions.load(entry)
     elif path.suffix.lower() not in SUFFIXES:
         known = ", ".join([*SUFFIXES, *sorted(own)])
-        raise FairnessError(f"--fairness-report {path.name}: a report's suffix is its format, one of {known}.")
+        raise FairnessError(f"--fairness-report {path.name}: the suffix selects the format and must be one of {known}.")
     if path.suffix.lower() == ".html":
-        # Deferred, as templates and pictures take time to import and few runs write a page.
+        # Deferred: templates and charts take time to import, and few runs write an HTML report.
         from pytest_fairness.reports.html import page
 
         try:
-            page.require()
+            page.require_extra()
         except FairnessError as error:
             raise FairnessError(f"--fairness-report {path.name}: {error}") from error
 
 
 def write(document: Mapping[str, Json], path: Path, trends: Trends) -> None:
-    """Write a report document in the format that its name says, its folder made if need be.
+    """Write a report document in the format of the path's suffix; create missing folders.
 
     Raises:
-        FairnessError: the file cannot be written; one that was there before still is.
+        FairnessError: the file cannot be written; an existing file stays unchanged.
     """
     match path.suffix.lower():
         case ".html":
@@ -68,7 +67,7 @@ def write(document: Mapping[str, Json], path: Path, trends: Trends) -> None:
         case suffix:
             text = extensions.load(extensions.declared("reports")[suffix.removeprefix(".")])(document)
     try:
-        # A lone surrogate's escape in Python is its escape in JSON too; in the other formats there is none left.
+        # Python and JSON escape a lone surrogate alike; the other formats contain none.
         replace_file(path, text.encode("utf-8", "backslashreplace"))
     except OSError as error:
         reason = error.strerror or error
@@ -83,10 +82,10 @@ def _json(document: Mapping[str, Json]) -> str:
 
 
 def read(path: Path) -> dict[str, Json]:
-    """The report document in a JSON report.
+    """Return the report document of a JSON report.
 
     Raises:
-        FairnessError: there is none, or it is not what a run of this version writes; the message says where.
+        FairnessError: the file cannot be read, or violates the schema.
     """
     try:
         document = json.loads(path.read_bytes(), parse_int=_whole_number)
@@ -94,33 +93,31 @@ def read(path: Path) -> dict[str, Json]:
         raise FairnessError(f"{path}: cannot be read ({error.strerror}).") from error
     except (ValueError, RecursionError) as error:
         raise FairnessError(
-            f"{path}: is not JSON ({error}). Give what `pytest --fairness --fairness-report report.json` wrote."
+            f"{path}: not valid JSON ({error}). "
+            "Give a report that `pytest --fairness --fairness-report report.json` wrote."
         ) from error
     try:
-        faults = [f"{_where(fault.json_path)}{fault.message[:200]}" for fault in islice(_errors(document), 1)]
+        violation = next(_schema_errors(document), None)
     except RecursionError:
-        faults = ["it is nested too deep"]
-    if faults:
-        raise FairnessError(f"{path}: is no report of pytest-fairness: {faults[0]}")
-    found: dict[str, Json] = document
-    return found
+        raise FairnessError(f"{path}: not a report of pytest-fairness: nested too deeply") from None
+    if violation is not None:
+        where = "" if violation.json_path == "$" else f"{violation.json_path}: "
+        raise FairnessError(f"{path}: not a report of pytest-fairness: {where}{violation.message[:200]}")
+    report: dict[str, Json] = document
+    return report
 
 
 def _whole_number(digits: str) -> float:
-    """Return the number; one beyond all counts as a float, which is infinite rather than an error later on."""
-    return int(digits) if len(digits) < LONGEST_NUMBER else float(digits)
-
-
-def _where(path: str) -> str:
-    return "" if path == "$" else f"{path}: "
+    """Return the number, as a float if it is long: a huge float is infinite, a huge integer an error later on."""
+    return int(digits) if len(digits) <= MAX_DIGITS else float(digits)
 
 
 def schema_text() -> str:
-    """The JSON Schema of the JSON report."""
+    """Return the JSON Schema of the JSON report."""
     return (files("pytest_fairness.reports") / "report.schema.json").read_text("utf-8")
 
 
-def _errors(document: Json) -> Iterator[ValidationError]:
+def _schema_errors(document: Json) -> Iterator[ValidationError]:
     from jsonschema import Draft7Validator
 
     return Draft7Validator(json.loads(schema_text())).iter_errors(document)

@@ -1,28 +1,42 @@
-"""Text for a terminal: numbers, widths, and other people's words made harmless."""
+"""Formatting of numbers, and escaping of text from models, probes and servers."""
 
 from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 
-_LEADING = re.compile(r"(?:^|(?<=[\r\v\f\x1c-\x1e\x85\u2028\u2029]))(?:\s|\x1b\[[0-9;]*[A-Za-z])*:(?=:)", re.MULTILINE)
-"""GitHub's command at the start of a line, after blanks and colours."""
-_MARKED = re.compile(r"##\w*(?=\[)")
-"""`##[` of GitHub and Azure Pipelines, `##vso[`, `##teamcity[`."""
-JOINERS = "\u200c\u200d"  # wanted in Persian and Indic words and in emoji, and harmless
+_WORKFLOW_COMMAND = re.compile(
+    r"(?:^|(?<=[\r\v\f\x1c-\x1e\x85\u2028\u2029]))(?:\s|\x1b\[[0-9;]*[A-Za-z])*:(?=:)", re.MULTILINE
+)
+"""A workflow command of GitHub Actions at the start of a line, after blanks and colours."""
+_LOG_COMMAND = re.compile(r"##\w*(?=\[)")
+"""The start of a log command: `##[` (GitHub, Azure Pipelines), `##vso[`, `##teamcity[`."""
+JOINERS = "\u200c\u200d"  # Persian and Indic words and emoji need these harmless characters.
 
 
 ROUNDING = 1e-12
-"""What sums of fractions leave where nothing is."""
+"""Largest rounding error of a sum that is 0."""
 
 
 def number(value: float | None) -> str:
-    """A number at 3 significant digits, whole numbers whole; `-` where there is none."""
+    """Return the number with 3 significant digits, or as an integer; `-` for `None` and non-finite numbers."""
     if value is None or not math.isfinite(value):
         return "-"
     if abs(value) < ROUNDING:
         return "0"
     return f"{value:.0f}" if value == int(value) or abs(value) >= 999.5 else f"{value:.3g}"
+
+
+def signed(value: float | None) -> str:
+    """Return the number with its sign, as `+0.02`; 0 has none."""
+    text = number(value)
+    return text if text in ("0", "-") or text.startswith("-") else f"+{text}"
+
+
+def with_interval(text: str, interval: Sequence[float | None] | None) -> str:
+    """Return a formatted estimate followed by its interval, as `0.02 [0.01, 0.03]`."""
+    return f"{text} [{number(interval[0])}, {number(interval[1])}]" if interval else text
 
 
 def counted(number: int, noun: str) -> str:
@@ -31,7 +45,7 @@ def counted(number: int, noun: str) -> str:
 
 
 def age(seconds: float) -> str:
-    """Return how old something is, in the largest unit of which there are at least two: `50 s`, `3 h`, `12 days`."""
+    """Return an age in the largest unit that gives at least 2: `50 s`, `3 h`, `12 days`."""
     for unit, size in (("days", 86_400), ("h", 3_600), ("min", 60)):
         if seconds >= 2 * size:
             return f"{seconds / size:.0f} {unit}"
@@ -39,21 +53,21 @@ def age(seconds: float) -> str:
 
 
 def printable(text: str) -> str:
-    """Text on one line, its white space single spaces, that no terminal takes for a command."""
+    """Return the text on one line, escaped, with each run of white space as one space."""
     return escaped(" ".join(text.split()))
 
 
 def escaped(text: str) -> str:
-    r"""Text with control and direction characters shown (`\x1b`), so that they are not sent to a terminal."""
-    return "".join(_shown(character) for character in text)
+    r"""Return the text with control and direction characters as codes (`\x1b`), which a terminal does not execute."""
+    return "".join(_escaped_character(character) for character in text)
 
 
 def without_commands(text: str) -> str:
-    """Return the text with a space inside whatever the runner of a CI service would obey: `: :error`, `## [error]`."""
-    return _MARKED.sub(r"\g<0> ", _LEADING.sub(r"\g<0> ", text))
+    """Return the text with log commands of CI services disabled by a space (`: :error`, `## [error]`)."""
+    return _LOG_COMMAND.sub(r"\g<0> ", _WORKFLOW_COMMAND.sub(r"\g<0> ", text))
 
 
-def _shown(character: str) -> str:
+def _escaped_character(character: str) -> str:
     if character.isprintable() or character in JOINERS:
         return character
     return " " if character.isspace() else character.encode("unicode_escape").decode("ascii")

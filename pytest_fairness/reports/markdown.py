@@ -1,6 +1,6 @@
-"""The summary of a run as Markdown, for a comment on a pull request and for a CI job's page.
+"""The Markdown report: a summary for a pull request comment and for the page of a CI job.
 
-What a model or a probe wrote is escaped: it is neither formatting nor HTML, and it mentions and links nobody.
+Text from models and probes is escaped: it adds no formatting, HTML, mentions or links.
 """
 
 from __future__ import annotations
@@ -11,79 +11,74 @@ from html import escape
 
 from pytest_fairness.records import Json
 from pytest_fairness.reports import run_notes, target_table, variant_results
-from pytest_fairness.reports.document import age_of_reused
-from pytest_fairness.reports.formatting import escaped as shown
-from pytest_fairness.reports.formatting import number, printable, without_commands
+from pytest_fairness.reports.document import reused_age
+from pytest_fairness.reports.formatting import escaped as without_control_characters
+from pytest_fairness.reports.formatting import number, printable, signed, with_interval, without_commands
 from pytest_fairness.reports.report_items import (
     Item,
     outcome,
-    rank,
     reason,
-    served_changes,
-    significant_within_tolerance,
+    served_model_changes,
+    severity,
+    tolerated_worsenings,
 )
-from pytest_fairness.reports.top_contributors import driven_by
+from pytest_fairness.reports.top_contributors import top_contributors
 
-LONGEST = 65_536
-"""Characters of a comment on GitHub."""
-LONGEST_REASON = 400
+MAX_LENGTH = 65_536
+"""Maximum number of characters of a comment on GitHub."""
+MAX_REASON = 400
 SHOWN_MESSAGES = 3
 
 SIGNS = {"passed": "✅", "failed": "❌", "inconclusive": "❔", "error": "⚠️"}
-HEAD = ("item", "verdict", "value", "baseline", "worse by [95 %]")
+HEADINGS = ("item", "verdict", "value", "baseline", "worse by [95 %]")
 
-NUMBERS = ("value", "baseline", "old", "new")
-"""Columns that are aligned on their right."""
+RIGHT_ALIGNED = ("value", "baseline", "old", "new")
+"""Headings of right-aligned columns."""
 
 _FORMATTING = re.compile(r"([\\`*_{}\[\]#|~$!])")
-# A space of no width keeps a forge from seeing a name, a number of an issue or an address.
-# Two colons may begin a command to the runner that shows the text in its log.
+# A zero-width space keeps GitHub and GitLab from linking a user name, an issue number or an address.
+# Two colons may start a workflow command when a CI job prints the text in its log.
 _MENTIONS = re.compile(r"(@(?=\w)|:(?=:)|#(?=\d)|:(?=//)|\b(?:www|ftp)(?=\.)|\bGH(?=-\d))", re.IGNORECASE)
 
 
 def escaped(text: str) -> str:
-    """Text on one line that Markdown shows as it is."""
-    apart = _MENTIONS.sub("\\1\u200b", printable(text))
-    return _FORMATTING.sub(r"\\\1", escape(apart, quote=False))
+    """Return the text on one line, escaped so that Markdown shows it unchanged."""
+    unlinked = _MENTIONS.sub("\\1\u200b", printable(text))
+    return _FORMATTING.sub(r"\\\1", escape(unlinked, quote=False))
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    """A table's lines; the cells are Markdown already."""
-    marks = ["---:" if name in NUMBERS else "---" for name in head]
+    """Return the lines of a table whose cells are Markdown."""
+    marks = ["---:" if name in RIGHT_ALIGNED else "---" for name in head]
     return [_row(head), _row(marks), *map(_row, rows)]
 
 
 def worse_by(item: Item) -> str:
-    """The change with its interval, with a sign; empty where there is none."""
+    """Return the signed change with its interval; empty for an item without a comparison."""
     change = item["change"]
-    if not change:
-        return ""
-    shown = number(change["value"])
-    plus = "" if shown in ("0", "-") or shown.startswith("-") else "+"
-    ends = change["interval"]
-    return plus + shown + (f" [{number(ends[0])}, {number(ends[1])}]" if ends else "")
+    return with_interval(signed(change["value"]), change["interval"]) if change else ""
 
 
-def report(document: Mapping[str, Json], longest: int = LONGEST) -> str:
-    """The summary of one run.
+def report(document: Mapping[str, Json], max_length: int = MAX_LENGTH) -> str:
+    """Return the Markdown report of one run.
 
     Args:
         document: the report document.
-        longest: characters; what does not fit is counted instead.
+        max_length: maximum number of characters; rows that do not fit are counted.
     """
-    items = sorted(document["items"], key=rank)
+    items = sorted(document["items"], key=severity)
     several = len({item["probe"] for item in items}) > 1
-    told = [item for item in items if outcome(item) != "passed"]
+    not_passed = [item for item in items if outcome(item) != "passed"]
     passed = [item for item in items if outcome(item) == "passed"]
-    text = _Text(longest)
+    text = _Text(max_length)
     text.add(*_headline(document), "")
-    if told:
-        lines = table((*HEAD, "reason"), ([*_cells(item, several), _reason(item)] for item in told))
+    if not_passed:
+        lines = table((*HEADINGS, "reason"), ([*_cells(item, several), _reason(item)] for item in not_passed))
         text.add_rows(lines, 2)
         text.add("")
-    names, found = target_table.against_items(document)
+    names, found = target_table.items_by_target(document)
     if len(names) > 1:
-        lines = ["<details>", "<summary>Targets against audits</summary>", ""]
+        lines = ["<details>", "<summary>Audits by target</summary>", ""]
         rows = [
             [escaped(title), *(_in_target(own[name]) if name in own else "" for name in names)] for title, own in found
         ]
@@ -92,20 +87,20 @@ def report(document: Mapping[str, Json], longest: int = LONGEST) -> str:
         text.add("", "</details>", "")
     if passed:
         lines = ["<details>", f"<summary>{len(passed)} passed</summary>", ""]
-        text.add_rows([*lines, *table(HEAD, (_cells(item, several) for item in passed))], len(lines) + 2)
+        text.add_rows([*lines, *table(HEADINGS, (_cells(item, several) for item in passed))], len(lines) + 2)
         text.add("", "</details>", "")
-    if notes := significant_within_tolerance(passed):
+    if notes := tolerated_worsenings(passed):
         text.add_rows([*(f"- {escaped(note)}" for note in notes), ""], 1)
-    driven = [line for item in told if outcome(item) == "failed" for line in _driven(item, several)]
-    _add_folded(text, "What drove the failures", driven)
-    _add_folded(text, "Variants, against the probe's own wording", _variants(items, several))
-    _add_folded(text, "What to try next", [line for item in told for line in _to_try(item, several)])
+    contributors = [line for item in not_passed if outcome(item) == "failed" for line in _contributors(item, several)]
+    _add_folded(text, "Top contributors to the failures", contributors)
+    _add_folded(text, "Variants compared with the original prompt", _variants(items, several))
+    _add_folded(text, "Suggested next steps", [line for item in not_passed for line in _suggestions(item, several)])
     text.add(*_failures(document), _sent(document))
     return str(text)
 
 
 def _add_folded(text: _Text, title: str, lines: Sequence[str]) -> None:
-    """Lines behind a title that opens them; nothing where there are none."""
+    """Add lines in a collapsed section; nothing for no lines."""
     if lines:
         head = ["<details>", f"<summary>{title}</summary>", ""]
         text.add_rows([*head, *lines], len(head))
@@ -120,8 +115,8 @@ def _variants(items: Sequence[Item], several: bool) -> list[str]:
     ]
 
 
-def _to_try(item: Item, several: bool) -> list[str]:
-    """What was found and what may be tried, with what is to be pasted as code."""
+def _suggestions(item: Item, several: bool) -> list[str]:
+    """Return the finding and the suggestions for an item; text to copy is a code block."""
     found = item["details"].get("suggestions")
     if not found:
         return []
@@ -134,30 +129,30 @@ def _to_try(item: Item, several: bool) -> list[str]:
 
 
 def _code(text: str, indent: str) -> str:
-    """A fenced block, whose fence is longer than any in the text; one string, as half of it would swallow the rest."""
+    """Return a fenced code block as one string, so that it is not cut; its fence is longer than any in the text."""
     longest = max((len(run) for run in re.findall("`+", text)), default=0)
     fence = "`" * max(3, longest + 1)
-    lines = [*(without_commands(shown(line)) for line in text.split("\n"))]
+    lines = [*(without_commands(without_control_characters(line)) for line in text.split("\n"))]
     return "\n".join(f"{indent}{line}".rstrip() for line in ("", fence, *lines, fence))
 
 
 class _Text:
-    """Lines up to a number of characters; what is added in rows is counted where it does not fit."""
+    """Lines up to a maximum length; rows that do not fit are counted."""
 
     RESERVE = 700
-    """Characters kept for what closes the text."""
+    """Characters reserved for the last lines."""
 
-    def __init__(self, longest: int) -> None:
-        self._room = longest - self.RESERVE
+    def __init__(self, max_length: int) -> None:
+        self._room = max_length - self.RESERVE
         self._lines: list[str] = []
 
     def add(self, *lines: str) -> None:
-        """Lines that are short and needed."""
+        """Add short lines that must not be cut."""
         self._lines += lines
         self._room -= sum(len(line) + 1 for line in lines)
 
     def add_rows(self, lines: Sequence[str], needed: int) -> None:
-        """Lines of which the first few are needed and the rest are added as far as they fit."""
+        """Add lines: the first `needed` always, the others as long as they fit."""
         self.add(*lines[:needed])
         for place, line in enumerate(lines[needed:]):
             if len(line) + 1 > self._room:
@@ -179,14 +174,14 @@ def _headline(document: Mapping[str, Json]) -> list[str]:
     if not total:
         return ["## Fairness: no audit ran", *_notes(document)]
     parts = (("failed", "failed"), ("errors", "error"), ("inconclusive", "inconclusive"), ("passed", "passed"))
-    told = ", ".join(f"{SIGNS[kind]} {counts[name]} {kind}" for name, kind in parts if counts[name])
+    counted = ", ".join(f"{SIGNS[kind]} {counts[name]} {kind}" for name, kind in parts if counts[name])
     bad = counts["failed"] + counts["errors"]
     title = f"{bad} of {total} audits failed" if bad else f"{counts['passed']} of {total} audits passed"
-    changes = [line for change in served_changes(document["items"]) for line in ("", escaped(change))]
+    changes = [line for change in served_model_changes(document["items"]) for line in ("", escaped(change))]
     return [
         f"## Fairness: {title}",
         "",
-        f"{told}. Target: {escaped(document['target'])}.",
+        f"{counted}. Target: {escaped(document['target'])}.",
         *_notes(document),
         *changes,
     ]
@@ -209,12 +204,12 @@ def _in_target(item: Item) -> str:
 
 def _reason(item: Item) -> str:
     text = printable(reason(item))
-    return escaped(text if len(text) <= LONGEST_REASON else f"{text[:LONGEST_REASON]}…")
+    return escaped(text if len(text) <= MAX_REASON else f"{text[:MAX_REASON]}…")
 
 
-def _driven(item: Item, several: bool) -> list[str]:
+def _contributors(item: Item, several: bool) -> list[str]:
     name = _cells(item, several)[0]
-    return [f"- **{name}**: {escaped(text)}" for text in driven_by(item)]
+    return [f"- **{name}**: {escaped(text)}" for text in top_contributors(item)]
 
 
 def _failures(document: Mapping[str, Json]) -> list[str]:
@@ -231,5 +226,5 @@ def _sent(document: Mapping[str, Json]) -> str:
     when = str(document["started"]).replace("T", " ").replace("Z", " UTC")
     return (
         f"<sub>{escaped(document['tool'])}, {escaped(when)}; {requests['sent']:,} requests sent, "
-        f"{requests['reused']:,} reused{age_of_reused(document)}{failed}; {tokens}</sub>"
+        f"{requests['reused']:,} reused{reused_age(document)}{failed}; {tokens}</sub>"
     )

@@ -1,4 +1,4 @@
-"""What changed between two runs, out of their report documents."""
+"""Comparison of two report documents."""
 
 from __future__ import annotations
 
@@ -9,30 +9,29 @@ from typing import Literal
 
 from pytest_fairness.records import Interval, Json, VerdictName
 from pytest_fairness.reports.report_items import WORST_FIRST, Item
+from pytest_fairness.stats import normal
 
-State = Literal["worse", "new", "gone", "better", "moved", "same"]
-"""What became of an item: `worse` and `better` are other verdicts, `moved` is a value whose 95 % interval of the
-difference leaves 0 out."""
+State = Literal["worse", "new", "removed", "better", "value changed", "unchanged"]
+"""State of an item: `worse` and `better` refer to the verdict; `value changed` means the same verdict, but the 95 %
+confidence interval of the difference excludes 0."""
 
-ORDER: Sequence[State] = ("worse", "new", "gone", "moved", "better", "same")
-"""As items are listed."""
+ORDER: Sequence[State] = ("worse", "new", "removed", "value changed", "better", "unchanged")
+"""Order in which items are listed."""
 
 FACTS = ("target", "tool", "started", "seconds")
 COUNTS = ("total", "passed", "failed", "inconclusive", "errors")
-Z = 1.959964
-"""Of a two-sided 95 % interval of the normal distribution."""
 
 
 @dataclass(frozen=True)
-class Moved:
+class ItemChange:
     """One item in two runs.
 
     Attributes:
-        probe, id: its names.
-        state: what became of it.
-        old, new: the item in either document; `None` where it is not.
-        difference: new value minus old value; `None` where one is missing.
-        interval: 95 % of the difference, as of independent runs; `None` where a standard error is missing.
+        probe, id: the names of the probe and of the item.
+        state: how the item changed.
+        old, new: the item in each document; `None` if it is absent.
+        difference: new value minus old value; `None` if a value is missing.
+        interval: 95 % confidence interval of the difference of independent runs; `None` if a standard error is missing.
     """
 
     probe: str
@@ -45,31 +44,33 @@ class Moved:
 
 
 @dataclass(frozen=True)
-class Changes:
-    """What changed between two runs.
+class RunComparison:
+    """The differences between two runs.
 
     Attributes:
-        items: all items of either, what matters most first.
-        facts: rows of a name and both runs' values: targets, dates, counts and requests.
+        items: all items of both runs, ordered by state.
+        facts: name, old value and new value of targets, dates, counts and requests.
     """
 
-    items: Sequence[Moved]
+    items: Sequence[ItemChange]
     facts: Sequence[tuple[str, Json, Json]]
 
     def count(self, state: State) -> int:
-        """How many items came to this."""
+        """Return the number of items with this state."""
         return sum(item.state == state for item in self.items)
 
     @property
-    def told(self) -> Sequence[Moved]:
-        """The items that are not the same."""
-        return [item for item in self.items if item.state != "same"]
+    def changed_items(self) -> Sequence[ItemChange]:
+        """Return all items that are not unchanged."""
+        return [item for item in self.items if item.state != "unchanged"]
 
 
-def compare(old: Mapping[str, Json], new: Mapping[str, Json]) -> Changes:
-    """Compare two report documents; items are the same by probe and id."""
-    before, after = ({(item["probe"], item["id"]): item for item in document["items"]} for document in (old, new))
-    items = [_moved(*key, before.get(key), after.get(key)) for key in sorted({*before, *after})]
+def compare(old: Mapping[str, Json], new: Mapping[str, Json]) -> RunComparison:
+    """Compare two report documents, whose items are matched by probe and id."""
+    old_items, new_items = (
+        {(item["probe"], item["id"]): item for item in document["items"]} for document in (old, new)
+    )
+    items = [_change(*key, old_items.get(key), new_items.get(key)) for key in sorted({*old_items, *new_items})]
     facts: list[tuple[str, Json, Json]] = [
         *((name, old[name], new[name]) for name in FACTS),
         *((name, old["summary"][name], new["summary"][name]) for name in COUNTS),
@@ -84,20 +85,20 @@ def compare(old: Mapping[str, Json], new: Mapping[str, Json]) -> Changes:
             for name, count in old["requests"].items()
         ),
     ]
-    return Changes(sorted(items, key=_rank), facts)
+    return RunComparison(sorted(items, key=_sort_key), facts)
 
 
-def _moved(probe: str, name: str, old: Item | None, new: Item | None) -> Moved:
+def _change(probe: str, name: str, old: Item | None, new: Item | None) -> ItemChange:
     if old is None or new is None:
-        return Moved(probe, name, "new" if old is None else "gone", old, new, None, None)
+        return ItemChange(probe, name, "new" if old is None else "removed", old, new, None, None)
     difference, interval = _difference(old, new)
-    places = [WORST_FIRST.index(VerdictName(item["verdict"])) for item in (old, new)]
-    state: State = "same"
-    if places[0] != places[1]:
-        state = "worse" if places[1] < places[0] else "better"
+    ranks = [WORST_FIRST.index(VerdictName(item["verdict"])) for item in (old, new)]
+    state: State = "unchanged"
+    if ranks[0] != ranks[1]:
+        state = "worse" if ranks[1] < ranks[0] else "better"
     elif interval is not None and not interval[0] <= 0 <= interval[1]:
-        state = "moved"
-    return Moved(probe, name, state, old, new, difference, interval)
+        state = "value changed"
+    return ItemChange(probe, name, state, old, new, difference, interval)
 
 
 def _difference(old: Item, new: Item) -> tuple[float | None, Interval | None]:
@@ -105,12 +106,10 @@ def _difference(old: Item, new: Item) -> tuple[float | None, Interval | None]:
         return None, None
     difference = float(new["value"] - old["value"])
     if old["standard_error"] is None or new["standard_error"] is None:
-        # Of a count, say, every difference is one.
         return difference, None
-    reach = Z * math.hypot(old["standard_error"], new["standard_error"])
-    return difference, (difference - reach, difference + reach)
+    return difference, normal.interval(difference, math.hypot(old["standard_error"], new["standard_error"]))
 
 
-def _rank(item: Moved) -> tuple[int, int, str, str]:
+def _sort_key(item: ItemChange) -> tuple[int, int, str, str]:
     verdict = WORST_FIRST.index(VerdictName(item.new["verdict"])) if item.new else len(WORST_FIRST)
     return ORDER.index(item.state), verdict, item.probe, item.id

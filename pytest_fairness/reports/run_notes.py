@@ -1,4 +1,4 @@
-"""What a reader must know of a run beside its verdicts: whom it audited, whether any audit ran, what stays open."""
+"""Notes on a whole run: default target, number of audits, items that stay inconclusive."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ Kind = Literal["default-target", "no-audit", "few-audits", "inconclusive-runs"]
 
 
 @dataclass(frozen=True)
-class Note:
-    """One sentence or two about a run.
+class RunNote:
+    """A note on a run.
 
     Attributes:
-        kind: for programs that read the JSON report.
-        text: complete.
-        fails: whether the run fails for it.
+        kind: identifier for programs that read the JSON report.
+        text: the full sentences.
+        fails: whether the note makes the run fail.
     """
 
     kind: Kind
@@ -27,71 +27,71 @@ class Note:
     fails: bool = False
 
     def to_json(self) -> dict[str, Json]:
-        """Return the note as it stands in the report document."""
+        """Return the note for the report document."""
         return {"kind": self.kind, "text": self.text}
 
 
 def texts(document: Mapping[str, Json]) -> list[str]:
-    """Return the texts of a report document's notes; a report of an earlier version has none."""
+    """Return the texts of a report document's notes; reports of earlier versions have none."""
     return [note["text"] for note in document.get("notes", ())]
 
 
 def on_number_of_audits(
     ran: int, *, selected: int, errors: int, min_audits: int, folders: str, ended_early: bool = False
-) -> Note | None:
-    """Return the note on a run in which no audit ran, or fewer than must; `None` where enough ran.
+) -> RunNote | None:
+    """Return the note on a run without audits, or with fewer than `min_audits`; `None` if enough ran.
 
     Args:
-        ran: audits that came to a verdict.
-        selected: audits that pytest selected.
-        errors: of these, could not be measured.
-        min_audits: fewest that must run.
-        folders: where probes are looked for.
-        ended_early: whether pytest stopped before all selected items were reached.
+        ran: number of audits with a verdict.
+        selected: number of audits that pytest selected.
+        errors: number of selected audits that could not be measured.
+        min_audits: minimum number of audits that must run.
+        folders: folders with probes.
+        ended_early: whether pytest stopped before it reached all selected items.
     """
     if ran >= max(1, min_audits):
         return None
     if ran:
-        text = f"only {counted(ran, 'audit')} ran, and `fairness_min_audits` asks for {min_audits:,}."
-        return Note("few-audits", text, fails=True)
+        text = f"only {counted(ran, 'audit')} ran; the ini option `fairness_min_audits` requires {min_audits:,}."
+        return RunNote("few-audits", text, fails=True)
     if selected:
-        left = selected - errors
+        skipped = selected - errors
         parts = [f"{errors:,} could not be measured"] if errors else []
-        parts += [f"{left:,} {'was' if left == 1 else 'were'} skipped or not reached"] if left > 0 else []
+        parts += [f"{skipped:,} {'was' if skipped == 1 else 'were'} skipped or not reached"] if skipped > 0 else []
         why = f"of {counted(selected, 'audit')} that {'was' if selected == 1 else 'were'} selected "
         why += " and ".join(parts)
     elif ended_early:
-        why = "pytest stopped before the first one"
+        why = "pytest stopped before the first audit"
     else:
-        why = f"none was selected; probes are looked for in {folders} (ini `fairness_probes`)"
+        why = f"none was selected; the folders with probes are {folders} (ini option `fairness_probes`)"
     cure = (
-        f" The run fails, as at least {min_audits:,} must run: ini `fairness_min_audits`, by default 1 where there are "
-        "probe folders and in CI. Where no audit is wanted, run pytest without --fairness."
+        f" The run fails because at least {min_audits:,} must run: ini option `fairness_min_audits`, by default 1 in "
+        "CI and in projects with a probe folder. To run no audits, run pytest without --fairness."
     )
-    return Note("no-audit", f"no audit ran: {why}.{cure if min_audits else ''}", fails=min_audits > 0)
+    return RunNote("no-audit", f"no audit ran: {why}.{cure if min_audits else ''}", fails=min_audits > 0)
 
 
-def on_inconclusive_runs(results: Sequence[ItemResult], runs: int, *, fails: bool) -> list[Note]:
-    """Return a note for each item that was inconclusive run after run, with what it needs.
+def on_inconclusive_runs(results: Sequence[ItemResult], runs: int, *, fails: bool) -> list[RunNote]:
+    """Return a note for each item that was inconclusive in several runs, with the advice of its verdict.
 
     Args:
-        results: of these items.
-        runs: how many runs these are, this one included.
-        fails: whether the run fails for them.
+        results: results of these items.
+        runs: number of runs, including this one.
+        fails: whether the notes make the run fail.
     """
-    since = "this run" if runs == 1 else f"each of the last {runs} runs"
+    which = "this run" if runs == 1 else f"each of the last {runs} runs"
     return [
-        Note(
+        RunNote(
             "inconclusive-runs",
-            f"{result.probe} {result.id} was inconclusive in {since}, so it would not find a worsening: "
-            f"{_what_it_needs(result)}",
+            f"{result.probe} {result.id} was inconclusive in {which}, so it would not detect a regression: "
+            f"{_advice(result)}",
             fails,
         )
         for result in results
     ]
 
 
-def _what_it_needs(result: ItemResult) -> str:
-    """Return the end of a reason, which says why there is no decision and what it needs; the numbers come before it."""
+def _advice(result: ItemResult) -> str:
+    """Return the end of the reason, after the numbers: why the item is inconclusive, and what it needs."""
     reason = result.verdict.reason
     return reason.partition("; ")[2] or reason

@@ -1,4 +1,4 @@
-"""Commands that messages hold, so that they can be pasted into a shell where pytest was started."""
+"""Shell commands in messages, ready to be copied into the user's shell."""
 
 from __future__ import annotations
 
@@ -13,39 +13,39 @@ from pytest_fairness.reports.report_items import Item
 from pytest_fairness.reports.terminal.layout import width_of, wrap
 
 WHOLE_FILE_FROM = 9
-"""So many items of one file to accept are named by their file."""
+"""Number of items of one file from which the command names the file."""
 
 _ACCEPTABLE = {VerdictName.REGRESSION, VerdictName.STALE_BASELINE, VerdictName.NO_BASELINE}
-_AT_THE_END = re.compile(r": (?P<command>(?:pytest --fairness-rebaseline|python -m pytest_fairness) .*)$")
+_TRAILING_COMMAND = re.compile(r": (?P<command>(?:pytest --fairness-rebaseline|python -m pytest_fairness) .*)$")
 
 
 def accept_command(items: Iterable[Item], options: Sequence[str] = (), root: str = "") -> list[str] | None:
-    """The command that makes what was measured the new baseline of the items that need one, word by word.
+    """Return the command that accepts the current values of failed items as the new baseline.
 
-    Items that are over their limit are not among them: limits hold for new baselines too.
+    Items over their limit are excluded, because the limit applies to new baselines too.
 
     Args:
-        items: of the report document.
-        options, root: as in `accepting`.
+        items: items of the report document.
+        options, root: see `rebaseline_command`.
 
     Returns:
-        The words, not quoted; `None` where nothing is to be accepted.
+        The unquoted words of the command; `None` without such items.
     """
-    return accepting((item["nodeid"] for item in items if item["verdict"] in _ACCEPTABLE), options, root)
+    return rebaseline_command((item["nodeid"] for item in items if item["verdict"] in _ACCEPTABLE), options, root)
 
 
-def accepting(nodeids: Iterable[str], options: Sequence[str] = (), root: str = "") -> list[str] | None:
-    """The command that makes new baselines of these items, word by word.
+def rebaseline_command(nodeids: Iterable[str], options: Sequence[str] = (), root: str = "") -> list[str] | None:
+    """Return the command that makes new baselines of these items.
 
-    A file with many of them is named as a whole, and so is one whose items no terminal can show as they are.
+    It names a whole file instead of many of its items, or of items whose names a terminal cannot print.
 
     Args:
-        nodeids: relative to pytest's rootdir.
-        options: that chose what was asked of whom (`["--fairness-target", "openai:gpt-5"]`).
-        root: pytest's rootdir, seen from where the command will be typed; `..` for one that is a folder higher.
+        nodeids: node ids, relative to pytest's rootdir.
+        options: options that select the same requests as this run (`["--fairness-target", "openai:gpt-5"]`).
+        root: path from the user's working directory to pytest's rootdir, as `..`.
 
     Returns:
-        The words, not quoted; `None` without items.
+        The unquoted words of the command; `None` without items.
     """
     by_file: dict[str, list[str]] = defaultdict(list)
     for nodeid in sorted(set(nodeids)):
@@ -53,22 +53,22 @@ def accepting(nodeids: Iterable[str], options: Sequence[str] = (), root: str = "
     named = [
         name
         for file, own in sorted(by_file.items())
-        for name in ([file] if len(own) >= WHOLE_FILE_FROM or not all(map(_shown_as_it_is, own)) else own)
+        for name in ([file] if len(own) >= WHOLE_FILE_FROM or not all(map(_is_printable, own)) else own)
     ]
     folder = f"{root.rstrip('/')}/" if root not in ("", ".") else ""
     return ["pytest", "--fairness-rebaseline", *options, *(folder + name for name in named)] if named else None
 
 
-def _shown_as_it_is(nodeid: str) -> bool:
+def _is_printable(nodeid: str) -> bool:
     return printable(nodeid) == nodeid
 
 
 def shell_lines(command: Sequence[str], width: int) -> list[str]:
-    """A command to paste, broken where the shell joins it again."""
+    """Return the command in lines that end in a backslash, which the shell joins."""
     lines: list[str] = []
     for word in (escaped(shlex.quote(word)) for word in command):
         longer = f"{lines[-1]} {word}" if lines else word
-        # Room for the backslash.
+        # Two columns for the backslash.
         if not lines or width_of(longer) <= width - 2:
             lines[-1:] = [longer]
         else:
@@ -77,9 +77,9 @@ def shell_lines(command: Sequence[str], width: int) -> list[str]:
 
 
 def reason_lines(reason: str, width: int) -> list[str]:
-    """A reason in lines of at most `width` columns; the command that it may end with is a line of its own, unbroken."""
+    """Return a reason in lines of at most `width` columns; a command at its end is one unbroken line."""
     text = printable(reason)
-    found = _AT_THE_END.search(text)
+    found = _TRAILING_COMMAND.search(text)
     if found is None:
         return wrap(text, width, hanging="  ")
     return [*wrap(text[: found.start() + 1], width, hanging="  "), found["command"]]

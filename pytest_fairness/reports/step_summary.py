@@ -1,4 +1,4 @@
-"""The Markdown summary on the page of a GitHub Actions job."""
+"""The Markdown report as job summary of GitHub Actions."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from pytest_fairness.records import Json
 from pytest_fairness.reports import markdown
 
 VARIABLE = "GITHUB_STEP_SUMMARY"
-LONGEST = 1024 * 1024
-"""Bytes of a step's summary; GitHub shows nothing at all of a longer one."""
+MAX_BYTES = 1024 * 1024
+"""Maximum size of a step's summary; GitHub does not show a larger one."""
 
 
 def append(document: Mapping[str, Json]) -> None:
-    """Add the summary of a run to the file that the environment names, if it names one and there is room.
+    """Append the Markdown report to the file in `$GITHUB_STEP_SUMMARY`, if it is set and the file has room.
 
     Raises:
         FairnessError: the file cannot be written.
@@ -28,7 +28,7 @@ def append(document: Mapping[str, Json]) -> None:
     try:
         used = path.stat().st_size if path.exists() else 0
         text = markdown.report(document).encode("utf-8", "backslashreplace")
-        if used + len(text) <= LONGEST:
+        if used + len(text) <= MAX_BYTES:
             with path.open("ab") as file:
                 file.write(text + b"\n")
     except OSError as error:

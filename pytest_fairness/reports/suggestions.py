@@ -22,13 +22,13 @@ Action = Literal["adopt", "variant", "filter", "sample", "other"]
 
 @dataclass(frozen=True)
 class Suggestion:
-    """One thing to try.
+    """One suggestion for a failed item.
 
     Attributes:
-        action: `adopt` a variant that was measured, try a new `variant`, a `filter` of words behind the model, a
-            balanced `sample` to fine-tune on, or some `other` thing.
-        text: what to do, in a sentence or two.
-        paste: what is ready to be pasted: YAML, words one a line, or a command; empty where there is nothing.
+        action: `adopt` a measured variant, try a new `variant`, a `filter` of words behind the model, a balanced
+            `sample` for fine-tuning, or something `other`.
+        text: the advice, in one or two sentences.
+        paste: text to copy: YAML, one word per line, or a command; empty without any.
     """
 
     action: Action
@@ -37,54 +37,54 @@ class Suggestion:
 
 
 def suggestions(item: Item, finding: Finding, system: str | None = None) -> dict[str, Json]:
-    """Return what a failed item found, in words, and what to try next.
+    """Return the finding of a failed item and the suggestions for it.
 
     Args:
         item: item of the report document.
-        finding: what the item's audit found.
-        system: the probe's own system prompt, which a suggested one continues.
+        finding: the finding of the item's audit.
+        system: the probe's own system prompt; a suggested one continues it.
     """
     return {
         "found": printable(finding.description),
-        "try": [asdict(each) for each in _to_try(item, finding, system)],
+        "try": [asdict(each) for each in _suggestions(item, finding, system)],
     }
 
 
-def _to_try(item: Item, finding: Finding, system: str | None) -> Iterable[Suggestion]:
-    measured = variant_results.of(item)
+def _suggestions(item: Item, finding: Finding, system: str | None) -> Iterable[Suggestion]:
+    measured = variant_results.variants_of(item)
     best = next((name for name, variant in measured.items() if variant.get("effect") == "lower"), None)
     if best is not None:
         yield Suggestion(
             "adopt",
-            f"The variant {best} lowers it. Give the application its wording, make it the probe's own, and ask afresh: "
-            "of several variants the best one looks better than it is.",
+            f"The variant {best} reduces bias. Use its prompt in the application and as the probe's own prompt, then "
+            "measure again with --fairness-fresh: the best of several variants looks better than it is.",
         )
     elif finding.instruction:
         name = next(name for name in _names() if name not in measured)
-        known = " beside those without a significant change" if measured else ""
+        known = " in addition to those without a significant change" if measured else ""
         yield Suggestion(
             "variant",
-            f"Try another system prompt as a variant{known}; the next run says whether it lowers bias, by how much and "
-            "at what price.",
+            f"Try another system prompt as a variant{known}. The next run shows whether it reduces bias, by how much, "
+            "and at what cost.",
             variant_yaml(name, finding.instruction, system, existing=bool(measured)),
         )
     if finding.words:
         yield Suggestion(
             "filter",
-            "Or have a filter behind the model look for these words, and ask again where it finds one. It hides words, "
-            "and does not change what the model holds.",
+            "Or filter the model's output for these words, and repeat the request if one occurs. This hides words; it "
+            "does not change the model.",
             "\n".join(finding.words),
         )
     if finding.trainable:
         file = item["nodeid"].partition("::")[0]
         yield Suggestion(
             "sample",
-            "Or fine-tune on a balanced sample of the recorded answers, in which every group's questions get the "
-            "answers of all groups alike.",
+            "Or fine-tune on a balanced sample of the recorded answers, in which each group's prompts are paired with "
+            "the answers of all groups equally often.",
             f"python -m pytest_fairness sample {shlex.quote(plain(file))} -o sample.jsonl",
         )
     if not finding.instruction and not finding.trainable:
-        yield Suggestion("other", "No system prompt is sent with these questions: try another model, or other data.")
+        yield Suggestion("other", "These requests have no system prompt: try another model, or other training data.")
 
 
 def _names() -> Iterable[str]:

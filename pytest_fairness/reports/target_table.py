@@ -1,4 +1,4 @@
-"""Several targets side by side: what each audit item measured of each of them."""
+"""Table of audit items by target, for runs with several targets."""
 
 from __future__ import annotations
 
@@ -6,32 +6,28 @@ from collections import defaultdict
 from collections.abc import Mapping
 
 from pytest_fairness.records import Json
-from pytest_fairness.reports.report_items import Item, target_of
+from pytest_fairness.reports.report_items import Item, target_name
 
 Cells = Mapping[str, Item]
-"""The items of one audit item, by the name of the target."""
+"""The results of one audit item, by name of the target."""
 
 
-def against_items(document: Mapping[str, Json]) -> tuple[list[str], list[tuple[str, Cells]]]:
-    """Targets against audit items.
+def items_by_target(document: Mapping[str, Json]) -> tuple[list[str], list[tuple[str, Cells]]]:
+    """Return the names of the targets, and a row for each audit item.
 
-    Args:
-        document: the report document.
-
-    Returns:
-        Names of the targets, and a row for each audit item, by probe and id: its name without that of a target, led by
-        the probe's where there are several probes, and its items by target. Nothing where targets have no names.
+    A row is the item's id without the target's name, after the probe's name in a report with several probes, and the
+    results by target. Both lists are empty for a run whose target has no name.
     """
     names: list[str] = list(document["summary"].get("by_target", ()))
     rows: defaultdict[tuple[str, str], dict[str, Item]] = defaultdict(dict)
     for item in document["items"]:
-        if (name := target_of(item["id"])) in names:
+        if (name := target_name(item["id"])) in names:
             rows[item["probe"], item["id"].removesuffix(f"@{name}")][str(name)] = item
     several = len({probe for probe, _ in rows}) > 1
     return names, [(f"{probe} {name}" if several else name, rows[probe, name]) for probe, name in sorted(rows)]
 
 
 def passed(document: Mapping[str, Json], name: str) -> str:
-    """How many of a target's items passed: `3 of 4 passed`."""
+    """Return the number of a target's passed items, as `3 of 4 passed`."""
     counts = document["summary"]["by_target"][name]
     return f"{counts['passed']} of {counts['total']} passed"

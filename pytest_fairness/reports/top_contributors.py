@@ -1,6 +1,6 @@
-"""What drove an item's value, in words: its strongest words, its groups, an example; out of the report document.
+"""Explanation of an item's value in words: its top contributors and examples.
 
-Details are read as they are found: an item may lack any of them, and an unknown audit has none that are read here.
+All details are optional; a third-party audit may have none of them.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from pytest_fairness.records import Json
 from pytest_fairness.reports.formatting import number, printable
-from pytest_fairness.reports.report_items import Item, as_unmarked, mappings, sides
+from pytest_fairness.reports.report_items import Item, group_names, mappings_in, unmarked_label
 from pytest_fairness.reports.shell_commands import reason_lines
 from pytest_fairness.reports.terminal.layout import wrap
 
@@ -20,19 +20,21 @@ EXAMPLE_LINES = 3
 
 
 def failure_text(item: Item, width: int = 80) -> str:
-    """The few lines shown under a failed item: the reason, what drove the value, example responses.
+    """Return the text of a failed item in pytest's output: reason, top contributors and examples.
 
     Args:
         item: an item of the report document.
-        width: columns.
+        width: maximum width of a line.
     """
-    return "\n".join([*reason_lines(item["reason"], width), *evidence(item, width)])
+    return "\n".join([*reason_lines(item["reason"], width), *evidence_lines(item, width)])
 
 
-def evidence(item: Item, width: int) -> list[str]:
-    """Lines of what drove the value and of example responses, indented, at most `width` columns wide."""
-    lines = [line for text in driven_by(item) for line in wrap(printable(text), width, indent="  ", hanging="    ")]
-    for example in mappings(item["details"].get("examples"))[:SHOWN_EXAMPLES]:
+def evidence_lines(item: Item, width: int) -> list[str]:
+    """Return indented lines with the top contributors and examples, at most `width` columns wide."""
+    lines = [
+        line for text in top_contributors(item) for line in wrap(printable(text), width, indent="  ", hanging="    ")
+    ]
+    for example in mappings_in(item["details"].get("examples"))[:SHOWN_EXAMPLES]:
         text = printable(f"{example.get('group', 'example')}: “{example.get('text', '')}”")
         lines += wrap(text, width, indent="  ", hanging="    ", lines=EXAMPLE_LINES)
     for text in _sentences(item["details"]):
@@ -40,15 +42,15 @@ def evidence(item: Item, width: int) -> list[str]:
     return lines
 
 
-def driven_by(item: Item) -> list[str]:
-    """One sentence fragment for each thing that drove the item's value; the strongest words first."""
+def top_contributors(item: Item) -> list[str]:
+    """Return a phrase for each kind of contributor to the item's value, the strongest words first."""
     details: Mapping[str, Json] = item["details"]
     top = details.get("top_words")
     return [
-        *_marked_words(details, *sides(item)),
-        *_contributions(mappings(details.get("contributions")), *sides(item)),
-        *(_top_words(top, *sides(item)) if isinstance(top, Mapping) else []),
-        *_terms(details, *sides(item)),
+        *_marked_words(details, *group_names(item)),
+        *_contributions(mappings_in(details.get("contributions")), *group_names(item)),
+        *(_top_words(top, *group_names(item)) if isinstance(top, Mapping) else []),
+        *_terms(details, *group_names(item)),
         *_markers_of_cases(details),
         *_answers(item),
         *_paraphrases(details),
@@ -56,13 +58,13 @@ def driven_by(item: Item) -> list[str]:
 
 
 def _marked_words(details: Mapping[str, Json], marked: str, unmarked: str) -> list[str]:
-    if grown := mappings(details.get("grown")):
+    if grown := mappings_in(details.get("grown")):
         sides = {
             group: [_grown_word(word) for word in grown if word.get("side", "marked") == side]
-            for side, group in (("marked", marked), ("unmarked", as_unmarked(unmarked)))
+            for side, group in (("marked", marked), ("unmarked", unmarked_label(unmarked)))
         }
         return [f"grown for {group} since the baseline: {_listed(side)}" for group, side in sides.items() if side]
-    words = [word for word in mappings(details.get("words")) if word.get("significant")]
+    words = [word for word in mappings_in(details.get("words")) if word.get("significant")]
     over = [_marked_word(word) for word in words if (word.get("z") or 0) > 0]
     under = [_marked_word(word) for word in words if (word.get("z") or 0) < 0]
     return [f"more in {group}: {_listed(side)}" for group, side in ((marked, over), (unmarked, under)) if side]
@@ -78,15 +80,15 @@ def _contributions(words: Sequence[Mapping[str, Json]], marked: str, unmarked: s
 
 def _top_words(top: Mapping[str, Json], marked: str, unmarked: str) -> list[str]:
     sides = {
-        group: [str(word.get("word")) for word in mappings(top.get(side))]
+        group: [str(word.get("word")) for word in mappings_in(top.get(side))]
         for side, group in (("marked", marked), ("unmarked", unmarked))
     }
     return [f"typical of {group}: {_listed(side)}" for group, side in sides.items() if side]
 
 
 def _terms(details: Mapping[str, Json], marked: str, unmarked: str) -> list[str]:
-    """The terms of a lexicon that make a gap, and the odds ratio as papers print it."""
-    terms = mappings(details.get("terms"))
+    """Return the lexicon terms with the largest differences, and the odds ratio."""
+    terms = mappings_in(details.get("terms"))
     found = [
         f"more in {group}, per 100 words: {_listed(own)}"
         for group, side, other in ((marked, "marked", "unmarked"), (unmarked, "unmarked", "marked"))
@@ -107,7 +109,7 @@ def _terms(details: Mapping[str, Json], marked: str, unmarked: str) -> list[str]
 
 
 def _markers_of_cases(details: Mapping[str, Json]) -> list[str]:
-    """The markers of each case and how many answers hold them, those of the stereotype first."""
+    """Return the markers of each case with the number of answers that contain them, the stereotype's first."""
     found, counts = details.get("markers"), details.get("counts")
     if not isinstance(found, Mapping) or not isinstance(counts, Mapping):
         return []
@@ -122,7 +124,7 @@ def _markers_of_cases(details: Mapping[str, Json]) -> list[str]:
 
 
 def _answers(item: Item) -> list[str]:
-    """Refused and unusable answers by group, where there are any; told apart as far as the details do."""
+    """Return the numbers of refused, unreadable and missing answers by group."""
     kinds = {kind: item["details"].get(kind) for kind in ("refused", "unreadable")}
     kinds["no usable answer"] = item["missing"]
     return [
@@ -133,23 +135,23 @@ def _answers(item: Item) -> list[str]:
 
 
 def _sentences(details: Mapping[str, Json]) -> list[str]:
-    """Sentences with their answers: those whose answers became worse, or else those that are answered worst."""
-    changed = mappings(details.get("changed_sentences"))
-    shown = changed or mappings(details.get("sentences"))
+    """Return sentences with their answers: those whose answers became worse, otherwise the worst ones."""
+    changed = mappings_in(details.get("changed_sentences"))
+    shown = changed or mappings_in(details.get("sentences"))
     return [
         f"“{part.get('sentence')}” → “{part.get('answer')}”"
-        + (f", before: “{part['before']}”" if part.get("before") is not None else "")
+        + (f" (baseline: “{part['before']}”)" if part.get("before") is not None else "")
         for part in shown[:SHOWN_SENTENCES]
     ]
 
 
 def _paraphrases(details: Mapping[str, Json]) -> list[str]:
-    """How far the wording of the question moves the value."""
+    """Return the values by paraphrase of the prompt."""
     found = details.get("paraphrases")
     if not isinstance(found, Mapping) or not isinstance(found.get("values"), Mapping):
         return []
     values = ", ".join(f"prompt {name} {number(value)}" for name, value in found["values"].items())
-    return [f"other words for the question: {values}; they alone move it by {number(found.get('floor'))}"]
+    return [f"values by paraphrase: {values}; paraphrasing alone changes the value by {number(found.get('floor'))}"]
 
 
 def _shares(counts: Mapping[str, int], item: Item) -> list[str]:
@@ -161,8 +163,8 @@ def _shares(counts: Mapping[str, int], item: Item) -> list[str]:
 def _grown_word(word: Mapping[str, Json]) -> str:
     own, other = ("unmarked", "marked") if word.get("side") == "unmarked" else ("marked", "unmarked")
     known = [_from_to(word.get(side)) for side in (own, other)]
-    told = f" ({known[0]} of its texts, {known[1]} of the others)" if all(known) else ""
-    return f"{word.get('word')}{told}"
+    shares = f" ({known[0]} of its texts, {known[1]} of the others)" if all(known) else ""
+    return f"{word.get('word')}{shares}"
 
 
 def _from_to(shares: Json) -> str | None:

@@ -1,4 +1,4 @@
-"""What a report says of a probe's variants: out of an item's details, in words."""
+"""Results of a probe's variants in an item's details, and sentences about them."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from pytest_fairness.reports.formatting import number
 from pytest_fairness.reports.report_items import Item
 
 Variant = Mapping[str, Json]
-"""What was found of one variant; see `run.variants`."""
+"""The result of one variant; see `run.variants`."""
 
 
-def of(item: Item) -> dict[str, Variant]:
-    """What was found of each variant, by name; those first that lower bias, the most first."""
+def variants_of(item: Item) -> dict[str, Variant]:
+    """Return the result of each variant by name, the largest reduction of bias first."""
     details = item["details"].get("variants")
     if not isinstance(details, Mapping):
         return {}
@@ -22,8 +22,8 @@ def of(item: Item) -> dict[str, Variant]:
 
 
 def sentences(item: Item) -> list[str]:
-    """A sentence on each variant: whether it lowers bias, by how much, and at what price."""
-    return [f"variant {name}: {_told(item, variant)}" for name, variant in of(item).items()]
+    """Return a sentence for each variant: its effect on bias, and its cost in quality and unusable answers."""
+    return [f"variant {name}: {_sentence(item, variant)}" for name, variant in variants_of(item).items()]
 
 
 def _rank(variant: Variant) -> tuple[int, float]:
@@ -32,33 +32,33 @@ def _rank(variant: Variant) -> tuple[int, float]:
     return order.index(effect) if effect in order else len(order), variant.get("change") or 0.0
 
 
-def _told(item: Item, variant: Variant) -> str:
+def _sentence(item: Item, variant: Variant) -> str:
     if "error" in variant:
         return f"not measured: {variant['error']}"
     change, ends = variant.get("change") or 0.0, variant.get("change_interval")
     span = "" if not ends else f" [{number(min(map(abs, ends)))}, {number(max(map(abs, ends)))}]"
     match variant.get("effect"):
         case "lower":
-            told = f"less bias, by {number(abs(change))}{span}"
+            text = f"less bias, by {number(abs(change))}{span}"
         case "higher":
-            told = f"more bias, by {number(abs(change))}{span}"
+            text = f"more bias, by {number(abs(change))}{span}"
         case _:
             signed = "" if not ends else f" [{number(ends[0])}, {number(ends[1])}]"
-            told = f"no significant change, {'+' if change > 0 else ''}{number(change)}{signed}"
-            told += f", as {variant['unclear']}" if variant.get("unclear") else ""
-    told += f": {number(variant.get('value'))} in place of {number(item['value'])}"
-    return "; ".join([told, *_price(variant)])
+            text = f"no significant change, {'+' if change > 0 else ''}{number(change)}{signed}"
+            text += f", as {variant['unclear']}" if variant.get("unclear") else ""
+    text += f": {number(variant.get('value'))} instead of {number(item['value'])}"
+    return "; ".join([text, *_cost(variant)])
 
 
-def _price(variant: Variant) -> list[str]:
+def _cost(variant: Variant) -> list[str]:
     quality, unusable = variant.get("quality"), variant.get("unusable")
     parts = []
     if isinstance(quality, Mapping):
         ends = quality.get("interval")
         span = "" if not ends else f", change [{number(ends[0])}, {number(ends[1])}]"
         parts.append(
-            f"{quality.get('measure')} {number(quality.get('value'))} in place of {number(quality.get('own'))}{span}"
+            f"{quality.get('measure')} {number(quality.get('value'))} instead of {number(quality.get('own'))}{span}"
         )
     if isinstance(unusable, Mapping) and (unusable.get("share") or unusable.get("own")):
-        parts.append(f"unusable answers {unusable['share']:.0%} in place of {unusable['own']:.0%}")
+        parts.append(f"unusable answers {unusable['share']:.0%} instead of {unusable['own']:.0%}")
     return parts

@@ -1,30 +1,30 @@
-"""Variants as they stand in probe files, made of words that nobody vouches for, for readers to paste."""
+"""YAML of suggested variants, ready to be copied into a probe file, from untrusted words."""
 
 from __future__ import annotations
 
 from pytest_fairness.reports.formatting import printable
 from pytest_fairness.reports.terminal.layout import width_of
 
-LONGEST = 100
+MAX_LENGTH = 100
 _WIDTH = 78
 _FOLDED = "    system: >-"
 _INDENT = " " * 6
 
 
 def plain(text: str) -> str:
-    """A name or value for a sentence: one line, no control characters, not endlessly long."""
+    """Return a name or value for a sentence: on one line, escaped, at most `MAX_LENGTH` characters."""
     shown = printable(text)
-    return shown if len(shown) <= LONGEST else f"{shown[:LONGEST]}…"
+    return shown if len(shown) <= MAX_LENGTH else f"{shown[:MAX_LENGTH]}…"
 
 
 def variant_yaml(name: str, instruction: str, system: str | None = None, *, existing: bool = False) -> str:
-    """A variant as it stands in a probe file.
+    """Return a variant as YAML.
 
     Args:
-        name: of the variant; letters, digits and `-`.
-        instruction: its system prompt.
-        system: the probe's own, which the variant's goes on from; `None` where it has none.
-        existing: whether the probe has `variants:` already, into which it is to be put.
+        name: name of the variant: letters, digits and `-`.
+        instruction: sentences of the system prompt.
+        system: the probe's own system prompt, which precedes the instruction; `None` without one.
+        existing: whether the probe has the key `variants` already.
     """
     head = ["# Under the probe's `variants`:" if existing else "variants:", f"  {name}:"]
     instruction = " ".join(printable(instruction).split())
@@ -32,20 +32,20 @@ def variant_yaml(name: str, instruction: str, system: str | None = None, *, exis
         return "\n".join([*head, _FOLDED, *_lines(instruction, _WIDTH)])
     own = system.rstrip("\n").split("\n")
     if not all(line.replace("\t", "").isprintable() for line in own):
-        # YAML would have to spell some of its characters out, and nobody could read it.
-        return "\n".join(["# Put the probe's own `system` before this one.", variant_yaml(name, instruction)])
-    # The indentation is spelt out, as the first line may begin with a blank.
+        # YAML would escape some of its characters, and the text would be unreadable.
+        return "\n".join(["# Put the probe's own `system` before this text.", variant_yaml(name, instruction)])
+    # The explicit indentation (`|2`) is needed if the first line starts with a blank.
     return "\n".join([*head, "    system: |2-", *(_INDENT + line if line else "" for line in (*own, instruction))])
 
 
 def narrowed(text: str, width: int) -> str:
-    """What `variant_yaml` gave, in lines of at most `width` columns where that changes nothing of what it says."""
+    """Rewrap the output of `variant_yaml` to `width` columns where that does not change its meaning."""
     head, folded, rest = text.partition(f"{_FOLDED}\n")
     return text if not folded else "\n".join([head + _FOLDED, *_lines(rest, width)])
 
 
 def _lines(text: str, width: int) -> list[str]:
-    """The words in indented lines; none is broken, as YAML would read two words."""
+    """Return the words in indented lines without breaking a word, which YAML would read as two."""
     lines: list[str] = []
     for word in text.split():
         longer = f"{lines[-1]} {word}" if lines else _INDENT + word

@@ -117,7 +117,7 @@ def test_what_is_found_is_said_at_the_end(people: Project) -> None:
         result = people.run(*arguments, "--fairness-base-url", server.url, target="openai:decider")
     assert says(result, "flip_rate[sex], variant blind: less bias, by ")
     assert says(result, "flip_rate[sex], variant same: no significant change, 0")
-    assert says(result, "The variant blind lowers it. Give the application its wording")
+    assert says(result, "The variant blind reduces bias. Use its prompt in the application")
     markdown = (people.path / "report.md").read_text("utf-8")
     assert "- **flip\\_rate\\[sex\\]**, variant blind: less bias, by " in markdown
     html = (people.path / "report.html").read_text("utf-8")

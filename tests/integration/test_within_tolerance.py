@@ -18,7 +18,7 @@ def test_a_significant_worsening_within_the_tolerance_is_noted(
     names = [word for name in ("r.json", "r.md", "r.html") for word in ("--fairness-report", name)]
     result = project.run("--fairness", *names, target="python:app:service")
     assert result.parseoutcomes() == {"passed": 1}
-    note = f"{KIM}: significantly worse, within tolerance (by 0.06 of 0.1)"
+    note = f"{KIM}: significantly worse than the baseline, within tolerance (by 0.06 of 0.1)"
     assert says(result, note)
     (item,) = project.read("r.json")["items"]
     assert (item["verdict"], item["change"]["significant"]) == ("pass", True)

@@ -5,7 +5,7 @@ from typing import Any
 
 from pytest_fairness.audits import registry
 from pytest_fairness.records import Comparison, ItemResult, Json, Measurement, Verdict, VerdictName
-from pytest_fairness.reports.document import document
+from pytest_fairness.reports.document import report_document
 
 EXAMPLE = "A rich hair oil. It smooths every braid and keeps the scalp fresh for days on end."
 AUDITS = {name: registry.get(kind, name) for kind, names in registry.AUDITS.items() for name in names}
@@ -118,7 +118,7 @@ def result(
 def report(*results: ItemResult, **requests: int) -> dict[str, Json]:
     """The report of a run with these results."""
     counts = {"planned": 225, "sent": 200, "reused": 25, "prompt_tokens": 12000, "completion_tokens": 51234}
-    return document(
+    return report_document(
         results,
         tool_version="1.2.3",
         target="openai:model",

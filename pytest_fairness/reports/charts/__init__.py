@@ -1,7 +1,7 @@
-"""Pictures of what an item's details hold: a new one is one function and one line in the table below.
+"""Charts of an item's details. A new chart is one function and one line in `BY_DETAIL`.
 
-Pictures are plain data: a Vega-Lite specification, the table of the same numbers, and what both show in words.
-`vega.py` draws them.
+A chart is plain data: a Vega-Lite specification, a table of the same numbers, and a description in words.
+`vega.py` draws it.
 """
 
 from __future__ import annotations
@@ -10,20 +10,20 @@ from collections.abc import Callable, Mapping
 
 from pytest_fairness.records import Json
 from pytest_fairness.reports.charts import cells, listings, means, mitigations, rates, words
-from pytest_fairness.reports.charts.base import Picture, Table
-from pytest_fairness.reports.charts.baseline_change import standing
+from pytest_fairness.reports.charts.base import Chart, Table
+from pytest_fairness.reports.charts.baseline_change import baseline_change
 from pytest_fairness.reports.charts.overview import overview
 from pytest_fairness.reports.charts.trend import trend
 from pytest_fairness.reports.report_items import Item
 
-__all__ = ["BY_DETAIL", "Picture", "Table", "evidence", "overview", "standing", "trend"]
+__all__ = ["BY_DETAIL", "Chart", "Table", "baseline_change", "detail_charts", "overview", "trend"]
 
-BY_DETAIL: dict[str, Callable[[Item, Json], Picture | None]] = {
+BY_DETAIL: dict[str, Callable[[Item, Json], Chart | None]] = {
     "variants": mitigations.compared,
     "words": words.marked,
     "grown": words.grown,
     "contributions": words.contributions,
-    "top_words": words.typical,
+    "top_words": words.distinguishing,
     "terms": words.terms,
     "cells": cells.counts,
     "flips": listings.flips,
@@ -32,34 +32,34 @@ BY_DETAIL: dict[str, Callable[[Item, Json], Picture | None]] = {
     "shares": rates.by_group,
     "groups": rates.by_group,
 }
-"""Name of a detail, as the audits' pages have it, to the picture of it; `None` where it holds nothing to draw."""
+"""Chart function by the name of a detail; the function returns `None` for a detail without content."""
 
-TOLD_ELSEWHERE = ("examples", "suggestions")
-"""Details that reports show in a way of their own."""
+SHOWN_ELSEWHERE = ("examples", "suggestions")
+"""Details that reports show elsewhere."""
 
 
-def evidence(item: Item) -> tuple[list[Picture], dict[str, Json]]:
-    """The pictures of an item's details, and the details that no picture shows.
+def detail_charts(item: Item) -> tuple[list[Chart], dict[str, Json]]:
+    """Return the charts of an item's details, and the details that no chart shows.
 
-    A detail is drawn by its name, or by its shape where it is one of names with means and intervals. Details of an
-    audit that is not ours may have one of our names and another shape: these are left as they are.
+    The name of a detail selects its chart. A detail with another name gets a chart if it maps names to means. A detail
+    of a third-party audit may have a known name and an unknown structure; it gets no chart.
     """
-    found: list[Picture] = []
+    found: list[Chart] = []
     rest: dict[str, Json] = {}
     details: Mapping[str, Json] = item["details"]
-    for name in sorted(details, key=_table_order):
-        picture = None
+    for name in sorted(details, key=_order):
+        chart = None
         if name in BY_DETAIL:
-            picture = BY_DETAIL[name](item, details[name])
-        elif name not in TOLD_ELSEWHERE:
-            picture = means.means(item, name, details[name])
-        if picture is not None:
-            found.append(picture)
-        elif name not in TOLD_ELSEWHERE:
+            chart = BY_DETAIL[name](item, details[name])
+        elif name not in SHOWN_ELSEWHERE:
+            chart = means.means(item, name, details[name])
+        if chart is not None:
+            found.append(chart)
+        elif name not in SHOWN_ELSEWHERE:
             rest[name] = details[name]
     return found, {name: rest[name] for name in details if name in rest}
 
 
-def _table_order(name: str) -> int:
+def _order(name: str) -> int:
     known = list(BY_DETAIL)
     return known.index(name) if name in known else len(known)

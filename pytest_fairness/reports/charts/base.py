@@ -1,4 +1,4 @@
-"""What a picture is, and the parts that pictures share."""
+"""`Chart`, `Table`, and the Vega-Lite parts that charts share."""
 
 from __future__ import annotations
 
@@ -9,33 +9,33 @@ from dataclasses import dataclass, field
 from pytest_fairness.records import Json
 
 Spec = dict[str, Json]
-"""A Vega-Lite specification, without its size and style; colours are the page's variables."""
+"""A Vega-Lite specification without size and style; its colours are CSS variables of the page."""
 
-# The page gives these their values, for light and for dark.
+# The style sheet sets these variables, for light and for dark mode.
 TEXT, QUIET, LINE, BAND = "var(--text)", "var(--quiet)", "var(--line)", "var(--band)"
 FIRST, SECOND = "var(--first)", "var(--second)"
 
 SHOWN = 15
-"""Most bars on a side, or rows, of a picture; the table behind it has them all."""
+"""Maximum number of bars on one side of a chart, or of its rows. The table lists all."""
 
 
 @dataclass(frozen=True)
 class Table:
-    """Numbers as they are read: column heads, and rows of which the first cell is the head."""
+    """Column headings and rows. The first cell of a row is the row's heading."""
 
     columns: Sequence[str]
     rows: Sequence[Sequence[Json]]
 
 
 @dataclass(frozen=True)
-class Picture:
-    """One picture of an item.
+class Chart:
+    """One chart of an item.
 
     Attributes:
-        title: its caption.
-        text: what is to be seen, in words, for whoever cannot see it.
-        table: the numbers behind it.
-        spec: how it is drawn; empty where the table says it best.
+        title: caption.
+        text: description in words, for screen readers.
+        table: the numbers of the chart.
+        spec: Vega-Lite specification; empty for a chart that consists of its table only.
     """
 
     title: str
@@ -44,27 +44,27 @@ class Picture:
     spec: Spec = field(default_factory=dict)
 
 
-def finite(value: Json) -> float | None:
-    """The number, or `None` for anything that is none."""
+def as_float(value: Json) -> float | None:
+    """Return the value as a float, or `None` if it is not a finite number."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         return None
     return float(value)
 
 
-def pair(value: Json) -> tuple[float, float] | None:
-    """The ends of an interval, or `None` for anything that is none."""
+def interval_of(value: Json) -> tuple[float, float] | None:
+    """Return the bounds of an interval, or `None` if the value is not a pair of finite numbers."""
     if not isinstance(value, list | tuple) or len(value) != 2:
         return None
-    low, high = finite(value[0]), finite(value[1])
+    low, high = as_float(value[0]), as_float(value[1])
     return None if low is None or high is None else (low, high)
 
 
-def bars(rows: Sequence[Mapping[str, Json]], axis: str) -> Spec:
-    """Horizontal bars to both sides of 0, in the order of the rows.
+def diverging_bars(rows: Sequence[Mapping[str, Json]], axis: str) -> Spec:
+    """Return horizontal bars on both sides of 0, in the order of the rows.
 
     Args:
-        rows: `name`, `amount` (its sign is the side) and `strong` (filled, else an outline).
-        axis: what the amount is.
+        rows: mappings of `name`, `amount` (its sign selects the side) and `strong` (filled, otherwise outlined).
+        axis: title of the axis.
     """
     return {
         "data": {"values": list(rows)},
@@ -83,13 +83,13 @@ def bars(rows: Sequence[Mapping[str, Json]], axis: str) -> Spec:
     }
 
 
-def whiskers(rows: Sequence[Mapping[str, Json]], axis: str, *, domain: Sequence[float] | None = None) -> Spec:
-    """A dot with its interval a row.
+def interval_plot(rows: Sequence[Mapping[str, Json]], axis: str, *, domain: Sequence[float] | None = None) -> Spec:
+    """Return one row per name: a dot for the mean and a line for its interval.
 
     Args:
-        rows: `name`, `mean`, and `low` and `high` where there is an interval.
-        axis: what the mean is.
-        domain: of the axis; from 0 to the largest end where not given.
+        rows: mappings of `name`, `mean` and, with an interval, `low` and `high`.
+        axis: title of the axis.
+        domain: range of the axis; by default from 0 to the largest number.
     """
     scale: Spec = {"zero": True} if domain is None else {"domain": list(domain), "zero": False}
     amount = {"type": "quantitative", "scale": scale, "axis": {"title": axis, "tickCount": 6}}
@@ -110,16 +110,16 @@ def whiskers(rows: Sequence[Mapping[str, Json]], axis: str, *, domain: Sequence[
 
 
 def names_axis(rows: Sequence[Mapping[str, Json]]) -> Spec:
-    """The vertical axis of rows, in the order in which they are given, whatever a layer leaves out."""
+    """Return the vertical axis with one name per row, in the given order, even if a layer omits rows."""
     order = list(dict.fromkeys(row["name"] for row in rows))
     axis = {"title": None, "ticks": False, "domain": False}
     return {"field": "name", "type": "nominal", "sort": order, "axis": axis}
 
 
-def rule(value: float, label: str, *, dash: Sequence[int] = (4, 3), align: str = "center") -> list[Spec]:
-    """A vertical line across all rows, with its name above; `align` is the side of the name that is at the line."""
+def reference_line(value: float, label: str, *, dash: Sequence[int] = (4, 3), align: str = "center") -> list[Spec]:
+    """Return a vertical line across all rows with a label above it; `align` is the alignment of the label."""
     at = {"datum": value, "type": "quantitative"}
-    # Data of its own, or it would be drawn once for every row.
+    # Without data of its own, Vega draws a layer once for each row.
     once: Spec = {"data": {"values": [{}]}}
     text = {
         "type": "text",
@@ -136,7 +136,7 @@ def rule(value: float, label: str, *, dash: Sequence[int] = (4, 3), align: str =
     ]
 
 
-def listed(names: Sequence[str], most: int = 8) -> str:
-    """The first names of many, for a sentence."""
+def first_names(names: Sequence[str], most: int = 8) -> str:
+    """Return the first names of a list and the number of the others, for a sentence."""
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join(names[:most]) + more

@@ -1,68 +1,88 @@
-"""Where an item stands: its value with interval, its baseline, its limit, and what the tolerance allows."""
+"""Chart of an item's current value beside its baseline, limit and tolerance."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
 from pytest_fairness.records import Json
-from pytest_fairness.reports.charts.base import BAND, FIRST, QUIET, Picture, Spec, Table, finite, names_axis, pair, rule
+from pytest_fairness.reports.charts.base import (
+    BAND,
+    FIRST,
+    QUIET,
+    Chart,
+    Spec,
+    Table,
+    as_float,
+    interval_of,
+    names_axis,
+    reference_line,
+)
 from pytest_fairness.reports.formatting import number
 from pytest_fairness.reports.report_items import Item
 
 MARGIN = 0.08
-"""Of the axis beyond the outermost number, as a share."""
+"""Space beyond the outermost number, as a share of the axis."""
 
 
-def standing(item: Item, method: Mapping[str, Json] | None = None) -> Picture | None:
-    """Return the chart of an item's value beside its baseline; `None` where nothing was measured.
+def baseline_change(item: Item, method: Mapping[str, Json] | None = None) -> Chart | None:
+    """Return the chart, or `None` for an item without a value.
 
     Args:
         item: item of the report document.
         method: description of the item's audit in the report document; without it the tolerance is not shown.
     """
-    value, ends, limit = finite(item["value"]), pair(item["interval"]), finite(item["limit"])
+    value, ends, limit = as_float(item["value"]), interval_of(item["interval"]), as_float(item["limit"])
     if value is None:
         return None
-    then = finite((item["baseline"] or {}).get("value"))
+    then = as_float((item["baseline"] or {}).get("value"))
     allowed = None if then is None else _allowed(item, method, then)
     rows: list[list[Json]] = [] if then is None else [["baseline", then, None, None]]
-    rows.append(["now", value, *(ends or (None, None))])
+    rows.append(["current", value, *(ends or (None, None))])
     numbers = [cell for _, *cells in rows for cell in cells if cell is not None]
     numbers += [] if limit is None else [limit]
     numbers += [end for end in allowed or () if end is not None]
     low, high = min(numbers), max(numbers)
     margin = (high - low or abs(high) or 1.0) * MARGIN
     domain = (low - margin, high + margin)
-    words = f"Now {number(value)}"
-    words += f", 95 % interval {number(ends[0])} to {number(ends[1])}" if ends else ""
+    words = f"Current value {number(value)}"
+    words += f", 95 % confidence interval {number(ends[0])} to {number(ends[1])}" if ends else ""
     words += f"; baseline {number(then)}" if then is not None else "; no baseline"
     words += f"; limit {number(limit)}" if limit is not None else ""
     if allowed is not None:
         at_least, at_most = allowed
-        words += f"; the tolerance allows from {number(at_least)}" if at_least is not None else "; the tolerance allows"
-        words += f" to {number(at_most)}" if at_most is not None else " on"
-    return Picture(
-        "Now" if then is None else "Now and before" + ("" if allowed is None else "; shaded: within tolerance"),
+        words += "; within tolerance"
+        words += "" if at_least is None else f" from {number(at_least)}"
+        words += "" if at_most is None else f" up to {number(at_most)}"
+    return Chart(
+        _title(then, allowed),
         f"{words}.",
         Table(("", "value", "from", "to"), rows),
         _spec(rows, domain, allowed, limit),
     )
 
 
-def _allowed(item: Item, method: Mapping[str, Json] | None, then: float) -> tuple[float | None, float | None] | None:
-    """Return the range within tolerance of the baseline; `None` where the tolerance is no distance between values."""
-    tolerance = finite(item["tolerance"])
+def _title(baseline: float | None, allowed: object) -> str:
+    if baseline is None:
+        return "Current value"
+    return "Current value and baseline" + ("" if allowed is None else "; shaded: within tolerance")
+
+
+def _allowed(
+    item: Item, method: Mapping[str, Json] | None, baseline: float
+) -> tuple[float | None, float | None] | None:
+    """Return the range within tolerance; `None` if the audit's tolerance is not a distance between values."""
+    tolerance = as_float(item["tolerance"])
     if not method or not method.get("tolerance_of_value") or tolerance is None:
         return None
     match method.get("better"):
         case "lower":
-            return None, then + tolerance
+            return None, baseline + tolerance
         case "higher":
-            return then - tolerance, None
+            return baseline - tolerance, None
         case "zero":
-            return -abs(then) - tolerance, abs(then) + tolerance
+            return -abs(baseline) - tolerance, abs(baseline) + tolerance
         case "fifty":
-            return 50 - abs(then - 50) - tolerance, 50 + abs(then - 50) + tolerance
+            return 50 - abs(baseline - 50) - tolerance, 50 + abs(baseline - 50) + tolerance
     return None
 
 
@@ -101,11 +121,11 @@ def _spec(
                     "field": "name",
                     "type": "nominal",
                     "legend": None,
-                    "scale": {"domain": ["baseline", "now"], "range": ["diamond", "circle"]},
+                    "scale": {"domain": ["baseline", "current"], "range": ["diamond", "circle"]},
                 },
             },
         },
     ]
     if limit is not None:
-        layers += rule(limit, "limit")
+        layers += reference_line(limit, "limit")
     return {"data": {"values": values}, "layer": layers}

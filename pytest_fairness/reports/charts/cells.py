@@ -1,21 +1,21 @@
-"""The cells of a coreference audit: who each pronoun was taken for."""
+"""Chart of a coreference audit's answers: how each pronoun was resolved, by cell of the design."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 from pytest_fairness.records import Json
-from pytest_fairness.reports.charts.base import FIRST, LINE, QUIET, SECOND, Picture, Table, finite, names_axis
+from pytest_fairness.reports.charts.base import FIRST, LINE, QUIET, SECOND, Chart, Table, as_float, names_axis
 from pytest_fairness.reports.formatting import number
 from pytest_fairness.reports.report_items import Item
 
 ORDER = ("stereotypical", "anti_stereotypical", "ambiguous", "unparsed")
-"""As they are stacked; others follow."""
+"""Order of the stacked bars; other kinds follow."""
 COLOURS = {"stereotypical": FIRST, "ambiguous": QUIET, "unparsed": LINE}
 
 
-def counts(_item: Item, detail: Json) -> Picture | None:
-    """Counts of kinds of answers by cell, as bars that are divided; or of all cells together."""
+def counts(_item: Item, detail: Json) -> Chart | None:
+    """Return stacked bars of the number of answers of each kind, by cell or for all cells together."""
     if not isinstance(detail, Mapping) or not detail:
         return None
     cells = {str(cell): kinds for cell, kinds in detail.items() if isinstance(kinds, Mapping)}
@@ -24,7 +24,7 @@ def counts(_item: Item, detail: Json) -> Picture | None:
     elif len(cells) < len(detail):
         return None
     found = {
-        cell: {str(kind): count for kind, value in kinds.items() if (count := finite(value)) is not None}
+        cell: {str(kind): count for kind, value in kinds.items() if (count := as_float(value)) is not None}
         for cell, kinds in cells.items()
     }
     kinds = sorted({kind for count in found.values() for kind in count}, key=_order)
@@ -67,9 +67,9 @@ def counts(_item: Item, detail: Json) -> Picture | None:
         ],
     }
     totals = {kind: sum(count.get(kind, 0.0) for count in found.values()) for kind in kinds}
-    return Picture(
+    return Chart(
         "Answers by cell",
-        "In all " + ", ".join(f"{number(total)} {plain[kind]}" for kind, total in totals.items()) + ".",
+        "Total: " + ", ".join(f"{number(total)} {plain[kind]}" for kind, total in totals.items()) + ".",
         Table(
             ("cell", *plain.values()),
             [[cell, *(count.get(kind, 0.0) for kind in kinds)] for cell, count in found.items()],

@@ -1,11 +1,20 @@
-"""Pictures of means with intervals: similarity by value and whatever else is given by name."""
+"""Charts of means with confidence intervals, by name."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 from pytest_fairness.records import Json
-from pytest_fairness.reports.charts.base import SHOWN, Picture, Table, finite, listed, pair, rule, whiskers
+from pytest_fairness.reports.charts.base import (
+    SHOWN,
+    Chart,
+    Table,
+    as_float,
+    first_names,
+    interval_of,
+    interval_plot,
+    reference_line,
+)
 from pytest_fairness.reports.formatting import number
 from pytest_fairness.reports.report_items import Item
 
@@ -17,33 +26,33 @@ TITLES = {
 }
 
 
-def means(item: Item, name: str, detail: Json) -> Picture | None:
-    """A dot with its 95 % interval for each name that the detail gives a mean, the lowest first."""
+def means(item: Item, name: str, detail: Json) -> Chart | None:
+    """Return the mean and 95 % confidence interval of each name, the lowest mean first."""
     if not isinstance(detail, Mapping) or not detail:
         return None
     parts = {str(key): part for key, part in detail.items() if isinstance(part, Mapping)}
     known = {
-        key: value for key, part in parts.items() if (value := finite(part.get("mean", part.get(name)))) is not None
+        key: value for key, part in parts.items() if (value := as_float(part.get("mean", part.get(name)))) is not None
     }
     if len(parts) < len(detail) or not known or len(known) < len(parts):
         return None
     order = sorted(known, key=lambda key: known[key])
     rows = []
     for key in order[: 2 * SHOWN]:
-        ends = pair(parts[key].get("interval"))
+        ends = interval_of(parts[key].get("interval"))
         rows.append({"name": key, "mean": known[key], **({"low": ends[0], "high": ends[1]} if ends else {})})
-    spec = whiskers(rows, name.replace("_", " "))
+    spec = interval_plot(rows, name.replace("_", " "))
     floor = item["details"].get("noise_floor") if name == "similarity" else None
-    between = finite(floor.get("mean")) if isinstance(floor, Mapping) else None
-    noise = ""
+    between = as_float(floor.get("mean")) if isinstance(floor, Mapping) else None
+    neutral = ""
     if between is not None:
-        spec["layer"] += rule(between, "neutral to neutral")
-        noise = f" Neutral lists are {number(between)} like each other."
+        spec["layer"] += reference_line(between, "two neutral lists")
+        neutral = f" Similarity of two neutral lists: {number(between)}."
     columns = list(dict.fromkeys(column for part in parts.values() for column in part))
     title = TITLES.get(name, f"{name.replace('_', ' ').capitalize()}, by name")
-    return Picture(
-        f"{title}, with 95 % intervals",
-        f"Lowest first: {listed([f'{key} {number(known[key])}' for key in order])}.{noise}",
+    return Chart(
+        f"{title}, with 95 % confidence intervals",
+        f"Lowest first: {first_names([f'{key} {number(known[key])}' for key in order])}.{neutral}",
         Table(("", *columns), [[key, *(parts[key].get(column) for column in columns)] for key in order]),
         spec,
     )

@@ -1,4 +1,4 @@
-"""The variants of a probe side by side: by how much each moves an item's value, and what it costs."""
+"""Chart of a probe's variants: the change that each causes, and its cost."""
 
 from __future__ import annotations
 
@@ -6,33 +6,42 @@ from collections.abc import Mapping
 
 from pytest_fairness.records import Json
 from pytest_fairness.reports import variant_results
-from pytest_fairness.reports.charts.base import SHOWN, Picture, Spec, Table, finite, pair, rule, whiskers
+from pytest_fairness.reports.charts.base import (
+    SHOWN,
+    Chart,
+    Spec,
+    Table,
+    as_float,
+    interval_of,
+    interval_plot,
+    reference_line,
+)
 from pytest_fairness.reports.report_items import Item
 
-_HEAD = ("variant", "effect", "value", "change", "from", "to", "p", "unusable", "quality", "change of quality")
+HEADINGS = ("variant", "effect", "value", "change", "from", "to", "p", "unusable", "quality", "change in quality")
 
 
-def compared(item: Item, _detail: Json) -> Picture | None:
-    """The change from the probe's own wording, with its interval; left of 0 is less bias."""
-    found = variant_results.of(item)
+def compared(item: Item, _detail: Json) -> Chart | None:
+    """Return the change of each variant from the original prompt with its interval; below 0 is less bias."""
+    found = variant_results.variants_of(item)
     if not found:
         return None
-    told = " ".join(f"{sentence.removeprefix('variant ')}." for sentence in variant_results.sentences(item))
-    return Picture(
-        "Variants against the probe’s own wording, left of 0: less bias",
-        told,
-        Table(_HEAD, [_row(name, variant) for name, variant in found.items()]),
+    text = " ".join(f"{sentence.removeprefix('variant ')}." for sentence in variant_results.sentences(item))
+    return Chart(
+        "Variants compared with the original prompt; below 0 is less bias",
+        text,
+        Table(HEADINGS, [_row(name, variant) for name, variant in found.items()]),
         _spec(found),
     )
 
 
 def _row(name: str, variant: Mapping[str, Json]) -> list[Json]:
     if "error" in variant:
-        return [name, f"not measured: {variant['error']}", *[None] * (len(_HEAD) - 2)]
+        return [name, f"not measured: {variant['error']}", *[None] * (len(HEADINGS) - 2)]
     quality, unusable = (
-        part if isinstance(part := variant.get(key), Mapping) else {} for key in ("quality", "unusable")
+        detail if isinstance(detail := variant.get(key), Mapping) else {} for key in ("quality", "unusable")
     )
-    low, high = pair(variant.get("change_interval")) or (None, None)
+    low, high = interval_of(variant.get("change_interval")) or (None, None)
     numbers = (variant.get("change"), low, high, variant.get("p_value"), unusable.get("share"))
     return [name, variant.get("effect"), variant.get("value"), *numbers, quality.get("value"), quality.get("change")]
 
@@ -40,11 +49,11 @@ def _row(name: str, variant: Mapping[str, Json]) -> list[Json]:
 def _spec(found: Mapping[str, Mapping[str, Json]]) -> Spec:
     rows: list[Spec] = []
     for name, variant in found.items():
-        change, ends = finite(variant.get("change")), pair(variant.get("change_interval"))
+        change, ends = as_float(variant.get("change")), interval_of(variant.get("change_interval"))
         if change is not None:
             rows.append({"name": name, "mean": change, **({"low": ends[0], "high": ends[1]} if ends else {})})
     if not rows:
         return {}
-    spec = whiskers(rows[:SHOWN], "change")
-    spec["layer"] += rule(0, "own wording")
+    spec = interval_plot(rows[:SHOWN], "change")
+    spec["layer"] += reference_line(0, "original prompt")
     return spec

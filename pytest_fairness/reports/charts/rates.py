@@ -1,42 +1,49 @@
-"""Pictures of one number a name: marker ratios by case, shares by group."""
+"""Charts with one number per name: marker ratios by case, shares by group."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 from pytest_fairness.records import Json
-from pytest_fairness.reports.charts.base import SHOWN, Picture, Table, finite, listed, rule, whiskers
+from pytest_fairness.reports.charts.base import (
+    SHOWN,
+    Chart,
+    Table,
+    as_float,
+    first_names,
+    interval_plot,
+    reference_line,
+)
 from pytest_fairness.reports.charts.means import means
 from pytest_fairness.reports.formatting import number
 from pytest_fairness.reports.report_items import Item
 
 
-def by_case(item: Item, detail: Json) -> Picture | None:
-    """The ratio of each case, with the middle drawn where stereotype and anti-stereotype would balance."""
-    return _rates(item, detail, "ratio", "Stereotype ratio by case", middle=0.5)
+def by_case(item: Item, detail: Json) -> Chart | None:
+    """Return the marker ratio of each case, with a line where stereotype and anti-stereotype balance."""
+    return _rates(item, detail, "ratio", "Stereotype ratio by case", balance=0.5)
 
 
-def by_group(item: Item, detail: Json) -> Picture | None:
-    """A share of each group."""
+def by_group(item: Item, detail: Json) -> Chart | None:
+    """Return the share of each group."""
     return _rates(item, detail, "share", "Share by group")
 
 
-def _rates(item: Item, detail: Json, key: str, title: str, *, middle: float | None = None) -> Picture | None:
+def _rates(item: Item, detail: Json, key: str, title: str, *, balance: float | None = None) -> Chart | None:
     if not isinstance(detail, Mapping) or not detail:
         return None
     known: dict[str, float] = {}
     for name, part in detail.items():
-        value = finite(part.get(key, part.get("mean"))) if isinstance(part, Mapping) else finite(part)
+        value = as_float(part.get(key, part.get("mean"))) if isinstance(part, Mapping) else as_float(part)
         if value is not None:
             known[str(name)] = value
     if len(known) < len(detail):
         return means(item, key, detail)
     order = sorted(known, key=lambda name: -known[name])
-    spec = whiskers([{"name": name, "mean": known[name]} for name in order[: 2 * SHOWN]], key)
-    if all(0 <= value <= 1 for value in known.values()):
-        spec = whiskers([{"name": name, "mean": known[name]} for name in order[: 2 * SHOWN]], key, domain=(0, 1))
-    if middle is not None:
-        spec["layer"] += rule(middle, "balance")
+    domain = (0, 1) if all(0 <= value <= 1 for value in known.values()) else None
+    spec = interval_plot([{"name": name, "mean": known[name]} for name in order[: 2 * SHOWN]], key, domain=domain)
+    if balance is not None:
+        spec["layer"] += reference_line(balance, "balance")
     parts = [part for part in detail.values() if isinstance(part, Mapping)]
     columns = list(dict.fromkeys(column for part in parts for column in part))
     rows = [
@@ -45,9 +52,9 @@ def _rates(item: Item, detail: Json, key: str, title: str, *, middle: float | No
         else [name, known[name]]
         for name in order
     ]
-    return Picture(
+    return Chart(
         title,
-        f"Highest first: {listed([f'{name} {number(known[name])}' for name in order])}.",
+        f"Highest first: {first_names([f'{name} {number(known[name])}' for name in order])}.",
         Table(("", *columns) if parts else ("", key), rows),
         spec,
     )

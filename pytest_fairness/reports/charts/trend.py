@@ -1,29 +1,29 @@
-"""An item's value over the last runs."""
+"""Chart of an item's value over the last runs."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
 from pytest_fairness.records import Json
-from pytest_fairness.reports.charts.base import FIRST, Picture, Table, finite, pair
+from pytest_fairness.reports.charts.base import FIRST, Chart, Table, as_float, interval_of
 from pytest_fairness.reports.formatting import number
 
-FEWEST = 2
-"""Measured runs to be a trend."""
+MIN_RUNS = 2
+"""Minimum number of runs with a value."""
 
 
-def trend(points: Sequence[Mapping[str, Json]]) -> Picture | None:
-    """The values of an item's runs, oldest first; `None` where there are not enough.
+def trend(points: Sequence[Mapping[str, Json]]) -> Chart | None:
+    """Return the chart of an item's values; `None` for fewer than `MIN_RUNS` runs with a value.
 
     Args:
-        points: `started`, `tool`, `value`, `interval` and `verdict` of each run.
+        points: `started`, `tool`, `value`, `interval` and `verdict` of each run, the oldest first.
     """
-    measured = [point for point in points if finite(point["value"]) is not None]
-    if len(measured) < FEWEST:
+    measured = [point for point in points if as_float(point["value"]) is not None]
+    if len(measured) < MIN_RUNS:
         return None
     rows = []
     for place, point in enumerate(measured):
-        ends = pair(point["interval"])
+        ends = interval_of(point["interval"])
         rows.append(
             {
                 "run": place,
@@ -60,14 +60,14 @@ def trend(points: Sequence[Mapping[str, Json]]) -> Picture | None:
             },
         ],
     }
-    return Picture(
+    return Chart(
         f"The last {len(measured)} runs",
         f"From {number(first['value'])} on {str(first['started'])[:10]} to {number(last['value'])} "
-        f"on {str(last['started'])[:10]}; a cross is a run that failed.",
+        f"on {str(last['started'])[:10]}; a cross marks a failed run.",
         Table(
             ("run", "value", "from", "to", "verdict", "tool"),
             [
-                [p["started"], p["value"], *(pair(p["interval"]) or (None, None)), p["verdict"], p.get("tool")]
+                [p["started"], p["value"], *(interval_of(p["interval"]) or (None, None)), p["verdict"], p.get("tool")]
                 for p in reversed(measured)
             ],
         ),

@@ -1,20 +1,20 @@
-"""Pictures drawn as SVG by Vega (Satyanarayan et al. 2017), through vl-convert: no browser, no network.
+"""Rendering of charts as SVG by Vega (Satyanarayan et al. 2017) through vl-convert, without browser or network.
 
-Colours stay the page's CSS variables, so that a picture follows light, dark and print; there is no inline style, so
-that the page's security policy can forbid it.
+Colours are CSS variables of the page, so that a chart follows light mode, dark mode and print. The SVG contains no
+inline style, because the page's content security policy forbids it.
 """
 
 from __future__ import annotations
 
 from html import escape
 
-from pytest_fairness.reports.charts.base import Picture, Spec
+from pytest_fairness.reports.charts.base import Chart, Spec
 
 WIDTH, ROW = 520, 22
-"""Of a picture, and the height of one of its rows, in pixels before scaling."""
+"""Width of a chart and height of one of its rows, in pixels before scaling."""
 
-SPARE = 1.2
-"""Pixels left for each letter of a name: the reader's font may be wider than the one that is measured here."""
+LETTER_PADDING = 1.2
+"""Additional pixels for each letter of a name: the reader's font may be wider than the one that vl-convert measures."""
 
 CONFIG: Spec = {
     "font": "system-ui, sans-serif",
@@ -37,33 +37,33 @@ CONFIG: Spec = {
 }
 
 
-def svg(picture: Picture, name: str) -> str:
-    """The picture as an SVG element, with its caption as title and what it shows as description.
+def svg(chart: Chart, name: str) -> str:
+    """Return the chart as an SVG element with title and description.
 
     Args:
-        picture: one that has a `spec`.
-        name: unique on its page.
+        chart: a chart with a `spec`.
+        name: prefix of the element's ids, unique on the page.
     """
-    # Deferred: an extra, and 30 MB.
+    # Deferred: vl-convert is an optional dependency of 30 MB.
     import vl_convert
 
     spec = {
         "$schema": "https://vega.github.io/schema/vega-lite/v6.json",
         "width": WIDTH,
         "height": {"step": ROW},
-        "padding": {"left": 4 + SPARE * _longest_name(picture.spec), "right": 16, "top": 4, "bottom": 2},
+        "padding": {"left": 4 + LETTER_PADDING * _longest_name(chart.spec), "right": 16, "top": 4, "bottom": 2},
         "autosize": {"type": "fit-x", "contains": "padding"},
         "background": None,
         "config": CONFIG,
-        **picture.spec,
+        **chart.spec,
     }
     drawn = vl_convert.vegalite_to_svg(spec, vl_version="6.4", allowed_base_urls=[])
     start = drawn.index("<svg")
     head, body = drawn[start : drawn.index(">", start)], drawn[drawn.index(">", start) + 1 :]
     return (
         f'{head} role="img" aria-labelledby="{name}-title {name}-text">'
-        f'<title id="{name}-title">{escape(picture.title)}</title>'
-        f'<desc id="{name}-text">{escape(picture.text)}</desc>{body}'
+        f'<title id="{name}-title">{escape(chart.title)}</title>'
+        f'<desc id="{name}-text">{escape(chart.text)}</desc>{body}'
     )
 
 

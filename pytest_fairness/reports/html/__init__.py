@@ -1,4 +1,4 @@
-"""The report as one HTML file that needs nothing else: no network, no script."""
+"""The HTML report: one self-contained file without scripts and network access."""
 
 from __future__ import annotations
 
@@ -14,13 +14,10 @@ __all__ = ["report"]
 def report(
     document: Mapping[str, Json], trends: Mapping[tuple[str, str], Sequence[Mapping[str, Json]]] | None = None
 ) -> str:
-    """The report page of one run.
+    """Return the HTML report of one run. Text from models and probes is escaped.
 
     Args:
         document: the report document.
-        trends: earlier and this run's points by probe and item, oldest first; see `pictures.trend`.
-
-    Returns:
-        a complete HTML document. Everything that a model or a probe wrote is in it as text only.
+        trends: values of earlier runs and of this one by probe and item id, the oldest first; see `charts.trend`.
     """
     return render("report.html.j2", view=View(document, trends or {}))

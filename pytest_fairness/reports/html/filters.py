@@ -1,4 +1,4 @@
-"""Values as a page shows them."""
+"""Template filters: values as the HTML report shows them."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from pytest_fairness.records import Json
 from pytest_fairness.reports.formatting import escaped
 from pytest_fairness.reports.formatting import number as short_number
 
-NOTHING = "–"
+MISSING = "–"
 
 
 def number(value: Json) -> str:
-    """A number at 3 significant digits with a real minus sign; a dash where there is none."""
-    return NOTHING if value is None else short_number(float(value)).replace("-", "−")
+    """Return the number with 3 significant digits and a typographic minus sign; a dash for `None`."""
+    return MISSING if value is None else short_number(float(value)).replace("-", "−")
 
 
 def signed(value: Json) -> str:
-    """The same, with a plus sign where it is above 0."""
+    """Return the number with its sign; 0 has none."""
     shown = number(value)
-    return shown if shown in (NOTHING, "0") or shown.startswith("−") else f"+{shown}"
+    return shown if shown in (MISSING, "0") or shown.startswith("−") else f"+{shown}"
 
 
 def cell(value: Json) -> str:
-    """Any JSON value in a cell of a table."""
+    """Return a JSON value as the text of a table cell."""
     match value:
         case None | "":
-            return NOTHING
+            return MISSING
         case bool():
             return "yes" if value else "no"
         case int() | float():
@@ -36,28 +36,27 @@ def cell(value: Json) -> str:
         case str():
             return value
         case [*parts] if not any(isinstance(part, Mapping | list | tuple) for part in parts):
-            return ", ".join(map(cell, parts)) or NOTHING
+            return ", ".join(map(cell, parts)) or MISSING
         case Mapping() if not any(isinstance(part, Mapping | list | tuple) for part in value.values()):
-            return "; ".join(f"{name} {cell(part)}" for name, part in value.items()) or NOTHING
+            return "; ".join(f"{name} {cell(part)}" for name, part in value.items()) or MISSING
         case _:
             return json.dumps(value, ensure_ascii=False)
 
 
 def plain(name: str) -> str:
-    """A detail's or count's name as words."""
+    """Return the name of a detail as words."""
     return name.replace("_", " ")
 
 
 def duration(seconds: float) -> str:
-    """Seconds below two minutes, hours and minutes above."""
+    """Return a duration: seconds below two minutes, otherwise hours, minutes and seconds."""
     return f"{seconds:.1f} s" if seconds < 120 else str(timedelta(seconds=round(seconds)))
 
 
 def clean(value: Json) -> Json:
-    r"""The same JSON without characters that a page cannot hold, or that would change how the rest of it is read.
+    r"""Return the JSON value with control and direction characters as codes (`\x1b`).
 
-    Control characters, lone surrogates and marks of writing direction are shown by their code (`\x1b`); line ends
-    stay.
+    HTML cannot contain some of these characters, and others change the order of the text around them. Line ends stay.
     """
     if isinstance(value, str):
         return "\n".join(escaped(line) for line in value.replace("\r\n", "\n").split("\n"))

@@ -1,9 +1,10 @@
-"""Templates filled in: everything is escaped, and a name that is missing is an error."""
+"""Rendering of HTML templates. All values are escaped, and an undefined name is an error."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
+from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
@@ -14,33 +15,33 @@ from pytest_fairness.reports.html import filters
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-NEEDS = ("jinja2", "vl_convert")
+REQUIRED_PACKAGES = ("jinja2", "vl_convert")
 
 
-def require() -> None:
-    """See that what HTML pages are made with is there, before anything is asked or paid for.
+def require_extra(packages: Sequence[str] = REQUIRED_PACKAGES) -> None:
+    """Check that the packages for HTML reports are installed, before any request is sent.
 
     Raises:
-        FairnessError: it is not; the message has the command that installs it.
+        FairnessError: a package is missing; the message has the command that installs it.
     """
-    # Deferred, as `importlib.util` is only needed where a page is asked for.
+    # Deferred: only needed for HTML reports.
     from importlib.util import find_spec
 
-    missing = [name for name in NEEDS if find_spec(name) is None]
+    missing = [name for name in packages if find_spec(name) is None]
     if missing:
         raise FairnessError(
-            f"HTML reports need the extra `report` ({', '.join(missing)} not found): "
+            f"HTML reports need the extra `report` ({', '.join(missing)} not found). Install it: "
             "pip install 'pytest-fairness[report]'"
         )
 
 
 def render(template: str, **values: Any) -> str:
-    """A page of `templates/`, with the style sheet inlined and its hash in the page's security policy.
+    """Render a template with the style sheet inlined and its hash in the content security policy.
 
     Raises:
-        FairnessError: the extra is missing.
+        FairnessError: the extra `report` is not installed.
     """
-    require()
+    require_extra()
     environment = _environment()
     style = (files("pytest_fairness.reports.html") / "templates" / "style.css").read_text("utf-8")
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
@@ -65,5 +66,5 @@ def _environment() -> Environment:
         "signed": filters.signed,
         "plain": filters.plain,
     }
-    environment.globals |= {"svg": lambda drawn: Markup(drawn)}  # noqa: S704 - by Vega, which escapes what it writes
+    environment.globals |= {"svg": lambda drawn: Markup(drawn)}  # noqa: S704 - Vega escapes its texts
     return environment

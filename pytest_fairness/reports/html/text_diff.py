@@ -1,4 +1,4 @@
-"""Two texts side by side: which of their words are not in the other, and which drove what was measured."""
+"""Comparison of two texts: words that differ, and words that contribute to an item's value."""
 
 from __future__ import annotations
 
@@ -8,39 +8,39 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 
 from pytest_fairness.records import Json
-from pytest_fairness.reports.report_items import mappings
+from pytest_fairness.reports.report_items import mappings_in
 
 _PIECES = re.compile(r"\s+|\w[\w'’-]*|.", re.DOTALL)
-LISTED, SHORT = 2, 60
-"""Line ends from which on a text of lines no longer than this is a list."""
-LONGEST = 1500
-"""Pieces of a text that are compared; what follows is shown as it is."""
+MIN_LIST_LINES, MAX_LIST_LINE = 2, 60
+"""A text is a list if it has so many line ends and no longer line."""
+MAX_COMPARED = 1500
+"""Maximum number of compared pieces of a text; the rest is shown without marks."""
 
 
 @dataclass(frozen=True)
 class Piece:
-    """A stretch of text.
+    """A piece of a text.
 
     Attributes:
-        text: as it was written.
-        differs: whether the other text has something else there.
-        drives: whether it is a word that drove the item's value.
+        text: the unchanged text.
+        differs: whether the other text has different words at this place.
+        contributes: whether the piece is a word that contributes to the item's value.
     """
 
     text: str
     differs: bool
-    drives: bool
+    contributes: bool
 
 
-def side_by_side(first: str, second: str, drivers: Set[str] = frozenset()) -> tuple[list[Piece], list[Piece]]:
-    """Both texts in pieces; put together again they are what they were.
+def side_by_side(first: str, second: str, contributors: Set[str] = frozenset()) -> tuple[list[Piece], list[Piece]]:
+    """Return both texts in pieces; the joined pieces are the original text.
 
     Args:
         first, second: the texts.
-        drivers: words, case folded, that are marked wherever they stand.
+        contributors: case-folded words to be marked.
     """
     pieces = _pieces(first, second)
-    left, right = ([piece.casefold().strip() or piece for piece in side[:LONGEST]] for side in pieces)
+    left, right = ([piece.casefold().strip() or piece for piece in side[:MAX_COMPARED]] for side in pieces)
     matcher = SequenceMatcher(None, left, right, autojunk=False)
     same: tuple[set[int], set[int]] = (set(), set())
     for block in matcher.get_matching_blocks():
@@ -49,7 +49,11 @@ def side_by_side(first: str, second: str, drivers: Set[str] = frozenset()) -> tu
     first_pieces, second_pieces = (
         _joined(
             [
-                Piece(text, place < LONGEST and place not in equal and _is_word(text), text.casefold() in drivers)
+                Piece(
+                    text,
+                    place < MAX_COMPARED and place not in equal and _is_word(text),
+                    text.casefold() in contributors,
+                )
                 for place, text in enumerate(side)
             ]
         )
@@ -59,9 +63,9 @@ def side_by_side(first: str, second: str, drivers: Set[str] = frozenset()) -> tu
 
 
 def _pieces(first: str, second: str) -> list[list[str]]:
-    """Words and what is between them; of two lists, their lines."""
+    """Return the words of both texts and what separates them; of two lists, their lines."""
     texts = (first, second)
-    if all(text.count("\n") >= LISTED and max(map(len, text.split("\n"))) <= SHORT for text in texts):
+    if all(text.count("\n") >= MIN_LIST_LINES and max(map(len, text.split("\n"))) <= MAX_LIST_LINE for text in texts):
         return [text.splitlines(keepends=True) for text in texts]
     return [_PIECES.findall(text) for text in texts]
 
@@ -73,24 +77,24 @@ def _is_word(text: str) -> bool:
 def _joined(pieces: list[Piece]) -> list[Piece]:
     found: list[Piece] = []
     for piece in pieces:
-        if found and (found[-1].differs, found[-1].drives) == (piece.differs, piece.drives):
-            found[-1] = Piece(found[-1].text + piece.text, piece.differs, piece.drives)
+        if found and (found[-1].differs, found[-1].contributes) == (piece.differs, piece.contributes):
+            found[-1] = Piece(found[-1].text + piece.text, piece.differs, piece.contributes)
         else:
             found.append(piece)
     return found
 
 
-def driving_words(details: Mapping[str, Json]) -> frozenset[str]:
-    """The words that an item's details name as what drove its value, case folded."""
-    found = [word for name in ("grown", "contributions") for word in mappings(details.get(name))]
-    found += [word for word in mappings(details.get("words")) if word.get("significant")]
+def contributing_words(details: Mapping[str, Json]) -> frozenset[str]:
+    """Return the words in an item's details that contribute to its value, case-folded."""
+    found = [word for name in ("grown", "contributions") for word in mappings_in(details.get(name))]
+    found += [word for word in mappings_in(details.get("words")) if word.get("significant")]
     top = details.get("top_words")
     if isinstance(top, Mapping):
-        found += [word for side in top.values() for word in mappings(side)]
-    # The markers that an example holds are named beside it.
+        found += [word for side in top.values() for word in mappings_in(side)]
+    # An example lists the markers that it contains.
     held = [
         word
-        for example in mappings(details.get("examples"))
+        for example in mappings_in(details.get("examples"))
         for side in ("stereotype", "anti_stereotype")
         if isinstance(words := example.get(side), list)
         for word in words

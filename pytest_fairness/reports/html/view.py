@@ -1,4 +1,4 @@
-"""The report document as the page's templates take it: ordered, cleaned, with its pictures drawn."""
+"""View model of the HTML report: the report document, sorted and escaped, with its charts drawn."""
 
 from __future__ import annotations
 
@@ -9,37 +9,38 @@ from typing import Any
 
 from pytest_fairness.records import Json
 from pytest_fairness.reports import charts, target_table
-from pytest_fairness.reports.charts.base import Picture, Table
+from pytest_fairness.reports.charts.base import Chart, Table
 from pytest_fairness.reports.charts.vega import svg
 from pytest_fairness.reports.html import filters, text_diff
-from pytest_fairness.reports.report_items import Item, mappings, outcome, rank, reason
-from pytest_fairness.reports.top_contributors import driven_by
+from pytest_fairness.reports.report_items import Item, mappings_in, outcome, reason, severity
+from pytest_fairness.reports.top_contributors import top_contributors
 
-LONGEST_TABLE = 200
-"""Rows of a table; the JSON report has them all."""
+MAX_ROWS = 200
+"""Maximum number of rows of a table; the JSON report has all."""
 
-MOST_EXAMPLES = 6
+MAX_EXAMPLES = 6
 
 OUTCOMES = ("failed", "error", "inconclusive", "passed")
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A picture ready for the page.
+    """A drawn chart.
 
     Attributes:
-        picture: its caption, description and table, from which `left_out` rows are only in the JSON report.
-        drawn: an SVG element; empty where the table is all there is.
+        chart: caption, description and table.
+        drawn: an SVG element; empty for a chart without a drawing.
+        left_out: number of rows that only the JSON report has.
     """
 
-    picture: Picture
+    chart: Chart
     drawn: str
     left_out: int
 
 
 @dataclass(frozen=True)
 class Sheet:
-    """A table ready for the page; `left_out` rows are only in the JSON report."""
+    """A table with its title; only the JSON report has the `left_out` further rows."""
 
     title: str
     table: Table
@@ -48,13 +49,13 @@ class Sheet:
 
 @dataclass(frozen=True)
 class Side:
-    """One group's answer of an example.
+    """One group's answer in an example.
 
     Attributes:
-        group: the group.
-        question, answer: in pieces; nothing where nobody was asked, or nothing came back.
-        status: what became of the answer.
-        before: the baseline's answer, in pieces against today's; `None` where the baseline has none.
+        group: name of the group.
+        question, answer: pieces of the texts; empty without a request or a response.
+        status: status of the answer.
+        before: pieces of the baseline's answer, compared with the current one; `None` if the baseline has none.
     """
 
     group: str
@@ -66,7 +67,7 @@ class Side:
 
 @dataclass(frozen=True)
 class Example:
-    """Answers side by side, and what they have in common, as `entity: baking; trial: 0`."""
+    """Answers side by side; `about` has their common labels, as `entity: baking; trial 1`."""
 
     about: str
     sides: Sequence[Side]
@@ -74,14 +75,14 @@ class Example:
 
 @dataclass(frozen=True)
 class ItemView:
-    """One item of the page; `name` is its anchor."""
+    """One item of the report; `name` is its anchor."""
 
     name: str
     item: Item
     outcome: str
     reason: str
-    drivers: Sequence[str]
-    standing: Figure | None
+    contributors: Sequence[str]
+    baseline_change: Figure | None
     trend: Figure | None
     figures: Sequence[Figure]
     examples: Sequence[Example]
@@ -94,7 +95,7 @@ class ItemView:
 
 @dataclass(frozen=True)
 class ProbeView:
-    """The items of one probe, the worst first."""
+    """The items of one probe, the worst verdict first."""
 
     name: str
     anchor: str
@@ -105,11 +106,11 @@ class ProbeView:
 
 @dataclass
 class View:
-    """Everything that the page shows of a report document.
+    """The content of the HTML report.
 
     Args:
         document: the report document.
-        trends: as in `html.report`.
+        trends: see `html.report`.
     """
 
     document: Mapping[str, Json]
@@ -120,9 +121,9 @@ class View:
     outcomes: Sequence[str] = OUTCOMES
 
     def __post_init__(self) -> None:
-        # By the names before cleaning, under which the store knows them.
+        # The history has the names before escaping.
         trends = {(item["nodeid"], item["probe"], item["id"]): self._points(item) for item in self.document["items"]}
-        ordered = sorted(self.document["items"], key=rank)
+        ordered = sorted(self.document["items"], key=severity)
         keys = [(item["nodeid"], item["probe"], item["id"]) for item in ordered]
         self.document = filters.clean(self.document)
         methods = self.document.get("methods", {})
@@ -137,17 +138,17 @@ class View:
         self.probes = [self._probe(place, name, list(own)) for place, (name, own) in enumerate(by_probe, start=1)]
 
     def count(self, outcome_name: str) -> int:
-        """How many items have this outcome."""
+        """Return the number of items with this outcome."""
         return sum(one.outcome == outcome_name for one in self.items)
 
     @property
     def duration(self) -> str:
-        """How long the run took."""
+        """Return the duration of the run."""
         return filters.duration(self.document["seconds"])
 
     @property
     def categories(self) -> Table:
-        """Counts by category, where items have one."""
+        """Return the counts by category."""
         columns = ("total", "passed", "failed", "inconclusive", "errors")
         by_category = self.document["summary"]["by_category"]
         return Table(
@@ -157,8 +158,8 @@ class View:
 
     @property
     def targets(self) -> Table | None:
-        """Several targets against all audit items, value and verdict."""
-        names, rows = target_table.against_items(self.document)
+        """Return value and verdict of each audit item for each target; `None` for fewer than two targets."""
+        names, rows = target_table.items_by_target(self.document)
         if len(names) < 2:
             return None
         cells = [
@@ -187,7 +188,7 @@ class View:
         )
 
     def _item(self, place: int, item: Item, points: Sequence[Mapping[str, Json]]) -> ItemView:
-        found, rest = charts.evidence(item)
+        found, rest = charts.detail_charts(item)
         suggested = item["details"].get("suggestions") or {}
         facts, sheets = _facts_and_sheets(rest)
         return ItemView(
@@ -195,30 +196,30 @@ class View:
             item=item,
             outcome=outcome(item),
             reason=reason(item),
-            drivers=driven_by(item),
-            standing=self._figure(charts.standing(item, self.methods.get(item["audit"]))),
+            contributors=top_contributors(item),
+            baseline_change=self._figure(charts.baseline_change(item, self.methods.get(item["audit"]))),
             trend=self._figure(charts.trend(filters.clean(points))),
-            figures=[figure for picture in found if (figure := self._figure(picture)) is not None],
+            figures=[figure for chart in found if (figure := self._figure(chart)) is not None],
             examples=_examples(item),
             facts=facts,
             sheets=sheets,
             groups=list(dict.fromkeys([*item["n"], *item["missing"]])),
             found=suggested.get("found", ""),
-            to_try=mappings(suggested.get("try")),
+            to_try=mappings_in(suggested.get("try")),
         )
 
-    def _figure(self, picture: Picture | None) -> Figure | None:
-        if picture is None:
+    def _figure(self, chart: Chart | None) -> Figure | None:
+        if chart is None:
             return None
         self._drawn += 1
-        name = f"picture-{self._drawn}"
-        shown = replace(picture, table=replace(picture.table, rows=picture.table.rows[:LONGEST_TABLE]))
-        drawn = svg(picture, name) if picture.spec else ""
-        return Figure(shown, drawn, len(picture.table.rows) - len(shown.table.rows))
+        name = f"chart-{self._drawn}"
+        shown = replace(chart, table=replace(chart.table, rows=chart.table.rows[:MAX_ROWS]))
+        drawn = svg(chart, name) if chart.spec else ""
+        return Figure(shown, drawn, len(chart.table.rows) - len(shown.table.rows))
 
 
 def _facts_and_sheets(details: Mapping[str, Json]) -> tuple[dict[str, Json], list[Sheet]]:
-    """Details that no picture shows: single values by name, and everything else as tables."""
+    """Return details without a chart: single values by name, and tables of all others."""
     facts: dict[str, Json] = {}
     sheets: list[Sheet] = []
     for name, value in details.items():
@@ -226,7 +227,7 @@ def _facts_and_sheets(details: Mapping[str, Json]) -> tuple[dict[str, Json], lis
         if isinstance(value, Mapping):
             if value:
                 sheets.append(_sheet(title, _table_of_mapping(value)))
-        elif rows := mappings(value):
+        elif rows := mappings_in(value):
             columns = _columns(rows)
             sheets.append(_sheet(title, Table(columns, [[row.get(column) for column in columns] for row in rows])))
         elif not (isinstance(value, list) and not value):
@@ -246,41 +247,41 @@ def _columns(rows: Iterable[Mapping[str, Json]]) -> list[str]:
 
 
 def _sheet(title: str, table: Table) -> Sheet:
-    left_out = max(0, len(table.rows) - LONGEST_TABLE)
+    left_out = max(0, len(table.rows) - MAX_ROWS)
     columns = [filters.plain(column) for column in table.columns]
-    return Sheet(title, Table(columns, table.rows[:LONGEST_TABLE]), left_out)
+    return Sheet(title, Table(columns, table.rows[:MAX_ROWS]), left_out)
 
 
 def _examples(item: Item) -> list[Example]:
-    """Examples by their `set`; of an audit that gives none, each by itself."""
-    drivers = text_diff.driving_words(item["details"])
+    """Return the examples grouped by their `set`; an example without `set` stands alone."""
+    contributors = text_diff.contributing_words(item["details"])
     sets: dict[Any, list[Mapping[str, Json]]] = {}
-    for place, example in enumerate(mappings(item["details"].get("examples"))):
+    for place, example in enumerate(mappings_in(item["details"].get("examples"))):
         sets.setdefault(str(example.get("set", f"-{place}")), []).append(example)
-    return [_example(own, drivers) for own in list(sets.values())[:MOST_EXAMPLES]]
+    return [_example(own, contributors) for own in list(sets.values())[:MAX_EXAMPLES]]
 
 
-def _example(own: Sequence[Mapping[str, Json]], drivers: frozenset[str]) -> Example:
+def _example(own: Sequence[Mapping[str, Json]], contributors: frozenset[str]) -> Example:
     labels = [part if isinstance(part := one.get("labels"), Mapping) else {} for one in own]
     common = {name: value for name, value in labels[0].items() if all(other.get(name) == value for other in labels)}
     about = [f"{name}: {value}" for name, value in common.items()]
     trial = own[0].get("trial")
     about += [f"trial {trial + 1}"] if isinstance(trial, int) else []
-    return Example("; ".join(about), [_side(own, place, drivers) for place in range(len(own))])
+    return Example("; ".join(about), [_side(own, place, contributors) for place in range(len(own))])
 
 
-def _side(own: Sequence[Mapping[str, Json]], place: int, drivers: frozenset[str]) -> Side:
-    # Each against the other; of more than two, each against the first.
+def _side(own: Sequence[Mapping[str, Json]], place: int, contributors: frozenset[str]) -> Side:
+    # Each of two answers is compared with the other; each of several with the first.
     one, other = own[place], own[1 if place == 0 and len(own) > 1 else 0]
     against = place > 0
     pair = (other, one) if against else (one, other)
     question, answer = (
         text_diff.side_by_side(_text(pair[0], name), _text(pair[1], name), words)[int(against)]
-        for name, words in (("prompt", frozenset()), ("text", drivers))
+        for name, words in (("prompt", frozenset()), ("text", contributors))
     )
     before = None
     if "before" in one:
-        before = text_diff.side_by_side(_text(one, "before"), _text(one, "text"), drivers)[0]
+        before = text_diff.side_by_side(_text(one, "before"), _text(one, "text"), contributors)[0]
     return Side(str(one.get("group", "example")), question, answer, str(one.get("status", "ok")), before)
 
 

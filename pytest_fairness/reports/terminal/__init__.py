@@ -1,1 +1,1 @@
-"""Reports as text for a terminal."""
+"""Terminal output."""

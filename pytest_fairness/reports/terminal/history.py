@@ -1,4 +1,4 @@
-"""What earlier runs measured, as a terminal's table."""
+"""Terminal output of `history`: values of earlier runs."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from pytest_fairness.reports.formatting import number, printable
 from pytest_fairness.reports.terminal.layout import table
 
 Point = Mapping[str, Json]
-"""What one run measured of one item: `probe`, `id`, `started`, `target`, `value`, `interval`, `verdict`."""
+"""One item in one run: `probe`, `id`, `started`, `target`, `value`, `interval`, `verdict`."""
 
 
 def history(points: Sequence[Point], last: int, width: int = 100) -> str:
-    """A row an item with its last values; of a single item a row a run.
+    """Return a table with a row for each item; for a single item, a row for each run.
 
     Args:
-        points: the oldest first.
-        last: most values or runs shown of an item.
-        width: most columns.
+        points: values of the runs, the oldest first.
+        last: maximum number of runs shown for an item.
+        width: maximum width of a line.
     """
     items: dict[tuple[str, str, str], list[Point]] = {}
     for point in points:
@@ -36,7 +36,7 @@ def history(points: Sequence[Point], last: int, width: int = 100) -> str:
         )
         for (probe, item, target), own in sorted(items.items())
     ]
-    head = ("item", "runs", "last run", "verdict", "values, the newest first")
+    head = ("item", "runs", "last run", "verdict", "values, newest first")
     return "\n".join(table([head, *_printable(rows)], width, right=(1,))) + "\n"
 
 
@@ -52,7 +52,7 @@ def _runs(points: Sequence[Point], width: int) -> str:
         for point in points
     ]
     first = points[0]
-    head = ("run, UTC", "target", "value", "95 %", "verdict")
+    head = ("run (UTC)", "target", "value", "95 % interval", "verdict")
     title = printable(f"{first['probe']} {first['id']}")
     return "\n".join([title, *table([head, *_printable(rows)], width, right=(2,))]) + "\n"
 

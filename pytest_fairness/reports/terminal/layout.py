@@ -9,7 +9,7 @@ from pytest_fairness.reports.formatting import JOINERS
 
 
 def width_of(text: str) -> int:
-    """Columns that printable text takes up on a terminal."""
+    """Return the number of terminal columns that printable text occupies."""
     return sum(_columns(character) for character in text)
 
 
@@ -20,13 +20,13 @@ def _columns(character: str) -> int:
 
 
 def pad(text: str, width: int, *, right: bool = False) -> str:
-    """Text filled up with spaces to a width in columns, on its left where `right` is set."""
+    """Pad text with spaces to a width in columns; `right` aligns it on the right."""
     spaces = " " * max(0, width - width_of(text))
     return spaces + text if right else text + spaces
 
 
 def cut(text: str, width: int) -> str:
-    """Text of at most `width` columns, an ellipsis in place of what was cut off."""
+    """Cut text to at most `width` columns; an ellipsis replaces the rest."""
     if width_of(text) <= width:
         return text
     used, kept = 1, []
@@ -39,14 +39,14 @@ def cut(text: str, width: int) -> str:
 
 
 def wrap(text: str, width: int, *, indent: str = "", hanging: str | None = None, lines: int | None = None) -> list[str]:
-    """Printable text in lines of at most `width` columns, broken between words where possible.
+    """Wrap printable text in lines of at most `width` columns, between words where possible.
 
     Args:
-        text: words divided by spaces.
-        width: columns, the indent included.
-        indent: put before the first line.
-        hanging: put before the others; the indent where not given.
-        lines: most lines; the last one then ends in an ellipsis if there would be more.
+        text: words separated by spaces.
+        width: number of columns, including the indent.
+        indent: prefix of the first line.
+        hanging: prefix of the other lines; by default `indent`.
+        lines: maximum number of lines; an ellipsis replaces the rest.
     """
     hanging = indent if hanging is None else hanging
     result: list[str] = []
@@ -58,7 +58,7 @@ def wrap(text: str, width: int, *, indent: str = "", hanging: str | None = None,
         if width_of(joined) <= width:
             line, empty = joined, False
         elif empty:
-            # A word that is longer than a whole line.
+            # A word longer than a line is broken.
             fitting = cut(word, width - width_of(line) + 1)[:-1] or word[:1]
             result.append(line + fitting)
             line = hanging
@@ -75,12 +75,12 @@ def wrap(text: str, width: int, *, indent: str = "", hanging: str | None = None,
 
 
 def table(rows: Sequence[Sequence[str]], width: int, *, right: Sequence[int] = ()) -> list[str]:
-    """Rows of printable cells as lines of aligned columns, at most `width` columns wide.
+    """Return rows of printable cells as lines with aligned columns.
 
     Args:
-        rows: equally long; the head is the first of them.
-        width: columns of the terminal.
-        right: the columns that are aligned on their right.
+        rows: rows of equal length, the first with the headings.
+        width: maximum width of a line.
+        right: indexes of the right-aligned columns.
     """
     columns = [max(width_of(row[place]) for row in rows) for place in range(len(rows[0]))]
     cells = ([pad(cell, columns[place], right=place in right) for place, cell in enumerate(row)] for row in rows)

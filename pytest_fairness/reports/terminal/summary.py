@@ -1,6 +1,6 @@
-"""The summary at the end of a run: the report document in, lines for a terminal out.
+"""The terminal summary at the end of a run.
 
-Knows no pytest: a line carries the names of pytest's markup, which the plugin hands to its terminal writer.
+A line has the names of pytest's markup; the plugin passes them to pytest's terminal writer.
 """
 
 from __future__ import annotations
@@ -12,18 +12,18 @@ from functools import partial
 
 from pytest_fairness.records import Json, VerdictName
 from pytest_fairness.reports import run_notes, target_table, variant_results
-from pytest_fairness.reports.document import age_of_reused
-from pytest_fairness.reports.formatting import escaped, number, printable
-from pytest_fairness.reports.report_items import Item, rank, served_changes, significant_within_tolerance, target_of
+from pytest_fairness.reports.document import reused_age
+from pytest_fairness.reports.formatting import escaped, number, printable, signed, with_interval
+from pytest_fairness.reports.report_items import Item, served_model_changes, severity, target_name, tolerated_worsenings
 from pytest_fairness.reports.shell_commands import accept_command, reason_lines, shell_lines
 from pytest_fairness.reports.terminal.forecast import money
 from pytest_fairness.reports.terminal.layout import cut, pad, width_of
-from pytest_fairness.reports.top_contributors import evidence, failure_text
+from pytest_fairness.reports.top_contributors import evidence_lines, failure_text
 from pytest_fairness.reports.variant_yaml import narrowed
 
 __all__ = ["Line", "failure_text", "summary"]
 
-NARROWEST = 50
+MIN_WIDTH = 50
 SHOWN_FAILURES = 20
 SHOWN_VARIANTS = 12
 SHOWN_MESSAGES = 3
@@ -33,7 +33,7 @@ _GAP = "  "
 
 @dataclass(frozen=True)
 class Line:
-    """A line of text and how to show it, by pytest's names (`red`, `yellow`, `green`, `bold`)."""
+    """A line of text with pytest's markup (`red`, `yellow`, `green`, `bold`)."""
 
     text: str
     markup: Mapping[str, bool] = field(default_factory=dict)
@@ -47,27 +47,27 @@ def summary(
     root: str = "",
     retried: float = 0,
 ) -> list[Line]:
-    """The summary of one run: a table a probe, what drove the failures, what was sent, and how to accept it all.
+    """Return the summary: a table per probe, top contributors to failures, suggestions, request counts, accept command.
 
     Args:
         document: the report document.
-        width: columns of the terminal; only what is to be pasted may be wider, where it cannot be broken.
-        options: of the command that accepts the changes, those that chose what was asked of whom
+        width: maximum width of a line; commands that cannot be broken may be longer.
+        options: options of the accept command, which select the same requests as this run
             (`["--fairness-target", "openai:gpt-5"]`).
-        root: path from where the user typed the command to the folder that node ids begin in; empty if it is the same.
-        retried: further tries of the requests that were sent.
+        root: path from the user's working directory to pytest's rootdir; empty if they are the same.
+        retried: number of retries.
     """
-    width = max(width, NARROWEST)
-    items: list[Item] = sorted(document["items"], key=rank)
+    width = max(width, MIN_WIDTH)
+    items: list[Item] = sorted(document["items"], key=severity)
     if not items:
         return _notes(document, width)
     lines: list[Line] = []
     for probe in sorted({item["probe"] for item in items}):
         lines += _table([item for item in items if item["probe"] == probe], document, width)
-    lines += _targets(document, width)
+    lines += _table_by_target(document, width)
     lines += _explanations(items, width)
     lines += _variants(items, width)
-    lines += _to_try(items, width)
+    lines += _suggestions(items, width)
     lines += _counts(document, width, retried)
     lines += _notes(document, width)
     lines += _acceptance(items, accept_command(items, options, root), width)
@@ -89,14 +89,14 @@ def _markup(item: Item) -> dict[str, bool]:
             return {"red": True}
 
 
-# The table
+# Tables
 
 
 def _table(items: Sequence[Item], document: Mapping[str, Json], width: int) -> list[Line]:
     rows = [_row(item) for item in items]
     columns = [max(width_of(row[column]) for row in [_HEADER, *rows]) for column in range(len(_HEADER))]
     numbers = sum(columns[1:]) + len(_GAP) * (len(columns) - 1)
-    # A name that leaves no room for its numbers gets a line of its own.
+    # A name too long for its numbers to fit on the same line gets its own line.
     columns[0] = min(columns[0], max(0, width - numbers))
     title = printable(items[0]["probe"])
     file = printable(_file(items[0]))
@@ -109,23 +109,17 @@ def _table(items: Sequence[Item], document: Mapping[str, Json], width: int) -> l
         lines.append(Line(_joined(row, columns, width), markup))
     for text in [
         *_other_targets(items, document),
-        *served_changes(items),
-        *significant_within_tolerance(items),
+        *served_model_changes(items),
+        *tolerated_worsenings(items),
     ]:
         lines += _paragraph(text, width)
     return [*lines, Line("")]
 
 
 def _row(item: Item) -> tuple[str, ...]:
-    change, worse = item["change"], ""
-    if change:
-        worse = number(change["value"])
-        if worse not in ("0", "-") and not worse.startswith("-"):
-            worse = f"+{worse}"
-        if change["interval"]:
-            worse += f" [{number(change['interval'][0])}, {number(change['interval'][1])}]"
-    baseline = item["baseline"] or {}
-    return (printable(item["id"]), number(item["value"]), number(baseline.get("value")), worse, item["verdict"])
+    change, baseline = item["change"], item["baseline"] or {}
+    worse_by = with_interval(signed(change["value"]), change["interval"]) if change else ""
+    return (printable(item["id"]), number(item["value"]), number(baseline.get("value")), worse_by, item["verdict"])
 
 
 def _joined(row: Sequence[str], columns: Sequence[int], width: int) -> str:
@@ -134,21 +128,21 @@ def _joined(row: Sequence[str], columns: Sequence[int], width: int) -> str:
 
 
 def _other_targets(items: Sequence[Item], document: Mapping[str, Json]) -> list[str]:
-    """A baseline of another target is no mistake, but nobody should overlook it."""
+    """Return a sentence for each baseline that was measured on another target."""
     named = document["summary"].get("by_target", {})
     others = set()
     for item in items:
-        name, baseline = target_of(item["id"]), item["baseline"]
-        now = named[name]["target"] if name in named else document["target"]
-        if baseline and baseline["target"] != now:
+        name, baseline = target_name(item["id"]), item["baseline"]
+        current = named[name]["target"] if name in named else document["target"]
+        if baseline and baseline["target"] != current:
             whose = f"baseline of @{name}" if name in named else "baseline"
             others.add(f"{whose}: {baseline['target']}, measured {str(baseline['date'])[:10]}")
     return sorted(map(printable, others))
 
 
-def _targets(document: Mapping[str, Json], width: int) -> list[Line]:
-    """Several targets against all audit items, value and verdict."""
-    names, found = target_table.against_items(document)
+def _table_by_target(document: Mapping[str, Json], width: int) -> list[Line]:
+    """Return a table of value and verdict by item and target, for several targets."""
+    names, found = target_table.items_by_target(document)
     if len(names) < 2 or not found:
         return []
     head = ["", *(f"@{name}" for name in names)]
@@ -162,32 +156,32 @@ def _targets(document: Mapping[str, Json], width: int) -> list[Line]:
     rows.append(["", *(target_table.passed(document, name) for name in names)])
     columns = [max(width_of(row[column]) for row in [head, *rows]) for column in range(len(head))]
     columns[0] = max(20, min(columns[0], width - sum(columns[1:]) - len(_GAP) * len(names)))
-    lines = [Line(cut("targets against audits", width), {"bold": True})]
+    lines = [Line(cut("audits by target", width), {"bold": True})]
     for row in [head, *rows]:
         cells = [pad(cut(cell, size), size) for cell, size in zip(row, columns, strict=True)]
         lines.append(Line(cut(_GAP.join(cells).rstrip(), width)))
     return [*lines, Line("")]
 
 
-# What drove it
+# Explanations
 
 
 def _explanations(items: Sequence[Item], width: int) -> list[Line]:
-    """Failures in full, inconclusive items and those with concerns with their reasons, errors by reason."""
+    """Return failures with their top contributors, inconclusive items with their reasons, and errors by reason."""
     several_probes = len({item["probe"] for item in items}) > 1
     name = partial(_named, several_probes=several_probes)
-    without = [item for item in items if item["verdict"] == VerdictName.NO_BASELINE]
-    failed = [item for item in items if VerdictName(item["verdict"]).outcome == "failed" and item not in without]
+    no_baseline = [item for item in items if item["verdict"] == VerdictName.NO_BASELINE]
+    failed = [item for item in items if VerdictName(item["verdict"]).outcome == "failed" and item not in no_baseline]
     lines: list[Line] = []
     for item in failed[:SHOWN_FAILURES]:
         lines += _paragraph(f"{name(item)}: {_reason(item)}", width, {"red": True})
         if item["verdict"] in (VerdictName.REGRESSION, VerdictName.OVER_LIMIT):
-            lines += [Line(line) for line in evidence(item, width)]
+            lines += [Line(line) for line in evidence_lines(item, width)]
     if len(failed) > SHOWN_FAILURES:
         lines.append(Line(f"… and {len(failed) - SHOWN_FAILURES} more failures"))
-    if without:
-        more = f" and {len(without) - 1} more have" if len(without) > 1 else " has"
-        lines += _paragraph(f"{name(without[0])}{more} no baseline and no limit to be held to.", width, {"red": True})
+    if no_baseline:
+        more = f" and {len(no_baseline) - 1} more have" if len(no_baseline) > 1 else " has"
+        lines += _paragraph(f"{name(no_baseline[0])}{more} no baseline and no limit.", width, {"red": True})
     for item in items:
         noted = item["verdict"] == VerdictName.PASS and item["concerns"]
         if item["verdict"] == VerdictName.INCONCLUSIVE or noted:
@@ -207,34 +201,34 @@ def _paragraph(text: str, width: int, markup: Mapping[str, bool] | None = None) 
 
 
 def _named(item: Item, *, several_probes: bool) -> str:
-    """The item's id, and its probe's name where the run has several."""
+    """Return the item's id, after the probe's name in a run with several probes."""
     return printable(f"{item['probe']} {item['id']}" if several_probes else item["id"])
 
 
 def _reason(item: Item) -> str:
-    """The reason without the item's id at its head, which not every reason has."""
+    """Return the reason without the item id that may precede it."""
     return printable(item["reason"]).removeprefix(f"{printable(item['id'])}: ")
 
 
-# What may be done about it
+# Variants and suggestions
 
 
 def _variants(items: Sequence[Item], width: int) -> list[Line]:
-    """What the probes' other wordings changed, item by item."""
+    """Return the effect of the probes' variants on each item."""
     several_probes = len({item["probe"] for item in items}) > 1
-    told = [
-        (item, f"{_named(item, several_probes=several_probes)}, {printable(sentence)}")
+    sentences = [
+        f"{_named(item, several_probes=several_probes)}, {printable(sentence)}"
         for item in items
         for sentence in variant_results.sentences(item)
     ]
-    lines = [line for _, text in told[:SHOWN_VARIANTS] for line in _paragraph(text, width)]
-    if len(told) > SHOWN_VARIANTS:
-        lines.append(Line(cut(f"… and {len(told) - SHOWN_VARIANTS} more in the other reports", width)))
-    return [Line("variants, against the probe's own wording:", {"bold": True}), *lines, Line("")] if lines else []
+    lines = [line for text in sentences[:SHOWN_VARIANTS] for line in _paragraph(text, width)]
+    if len(sentences) > SHOWN_VARIANTS:
+        lines.append(Line(cut(f"… and {len(sentences) - SHOWN_VARIANTS} more in the other reports", width)))
+    return [Line("variants compared with the original prompt:", {"bold": True}), *lines, Line("")] if lines else []
 
 
-def _to_try(items: Sequence[Item], width: int) -> list[Line]:
-    """What may be tried next, for the worst failure of each probe."""
+def _suggestions(items: Sequence[Item], width: int) -> list[Line]:
+    """Return the first suggestion for the worst failure of each probe."""
     lines: list[Line] = []
     for probe in sorted({item["probe"] for item in items}):
         own = [item for item in items if item["probe"] == probe and item["details"].get("suggestions")]
@@ -242,26 +236,26 @@ def _to_try(items: Sequence[Item], width: int) -> list[Line]:
             continue
         found = own[0]["details"]["suggestions"]
         first = found["try"][0]
-        lines.append(Line(cut(f"to try next ({printable(_file(own[0]))}):", width), {"bold": True}))
+        lines.append(Line(cut(f"suggested next step ({printable(_file(own[0]))}):", width), {"bold": True}))
         lines += _paragraph(printable(f"{found['found']} {first['text']}"), width)
         lines += [Line(escaped(line)) for line in narrowed(first["paste"], width).split("\n")]
         if len(own) > 1 or len(found["try"]) > 1:
-            lines += _paragraph("More, and for each failure, in the HTML and JSON reports (--fairness-report).", width)
+            lines += _paragraph("The HTML and JSON reports have all suggestions (--fairness-report).", width)
         lines.append(Line(""))
     return lines
 
 
-# What was sent, and what to do
+# Counts, notes and the accept command
 
 
 def _counts(document: Mapping[str, Json], width: int, retried: float) -> list[Line]:
     requests, counts = document["requests"], document["summary"]
     failed = f", {requests['failed']:,} failed" if requests["failed"] else ""
     tokens = f"{requests['prompt_tokens']:,} prompt and {requests['completion_tokens']:,} completion tokens"
-    again = f" ({retried:,.0f} tr{'y' if retried == 1 else 'ies'} more)" if retried else ""
+    retries = f" ({retried:,.0f} retr{'y' if retried == 1 else 'ies'})" if retried else ""
     cost = "" if requests["cost"] is None else f"; cost {money(requests['cost'])}"
-    reused = f"{requests['reused']:,} reused{age_of_reused(document)}"
-    sent = f"requests: {requests['sent']:,} sent{again}, {reused}{failed}; {tokens}{cost}"
+    reused = f"{requests['reused']:,} reused{reused_age(document)}"
+    sent = f"requests: {requests['sent']:,} sent{retries}, {reused}{failed}; {tokens}{cost}"
     audits = f"audits: {counts['passed']} passed, {counts['failed']} failed, {counts['inconclusive']} inconclusive"
     if counts["errors"]:
         audits += f", {counts['errors']} error{'s' if counts['errors'] > 1 else ''}"
@@ -269,7 +263,7 @@ def _counts(document: Mapping[str, Json], width: int, retried: float) -> list[Li
 
 
 def _failures(requests: Mapping[str, Json], width: int) -> list[Line]:
-    """Return why requests failed, the most frequent messages first."""
+    """Return the error messages of failed requests, the most frequent first."""
     found = requests.get("failures", [])
     lines = [
         line
@@ -296,10 +290,10 @@ def _acceptance(items: Sequence[Item], command: Sequence[str] | None, width: int
     lines: list[Line] = []
     if any(item["verdict"] == VerdictName.OVER_LIMIT for item in items):
         text = (
-            "Over a limit: a new baseline does not help; mend the target, or change the audit's `limit` in the probe."
+            "Over the limit: a new baseline does not help. Fix the target, or change the audit's `limit` in the probe."
         )
         lines += _paragraph(text, width)
     if command is None:
         return lines
-    lines.append(Line("To accept what was measured as the new baseline:"))
+    lines.append(Line("To accept the current values as the new baseline:"))
     return lines + [Line(line, {"bold": True}) for line in shell_lines(command, width)]

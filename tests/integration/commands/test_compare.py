@@ -30,12 +30,12 @@ def test_a_table_is_the_default(reports: Path, capsys: pytest.CaptureFixture[str
 @pytest.mark.parametrize(
     ("arguments", "start"),
     [
-        (["--format", "markdown"], "## Fairness: what changed\n"),
+        (["--format", "markdown"], "## Fairness: comparison of two runs\n"),
         (["--format", "html"], "<!doctype html>"),
-        (["-o", "out.md"], "## Fairness: what changed\n"),
+        (["-o", "out.md"], "## Fairness: comparison of two runs\n"),
         (["-o", "out.html"], "<!doctype html>"),
         (["-o", "out.txt"], "1 items: 1 worse\n"),
-        (["-o", "out.html", "--format", "markdown"], "## Fairness: what changed\n"),
+        (["-o", "out.html", "--format", "markdown"], "## Fairness: comparison of two runs\n"),
     ],
 )
 def test_formats(reports: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], start: str) -> None:
@@ -52,10 +52,10 @@ def broken(**changes: Json) -> str:
     ("content", "said"),
     [
         (None, "old.json: cannot be read (No such file or directory)."),
-        ("{", "old.json: is not JSON"),
-        ("[]", "old.json: is no report of pytest-fairness: [] is not of type 'object'"),
-        (broken(schema=2), "old.json: is no report of pytest-fairness: $.schema: 1 was expected"),
-        (broken(items=[{}]), "old.json: is no report of pytest-fairness: $.items[0]: 'nodeid' is a required property"),
+        ("{", "old.json: not valid JSON"),
+        ("[]", "old.json: not a report of pytest-fairness: [] is not of type 'object'"),
+        (broken(schema=2), "old.json: not a report of pytest-fairness: $.schema: 1 was expected"),
+        (broken(items=[{}]), "old.json: not a report of pytest-fairness: $.items[0]: 'nodeid' is a required property"),
     ],
 )
 def test_a_wrong_file_is_one_line(

@@ -295,7 +295,7 @@ def test_the_summary_ends_with_the_command_that_accepts_the_changes(project: Pro
     project.probe(text=PROBE.replace("{limit: 0.5, gate: point}", "{}"))
     result = project.run("--fairness", "--fairness-trials", "9")
     section = result.stdout.str().partition("= fairness =")[2].partition("= short test summary info =")[0]
-    command = section.rstrip("=").rstrip().partition("To accept what was measured as the new baseline:")[2]
+    command = section.rstrip("=").rstrip().partition("To accept the current values as the new baseline:")[2]
     words = command.replace("\\\n", " ").split()
     assert words[:6] == [
         "pytest",

@@ -23,7 +23,7 @@ def test_it_counts_sends_nothing_and_needs_no_key(project: Project) -> None:
     assert shows(
         result, "  about 242 prompt tokens (4 characters each) and at most 1,500 completion tokens (max_tokens)"
     )
-    assert shows(result, "in all: 30 requests to openai:tiny; nothing was sent")
+    assert shows(result, "total: 30 requests to openai:tiny; nothing was sent")
     assert not (project.path / ".fairness").exists()
     assert result.parseoutcomes().get("passed", 0) == 0
 
@@ -47,7 +47,7 @@ def test_what_is_recorded_is_not_sent_and_says_how_long_answers_are(project: Pro
         project.run("--fairness", *url, target=OPENAI)
         result = project.run(*DRY, *url, target=OPENAI)
         assert shows(result, "30 requests, 30 recorded, 0 to send")
-        assert shows(result, "in all: 0 requests to openai:tiny; nothing was sent")
+        assert shows(result, "total: 0 requests to openai:tiny; nothing was sent")
         assert server.count == 30
 
 
@@ -56,22 +56,22 @@ def test_a_price_gives_a_cost(project: Project) -> None:
     project.write("pytest.ini", ini(fairness_prices="\n  other 1 1\n  tiny 2.0 10.0"))
     result = project.run(*DRY, target=OPENAI)
     assert shows(result, "  cost: at most about 0.015 (fairness_prices)")
-    assert shows(result, "in all: 30 requests to openai:tiny, cost at most about 0.015; nothing was sent")
+    assert shows(result, "total: 30 requests to openai:tiny, cost at most about 0.015; nothing was sent")
 
 
 def test_selection_and_workers(project: Project) -> None:
     project.probe(text=LIMITED)
     project.probe("probes/same.yaml", LIMITED.replace("[Kim, Lou]", "[Kim]"))
     result = project.run(*DRY, target=OPENAI)
-    assert shows(result, "same (probes/same.yaml): 20 requests, 0 recorded, 20 asked by probes above, 0 to send")
-    assert shows(result, "in all: 30 requests")
+    assert shows(result, "same (probes/same.yaml): 20 requests, 0 recorded, 20 shared with the probes above, 0 to send")
+    assert shows(result, "total: 30 requests")
     for arguments in ([f"probes/gifts.yaml::{KIM}"], ["-k", "Kim and gifts"], ["-k", "Kim and gifts", "-n", "2"]):
         result = (project.run_apart if "-n" in arguments else project.run)(*DRY, *arguments, target=OPENAI)
         assert result.ret == pytest.ExitCode.OK
         assert shows(result, "gifts (probes/gifts.yaml): 20 requests, 0 recorded, 20 to send")
     result = project.run(*DRY, "-k", "nobody", target=OPENAI)
     assert result.ret == pytest.ExitCode.OK
-    assert shows(result, "in all: 0 requests, as there is no probe among what is selected")
+    assert shows(result, "total: 0 requests, because no probe is selected")
 
 
 def test_python_tests_do_not_run_and_are_counted(project: Project) -> None:
@@ -110,7 +110,7 @@ def test_questions_that_depend_on_recorded_answers_are_counted(project: Project)
         assert server.count == 8
         result = project.run(*DRY, *url, target=OPENAI)
         assert shows(result, "songs (probes/songs.yaml): 16 requests, 8 recorded, 8 to send")
-        assert says(result, "not counted: requests that are tried again, questions that depend on answers")
+        assert says(result, "not counted: retries, follow-up requests that depend on answers")
         assert server.count == 8
 
 
@@ -119,7 +119,7 @@ def test_trials_that_grow_are_counted_apart(project: Project) -> None:
     project.probe(text=growing)
     result = project.run(*DRY, target=OPENAI)
     assert shows(result, "gifts (probes/gifts.yaml): 30 requests, 0 recorded, 30 to send")
-    assert shows(result, "  up to 90 further requests while verdicts are open")
+    assert shows(result, "  up to 90 further requests while verdicts are inconclusive")
     result = project.run(*DRY, "--fairness-rebaseline", target=OPENAI)
     assert shows(result, "gifts (probes/gifts.yaml): 120 requests, 0 recorded, 120 to send")
 
@@ -127,7 +127,7 @@ def test_trials_that_grow_are_counted_apart(project: Project) -> None:
 def test_a_probe_that_brings_its_answers_asks_nothing(project: Project) -> None:
     project.write("probes/rows.csv", "name,text\n" + "Alex,a lamp\nKim,a chair\nLou,a pen\n" * 10)
     project.probe(text=PROBE.replace("trials: 10", "responses: {file: rows.csv}").replace("prompt:", "description:"))
-    assert says(project.run(*DRY), "gifts (probes/gifts.yaml): nothing to ask, its answers are in a file")
+    assert says(project.run(*DRY), "gifts (probes/gifts.yaml): no requests, its answers are in a file")
 
 
 def test_faulty_probes_are_errors_all_the_same(project: Project) -> None:

@@ -168,7 +168,7 @@ def test_the_table_of_targets_against_audits(project: Project) -> None:
         "--fairness", *BOTH, "--fairness-report", "report.md", "--fairness-report", "report.html", target=None
     )
     result.assert_outcomes(passed=3, failed=1)
-    table = result.stdout.str().partition("targets against audits")[2].splitlines()[1:5]
+    table = result.stdout.str().partition("audits by target")[2].splitlines()[1:5]
     assert [line.split() for line in table] == [
         ["@kind", "@rude"],
         [KIM, "0", "pass", "1", "over-limit"],
@@ -176,10 +176,10 @@ def test_the_table_of_targets_against_audits(project: Project) -> None:
         ["2", "of", "2", "passed", "1", "of", "2", "passed"],
     ]
     markdown = (project.path / "report.md").read_text("utf-8")
-    assert "Targets against audits" in markdown
+    assert "Audits by target" in markdown
     assert "| refusals\\[name=Kim\\] | ✅ 0 | ❌ 1 |" in markdown
     page = (project.path / "report.html").read_text("utf-8")
-    assert "Targets against audits" in page
+    assert "Audits by target" in page
     assert "1 over-limit" in page
 
 
@@ -296,7 +296,7 @@ def test_a_dry_run_counts_each(project: Project) -> None:
     result = project.run("--fairness-dry-run", *BOTH, target=None)
     assert says(result, "gifts@kind (probes/gifts.yaml): 30 requests, 0 recorded, 30 to send")
     assert says(result, "gifts@rude (probes/gifts.yaml): 30 requests, 0 recorded, 30 to send")
-    assert says(result, "in all: 60 requests to kind=python:app:polite, rude=python:app:biased; nothing was sent")
+    assert says(result, "total: 60 requests to kind=python:app:polite, rude=python:app:biased; nothing was sent")
     assert project.calls() == []
 
 

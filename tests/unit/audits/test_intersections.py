@@ -16,7 +16,7 @@ from pytest_fairness.audits.base import AuditItem
 from pytest_fairness.audits.text import text_audit
 from pytest_fairness.errors import ProbeError
 from pytest_fairness.records import Answer
-from pytest_fairness.reports.report_items import sides
+from pytest_fairness.reports.report_items import group_names
 from pytest_fairness.run.probe_items import items_of
 from tests.support import corpora
 
@@ -81,8 +81,8 @@ def test_the_shape_of_a_cell_names_the_values_that_it_compares() -> None:
 
 def test_reports_name_both_cells() -> None:
     item = {"labels": {"race": "Black", "gender": "woman", "lexicon": "warm"}, "n": {"Black woman": 9, "White man": 9}}
-    assert sides(item) == ("Black woman", "White man")
-    assert sides({"labels": {"race": "Black"}, "n": {"Black": 9, "White": 9}}) == ("Black", "White")
+    assert group_names(item) == ("Black woman", "White man")
+    assert group_names({"labels": {"race": "Black"}, "n": {"Black": 9, "White": 9}}) == ("Black", "White")
 
 
 @pytest.mark.parametrize(

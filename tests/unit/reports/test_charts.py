@@ -1,4 +1,4 @@
-"""Pictures: what they show, in which order, and that they say it in words too."""
+"""Charts: what they show, in which order, and that they say it in words too."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from pytest_fairness.records import Comparison, Json, VerdictName
 from pytest_fairness.reports import charts
-from pytest_fairness.reports.charts.base import Picture
+from pytest_fairness.reports.charts.base import Chart
 from pytest_fairness.reports.charts.vega import svg
 from pytest_fairness.reports.html import text_diff
 from tests.support.results import report, result
@@ -19,20 +19,20 @@ def item(**more: Any) -> dict[str, Json]:
     return dict(found)
 
 
-def picture(name: str, detail: Json) -> Picture:
-    found, rest = charts.evidence({**item(), "details": {name: detail}})
+def chart(name: str, detail: Json) -> Chart:
+    found, rest = charts.detail_charts({**item(), "details": {name: detail}})
     assert not rest
     (one,) = found
     return one
 
 
-def names(one: Picture) -> list[str]:
+def names(one: Chart) -> list[str]:
     return [row["name"] for row in one.spec["data"]["values"]]
 
 
 def test_words_stand_on_the_side_of_their_group_the_strongest_outermost() -> None:
     words = [("a", 2.0, False), ("b", 6.0, True), ("c", -3.0, True), ("d", -2.5, False)]
-    one = picture("words", [{"word": word, "z": z, "significant": sure} for word, z, sure in words])
+    one = chart("words", [{"word": word, "z": z, "significant": sure} for word, z, sure in words])
     assert names(one) == ["b", "a", "d", "c"]
     assert [row["strong"] for row in one.spec["data"]["values"]] == [True, False, False, True]
     assert one.text == "more in Black: b, a; more in White: c, d."
@@ -41,46 +41,44 @@ def test_words_stand_on_the_side_of_their_group_the_strongest_outermost() -> Non
 
 def test_contributions_of_the_unmarked_go_left() -> None:
     parts = [("tie", 0.1, "unmarked"), ("oil", 0.3, "marked")]
-    one = picture("contributions", [{"word": word, "bits": bits, "side": side} for word, bits, side in parts])
+    one = chart("contributions", [{"word": word, "bits": bits, "side": side} for word, bits, side in parts])
     assert [(row["name"], row["amount"]) for row in one.spec["data"]["values"]] == [("oil", 0.3), ("tie", -0.1)]
     assert [row[3] for row in one.table.rows] == ["White", "Black"]
 
 
 def test_many_words_are_not_all_drawn_but_all_in_the_table() -> None:
-    one = picture("words", [{"word": f"w{number}", "z": 50.0 - number} for number in range(40)])
+    one = chart("words", [{"word": f"w{number}", "z": 50.0 - number} for number in range(40)])
     assert names(one) == [f"w{number}" for number in range(15)]
     assert len(one.table.rows) == 40
 
 
 def test_means_are_known_by_their_shape() -> None:
     detail = {"old": {"mean": 0.2, "interval": [0.1, 0.3]}, "young": {"mean": 0.1, "interval": None}}
-    one = picture("whatever_it_is", detail)
+    one = chart("whatever_it_is", detail)
     assert names(one) == ["young", "old"]
-    assert one.title == "Whatever it is, by name, with 95 % intervals"
-    found, rest = charts.evidence({**item(), "details": {"other": {"old": {"mean": 0.2}, "young": 3}}})
+    assert one.title == "Whatever it is, by name, with 95 % confidence intervals"
+    found, rest = charts.detail_charts({**item(), "details": {"other": {"old": {"mean": 0.2}, "young": 3}}})
     assert not found
     assert set(rest) == {"other"}
 
 
 def test_the_noise_floor_is_drawn() -> None:
     details = {"similarity": {"old": {"mean": 0.2}}, "noise_floor": {"mean": 0.625}}
-    (one,), rest = charts.evidence({**item(), "details": details})
-    assert one.text == "Lowest first: old 0.2. Neutral lists are 0.625 like each other."
+    (one,), rest = charts.detail_charts({**item(), "details": details})
+    assert one.text == "Lowest first: old 0.2. Similarity of two neutral lists: 0.625."
     assert len(one.spec["layer"]) == 4
     assert set(rest) == {"noise_floor"}
 
 
 def test_cells_keep_the_order_of_kinds() -> None:
-    one = picture(
-        "cells", {"she": {"unparsed": 1, "stereotypical": 3}, "he": {"ambiguous": 2, "anti_stereotypical": 0}}
-    )
+    one = chart("cells", {"she": {"unparsed": 1, "stereotypical": 3}, "he": {"ambiguous": 2, "anti_stereotypical": 0}})
     assert one.table.columns == ("cell", "stereotypical", "anti-stereotypical", "ambiguous", "unparsed")
     assert [list(row) for row in one.table.rows] == [["she", 3, 0, 0, 1], ["he", 0, 0, 2, 0]]
 
 
 def test_flips_say_what_was_flipped_and_both_answers() -> None:
     flip = {"record": "7", "fields": {"sex": ["Male", "Female"]}, "answers": ["yes", "no"], "texts": ["Yes.", "No!"]}
-    one = picture("flips", [flip])
+    one = chart("flips", [flip])
     assert (one.spec, list(one.table.columns)) == ({}, ["record", "fields", "answers"])
     assert [list(row) for row in one.table.rows] == [["7", "sex: Male → Female", "yes → no"]]
 
@@ -92,7 +90,7 @@ def test_flips_say_what_was_flipped_and_both_answers() -> None:
 def test_the_tolerance_is_drawn_on_the_side_that_is_not_worse(
     audit: str, allowed: tuple[float | None, ...] | None
 ) -> None:
-    one = charts.standing(item(audit=audit), result(audit=audit).method)
+    one = charts.baseline_change(item(audit=audit), result(audit=audit).method)
     assert one is not None
     bands = [layer for layer in one.spec["layer"] if layer["mark"]["type"] == "rect"]
     if allowed is None:
@@ -105,10 +103,10 @@ def test_the_tolerance_is_drawn_on_the_side_that_is_not_worse(
 
 
 def test_the_limit_is_drawn_and_nothing_of_what_was_not_measured() -> None:
-    one = charts.standing(item(limit=0.3))
+    one = charts.baseline_change(item(limit=0.3))
     assert one is not None
     assert "limit 0.3" in one.text
-    assert charts.standing({**item(), "value": None}) is None
+    assert charts.baseline_change({**item(), "value": None}) is None
 
 
 def test_the_overview_counts_in_tolerances() -> None:
@@ -118,15 +116,15 @@ def test_the_overview_counts_in_tolerances() -> None:
     one = charts.overview([moved("a", 0.04), moved("b", -0.01), moved("c", 9.0)])
     assert one is not None
     assert [row["mean"] for row in one.spec["data"]["values"]] == [2.0, -0.5, 6.0]
-    assert one.text == "2 of 3 items are beyond their tolerance; furthest is jsd[race=c] at 450 tolerances."
+    assert one.text == "2 of 3 items exceed their tolerance; the largest change is that of jsd[race=c]: 450 tolerances."
     assert charts.overview([moved("a", 0.04)]) is None
 
 
 def test_a_picture_is_escaped_and_named() -> None:
-    drawn = svg(picture("words", [{"word": "<b>&\"'", "z": 2.0}]), "picture-7")
+    drawn = svg(chart("words", [{"word": "<b>&\"'", "z": 2.0}]), "chart-7")
     assert "<b>" not in drawn
-    assert 'aria-labelledby="picture-7-title picture-7-text"' in drawn
-    assert drawn.index('<title id="picture-7-title">') < drawn.index('<desc id="picture-7-text">')
+    assert 'aria-labelledby="chart-7-title chart-7-text"' in drawn
+    assert drawn.index('<title id="chart-7-title">') < drawn.index('<desc id="chart-7-text">')
     assert "&lt;b&gt;" in drawn
 
 
@@ -144,7 +142,7 @@ def test_pieces_are_the_texts(first: str, second: str) -> None:
 
 def test_pieces_tell_what_differs_and_what_drives() -> None:
     left, _ = text_diff.side_by_side("Try a hair oil.", "Try a silk tie.", {"oil"})
-    assert [(piece.text, piece.differs, piece.drives) for piece in left] == [
+    assert [(piece.text, piece.differs, piece.contributes) for piece in left] == [
         ("Try a ", False, False),
         ("hair", True, False),
         (" ", False, False),
@@ -158,7 +156,7 @@ def test_driving_words_are_those_that_details_name() -> None:
         "words": [{"word": "Hair", "significant": True}, {"word": "nice", "significant": False}],
         "examples": [{"stereotype": ["she"], "anti_stereotype": "no list"}],
     }
-    assert text_diff.driving_words(details) == {"hair", "she"}
+    assert text_diff.contributing_words(details) == {"hair", "she"}
 
 
 def test_lists_are_compared_by_their_lines() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from pytest_fairness.records import ItemResult, Json, Measurement, VerdictName
 from pytest_fairness.reports.comparison_formats import html, terminal
-from pytest_fairness.reports.run_comparison import Moved, compare
+from pytest_fairness.reports.run_comparison import ItemChange, compare
 from pytest_fairness.reports.terminal.layout import width_of
 from tests.support.pages import Page
 from tests.support.results import report, result
@@ -17,7 +17,7 @@ def measured(number: float, error: float | None = 0.01, verdict: VerdictName = V
     return result(verdict, measurement=measurement, **more)
 
 
-def changes(old: ItemResult, new: ItemResult) -> Moved:
+def changes(old: ItemResult, new: ItemResult) -> ItemChange:
     (item,) = compare(report(old), report(new)).items
     return item
 
@@ -25,10 +25,10 @@ def changes(old: ItemResult, new: ItemResult) -> Moved:
 @pytest.mark.parametrize(
     ("old", "new", "state"),
     [
-        (measured(0.1), measured(0.12), "same"),
-        (measured(0.1), measured(0.13), "moved"),
-        (measured(0.13), measured(0.1), "moved"),
-        (measured(1, None), measured(2, None), "same"),
+        (measured(0.1), measured(0.12), "unchanged"),
+        (measured(0.1), measured(0.13), "value changed"),
+        (measured(0.13), measured(0.1), "value changed"),
+        (measured(1, None), measured(2, None), "unchanged"),
         (measured(0.1), measured(0.1, verdict=VerdictName.REGRESSION), "worse"),
         (measured(0.1, verdict=VerdictName.OVER_LIMIT), measured(0.1, verdict=VerdictName.INCONCLUSIVE), "better"),
         (result(VerdictName.ERROR), measured(0.1), "better"),
@@ -55,12 +55,12 @@ def test_items_come_and_go_and_what_matters_comes_first() -> None:
     assert [(item.id, item.state) for item in found.items] == [
         ("jsd[race=bad]", "worse"),
         ("jsd[race=new]", "new"),
-        ("jsd[race=gone]", "gone"),
-        ("jsd[race=same]", "same"),
+        ("jsd[race=gone]", "removed"),
+        ("jsd[race=same]", "unchanged"),
     ]
     assert ("requests sent", 200, 200) in found.facts
     text = terminal(found, 100)
-    assert text.startswith("4 items: 1 worse, 1 new, 1 gone, 1 same\n")
+    assert text.startswith("4 items: 1 worse, 1 new, 1 removed, 1 unchanged\n")
     assert "race=same" not in text
     assert "pass → error" in text
     assert max(map(width_of, text.splitlines())) <= 100

@@ -106,7 +106,7 @@ def test_a_variant_that_was_measured_goes_first() -> None:
     unclear = {"effect": "unclear", "change": -0.4, "value": 0.1}
     found = suggested("jsd", {**DETAILS["jsd"], "variants": {"a": unclear, "b": lower}})
     assert actions(found) == ["adopt", "filter", "sample"]
-    assert found["try"][0]["text"].startswith("The variant b lowers it.")
+    assert found["try"][0]["text"].startswith("The variant b reduces bias.")
     found = suggested("jsd", {**DETAILS["jsd"], "variants": {"debiased": unclear}})
     assert "debiased-2:" in found["try"][0]["paste"]
 

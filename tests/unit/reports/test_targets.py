@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 from jsonschema import Draft7Validator
 
-from pytest_fairness.reports import document, files, markdown, target_table
-from pytest_fairness.reports.report_items import target_of
+from pytest_fairness.reports import files, markdown, target_table
+from pytest_fairness.reports.document import report_document
+from pytest_fairness.reports.report_items import target_name
 from pytest_fairness.reports.terminal import summary
 from pytest_fairness.reports.terminal.layout import width_of
 from tests.support.results import result
@@ -25,9 +26,7 @@ def report(names: list[str], **more: Any) -> dict[str, Any]:
         for found in (result(value="Black"), result(value="Asian"))
     ]
     whose = {name: f"openai:{name}" for name in names}
-    return document.document(
-        items, tool_version="1", target="all", started=0.0, seconds=1.0, requests={}, targets=whose
-    )
+    return report_document(items, tool_version="1", target="all", started=0.0, seconds=1.0, requests={}, targets=whose)
 
 
 @pytest.mark.parametrize(
@@ -42,7 +41,7 @@ def report(names: list[str], **more: Any) -> dict[str, Any]:
     ],
 )
 def test_the_name_in_an_id(name: str, target: str | None) -> None:
-    assert target_of(name) == target
+    assert target_name(name) == target
 
 
 def test_the_document_follows_its_schema_and_counts_by_target() -> None:
@@ -54,13 +53,13 @@ def test_the_document_follows_its_schema_and_counts_by_target() -> None:
 
 
 def test_a_run_without_names_has_no_counts_by_target_and_no_table() -> None:
-    written = document.document([result()], tool_version="1", target="local", started=0.0, seconds=1.0, requests={})
+    written = report_document([result()], tool_version="1", target="local", started=0.0, seconds=1.0, requests={})
     assert "by_target" not in written["summary"]
-    assert target_table.against_items(written) == ([], [])
+    assert target_table.items_by_target(written) == ([], [])
 
 
 def test_rows_are_items_and_columns_are_targets() -> None:
-    names, rows = target_table.against_items(report(["b", "a"]))
+    names, rows = target_table.items_by_target(report(["b", "a"]))
     assert names == ["a", "b"]
     assert [title for title, _ in rows] == ["jsd[race=Asian]", "jsd[race=Black]"]
     assert {name: item["id"] for name, item in rows[0][1].items()} == {
@@ -72,10 +71,10 @@ def test_rows_are_items_and_columns_are_targets() -> None:
 @pytest.mark.parametrize("width", [50, 80, 200])
 def test_the_table_keeps_to_the_terminal(width: int) -> None:
     lines = [line.text for line in summary.summary(report(NAMES), width)]
-    assert "targets against audits" in lines
+    assert "audits by target" in lines
     assert max(map(width_of, lines)) <= width
 
 
 def test_one_named_target_needs_no_table() -> None:
-    assert "targets against audits" not in [line.text for line in summary.summary(report(["only"]), 80)]
-    assert "Targets against audits" not in markdown.report(report(["only"]))
+    assert "audits by target" not in [line.text for line in summary.summary(report(["only"]), 80)]
+    assert "Audits by target" not in markdown.report(report(["only"]))

@@ -89,7 +89,7 @@ def test_it_fits(width: int, value: str) -> None:
     ]
     lines = [line.text for line in summary(report(*results), width)]
     command = (
-        lines.index("To accept what was measured as the new baseline:"[:width]) if width >= 60 else len(lines) - 10
+        lines.index("To accept the current values as the new baseline:"[:width]) if width >= 60 else len(lines) - 10
     )
     assert max(width_of(line) for line in lines[: command + 1]) <= width
 
@@ -211,7 +211,7 @@ def test_a_baseline_of_another_target_is_pointed_out() -> None:
 
 def commands(*results: ItemResult, options: tuple[str, ...] = (), root: str = "") -> list[str]:
     lines = [line.text for line in summary(report(*results), 80, options=options, root=root)]
-    title = "To accept what was measured as the new baseline:"
+    title = "To accept the current values as the new baseline:"
     if title not in lines:
         return []
     script = "pytest() { printf '%s\\0' pytest \"$@\"; }\n" + "\n".join(lines[lines.index(title) + 1 :])
@@ -247,7 +247,7 @@ def test_a_long_command_goes_over_lines_that_a_shell_joins() -> None:
     assert commands(*results) == ["pytest", "--fairness-rebaseline", *names]
     lines = text_of(*results).splitlines()
     assert [line.endswith(" \\") for line in lines[-6:]] == [True] * 5 + [False]
-    assert lines[-7] == "To accept what was measured as the new baseline:"
+    assert lines[-7] == "To accept the current values as the new baseline:"
     assert max(map(width_of, lines[-6:])) <= 80
 
 
