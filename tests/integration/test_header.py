@@ -73,7 +73,7 @@ def test_it_tells_what_is_recorded_and_how_old_that_is(project: Project) -> None
         assert shows(result, "fairness: openai:tiny (", " · 3 requests to send, 30 recorded (oldest 3 h)")
         assert shows(result, "requests: 3 sent, 30 reused (oldest 3 h)")
         assert "30 reused (oldest 3 h)" in (project.path / "r.md").read_text("utf-8")
-        assert "oldest answer reused" in (project.path / "r.html").read_text("utf-8")
+        assert "oldest reused answer" in (project.path / "r.html").read_text("utf-8")
         report = project.read("report.json")
         assert report["requests"]["oldest_reused"] < report["started"]
         result = project.run(*named, "--fairness-fresh", target="openai:tiny")

@@ -121,7 +121,7 @@ def test_what_is_found_is_said_at_the_end(people: Project) -> None:
     markdown = (people.path / "report.md").read_text("utf-8")
     assert "- **flip\\_rate\\[sex\\]**, variant blind: less bias, by " in markdown
     html = (people.path / "report.html").read_text("utf-8")
-    assert "Variants against the probe’s own wording" in html
+    assert "Variants compared with the original prompt" in html
     assert "python -m pytest_fairness sample probes/people.yaml -o sample.jsonl" in html
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
 REQUIRED_PACKAGES = ("jinja2", "vl_convert")
 
 
-def require_extra(packages: Sequence[str] = REQUIRED_PACKAGES) -> None:
+def require_extra() -> None:
     """Check that the packages for HTML reports are installed, before any request is sent.
 
     Raises:
@@ -27,7 +26,7 @@ def require_extra(packages: Sequence[str] = REQUIRED_PACKAGES) -> None:
     # Deferred: only needed for HTML reports.
     from importlib.util import find_spec
 
-    missing = [name for name in packages if find_spec(name) is None]
+    missing = [name for name in REQUIRED_PACKAGES if find_spec(name) is None]
     if missing:
         raise FairnessError(
             f"HTML reports need the extra `report` ({', '.join(missing)} not found). Install it: "

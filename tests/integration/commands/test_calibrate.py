@@ -75,7 +75,7 @@ def test_a_limit_that_tells_them_apart_is_named(capsys: pytest.CaptureFixture[st
     assert main(["calibrate", labelled(rows), "--probe", "nurses.yaml"]) == 0
     shown = capsys.readouterr().out
     assert "markers: 100 acceptable and 100 problematic outputs" in shown
-    assert "0.9    0% [0%, 4%]      0% [0%, 4%]  present, best" in shown
+    assert "0.9    0% [0%, 4%]      0% [0%, 4%]  current, best" in shown
     assert "limit: 0.9 keeps false positives under 5% and misses under 10%." in shown
 
 
@@ -83,7 +83,7 @@ def test_a_limit_that_tells_them_apart_is_named(capsys: pytest.CaptureFixture[st
 def test_few_outputs_prove_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     main(["calibrate", labelled(outputs([*STEREOTYPED] * 5, [*MIXED] * 5)), "--probe", "nurses.yaml"])
     shown = " ".join(capsys.readouterr().out.split())
-    assert "So few outputs do not prove it: up to 28% false positives and 28% misses are within" in shown
+    assert "The sample is small: the 95 % confidence intervals reach 28% false positives and" in shown
 
 
 @pytest.mark.usefixtures("folder")

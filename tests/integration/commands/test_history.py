@@ -71,7 +71,7 @@ def test_a_store_of_no_run_has_no_history(tmp_path: Path) -> None:
 def test_a_row_an_item(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["history", "--store", str(store), "--last", "2"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0].split() == ["item", "runs", "last", "run", "verdict", "values,", "the", "newest", "first"]
+    assert lines[0].split() == ["item", "runs", "last", "run", "verdict", "values,", "newest", "first"]
     assert [line.split("  ")[0] for line in lines[1:]] == [
         "products jsd[race=Asian], openai:model",
         "products jsd[race=Black], local",
@@ -84,7 +84,7 @@ def test_of_one_item_a_row_a_run(store: Path, capsys: pytest.CaptureFixture[str]
     assert main(["history", "--store", str(store), "--item", "jsd[race=Black]", "--last", "3"]) == 0
     title, head, *rows = capsys.readouterr().out.splitlines()
     assert title == "products jsd[race=Black]"
-    assert head.split()[0] == "run,"
+    assert head.startswith("run (UTC)")
     assert [row.split()[0] for row in rows] == ["2026-01-02", "2026-01-03", "2026-01-04"]
     assert rows[-1].split("  ")[-1] == "regression"
     assert "[0.048, 0.0741]" in rows[0]

@@ -30,7 +30,7 @@ def test_it_counts_sends_nothing_and_needs_no_key(project: Project) -> None:
 
 def test_without_a_limit_answers_may_be_of_any_length(project: Project) -> None:
     project.probe()
-    assert says(project.run(*DRY, target=OPENAI), "and any number of completion tokens (no max_tokens)")
+    assert says(project.run(*DRY, target=OPENAI), "and an unlimited number of completion tokens (no max_tokens)")
 
 
 def test_what_is_recorded_is_not_sent_and_says_how_long_answers_are(project: Project) -> None:
@@ -42,7 +42,7 @@ def test_what_is_recorded_is_not_sent_and_says_how_long_answers_are(project: Pro
         project.probe()
         result = project.run(*DRY, *url, target=OPENAI)
         assert shows(result, "30 requests, 20 recorded, 10 to send")
-        assert shows(result, "  about 59 prompt and 30 completion tokens (as 20 recorded answers took)")
+        assert shows(result, "  about 59 prompt and 30 completion tokens (estimated from 20 recorded answers)")
         assert shows(project.run(*DRY, "--fairness-fresh", *url, target=OPENAI), "30 requests, 0 recorded, 30 to send")
         project.run("--fairness", *url, target=OPENAI)
         result = project.run(*DRY, *url, target=OPENAI)
@@ -80,7 +80,7 @@ def test_python_tests_do_not_run_and_are_counted(project: Project) -> None:
         "def test_a(llm_client):\n    llm_client.complete('x')\ndef test_b():\n    open('ran.txt', 'w').close()\n",
     )
     result = project.run(*DRY)
-    assert says(result, "not counted: whatever 1 Python test asks")
+    assert says(result, "not counted: requests of 1 Python test")
     assert not project.calls()
     assert not (project.path / "ran.txt").exists()
 
@@ -92,7 +92,7 @@ def test_a_target_of_the_users_own_is_not_set_up(project: Project) -> None:
         "import pytest\n@pytest.fixture(scope='session')\ndef fairness_target():\n    open('up.txt', 'w').close()\n",
     )
     result = project.run(*DRY)
-    assert shows(result, "a fixture fairness_target says who is asked: recorded answers were not looked up")
+    assert shows(result, "the fixture fairness_target sets the target: recorded answers were not looked up")
     assert not (project.path / "up.txt").exists()
 
 
@@ -138,9 +138,9 @@ def test_faulty_probes_are_errors_all_the_same(project: Project) -> None:
 def test_limits_are_compared(project: Project) -> None:
     project.probe()
     result = project.run(*DRY, "--fairness-max-requests", "12")
-    assert says(result, "more than --fairness-max-requests allows (12): items would lack answers")
+    assert says(result, "more than --fairness-max-requests allows (12): some items would lack answers")
     result = project.run(*DRY, "--fairness-replay")
-    assert says(result, "--fairness-replay sends none of them: items that need them would be errors")
+    assert says(result, "--fairness-replay sends none of them: the items that need them would end in an error")
 
 
 def test_a_judge_is_counted_besides(project: Project) -> None:
@@ -158,4 +158,4 @@ audits: {flip_rate: {}}
     result = project.run(*DRY, target=OPENAI)
     # Each of four records as it is, once more, and flipped; five votes on each answer.
     assert shows(result, "12 requests, 0 recorded, 12 to send")
-    assert shows(result, "  up to 60 requests to the judge model besides")
+    assert shows(result, "  up to 60 requests to the judge model")

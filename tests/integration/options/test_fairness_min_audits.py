@@ -12,7 +12,9 @@ from tests.support.projects import PROBE, Project, ini, says
 TWO = ("-n", "2")
 PLAIN = "def test_plain():\n    pass\n"
 REPORTS = [word for name in ("r.json", "r.html", "r.md") for word in ("--fairness-report", name)]
-FAILS = "The run fails, as at least 1 must run: ini `fairness_min_audits`, by default 1 where there are probe folders"
+FAILS = (
+    "The run fails because at least 1 must run: ini option `fairness_min_audits`, by default 1 in CI and in projects"
+)
 
 
 def kinds(project: Project) -> list[str]:
@@ -30,7 +32,9 @@ def test_ordinary_tests_alone_are_no_audit(
     result.assert_outcomes(passed=1)
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     assert "fairness: no audit is selected" in result.outlines
-    assert says(result, "no audit ran: none was selected; probes are looked for in probes (ini `fairness_probes`).")
+    assert says(
+        result, "no audit ran: none was selected; the folders with probes are probes (ini option `fairness_probes`)."
+    )
     assert says(result, FAILS)
     assert kinds(project) == ["no-audit"]
     for name in ("r.html", "r.md", "step.md"):
@@ -102,7 +106,7 @@ def test_a_number_of_audits_can_be_asked_for(project: Project) -> None:
     result = project.run("--fairness", *REPORTS)
     result.assert_outcomes(passed=2)
     assert result.ret == pytest.ExitCode.TESTS_FAILED
-    assert says(result, "only 2 audits ran, and `fairness_min_audits` asks for 3.")
+    assert says(result, "only 2 audits ran; the ini option `fairness_min_audits` requires 3.")
     assert kinds(project) == ["few-audits"]
     project.probe("probes/more.yaml")
     assert project.run("--fairness").ret == pytest.ExitCode.OK

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 
-from pytest_fairness.reports.html import page
 from tests.support.pages import Page
 from tests.support.projects import KIM, LOU, PROBE, Project, shows
 
@@ -88,10 +89,10 @@ def test_a_trend_shows_after_two_runs(project: Project) -> None:
         assert ("The last 2 runs" in (project.path / "report.html").read_text("utf-8")) == (runs == 2)
 
 
-def test_what_a_page_takes_is_looked_for_before_anything_is_asked(
+def test_missing_packages_for_html_are_an_error_before_any_request(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(page, "NEEDS", ("no_such_module",))
+    monkeypatch.setitem(sys.modules, "vl_convert", None)
     project.probe()
     result = project.run("--fairness", "--fairness-report", "report.html")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
