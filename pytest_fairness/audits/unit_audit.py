@@ -84,6 +84,11 @@ class UnitTable:
         return self.rows[[places[unit] for unit in units]]
 
 
+def shortened_list(names: Sequence[str]) -> str:
+    """Return the first names as a list for a message, with "…" in place of the others."""
+    return ", ".join(names[:SHOWN_UNITS]) + ", …" * (len(names) > SHOWN_UNITS)
+
+
 def complete_rows(rows: Floats) -> NDArray[np.bool_]:
     """Return a (units,) mask of the rows without a missing number."""
     complete: NDArray[np.bool_] = np.logical_and.reduce(~np.isnan(rows), axis=1)
@@ -185,12 +190,11 @@ class UnitAudit(Audit[ProbeT, SettingsT]):
         by_design = len(incomplete) - sum(measurement.missing.values())
         if by_design <= INCOMPLETE_SHARE * (len(incomplete) + complete):
             return []
-        names = ", ".join(map(str, incomplete[:SHOWN_UNITS])) + ", …" * (len(incomplete) > SHOWN_UNITS)
         return [
             Concern(
                 "incomplete_units",
                 f"{len(incomplete)} of {len(incomplete) + complete} {self.counted} cannot be compared: they lack an "
-                f"answer for one of the groups, or a column that the audit needs ({names})",
+                f"answer for one of the groups, or a column that the audit needs ({shortened_list(incomplete)})",
             )
         ]
 

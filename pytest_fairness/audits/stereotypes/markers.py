@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from pydantic import Field
 
@@ -16,6 +16,7 @@ from pytest_fairness.audits.stereotypes.case_audit import CaseAudit
 from pytest_fairness.audits.stereotypes.marker_matching import Found, Markers, holding
 from pytest_fairness.audits.stereotypes.scores import Scores
 from pytest_fairness.probes.audit_settings import AuditSettings
+from pytest_fairness.probes.stereotype.cases import Case
 from pytest_fairness.probes.stereotype.model import StereotypeProbe
 from pytest_fairness.records import Answer, ItemResult, Json, Measurement
 
@@ -53,7 +54,7 @@ class MarkerRatio(CaseAudit[MarkersSettings]):
     neutral: ClassVar[float | None] = EVEN
     scored: ClassVar[str] = "answers with enough markers"
 
-    def fits(self, case: Any) -> bool:
+    def fits(self, case: Case) -> bool:
         """Whether the case has both lists."""
         return all(case.markers)
 
@@ -103,7 +104,7 @@ class MarkerRatio(CaseAudit[MarkersSettings]):
             "examples": self._examples(probe, item, answers),
         }
 
-    def lacking(self, probe: StereotypeProbe, item: AuditItem[MarkersSettings], answers: Sequence[Answer]) -> str:
+    def remedy(self, probe: StereotypeProbe, item: AuditItem[MarkersSettings], answers: Sequence[Answer]) -> str:
         """Words to add to the lists, or fewer markers to ask for."""
         usable = sum(answer.usable for answer in answers)
         cures = ["raise `trials`"]
@@ -143,7 +144,7 @@ class MarkerRatio(CaseAudit[MarkersSettings]):
         words = f" (they use {', '.join(details['suggestions'])})" if details["suggestions"] else ""
         return f"{said}, though {details['share_without']:.0%} of the answers hold too few of the listed words{words}"
 
-    def worst(self, measurement: Measurement) -> list[str]:
+    def worst_cases(self, measurement: Measurement) -> list[str]:
         """The cases with the highest shares, and their commonest markers."""
         ratio, markers = measurement.details["ratio"], measurement.details["markers"]
         order = sorted(ratio, key=lambda case: (-ratio[case], case))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from pydantic import Field
@@ -19,6 +19,7 @@ from pytest_fairness.audits.text.anonymizer import Anonymizer
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.field_types import Line
+from pytest_fairness.probes.stereotype.cases import Case
 from pytest_fairness.probes.stereotype.model import StereotypeProbe
 from pytest_fairness.records import Answer, ItemResult, Json, Measurement
 
@@ -70,7 +71,7 @@ class Regard(CaseAudit[RegardSettings]):
         groups = tuple(group for case in self.cases(probe, item) for group in case.groups)
         return _anonymizer(groups).masked(text, MASK) if len(text) >= MINIMUM_CHARACTERS else None
 
-    def fits(self, case: Any) -> bool:
+    def fits(self, case: Case) -> bool:
         """Whether texts are asked for."""
         return bool(case.open)
 
@@ -135,7 +136,7 @@ class Regard(CaseAudit[RegardSettings]):
         ends = ", ".join(f"{groups[name]:.2f} for {name}" for name in (order[0], order[-1]))
         return f"groups {measurement.value:.3g} apart ({ends})"
 
-    def worst(self, measurement: Measurement) -> list[str]:
+    def worst_cases(self, measurement: Measurement) -> list[str]:
         """The cases that are spoken of worst."""
         by_case, label = measurement.details["by_case"], measurement.details["examples"][0]["label"]
         order = sorted(by_case, key=lambda case: (-by_case[case][label], case))

@@ -1,0 +1,198 @@
+"""Change of the mean score, and of the gap between groups, between two runs with the same columns."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pytest_fairness.audits.stereotypes.score_estimates import PERMUTATIONS
+from pytest_fairness.audits.stereotypes.scores import Scores
+from pytest_fairness.records import Json, Reversal
+from pytest_fairness.stats import cells, resampling, spreads
+
+Bools = NDArray[np.bool_]
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+SUBSAMPLES = 20
+"""Cuts to equal size that are averaged where two runs hold different numbers of scores."""
+
+
+@dataclass(frozen=True)
+class ScoreChange:
+    """A change between two runs; a positive change is worse.
+
+    Attributes:
+        value, standard_error, p_value: of the change, one-sided.
+        degrees_of_freedom: of the standard error; `None` for the normal distribution.
+        details: of the comparison.
+        reversal: a gap that changed sides; `None` where none did.
+    """
+
+    value: float
+    standard_error: float
+    p_value: float
+    degrees_of_freedom: float | None
+    details: dict[str, Json]
+    reversal: Reversal | None = None
+
+
+@dataclass(frozen=True)
+class PooledScores:
+    """The scores of two runs with the same columns in one array, the current run first.
+
+    Attributes:
+        current, baseline: the scores of either run.
+        column: (n,) number of the score's column.
+        values: (n,) scores.
+        cells: (n,) number of the score's cell, a column within a stratum.
+        is_current: (n,) whether the score is of the current run.
+    """
+
+    current: Scores
+    baseline: Scores
+    column: Ints
+    values: Floats
+    cells: Ints
+    is_current: Bools
+
+    @classmethod
+    def of(cls, current: Scores, baseline: Scores) -> PooledScores:
+        """Return the scores of both runs, with cells numbered alike."""
+        column = np.concatenate([current.column, baseline.column])
+        keys = list(zip(column.tolist(), (*current.strata, *baseline.strata), strict=True))
+        numbers = {key: number for number, key in enumerate(sorted({*keys}))}
+        return cls(
+            current=current,
+            baseline=baseline,
+            column=column,
+            values=np.concatenate([current.values, baseline.values]),
+            cells=np.array([numbers[key] for key in keys], dtype=np.int64),
+            is_current=np.repeat([True, False], [len(current.values), len(baseline.values)]),
+        )
+
+    def at_equal_size(self, random: np.random.Generator) -> tuple[Floats, Floats]:
+        """Return the (cuts, columns) means of both runs, cut to equal size."""
+        first, second = resampling.equal_size(self.is_current, self.cells, SUBSAMPLES, random)
+        return self._means(first), self._means(second)
+
+    def swapped(self, random: np.random.Generator) -> tuple[Floats, Floats]:
+        """Return the (draws, columns) means of two runs that differ by chance only."""
+        first, second = resampling.run_swaps(self.is_current, self.cells, PERMUTATIONS, random)
+        return self._means(first), self._means(second)
+
+    def error(self, weights: Floats) -> tuple[float, float | None]:
+        """Return the standard error and degrees of freedom of the change of a weighted sum of means.
+
+        Args:
+            weights: (columns,) of the columns' means; see `cells.change_error`.
+        """
+        runs = self.column * 2 + self.is_current
+        shares = weights[self.column] / np.bincount(runs, minlength=2 * len(weights))[runs]
+        return cells.change_error(self.values, self.is_current, self.cells, np.where(self.is_current, shares, -shares))
+
+    def group_error(self, weights: Floats) -> tuple[float, float | None]:
+        """Return the same as `error` for (groups,) weights of the groups' means."""
+        cases = len(self.current.cases)
+        return self.error(np.tile(weights, cases) / cases)
+
+    def _means(self, selections: Bools) -> Floats:
+        belongs = np.eye(len(self.current.columns))[self.column]
+        sizes = selections.astype(np.float64) @ belongs
+        sums = selections.astype(np.float64) @ (belongs * self.values[:, None])
+        with np.errstate(invalid="ignore"):
+            return np.asarray(sums / sizes, dtype=np.float64)
+
+
+def mean_change(runs: PooledScores, added: float, seed: str) -> ScoreChange:
+    """Return the change of the mean of all columns' means.
+
+    Args:
+        runs: both runs.
+        added: of the standard error where no score differs from any other of its cell; see `means.shrunken`.
+        seed: text from which all resampling is seeded.
+    """
+    random = resampling.generator(f"{seed}/compare")
+    current, baseline = runs.at_equal_size(random)
+    value = float(np.nanmean(current.mean(axis=-1) - baseline.mean(axis=-1)))
+    swapped = runs.swapped(random)
+    null = swapped[0].mean(axis=-1) - swapped[1].mean(axis=-1)
+    columns = len(runs.current.columns)
+    error, degrees = runs.error(np.full(columns, 1 / columns))
+    return ScoreChange(
+        value=value,
+        standard_error=error or math.hypot(*(run.mean_error(added) for run in (runs.current, runs.baseline))),
+        p_value=resampling.p_value(null[~np.isnan(null)], value, exact=False),
+        degrees_of_freedom=degrees,
+        details={"moved": _moved(runs.current.cases, runs.current.means(), runs.baseline.means())},
+    )
+
+
+def gap_change(runs: PooledScores, added: float, seed: str) -> ScoreChange:
+    """Return by how much the largest gap between groups' means grew; see `stats.spreads`.
+
+    Args:
+        runs: both runs.
+        added: of the standard error where no score differs from any other of its cell; see `means.shrunken`.
+        seed: text from which all resampling is seeded.
+    """
+    random = resampling.generator(f"{seed}/compare")
+    drawn = [runs.current.group_means(run) for run in runs.at_equal_size(random)]
+    swapped = [runs.current.group_means(run) for run in runs.swapped(random)]
+    now, then = (run.mean(axis=0) for run in drawn)
+    pattern, number = (now + then) / 2, len(now)
+    spread = spreads.largest_difference(tuple(combinations(range(number), 2)))
+    size, gradient = spread.signed(pattern), spread.gradient(pattern)
+    along_error, degrees = runs.group_error(gradient)
+    error = along_error
+    if number > 2:
+        variances = [runs.group_error(own)[0] ** 2 for own in np.eye(number)]
+        error = spreads.growth_error(size, now, then, np.diag(variances), resampling.generator(f"{seed}/error"))
+    error = error or math.hypot(*(run.gap_error(added) for run in (runs.current, runs.baseline)))
+    value = float(np.nanmean(size(drawn[0]) - size(drawn[1])))
+    null = size(swapped[0]) - size(swapped[1])
+    groups = runs.current.groups
+    means = [run.group_means(run.means()) for run in (runs.current, runs.baseline)]
+    return ScoreChange(
+        value=value,
+        standard_error=error,
+        p_value=resampling.p_value(null[~np.isnan(null)], value, exact=False),
+        degrees_of_freedom=degrees,
+        details={
+            "moved": _moved(groups, *means),
+            "along_pattern": [float((now - then) @ gradient), along_error or error],
+            "either_side": spreads.either_side(2 * float(spread.size(pattern)), along_error or error),
+        },
+        reversal=_reversal(groups, now, then, swapped[0] - swapped[1]),
+    )
+
+
+def _reversal(groups: Sequence[str], now: Floats, then: Floats, swapped: Floats) -> Reversal | None:
+    """Return the gap of the two groups that are furthest apart now, if it was on the other side in the baseline.
+
+    Args:
+        groups: names of the groups.
+        now, then: (groups,) means of either run.
+        swapped: (draws, groups) changes of two runs that differ by chance only.
+    """
+    high, low = spreads.furthest(now, tuple(combinations(range(len(now)), 2)))
+    present, earlier = float(now[high] - now[low]), float(then[high] - then[low])
+    if not (present > 0 > earlier):
+        return None
+    null = np.ptp(swapped, axis=-1)
+    return Reversal.tested(
+        value=present,
+        p_value=resampling.p_value(null[~np.isnan(null)], float(np.ptp(now - then)), exact=False),
+        description=f"{groups[high]} was {-earlier:.3g} below {groups[low]} and is {present:.3g} above",
+    )
+
+
+def _moved(names: Sequence[str], now: Floats, then: Floats) -> list[dict[str, Json]]:
+    """Return the names with their means in both runs, the largest change first."""
+    order = sorted(range(len(names)), key=lambda place: (-round(abs(float(now[place] - then[place])), 12), place))
+    return [{"name": names[place], "now": float(now[place]), "then": float(then[place])} for place in order]

@@ -1,0 +1,69 @@
+"""Mean of scores, and gap between the mean scores of groups, each with its error, test and interval."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from pytest_fairness.audits.stereotypes.scores import Scores
+from pytest_fairness.records import Json
+from pytest_fairness.stats import means, normal, resampling
+from pytest_fairness.stats.unit_statistics import TAIL
+
+PERMUTATIONS = 1999
+"""Draws of a permutation test."""
+
+
+class ScoreEstimate(NamedTuple):
+    """A value with its two-sided 95 % interval, its standard error, its p-value and details."""
+
+    value: float
+    interval: tuple[float, float]
+    standard_error: float
+    p_value: float | None
+    details: Mapping[str, Json]
+
+
+def mean_estimate(scores: Scores, added: float, neutral: float | None) -> ScoreEstimate:
+    """Return the mean of the cases' mean scores.
+
+    Args:
+        scores: of the cases.
+        added: see `means.shrunken`.
+        neutral: mean score under the hypothesis of no preference; `None` for no test.
+    """
+    value, error = float(scores.means().mean()), scores.mean_error(added)
+    size = means.effective_size(float(scores.shrunken_means(added).mean()), error)
+    return ScoreEstimate(
+        value=value,
+        interval=means.interval(value, size, normal.quantile(1 - TAIL)),
+        standard_error=error,
+        p_value=None if neutral is None else normal.upper_tail((value - neutral) / error),
+        details={"effective_size": size},
+    )
+
+
+def gap_estimate(scores: Scores, added: float, alpha: float, beta: float, seed: str) -> ScoreEstimate:
+    """Return the largest gap between groups, tested by permuting the groups within each case and stratum.
+
+    Args:
+        scores: of the cases and groups.
+        added: see `means.shrunken`.
+        alpha, beta: error rates of the bounds in the details.
+        seed: text from which the permutations are seeded.
+    """
+    column_means = scores.means()
+    value = float(scores.gap(column_means))
+    null = scores.permuted_gaps(PERMUTATIONS, resampling.generator(f"{seed}/measure"))
+    lower, upper = scores.gap_bounds(added, alpha, beta)
+    low, high = scores.gap_bounds(added, TAIL, TAIL)
+    return ScoreEstimate(
+        value=value,
+        interval=(low, min(1.0, high)),
+        standard_error=scores.gap_error(added),
+        p_value=resampling.p_value(null, value, exact=False),
+        details={
+            "groups": dict(zip(scores.groups, scores.group_means(column_means).tolist(), strict=True)),
+            "bounds": {"lower": lower, "upper": upper},
+        },
+    )
