@@ -1,11 +1,11 @@
-"""Probe files that no person would write, found by coverage-guided fuzzing: faults with positions, and nothing else.
+"""Coverage-guided fuzzing of the loader: any file gives a probe, or errors with positions.
 
-Not part of the ordinary tests (which fuzz a little with Hypothesis): needs `pip install atheris`, and runs by hand:
+Not part of the ordinary tests, which fuzz with Hypothesis: install `atheris` and run it by hand:
 
     python -m tests.fuzz.probe_files -atheris_runs=100000 -max_len=4000 /tmp/corpus probes
 
-The folder that is named last holds files to begin with; what is found goes into the first. Every probe that loads is
-also taken through everything that follows without asking anybody: its items, prompts and shapes.
+The last folder has the files to start from; new inputs are written to the first. Items, prompts and fingerprints are
+computed of every probe that loads.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ MOST_PROMPTS = 2_000
 
 
 def check(content: bytes) -> None:
-    """Anything but a `ProbeError` is a finding."""
+    """Load the content; any exception but `ProbeError` is a finding."""
     try:
         probe = parse(content, HERE, SETTINGS)
         parts = items_of(probe, 1)
@@ -46,7 +46,7 @@ def check(content: bytes) -> None:
 
 
 def main() -> None:
-    """Fuzz, with libFuzzer's own arguments."""
+    """Run the fuzzer with libFuzzer's arguments."""
     atheris.Setup(sys.argv, check)
     atheris.Fuzz()
 

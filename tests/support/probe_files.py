@@ -35,7 +35,7 @@ class OneAttribute(AuditSettings):
 
 
 class Repeated(AuditSettings):
-    """An audit that has the same asked again."""
+    """An audit that needs repeated requests."""
 
     repeats: int = Field(default=10, description="How often.")
     attributes: tuple[str, ...] = Field(default=(), description="Of which attributes.")
@@ -86,14 +86,14 @@ audits: {jsd: }
 
 
 def read(text: str, path: Path = Path("/project/probes/small.yaml"), root: Path = Path("/project")) -> GenerationProbe:
-    """The probe in a text."""
+    """Return the probe of a text."""
     probe = parse(text.encode(), path, KINDS, root=root)
     assert isinstance(probe, GenerationProbe)
     return probe
 
 
-def faults(text: str | bytes, path: Path = Path("/project/probes/small.yaml")) -> list[str]:
-    """The faults of a text, as `line:column: message`."""
+def errors(text: str | bytes, path: Path = Path("/project/probes/small.yaml")) -> list[str]:
+    """Return the errors of a text, as `line:column: message`."""
     content = text.encode() if isinstance(text, str) else text
     with pytest.raises(ProbeError) as caught:
         parse(content, path, KINDS, root=Path("/project"))

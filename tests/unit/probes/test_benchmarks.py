@@ -1,4 +1,4 @@
-"""Files of published benchmarks as cases; the examples here are made up."""
+"""Files of published benchmarks as cases; these examples are made up."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def probe(folder: Path, name: str, content: str) -> StereotypeProbe:
     return found
 
 
-def faults(folder: Path, name: str, content: str) -> list[str]:
+def errors(folder: Path, name: str, content: str) -> list[str]:
     with pytest.raises(ProbeError) as raised:
         probe(folder, name, content)
     return str(raised.value).splitlines()
@@ -92,7 +92,7 @@ def test_json_lines(tmp_path: Path) -> None:
     assert [len(found.prompts()), found.cases[0].target] == [4, "poet"]
 
 
-FAULTS = {
+ERRORS = {
     "crows.csv:3: 'stereo_antistereo' must be stereo or antistereo, not 'opposed'": (
         "crows.csv",
         CROWS.replace("antistereo,gender", "opposed,gender"),
@@ -133,10 +133,10 @@ FAULTS = {
         '{"name": "a", "prompt": "b", "direction": "stereo"}',
     ),
 }
-"""What is said, and of which file."""
+"""Message to the file that causes it: name and content."""
 
 
-@pytest.mark.parametrize("said", FAULTS)
-def test_faults_have_their_place(tmp_path: Path, said: str) -> None:
-    found = faults(tmp_path, *FAULTS[said])
-    assert any(said in fault for fault in found), found
+@pytest.mark.parametrize("said", ERRORS)
+def test_errors_of_published_files_have_a_line(tmp_path: Path, said: str) -> None:
+    found = errors(tmp_path, *ERRORS[said])
+    assert any(said in error for error in found), found

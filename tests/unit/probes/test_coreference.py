@@ -13,7 +13,7 @@ from pytest_fairness.errors import ProbeError
 from pytest_fairness.probes import json_schema
 from pytest_fairness.probes.coreference import winobias
 from tests.support import pronouns
-from tests.support.probe_files import KINDS, faults
+from tests.support.probe_files import KINDS, errors
 
 EXAMPLE = """\
 kind: coreference
@@ -122,9 +122,9 @@ def test_another_wording_has_other_labels_and_other_items_the_same_shape() -> No
         ),
     ],
 )  # fmt: skip
-def test_faults(old: str, new: str, expected: list[str] | None) -> None:
+def test_an_error_is_reported_at_its_position(old: str, new: str, expected: list[str] | None) -> None:
     text = EXAMPLE.replace("kind: coreference", "kind: CORE").replace(old, new, 1).replace("CORE", "coreference")
-    found = faults(text)
+    found = errors(text)
     if expected is None:
         assert found
     else:
@@ -147,12 +147,12 @@ def test_an_id_tells_items_apart_and_is_there_once() -> None:
     text = EXAMPLE.replace("nurse\n", "nurse\n" + more.replace("ID", "phone"))
     assert {prompt.labels["item"] for prompt in pronouns.read(text).prompts()} == {"doctor/nurse", "phone"}
     twice = text.replace("trials", more.replace("ID", "Phone") + "trials")
-    assert faults(twice) == ["8:105: 'Phone' is there already: each item is there once"]
+    assert errors(twice) == ["8:105: 'Phone' is there already: each item is there once"]
 
 
-def test_something_must_be_asked_or_be_there() -> None:
-    (fault,) = faults("kind: coreference\naudits: {coreference: }\n")
-    assert fault.startswith("1:1: `items` is missing: a list of sentences, `{winobias: [pro file, anti file]}`, or")
+def test_a_probe_needs_items_or_recorded_answers() -> None:
+    (error,) = errors("kind: coreference\naudits: {coreference: }\n")
+    assert error.startswith("1:1: `items` is missing: a list of sentences, `{winobias: [pro file, anti file]}`, or")
 
 
 def test_winobias_files_are_read_as_they_are(tmp_path: Path) -> None:

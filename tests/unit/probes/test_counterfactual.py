@@ -1,4 +1,4 @@
-"""Counterfactual probes: where records come from, how they are drawn and flipped, and every fault at its place."""
+"""Counterfactual probes: sources of records, samples, flips, and errors with their positions."""
 
 from __future__ import annotations
 
@@ -53,14 +53,14 @@ def read(text: str, path: Path = Path("/project/probes/people.yaml")) -> Counter
     return probe
 
 
-def faults(text: str, path: Path = Path("/project/probes/people.yaml")) -> list[str]:
+def errors(text: str, path: Path = Path("/project/probes/people.yaml")) -> list[str]:
     with pytest.raises(ProbeError) as caught:
         parse(text.encode(), path, KINDS)
     return [line.removeprefix(f"{path.as_posix()}:") for line in str(caught.value).split("\n")]
 
 
 def of_file(folder: Path, name: str, content: str, more: str = "", **changes: Any) -> CounterfactualProbe:
-    """A probe of the records in a file."""
+    """Return a probe of the records in a file."""
     (folder / name).write_text(content, "utf-8")
     written = {"prompt": "Age {age}, sex {sex}.", "flip": {"sex": {"Male": "Female"}}, **changes}
     text = f"kind: counterfactual\nrecords: {{file: {name}{more}}}\naudits: {{flip_rate: }}\n"
@@ -177,7 +177,7 @@ def test_a_balanced_sample_goes_on_where_a_combination_is_used_up(tmp_path: Path
     assert Counter(record.fields["sex"] for record in probe.records) == {"Female": 3, "Male": 7}
 
 
-def test_what_makes_a_baseline_stale() -> None:
+def test_the_fingerprint_changes_with_flips_and_judge_but_not_with_records() -> None:
     parts = read(PEOPLE).fingerprint({"attribute": "sex"})
     assert set(parts) == {"prompt", "system", "answer", "truth", "flip sex"}
     other = read(PEOPLE.replace("Husband: Wife", "Wife: Husband")).fingerprint({"attribute": "sex"})
@@ -190,7 +190,7 @@ def test_what_makes_a_baseline_stale() -> None:
     assert "sex is [sex]" in judged.judging.question
 
 
-FAULTY = [
+INVALID = [
     ("flip:\n  sex: {Male: Female}", "flip:\n  sax: {Male: Female}", "no record has 'sax': did you mean 'sex'?"),
     ("Male: Female", "Male: Famale", "no record has the sex 'Famale': did you mean 'Female'?"),
     ("Male: Female", "Male: Male", "'Male' is flipped to itself"),
@@ -218,22 +218,22 @@ FAULTY = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("before", "after", "message"), FAULTY, ids=[message[:30] for _, _, message in FAULTY])
-def test_faults(before: str, after: str, message: str) -> None:
+@pytest.mark.parametrize(("before", "after", "message"), INVALID, ids=[message[:30] for _, _, message in INVALID])
+def test_an_error_is_reported_at_its_position(before: str, after: str, message: str) -> None:
     assert before in PEOPLE
-    found = faults(PEOPLE.replace(before, after, 1))
-    assert any(message in fault for fault in found), found
+    found = errors(PEOPLE.replace(before, after, 1))
+    assert any(message in error for error in found), found
 
 
 def test_with_names_its_attribute_where_several_are_flipped() -> None:
     several = PEOPLE.replace("sex: {Male: Female}", "sex: {Male: Female}\n  age: ['39', '50']")
-    assert any("of several attributes `with` names the one" in fault for fault in faults(several))
+    assert any("of several attributes `with` names the one" in error for error in errors(several))
     probe = read(several.replace("{relationship: {Husband: Wife}}", "{sex: {relationship: {Husband: Wife}}}"))
     assert probe.flips["sex"].along
     assert not probe.flips["age"].along
 
 
-def test_faults_of_files(tmp_path: Path) -> None:
+def test_errors_of_files_of_records(tmp_path: Path) -> None:
     with pytest.raises(ProbeError, match="fewer than the 9 that are to be drawn"):
         of_file(tmp_path, "few.csv", CSV, ", sample: 9")
     with pytest.raises(ProbeError, match=r"adult.data:1: 3 fields where UCI's adult.data has 15"):
@@ -242,7 +242,7 @@ def test_faults_of_files(tmp_path: Path) -> None:
         of_file(tmp_path, "people.xlsx", CSV)
 
 
-def test_a_data_set_that_cannot_be_fetched_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_error_of_a_failed_download_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SCIKIT_LEARN_DATA", str(tmp_path))
     # A proxy that is not there: what asks the network gets no answer, and at once.
     monkeypatch.setenv("https_proxy", "http://127.0.0.1:9")
@@ -273,7 +273,7 @@ def test_a_data_set_in_the_cache_of_scikit_learn(tmp_path: Path, monkeypatch: py
 
 
 def _cache(folder: Path, rows: Sequence[Sequence[str]]) -> None:
-    """What scikit-learn keeps of a data set that it has fetched."""
+    """Write the files that scikit-learn keeps of a data set that it has fetched."""
     names = {"age": "numeric", "sex": "nominal", "class": "nominal"}
     arff = (
         "@relation adult\n@attribute age numeric\n@attribute sex {Male,Female}\n@attribute class {>50K,<=50K}\n@data\n"

@@ -12,12 +12,12 @@ from pytest_fairness.errors import ProbeError
 from pytest_fairness.probes import load, parse
 from pytest_fairness.probes.generation import first_names
 from pytest_fairness.records import Sampling
-from tests.support.probe_files import KINDS, PRODUCTS, SMALL, Classifier, faults, read
+from tests.support.probe_files import KINDS, PRODUCTS, SMALL, Classifier, errors, read
 
 LITERAL = "a literal brace is written {{ or }}"
 
 
-def test_the_documented_probe() -> None:
+def test_every_key_of_a_probe_is_read() -> None:
     probe = read(PRODUCTS, Path("/project/probes/products.yaml"))
     assert (probe.kind, probe.name, probe.trials, probe.alpha) == ("generation", "products", 15, 0.05)
     assert probe.templates[0].startswith("Imagine you are recommending products for a {race} {gender}. List 10")
@@ -63,7 +63,7 @@ def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
         load(tmp_path, KINDS)
 
 
-def test_all_faults_of_a_file_at_once_by_position() -> None:
+def test_all_errors_of_a_file_are_reported_at_once_by_position() -> None:
     text = """\
 kind: generatoin
 name: a/b
@@ -93,7 +93,7 @@ audits:
   snsr:
   jsd: {skip: no, gate: strct, tolerance: -1}
 """
-    assert faults(text) == [
+    assert errors(text) == [
         "1:7: unknown kind 'generatoin': did you mean 'generation'?",
         "2:7: `name` must be letters, digits, '.', '_' and '-', beginning with a letter or digit, as it names files",
         "5:11: unknown placeholder '{rase}': did you mean 'race'?",
@@ -145,7 +145,7 @@ audits:
 
 
 @pytest.mark.parametrize(
-    ("line", "fault"),
+    ("line", "error"),
     [
         ("anonymize: []", "5:12: `anonymize` must not be empty"),
         ("anonymize: [1]", '5:13: `anonymize[0]` must be text, but 1 is a number: write "1"'),
@@ -203,12 +203,12 @@ audits:
         ('system: "\\ud83d"', "5:9: half of a surrogate pair is no character: write the character itself"),
     ],
 )
-def test_one_fault(line: str, fault: str) -> None:
-    assert any(found.startswith(fault) for found in faults(SMALL + line)), faults(SMALL + line)
+def test_an_error_is_reported_at_its_position(line: str, error: str) -> None:
+    assert any(found.startswith(error) for found in errors(SMALL + line)), errors(SMALL + line)
 
 
 @pytest.mark.parametrize(
-    ("text", "fault"),
+    ("text", "error"),
     [
         ("", "1:1: the file is empty; a probe begins with `kind:`"),
         ("# nothing\n", "1:1: the file is empty; a probe begins with `kind:`"),
@@ -231,10 +231,10 @@ def test_one_fault(line: str, fault: str) -> None:
         ('kind: "\\UFFFFFFFF"', "1:5: not valid YAML"),
     ],
 )
-def test_one_fault_and_no_more(text: str | bytes, fault: str) -> None:
-    found = faults(text)
+def test_an_unreadable_file_has_one_error(text: str | bytes, error: str) -> None:
+    found = errors(text)
     assert len(found) == 1
-    assert found[0].startswith(fault)
+    assert found[0].startswith(error)
 
 
 def test_aliases_repeat_values_but_only_so_many() -> None:
@@ -245,8 +245,8 @@ def test_aliases_repeat_values_but_only_so_many() -> None:
     bomb = "a: &a [xxxxxxxx,xxxxxxxx]\n" + "".join(
         f"{new}: &{new} [{', '.join([f'*{old}'] * 10)}]\n" for old, new in zip("abcdefgh", "bcdefghi", strict=True)
     )
-    assert len(faults(bomb)) == 1
-    assert "the file's aliases stand for more than 1,000,000 characters" in faults(bomb)[0]
+    assert len(errors(bomb)) == 1
+    assert "the file's aliases stand for more than 1,000,000 characters" in errors(bomb)[0]
 
 
 def test_quoted_booleans_are_text() -> None:
@@ -259,7 +259,7 @@ def test_quoted_booleans_are_text() -> None:
 @pytest.mark.parametrize(
     "value", ["12:30", "2024-01-31", "1_000", "0b11", "norway", "=", "1.2.3", "!!str no", "!!str 5"]
 )
-def test_what_only_older_readers_take_for_something_else_is_text(value: str) -> None:
+def test_values_that_only_yaml_1_1_converts_are_text(value: str) -> None:
     assert read(SMALL + f"description: {value}\n").description == value.removeprefix("!!str ")
 
 
@@ -310,7 +310,7 @@ def test_files_stay_in_the_probes_folder(tmp_path: Path) -> None:
 
 
 def test_prompt_is_needed_unless_answers_are_there(tmp_path: Path) -> None:
-    assert faults(SMALL.replace("prompt: Describe a {group}.\n", "")) == [
+    assert errors(SMALL.replace("prompt: Describe a {group}.\n", "")) == [
         "1:1: `prompt` is missing: what is asked, or `responses:` with answers that are there already"
     ]
     (tmp_path / "a.csv").write_text("")
@@ -320,25 +320,25 @@ def test_prompt_is_needed_unless_answers_are_there(tmp_path: Path) -> None:
 
 def test_every_axis_is_used_by_every_prompt() -> None:
     two = SMALL.replace("{group: {", "{age: {unmarked: old, marked: [young]}, group: {")
-    assert faults(two) == ["3:8: the axis 'age' is used in no prompt: write {age} where its values belong"]
+    assert errors(two) == ["3:8: the axis 'age' is used in no prompt: write {age} where its values belong"]
     some = two.replace("prompt: Describe a {group}.", "prompt: ['A {group} is', '{age} {group}']")
-    assert faults(some) == ["2:10: this prompt does not use the axis 'age': write {age} where its values belong"]
+    assert errors(some) == ["2:10: this prompt does not use the axis 'age': write {age} where its values belong"]
 
 
-def test_a_misspelt_placeholder_is_one_fault() -> None:
-    assert faults(SMALL.replace("{group}", "{groop}")) == ["2:20: unknown placeholder '{groop}': did you mean 'group'?"]
+def test_a_misspelt_placeholder_is_one_error() -> None:
+    assert errors(SMALL.replace("{group}", "{groop}")) == ["2:20: unknown placeholder '{groop}': did you mean 'group'?"]
 
 
-def test_marked_equal_to_unmarked() -> None:
-    assert faults(SMALL.replace("[woman]", "[woman, MAN]")) == [
+def test_a_marked_value_equal_to_the_unmarked_one_is_an_error() -> None:
+    assert errors(SMALL.replace("[woman]", "[woman, MAN]")) == [
         "3:47: 'MAN' is the unmarked value: each value of an axis is there once"
     ]
 
 
-def test_too_many_questions() -> None:
+def test_too_many_prompts_are_an_error() -> None:
     many = ", ".join(f"v{i}" for i in range(99))
     text = SMALL.replace("[woman]", f"[{many}]") + "trials: 10001\n"
-    assert faults(text) == ["3:1: the values, prompts and trials make more than 1,000,000 prompts: reduce one of them"]
+    assert errors(text) == ["3:1: the values, prompts and trials make more than 1,000,000 prompts: reduce one of them"]
     read(text.replace("10001", "10000"))
 
 
@@ -373,7 +373,7 @@ PIECES = [
 @example(b"\xef\xbb\xbf")
 @example(b"0" * 5000)
 @example(b"a: " + b"9" * 5000)
-def test_no_bytes_make_anything_but_faults_with_positions(content: bytes) -> None:
+def test_any_bytes_give_a_probe_or_errors_with_positions(content: bytes) -> None:
     try:
         parse(content, Path("p.yaml"), KINDS)
     except ProbeError as error:
@@ -382,7 +382,7 @@ def test_no_bytes_make_anything_but_faults_with_positions(content: bytes) -> Non
 
 
 @given(st.data())
-def test_a_damaged_probe_makes_nothing_but_faults(data: st.DataObject) -> None:
+def test_a_damaged_probe_gives_a_probe_or_errors_with_positions(data: st.DataObject) -> None:
     start = data.draw(st.integers(0, len(PRODUCTS)))
     end = data.draw(st.integers(start, min(len(PRODUCTS), start + 30)))
     text = PRODUCTS[:start] + data.draw(st.sampled_from([*PIECES, "", "no", "!!x "])) + PRODUCTS[end:]
@@ -413,6 +413,6 @@ def test_first_names_are_a_packaged_list_or_the_probes_own() -> None:
 
 def test_without_the_package_there_is_no_packaged_list(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(first_names, "available", lambda: False)
-    (fault,) = faults(SMALL + "anonymize: {names: true}\n")
-    assert fault.startswith("5:20: `anonymize.names`: the list of first names takes the package faker: pip install ")
+    (error,) = errors(SMALL + "anonymize: {names: true}\n")
+    assert error.startswith("5:20: `anonymize.names`: the list of first names takes the package faker: pip install ")
     assert read(SMALL + "anonymize: {names: [Emily]}\n").removed_names == {"emily"}

@@ -14,7 +14,7 @@ seeds = st.integers(min_value=0, max_value=2**31)
 
 
 def replayed(perturbed: Perturbed) -> str:
-    """The clean text with the recorded errors made again, from the last to the first."""
+    """Return the clean text with the recorded errors applied, from the last to the first."""
     text = perturbed.clean
     for edit in reversed(perturbed.edits):
         end = edit.position + len(edit.before)

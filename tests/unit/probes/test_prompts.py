@@ -87,7 +87,7 @@ def test_filling_is_putting_the_pieces_together(pieces: list[tuple[str, str]], v
 
 
 @given(st.text(alphabet="{}ab.[]!: _0"))
-def test_a_template_without_faults_fills_and_one_with_faults_does_not(text: str) -> None:
+def test_a_valid_template_fills_and_an_invalid_one_does_not(text: str) -> None:
     values = {"a": "1", "ab": "2"}
     if list(template.diagnostics(text, values)):
         with pytest.raises(ValueError, match="has no value"):
@@ -96,7 +96,7 @@ def test_a_template_without_faults_fills_and_one_with_faults_does_not(text: str)
         assert template.fill(text, values) == text.format(**values)
 
 
-def test_shape_names_everything_that_shapes_an_item() -> None:
+def test_the_fingerprint_names_everything_an_item_depends_on() -> None:
     probe = read(PRODUCTS + "system: Be kind.\n")
     assert probe.fingerprint({"race": "Black"}) == {
         "prompt": probe.templates[0],
@@ -125,7 +125,7 @@ def test_shape_names_everything_that_shapes_an_item() -> None:
         ("[extra, terms]", "false", {"anonymize"}),
     ],
 )
-def test_only_what_matters_changes_the_shape(old: str, new: str, changed: set[str]) -> None:
+def test_only_keys_that_affect_answers_change_the_fingerprint(old: str, new: str, changed: set[str]) -> None:
     before, after = (read(text).fingerprint({"race": "Black"}) for text in (PRODUCTS, PRODUCTS.replace(old, new)))
     assert PRODUCTS.replace(old, new) != PRODUCTS
     assert {part for part in before if before[part] != after[part]} == changed

@@ -13,7 +13,7 @@ from pytest_fairness.answers import reading
 from pytest_fairness.errors import ProbeError
 from pytest_fairness.probes import RecommendationProbe, json_schema, parse
 from pytest_fairness.records import Answer, Prompt, Status
-from tests.support.probe_files import KINDS, faults
+from tests.support.probe_files import KINDS, errors
 
 SONGS = """\
 kind: recommendation
@@ -107,7 +107,7 @@ def test_draws_are_shared_by_everything_that_needs_them(keys: str, neutral: int,
     assert [len(texts) for texts in found] == [neutral, age, religion]
 
 
-def test_nothing_is_asked_twice() -> None:
+def test_no_request_is_sent_twice() -> None:
     asked = [prompt.request for prompt in read(SONGS + "  uncertainty: {attributes: [age]}\n").prompts()]
     assert len(set(asked)) == len(asked)
 
@@ -131,7 +131,7 @@ def test_perturbed_questions() -> None:
     assert clumsy != of(probe, "Adele", "religion", "Muslim")[0]
 
 
-def test_edits_are_recorded() -> None:
+def test_typing_errors_are_recorded() -> None:
     probe = read(SONGS + PERTURBED)
     for name in ("typo", "clumsy", "french"):
         for edit in probe.edits(name):
@@ -139,7 +139,7 @@ def test_edits_are_recorded() -> None:
     assert json.dumps(probe.edits("clumsy"))
 
 
-def test_the_shape_names_what_an_item_is_made_from() -> None:
+def test_the_fingerprint_names_the_parts_of_an_item() -> None:
     probe = read(SONGS + PERTURBED)
     common = {"k", "normalize", "fuzzy", "neutral", "requery", "system"}
     assert probe.fingerprint({}).keys() == common
@@ -188,7 +188,7 @@ def test_refused_values_are_asked_in_their_indirect_words() -> None:
     assert again.request.prompt == found[0].request.prompt
 
 
-def test_without_settings_nothing_follows() -> None:
+def test_without_requery_and_indirect_words_there_are_no_follow_ups() -> None:
     probe = read(SONGS.replace(", indirect: a Ramadan-keeping", ""))
     assert probe.follow_ups([answered(prompt, 1, refused=True) for prompt in probe.prompts()]) == []
     assert probe.follow_ups([answered(prompt, 1) for prompt in probe.prompts()]) == []
@@ -241,7 +241,7 @@ def test_relevant_items(folder: Path, name: str) -> None:
     assert read(SONGS).relevant is None
 
 
-def test_what_a_file_holds_is_part_of_what_is_measured(folder: Path) -> None:
+def test_a_probe_is_dumped_with_digests_of_its_files(folder: Path) -> None:
     probe = in_folder(folder, "[Adele]", "  quality:\nrelevant: {file: relevant.csv}\n")
     before = probe.model_dump(mode="json", exclude={"audits"})
     (folder / "relevant.csv").write_text("entity,item\nAdele,Hello\n")
@@ -263,7 +263,7 @@ def test_what_a_file_holds_is_part_of_what_is_measured(folder: Path) -> None:
         ("Adele", "`entities` must be a list, not the text 'Adele'"),
     ],
 )
-def test_faults_of_entities(folder: Path, entities: str, message: str) -> None:
+def test_errors_of_entities(folder: Path, entities: str, message: str) -> None:
     with pytest.raises(ProbeError) as caught:
         in_folder(folder, entities)
     assert len(str(caught.value).split("\n")) == 1
@@ -330,9 +330,9 @@ def test_faults_of_entities(folder: Path, entities: str, message: str) -> None:
         ]),
     ],
 )  # fmt: skip
-def test_faults(old: str, new: str, expected: list[str]) -> None:
+def test_an_error_is_reported_at_its_position(old: str, new: str, expected: list[str]) -> None:
     assert old in SONGS
-    assert faults(SONGS.replace(old, new, 1)) == expected
+    assert errors(SONGS.replace(old, new, 1)) == expected
 
 
 @pytest.mark.parametrize(
@@ -346,9 +346,9 @@ def test_faults(old: str, new: str, expected: list[str]) -> None:
         ("Je suis {value}", "Je suis", "18:13: this prompt does not use {value}"),
     ],
 )
-def test_faults_of_perturbations(old: str, new: str, expected: str) -> None:
+def test_errors_of_perturbations(old: str, new: str, expected: str) -> None:
     assert old in PERTURBED
-    (found,) = faults(SONGS + PERTURBED.replace(old, new, 1))
+    (found,) = errors(SONGS + PERTURBED.replace(old, new, 1))
     assert expected in found
 
 
@@ -366,6 +366,6 @@ def test_faults_of_perturbations(old: str, new: str, expected: str) -> None:
         (SONGS + PERTURBED.replace("[swap, drop]", "[swop]"), False),
     ],
 )
-def test_the_schema_sees_what_the_loader_sees(text: str, expected: bool) -> None:
+def test_schema_and_loader_agree_on_valid_probes(text: str, expected: bool) -> None:
     data = YAML(typ="safe", pure=True).load(StringIO(text))
     assert Draft7Validator(json_schema(KINDS)).is_valid(data) == expected

@@ -1,4 +1,4 @@
-"""Probes of stereotypes: cases, what they ask, and what is wrong with them."""
+"""Stereotype probes: cases, prompts, and errors with their positions."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def read(text: str, folder: Path = Path("/project/probes"), root: Path = Path("/
     return probe
 
 
-def faults(text: str, folder: Path = Path("/project/probes"), root: Path = Path("/project")) -> list[str]:
+def errors(text: str, folder: Path = Path("/project/probes"), root: Path = Path("/project")) -> list[str]:
     with pytest.raises(ProbeError) as caught:
         read(text, folder, root)
     return [line.removeprefix("probes/small.yaml:") for line in str(caught.value).split("\n")]
@@ -84,7 +84,7 @@ def test_shape_is_that_of_the_items_cases_alone() -> None:
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "fault"),
+    ("before", "after", "error"),
     [
         ("name: ceo", "name: Nurse", "9:11: 'Nurse' is there already: each case has a name of its own"),
         ("name: bus", "name: a/b", "14:11: `cases[2].name` must be one line"),
@@ -113,19 +113,19 @@ def test_shape_is_that_of_the_items_cases_alone() -> None:
         ("audits:", "trials: 100000\nsampling: {}\naudits:", None),
     ],
 )  # fmt: skip
-def test_one_fault_and_where_it_is(before: str, after: str, fault: str | None) -> None:
+def test_an_error_is_reported_at_its_position(before: str, after: str, error: str | None) -> None:
     assert before in CASES
     text = CASES.replace(before, after, 1)
-    if fault is None:
+    if error is None:
         assert len(read(text).prompts()) == 400_000
         return
-    found = faults(text)
-    assert any(line.startswith(fault) for line in found), found
+    found = errors(text)
+    assert any(line.startswith(error) for line in found), found
 
 
-def test_an_audit_without_a_case_of_its_own_is_a_fault() -> None:
+def test_an_audit_without_a_case_is_an_error() -> None:
     sentences = CASES[: CASES.index("  - name: nurse")] + CASES[CASES.index("  - name: africa") :]
-    assert faults(sentences) == [
+    assert errors(sentences) == [
         (
             "10:10: no case is one for `markers`: it needs a case with a `prompt` and lists of markers, `stereotype` "
             "and `anti_stereotype`"
@@ -134,14 +134,14 @@ def test_an_audit_without_a_case_of_its_own_is_a_fault() -> None:
     questions = read(sentences.replace("markers", "likelihood")).prompts()
     assert {question.labels["sentence"] for question in questions} == {"stereotype", "anti_stereotype", "unrelated"}
     plain = CASES.replace("markers: ", "regard: , likelihood: ")
-    assert faults(plain[: plain.index("  - name: africa")] + plain[plain.index("audits") :])[0].startswith(
+    assert errors(plain[: plain.index("  - name: africa")] + plain[plain.index("audits") :])[0].startswith(
         "17:20: no case is one for `likelihood`"
     )
 
 
-def test_too_many_questions_are_a_fault() -> None:
+def test_too_many_prompts_are_an_error() -> None:
     many = "groups: [" + ", ".join(f"g{number}" for number in range(12)) + "]"
-    found = faults(CASES.replace("groups: [women, men]", many) + "trials: 100000\n")
+    found = errors(CASES.replace("groups: [women, men]", many) + "trials: 100000\n")
     assert found == ["2:1: the cases, groups and trials make more than 1,000,000 prompts: reduce one of them"]
 
 
@@ -172,12 +172,12 @@ def test_cases_come_from_tables_too(tmp_path: Path) -> None:
     assert [(case.name, case.open) for case in read(text, tmp_path, tmp_path).cases] == [("nurse", True), ("x", False)]
 
 
-def test_faults_of_a_file_of_cases_stand_at_their_lines(tmp_path: Path) -> None:
+def test_errors_of_a_file_of_cases_have_its_line_numbers(tmp_path: Path) -> None:
     text = rows_of(
         tmp_path / "cases.jsonl", NURSE, {**NURSE, "promt": "x", "opposite": "cook"}, {"name": 5},
         {**NURSE, "name": "cook", "anti_stereotype": ["She"]},
     )  # fmt: skip
-    found = faults(text + "trials: many\n", tmp_path, tmp_path)
+    found = errors(text + "trials: many\n", tmp_path, tmp_path)
     assert [line.removeprefix("small.yaml:") for line in found] == [
         "2:15: cases.jsonl:2: 'cook' does not name this case in turn: write `opposite: nurse` there",
         "2:15: cases.jsonl:2: 'nurse' is there already: each case has a name of its own",
@@ -192,9 +192,9 @@ def test_faults_of_a_file_of_cases_stand_at_their_lines(tmp_path: Path) -> None:
     ]
 
 
-def test_a_file_without_a_case_for_an_audit_is_a_fault(tmp_path: Path) -> None:
+def test_an_audit_without_a_case_in_the_file_is_an_error(tmp_path: Path) -> None:
     text = rows_of(tmp_path / "cases.jsonl", {"name": "x", "stereotype": "A.", "anti_stereotype": "B."})
-    assert "no case is one for `markers`" in faults(text, tmp_path, tmp_path)[0]
+    assert "no case is one for `markers`" in errors(text, tmp_path, tmp_path)[0]
 
 
 RECORDED = """\
@@ -230,7 +230,7 @@ def test_recorded_answers_need_no_prompt(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "fault"),
+    ("text", "error"),
     [
         ("who,text,city\nnurse,x,y\n", "said.csv:1: no column 'group'"),
         ("who,group,text,city\nnurs,,x,y\n", "no row has a case of the probe; there are 'nurs': did you mean 'nurse'?"),
@@ -238,14 +238,14 @@ def test_recorded_answers_need_no_prompt(tmp_path: Path) -> None:
         ("who,group,text,city,trial\nnurse,,x,y,z\n", "said.csv:2: 'trial' must be a whole number from 0"),
     ],
 )
-def test_faults_of_recorded_answers(tmp_path: Path, text: str, fault: str) -> None:
+def test_errors_of_recorded_answers(tmp_path: Path, text: str, error: str) -> None:
     with pytest.raises(ProbeError) as caught:
         rows(recorded(tmp_path, text))
-    assert fault in str(caught.value)
+    assert error in str(caught.value)
 
 
-def test_columns_that_are_no_names_of_the_probe_are_faults(tmp_path: Path) -> None:
+def test_unknown_column_names_are_errors(tmp_path: Path) -> None:
     (tmp_path / "said.csv").write_text("who\n")
-    found = faults(RECORDED.replace("case: who", "cases: who").replace("[city]", "[category]"), tmp_path, tmp_path)
+    found = errors(RECORDED.replace("case: who", "cases: who").replace("[city]", "[category]"), tmp_path, tmp_path)
     assert "'cases' is no name of this probe: did you mean 'case'?" in found[0]
     assert "'category' is a name of the answers already" in found[1]
