@@ -23,8 +23,7 @@ from sklearn.model_selection import StratifiedKFold, permutation_test_score
 from sklearn.svm import SVC
 
 from benchmarks.simulated import texts
-from pytest_fairness.audits.text.text_audit import count_words
-from pytest_fairness.audits.text.two_runs import totals
+from pytest_fairness.audits.text.documents import count_words
 from pytest_fairness.stats import least_squares, resampling
 from pytest_fairness.stats.excess import Words
 from pytest_fairness.stats.log_odds import z_scores
@@ -72,6 +71,12 @@ def divergences(labels: Bools, counts: Floats) -> Floats:
 def plain_divergences(labels: Bools, counts: Floats) -> Floats:
     """The same by a loop."""
     return np.array([jensenshannon(counts[row].sum(axis=0), counts[~row].sum(axis=0), base=2) ** 2 for row in labels])
+
+
+def totals(selections: Bools, counts: Floats) -> Floats:
+    """(selections, words) summed counts of the selected documents, of which each holds few of all words."""
+    summed: Floats = (csr_array(counts).T @ selections.T.astype(np.float64)).T
+    return summed
 
 
 def largest_z(labels: Bools, counts: Floats) -> Floats:

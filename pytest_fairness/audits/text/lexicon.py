@@ -13,9 +13,11 @@ import numpy as np
 
 from pytest_fairness.audits.base import AuditItem
 from pytest_fairness.audits.info import AuditInfo, Direction
-from pytest_fairness.audits.text import term_rates, text_audit
+from pytest_fairness.audits.text import term_rates
+from pytest_fairness.audits.text.groups import Groups
 from pytest_fairness.audits.text.lexicon_terms import LexiconSettings
 from pytest_fairness.audits.text.term_rates import Rates, TwoRates
+from pytest_fairness.audits.text.text_audit import TextAudit
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.generation.model import GenerationProbe
 from pytest_fairness.probes.search_terms import folded
@@ -35,7 +37,7 @@ ROUNDING = 9
 """Decimals below which the sum of two gaps is 0: they are mirror images, and lean to neither side."""
 
 
-class Lexicon(text_audit.ContrastAudit[LexiconSettings]):
+class Lexicon(TextAudit[LexiconSettings]):
     """Mean occurrences of a lexicon's terms per 100 words, marked minus unmarked, within strata."""
 
     info = AuditInfo(
@@ -78,7 +80,7 @@ class Lexicon(text_audit.ContrastAudit[LexiconSettings]):
         self, probe: GenerationProbe, item: AuditItem[LexiconSettings], answers: Sequence[Answer]
     ) -> Measurement:
         """Welch's error within strata and a permutation test; see `Audit.measure`."""
-        groups = text_audit.Groups.of(probe, item, answers)
+        groups = Groups.of(probe, item, answers)
         found = Rates.of(groups, terms_of(item))
         gap, (error, degrees) = found.gap(), found.error()
         random = resampling.generator(f"{item.seed}/measure")
@@ -97,7 +99,7 @@ class Lexicon(text_audit.ContrastAudit[LexiconSettings]):
 
     def value(self, probe: GenerationProbe, item: AuditItem[LexiconSettings], answers: Sequence[Answer]) -> float:
         """The gap alone; see `Audit.value`."""
-        return Rates.of(text_audit.Groups.of(probe, item, answers), terms_of(item)).gap()
+        return Rates.of(Groups.of(probe, item, answers), terms_of(item)).gap()
 
     def compare(
         self, probe: GenerationProbe, item: AuditItem[LexiconSettings], now: Sequence[Answer], then: Sequence[Answer]
@@ -107,7 +109,7 @@ class Lexicon(text_audit.ContrastAudit[LexiconSettings]):
         It is the change to the side on which both runs lean together, which does not depend on what belongs to which
         run: the difference of the gaps' sizes is bounded by their sum, which swaps leave as it is.
         """
-        groups = [text_audit.Groups.of(probe, item, run) for run in (now, then)]
+        groups = [Groups.of(probe, item, run) for run in (now, then)]
         both = [Rates.of(each, terms_of(item)) for each in groups]
         runs = TwoRates.of(both[0], both[1])
         random = resampling.generator(f"{item.seed}/compare")
@@ -195,7 +197,7 @@ def terms_of(item: AuditItem[LexiconSettings]) -> tuple[str, ...]:
     return item.settings.terms(item.labels[LABEL])
 
 
-def _details(groups: text_audit.Groups, found: Rates, terms: Sequence[str]) -> dict[str, Json]:
+def _details(groups: Groups, found: Rates, terms: Sequence[str]) -> dict[str, Json]:
     """Return the details for reports: rates, counts and the terms that make the gap, the strongest first."""
     names = (groups.marked_name, groups.unmarked_name)
     sides = (found.marked, ~found.marked)

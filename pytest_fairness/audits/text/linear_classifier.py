@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from pytest_fairness.audits.text import text_audit
+from pytest_fairness.audits.text.documents import Documents, count_words, tie_order
 from pytest_fairness.records import Json
 from pytest_fairness.stats import least_squares, resampling
 from pytest_fairness.stats.accuracies import Accuracy, effective_size
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 Bools = NDArray[np.bool_]
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
-Features = Literal["counts", "tfidf"]
+FeatureName = Literal["counts", "tfidf"]
 
 FOLDS = 5
 """Of the cross-validation that is reported as published."""
@@ -48,7 +48,7 @@ class Corpus:
         counts: (documents, words).
         marked: (documents,) whether of the marked group.
         strata: (documents,) number of the stratum.
-        now: (documents,) whether of the present run; all `True` where there is one run only.
+        current: (documents,) whether of this run; all `True` where there is one run only.
         kinds: (documents,) equal documents have the same number.
         features: what the classifier sees of the counts.
     """
@@ -57,12 +57,12 @@ class Corpus:
     counts: csr_array
     marked: Bools
     strata: Ints
-    now: Bools
+    current: Bools
     kinds: Ints
-    features: Features
+    features: FeatureName
 
     @classmethod
-    def of(cls, documents: text_audit.Documents, features: Features, now: Bools | None = None) -> Corpus:
+    def of(cls, documents: Documents, features: FeatureName, current: Bools | None = None) -> Corpus:
         """Count the words of the documents; repeats within a run, stratum and group are dropped.
 
         At temperature 0 every trial repeats the same answer, which is one observation.
@@ -70,18 +70,18 @@ class Corpus:
         Args:
             documents: of one run, or of two.
             features: what the classifier sees.
-            now: (documents,) whether of the present run, where there are two.
+            current: (documents,) whether of this run, where there are two.
         """
-        now = np.ones(len(documents.words), dtype=np.bool_) if now is None else now
+        current = np.ones(len(documents.words), dtype=np.bool_) if current is None else current
         vocabulary, counts = _counted(documents.words)
         kinds = _kinds(counts)
-        kept = np.sort(np.unique(np.column_stack([kinds, documents.cells, now]), axis=0, return_index=True)[1])
+        kept = np.sort(np.unique(np.column_stack([kinds, documents.cells, current]), axis=0, return_index=True)[1])
         return cls(
             vocabulary=vocabulary,
             counts=counts[kept],
             marked=documents.marked[kept],
             strata=documents.strata[kept],
-            now=now[kept],
+            current=current[kept],
             kinds=kinds[kept],
             features=features,
         )
@@ -142,10 +142,6 @@ class Corpus:
         marked[:, used] = labels
         return self.separation(marked, used[None]).accuracies
 
-    def permuted(self, count: int, random: np.random.Generator) -> tuple[Bools, bool]:
-        """Labels permuted within strata; see `resampling.relabellings`."""
-        return resampling.relabellings(self.marked, self.strata, count, random)
-
     def top_words(self) -> dict[str, list[dict[str, Json]]]:
         """The words with the largest weights for either side, trained on all documents; descriptive only."""
         labels = least_squares.labels_of(self.marked[None], self.strata, np.ones((1, len(self.marked)), dtype=np.bool_))
@@ -154,7 +150,7 @@ class Corpus:
         return {
             side: [
                 {"word": self.vocabulary[index], "weight": float(strength[index])}
-                for index in text_audit.tie_order(self.vocabulary, strength)[:SHOWN_WORDS]
+                for index in tie_order(self.vocabulary, strength)[:SHOWN_WORDS]
                 if strength[index] > 0
             ]
             for side, strength in sides.items()
@@ -189,7 +185,7 @@ class Corpus:
 
 def _counted(documents: Sequence[Sequence[str]]) -> tuple[list[str], csr_array]:
     """Return the vocabulary and the (documents, words) counts of words that are in several documents."""
-    words, counts = text_audit.count_words(documents, FEWEST_DOCUMENTS_OF_A_WORD)
+    words, counts = count_words(documents, FEWEST_DOCUMENTS_OF_A_WORD)
     if len(documents) <= MOST_WORDS or len(words) <= MOST_WORDS:
         return words, counts
     holding = np.bincount(counts.indices, minlength=counts.shape[1])

@@ -22,7 +22,9 @@ from pydantic import Field
 from pytest_fairness.audits.base import AuditItem
 from pytest_fairness.audits.findings import details_of, plain_words
 from pytest_fairness.audits.info import AuditInfo, Direction
-from pytest_fairness.audits.text import text_audit
+from pytest_fairness.audits.text.documents import Documents, tie_order
+from pytest_fairness.audits.text.groups import Groups, compared, concerns_of, has
+from pytest_fairness.audits.text.text_audit import TextAudit
 from pytest_fairness.audits.text.word_association import Association, Corpus, PriorSettings
 from pytest_fairness.audits.text.word_growth import (
     ROUNDING,
@@ -56,7 +58,7 @@ class MarkedWordsSettings(PriorSettings):
     )
 
 
-class MarkedWords(text_audit.ContrastAudit[MarkedWordsSettings]):
+class MarkedWords(TextAudit[MarkedWordsSettings]):
     """Number of words significantly over- or under-used for the marked group, family-wise over the vocabulary."""
 
     info = AuditInfo(
@@ -134,7 +136,7 @@ class MarkedWords(text_audit.ContrastAudit[MarkedWordsSettings]):
                         "documents": int(corpus.holding[index]),
                         "significant": bool(significant[index]),
                     }
-                    for index in text_audit.tie_order(corpus.tested, np.abs(z))
+                    for index in tie_order(corpus.tested, np.abs(z))
                     if shown[index]
                 ],
             },
@@ -151,8 +153,7 @@ class MarkedWords(text_audit.ContrastAudit[MarkedWordsSettings]):
         by_axis = contrasts(probe, item, now)
         groups = list(by_axis.values())
         current, baseline = (
-            [text_audit.Documents.of(probe, each) for each in run]
-            for run in (groups, contrasts(probe, item, then).values())
+            [Documents.of(probe, each) for each in run] for run in (groups, contrasts(probe, item, then).values())
         )
         tests = [
             Growth.of(own, before, item.alpha, resampling.generator(f"{item.seed}/compare/{axis}"))
@@ -190,7 +191,7 @@ class MarkedWords(text_audit.ContrastAudit[MarkedWordsSettings]):
         measurement: Measurement,
     ) -> list[Concern]:
         """Return the concerns about the groups of each axis; see `Audit.concerns`."""
-        found = [each for groups in contrasts(probe, item, answers).values() for each in text_audit.concerns_of(groups)]
+        found = [each for groups in contrasts(probe, item, answers).values() for each in concerns_of(groups)]
         return list(dict.fromkeys(found))
 
     def describe(self, measurement: Measurement) -> str:
@@ -230,21 +231,21 @@ class MarkedWords(text_audit.ContrastAudit[MarkedWordsSettings]):
 
 def is_compared(probe: GenerationProbe, item: AuditItem[Any], labels: Mapping[str, str]) -> bool:
     """Return whether an answer is of the item's marked group, or of the unmarked group of one of its axes."""
-    marked, unmarked = text_audit.compared(probe, item)
-    return text_audit.has(labels, marked) or any(labels[axis] == value for axis, value in unmarked.items())
+    marked, unmarked = compared(probe, item)
+    return has(labels, marked) or any(labels[axis] == value for axis, value in unmarked.items())
 
 
-def contrasts(probe: GenerationProbe, item: AuditItem[Any], answers: Sequence[Answer]) -> dict[str, text_audit.Groups]:
+def contrasts(probe: GenerationProbe, item: AuditItem[Any], answers: Sequence[Answer]) -> dict[str, Groups]:
     """Return by axis the answers of the marked group beside those of the axis' unmarked group.
 
     Black women are compared with White people of all genders, and with men of all races; strata are what the item's
     axes leave: prompts and other axes.
     """
-    marked, unmarked = text_audit.compared(probe, item)
+    marked, unmarked = compared(probe, item)
     return {
-        axis: text_audit.Groups.split(
+        axis: Groups.split(
             probe,
-            [each for each in answers if text_audit.has(each.labels, marked) or each.labels[axis] == value],
+            [each for each in answers if has(each.labels, marked) or each.labels[axis] == value],
             marked,
             value,
         )

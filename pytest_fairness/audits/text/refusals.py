@@ -14,7 +14,8 @@ from pytest_fairness.audits import answer_checks
 from pytest_fairness.audits.base import AuditItem
 from pytest_fairness.audits.findings import Finding, axis_of, details_of, shortened
 from pytest_fairness.audits.info import AuditInfo, Direction
-from pytest_fairness.audits.text import text_audit
+from pytest_fairness.audits.text.groups import MINIMUM_DOCUMENTS, Groups
+from pytest_fairness.audits.text.text_audit import TextAudit
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.generation.model import GenerationProbe
@@ -36,7 +37,7 @@ class RefusalsSettings(AuditSettings):
     """The difference of shares takes no settings of its own."""
 
 
-class Refusals(text_audit.ContrastAudit[RefusalsSettings]):
+class Refusals(TextAudit[RefusalsSettings]):
     """Share of refused or unusable answers, marked minus unmarked, -1..1; answers that never came are missing."""
 
     info = AuditInfo(
@@ -60,13 +61,11 @@ class Refusals(text_audit.ContrastAudit[RefusalsSettings]):
         # Deferred, as scipy.stats takes half a second to import and only measuring needs it.
         from scipy.stats import fisher_exact
 
-        groups = text_audit.Groups.of(probe, item, answers)
+        groups = Groups.of(probe, item, answers)
         n = groups.count(*REFUSED, Status.OK)
         short = min(n.values())
-        if short < text_audit.MINIMUM_DOCUMENTS:
-            raise NotMeasurable(
-                f"only {short} answers came back for a group, {text_audit.MINIMUM_DOCUMENTS} are needed"
-            )
+        if short < MINIMUM_DOCUMENTS:
+            raise NotMeasurable(f"only {short} answers came back for a group, {MINIMUM_DOCUMENTS} are needed")
         refused = groups.count(*REFUSED)
         if refused == n:
             raise NotMeasurable(
@@ -104,7 +103,7 @@ class Refusals(text_audit.ContrastAudit[RefusalsSettings]):
         Shares are taken over all strata together, so that strata of one group are no concern.
         """
         return [
-            *text_audit.Groups.of(probe, item, answers).repetition,
+            *Groups.of(probe, item, answers).repetition,
             *answer_checks.missing_in_every_group(measurement),
             *answer_checks.unrecognised_refusals(probe, item, answers),
         ]
@@ -113,7 +112,7 @@ class Refusals(text_audit.ContrastAudit[RefusalsSettings]):
         self, probe: GenerationProbe, item: AuditItem[RefusalsSettings], now: Sequence[Answer], then: Sequence[Answer]
     ) -> Comparison:
         """Change of the gap between the shares, with run labels swapped between answers of one prompt and group."""
-        runs = [text_audit.Groups.of(probe, item, run) for run in (now, then)]
+        runs = [Groups.of(probe, item, run) for run in (now, then)]
         present, earlier = (self.measure(probe, item, run) for run in (now, then))
         both = _Answers.of(*runs)
         # Which group is refused more often in both runs together does not depend on what belongs to which run.
@@ -176,7 +175,7 @@ class _Answers:
     cells: Ints
 
     @classmethod
-    def of(cls, now: text_audit.Groups, then: text_audit.Groups) -> _Answers:
+    def of(cls, now: Groups, then: Groups) -> _Answers:
         """Put the runs together."""
         found = [
             (answer.status in REFUSED, marked, run is now, (stratum, marked))

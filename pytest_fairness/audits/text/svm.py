@@ -16,22 +16,22 @@ from pydantic import Field
 
 from pytest_fairness.audits.base import AuditItem
 from pytest_fairness.audits.info import AuditInfo, Direction, Numbers
-from pytest_fairness.audits.text import text_audit
 from pytest_fairness.audits.text.anonymizer import unique_share
-from pytest_fairness.audits.text.linear_classifier import FEWEST_DIFFERENT, Corpus, Features
-from pytest_fairness.audits.text.two_runs import SUBSAMPLES, joined
+from pytest_fairness.audits.text.documents import Documents, join_runs
+from pytest_fairness.audits.text.groups import Groups
+from pytest_fairness.audits.text.linear_classifier import FEWEST_DIFFERENT, Corpus, FeatureName
+from pytest_fairness.audits.text.text_audit import signed_weights
+from pytest_fairness.audits.text.two_sample import Estimate, Relabelled, RunChange, TwoSampleAudit, equal_size
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.generation.model import GenerationProbe
-from pytest_fairness.records import Answer, Comparison, Concern, Measurement
-from pytest_fairness.stats import normal, resampling
+from pytest_fairness.records import Answer, Comparison, Concern, Json, Measurement
+from pytest_fairness.stats import normal
 from pytest_fairness.stats.accuracies import Accuracy, Change
 
 Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 
-PERMUTATIONS = 1999
-"""Of labels, and swaps of run labels."""
 ERROR_PERMUTATIONS = 499
 """Permutations whose standard deviation is wanted, and no tail."""
 CHANCE = 0.5
@@ -40,12 +40,12 @@ CHANCE = 0.5
 class SvmSettings(AuditSettings):
     """Settings of the classifier."""
 
-    features: Features = Field(
+    features: FeatureName = Field(
         default="counts", description="Square roots of word counts, or counts weighted by inverse document frequency."
     )
 
 
-class Svm(text_audit.ContrastAudit[SvmSettings]):
+class Svm(TwoSampleAudit[SvmSettings, Corpus]):
     """Balanced accuracy of a linear classifier on texts that it was not trained on, 0..1, chance 0.5.
 
     Changes are taken on the log-odds of the accuracy, so that they can be seen from any baseline, and are given as the
@@ -70,70 +70,75 @@ class Svm(text_audit.ContrastAudit[SvmSettings]):
     settings_model: ClassVar[type[AuditSettings]] = SvmSettings
     grows_with_size: ClassVar[bool] = True
 
-    def measure(self, probe: GenerationProbe, item: AuditItem[SvmSettings], answers: Sequence[Answer]) -> Measurement:
-        """Accuracy on left-out texts, and on permuted labels; see `Audit.measure`."""
-        groups = text_audit.Groups.of(probe, item, answers)
-        documents = text_audit.Documents.of(probe, groups)
-        corpus = Corpus.of(documents, item.settings.features)
-        random = resampling.generator(f"{item.seed}/measure")
-        observed = corpus.separation()
-        labels, exact = corpus.permuted(PERMUTATIONS, random)
-        null = corpus.separation(labels)
-        accuracy = corpus.accuracy(float(observed.accuracies[0]), null.accuracies)
-        published, fold_sd = corpus.published(int(random.integers(2**31)))
-        return Measurement(
-            value=accuracy.value,
-            interval=accuracy.interval,
-            standard_error=accuracy.standard_error,
-            # The difference of scores is finer than the accuracy, which counts their signs.
-            p_value=resampling.p_value(null.effects, float(observed.effects[0]), exact=exact),
-            n=groups.usable,
-            missing=groups.missing,
-            details={
-                "accuracy": published,
-                "fold_sd": fold_sd,
-                "null_mean": float(null.accuracies.mean()),
-                "null_sd": float(null.accuracies.std()),
-                "unique_share": unique_share(documents.words),
-                "different_answers": corpus.different,
-                "top_words": corpus.top_words(),
-            },
-        )
+    def features(self, item: AuditItem[SvmSettings], documents: Documents) -> Corpus:
+        """Return the documents as a corpus to train on."""
+        return Corpus.of(documents, item.settings.features)
+
+    def statistic(self, features: Corpus, marked: Bools) -> Floats:
+        """Return the accuracy and the difference of mean scores between the groups, for each labelling."""
+        separation = features.separation(marked)
+        return np.column_stack([separation.accuracies, separation.effects])
+
+    def tested(self, features: Corpus, statistic: Floats) -> Floats:
+        """Return the difference of mean scores, which is finer than the accuracy: that counts their signs."""
+        tested: Floats = statistic[..., 1]
+        return tested
+
+    def estimate(self, item: AuditItem[SvmSettings], run: Relabelled[Corpus]) -> Estimate:
+        """Return the accuracy with its error on the scale of log-odds."""
+        accuracy = run.features.accuracy(float(run.observed[0]), run.null[:, 0])
+        return Estimate(accuracy.value, accuracy.standard_error, accuracy.interval)
 
     def value(self, probe: GenerationProbe, item: AuditItem[SvmSettings], answers: Sequence[Answer]) -> float:
-        """The accuracy without its permutation test; see `Audit.value`."""
-        documents = text_audit.Documents.of_answers(probe, item, answers)
-        return float(Corpus.of(documents, item.settings.features).separation().accuracies[0])
+        """Return the accuracy without its test; see `Audit.value`."""
+        return float(self.features(item, Documents.of_answers(probe, item, answers)).separation().accuracies[0])
 
-    def compare(
-        self, probe: GenerationProbe, item: AuditItem[SvmSettings], now: Sequence[Answer], then: Sequence[Answer]
-    ) -> Comparison:
-        """Change of the accuracy at chance, with run labels swapped between documents of one cell."""
-        features = item.settings.features
-        both = [text_audit.Documents.of_answers(probe, item, run) for run in (now, then)]
-        random = resampling.generator(f"{item.seed}/compare")
-        documents, is_now = joined(both[0], both[1])
-        # The test scores the documents of both runs by one factorisation: a classifier is trained to tell the groups of
-        # one run apart, and to give 0 to the documents of the other.
-        pooled = Corpus.of(documents, features, is_now)
-        observed = resampling.equal_size(pooled.now, pooled.cells, SUBSAMPLES, random)
-        if not observed[0].any():
+    def explain(
+        self, item: AuditItem[SvmSettings], groups: Groups, run: Relabelled[Corpus], random: np.random.Generator
+    ) -> dict[str, Json]:
+        """Return the published accuracy, the null, how many answers differ, and the words with the largest weights."""
+        published, fold_sd = run.features.published(int(random.integers(2**31)))
+        return {
+            "accuracy": published,
+            "fold_sd": fold_sd,
+            "null_mean": float(run.null[:, 0].mean()),
+            "null_sd": float(run.null[:, 0].std()),
+            "unique_share": unique_share(run.documents.words),
+            "different_answers": run.features.different,
+            "top_words": run.features.top_words(),
+        }
+
+    def distance(self, features: Corpus, selected: Bools) -> Floats:
+        """Return the difference of mean scores of each selection; below 0 the groups are no further apart than at 0."""
+        distance: Floats = np.maximum(features.separation(used=selected).effects, 0)
+        return distance
+
+    def change(
+        self, item: AuditItem[SvmSettings], current: Documents, baseline: Documents, random: np.random.Generator
+    ) -> RunChange[Corpus]:
+        """Return the change of the accuracy at chance; runs of different sizes are cut to equal size.
+
+        The documents of both runs are scored by one factorisation: a classifier is trained to tell the groups of one
+        run apart, and to give 0 to the documents of the other run.
+
+        Raises:
+            NotMeasurable: the runs have no stratum in common.
+        """
+        documents, is_current = join_runs(current, baseline)
+        both = Corpus.of(documents, item.settings.features, is_current)
+        cuts = equal_size(both, random)
+        if not cuts[0].any():
             raise NotMeasurable("the two runs have no stratum in common")
         accuracies = []
-        for run, used in zip((Corpus.of(run, features) for run in both), observed, strict=True):
+        for run, used in zip((current, baseline), cuts, strict=True):
+            own = self.features(item, run)
             # More documents make a better classifier, so that runs of different sizes are compared at equal size.
-            cut = len(used) > 1 and run.different >= FEWEST_DIFFERENT
-            value = (pooled.separation(used=used) if cut else run.separation()).accuracies.mean()
-            null = pooled.permuted_among(used[0], ERROR_PERMUTATIONS, random)
-            accuracies.append(pooled.accuracy(float(value), null, used[0]))
-        swapped = _growth(pooled, resampling.run_swaps(pooled.now, pooled.cells, PERMUTATIONS, random))
+            cut = len(used) > 1 and own.different >= FEWEST_DIFFERENT
+            value = (both.separation(used=used) if cut else own.separation()).accuracies.mean()
+            null = both.permuted_among(used[0], ERROR_PERMUTATIONS, random)
+            accuracies.append(both.accuracy(float(value), null, used[0]))
         change = Change.of(*accuracies)
-        return Comparison(
-            value=change.value,
-            interval=change.interval,
-            standard_error=change.standard_error,
-            p_value=resampling.p_value(swapped, float(_growth(pooled, observed).mean()), exact=False),
-        )
+        return RunChange(Estimate(change.value, change.standard_error, change.interval), both, cuts)
 
     def compare_values(
         self, measurement: Measurement, value: float, standard_error: float | None, *, paired: bool
@@ -185,24 +190,10 @@ class Svm(text_audit.ContrastAudit[SvmSettings]):
         return f"{found} in accuracy at chance" if comparison.value else found
 
     def word_weights(self, measurement: Measurement) -> Mapping[str, float]:
-        """Each word with its weight, signed."""
-        return {
-            word["word"]: sign * abs(word["weight"])
-            for side, sign in (("marked", 1.0), ("unmarked", -1.0))
-            for word in measurement.details["top_words"][side]
-        }
+        """Return each word with its weight; negative for words of the unmarked group."""
+        return signed_weights(measurement.details["top_words"])
 
     def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
-        """The words that give the groups away, of both sides in turn."""
+        """Return the words that tell the groups apart, of both sides in turn."""
         sides = measurement.details["top_words"]
         return [str(word["word"]) for pair in zip(sides["marked"], sides["unmarked"], strict=False) for word in pair]
-
-
-def _growth(pooled: Corpus, selections: tuple[Bools, Bools]) -> Floats:
-    """Return how much further the groups are apart in the first selection of documents than in the second.
-
-    A difference below 0 counts as 0: such a classifier tells the groups apart as little as one at chance.
-    """
-    now, then = (np.maximum(pooled.separation(used=used).effects, 0) for used in selections)
-    growth: Floats = now - then
-    return growth

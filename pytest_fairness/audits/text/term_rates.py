@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pytest_fairness.audits.stereotypes.marker_matching import Terms
-from pytest_fairness.audits.text import text_audit
 from pytest_fairness.audits.text.anonymizer import normalise, words
+from pytest_fairness.audits.text.documents import text_of
+from pytest_fairness.audits.text.groups import Groups, comparable
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.records import Json
 from pytest_fairness.stats import resampling
@@ -48,7 +49,7 @@ class Rates:
     texts: tuple[str, ...]
 
     @classmethod
-    def of(cls, groups: text_audit.Groups, terms: tuple[str, ...]) -> Rates:
+    def of(cls, groups: Groups, terms: tuple[str, ...]) -> Rates:
         """Count the terms in the usable answers of both groups, without those in strata that hold one group only.
 
         Nothing is removed from the texts: words for groups are words of an answer like any other, and may be terms.
@@ -56,10 +57,10 @@ class Rates:
         Raises:
             NotMeasurable: too few such answers.
         """
-        kept = text_audit.comparable(groups)
+        kept = comparable(groups)
         names = tuple(sorted({groups.strata[index] for index in kept}))
         numbers = {name: number for number, name in enumerate(names)}
-        texts = tuple(text_audit.text_of(groups.answers[index]) for index in kept)
+        texts = tuple(text_of(groups.answers[index]) for index in kept)
         counted = [counts(text, terms) for text in texts]
         return cls(
             found=tuple(found for found, _ in counted),

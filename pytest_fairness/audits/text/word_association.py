@@ -14,8 +14,16 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from pytest_fairness.audits.text import text_audit
-from pytest_fairness.audits.text.vocabulary import MINIMUM_DOCUMENTS_OF_A_WORD, holding_documents, require_words
+from pytest_fairness.audits.text.documents import (
+    MINIMUM_DOCUMENTS_OF_A_WORD,
+    Documents,
+    anonymizer,
+    count_words,
+    holding_documents,
+    require_words,
+    text_of,
+)
+from pytest_fairness.audits.text.groups import Groups, comparable
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.generation.model import GenerationProbe
 from pytest_fairness.records import Answer
@@ -63,7 +71,7 @@ class Corpus:
         uses: (2, tested) how often the unmarked groups, and how often the marked one uses the word.
     """
 
-    documents: list[text_audit.Documents]
+    documents: list[Documents]
     counts: list[csr_array]
     pooled: Floats
     columns: Ints
@@ -72,19 +80,19 @@ class Corpus:
     uses: Floats
 
     @classmethod
-    def of(cls, probe: GenerationProbe, groups: Sequence[text_audit.Groups], pooled: Sequence[Answer]) -> Corpus:
+    def of(cls, probe: GenerationProbe, groups: Sequence[Groups], pooled: Sequence[Answer]) -> Corpus:
         """Count the words of the groups' answers, and of other groups' answers, which the prior pools.
 
         Raises:
             NotMeasurable: a group has too few usable answers, or they share fewer than two words.
         """
-        documents = [text_audit.Documents.of(probe, each) for each in groups]
-        compared = [id(each.answers[index]) for each in groups for index in text_audit.comparable(each)]
-        anonymize = text_audit.anonymizer(probe)
+        documents = [Documents.of(probe, each) for each in groups]
+        compared = [id(each.answers[index]) for each in groups for index in comparable(each)]
+        anonymize = anonymizer(probe)
         if any(each.repetition for each in groups):
             pooled = list({repr(sorted(answer.labels.items())): answer for answer in pooled}.values())
-        others = [anonymize.words(text_audit.text_of(answer)) for answer in pooled if answer.usable]
-        vocabulary, counts = text_audit.count_words([*(words for each in documents for words in each.words), *others])
+        others = [anonymize.words(text_of(answer)) for answer in pooled if answer.usable]
+        vocabulary, counts = count_words([*(words for each in documents for words in each.words), *others])
         # An answer that is compared on several axes counts once.
         once = np.unique(compared, return_index=True)[1]
         own, rest = counts[once], counts[len(compared) :]

@@ -16,9 +16,14 @@ from numpy.typing import NDArray
 
 from pytest_fairness.audits.base import Audit, AuditItem, DecisionRule
 from pytest_fairness.audits.decision import Decision
-from pytest_fairness.audits.text import text_audit
-from pytest_fairness.audits.text.two_runs import joined
-from pytest_fairness.audits.text.vocabulary import MINIMUM_DOCUMENTS_OF_A_WORD, holding_documents, require_words
+from pytest_fairness.audits.text.documents import (
+    MINIMUM_DOCUMENTS_OF_A_WORD,
+    Documents,
+    count_words,
+    holding_documents,
+    join_runs,
+    require_words,
+)
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.records import Comparison, Json, Measurement
 from pytest_fairness.stats import resampling
@@ -53,9 +58,7 @@ class Growth:
     p_value: float
 
     @classmethod
-    def of(
-        cls, now: text_audit.Documents, then: text_audit.Documents, alpha: float, random: np.random.Generator
-    ) -> Growth:
+    def of(cls, now: Documents, then: Documents, alpha: float, random: np.random.Generator) -> Growth:
         """Test the words, with run labels permuted between documents of one group and stratum.
 
         Args:
@@ -66,8 +69,8 @@ class Growth:
         Raises:
             NotMeasurable: the documents share fewer than two words, or the runs no stratum.
         """
-        both, current = joined(now, then)
-        words, counts = text_audit.count_words(both.words)
+        both, current = join_runs(now, then)
+        words, counts = count_words(both.words)
         columns = np.flatnonzero(holding_documents(counts) >= MINIMUM_DOCUMENTS_OF_A_WORD)
         require_words(len(columns))
         present = counts[:, columns]

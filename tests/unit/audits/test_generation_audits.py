@@ -10,7 +10,7 @@ import pytest
 from scipy.sparse import csr_array
 
 from pytest_fairness.audits import registry
-from pytest_fairness.audits.text.text_audit import Groups
+from pytest_fairness.audits.text.groups import Groups
 from pytest_fairness.baselines.verdicts import BaselineEntry, decide
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.records import Answer, Status, Verdict

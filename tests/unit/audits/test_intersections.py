@@ -13,7 +13,7 @@ import pytest
 from pytest_fairness import kinds, probes
 from pytest_fairness.audits import registry
 from pytest_fairness.audits.base import AuditItem
-from pytest_fairness.audits.text import text_audit
+from pytest_fairness.audits.text.groups import Groups
 from pytest_fairness.errors import ProbeError
 from pytest_fairness.records import Answer
 from pytest_fairness.reports.report_items import group_names
@@ -66,7 +66,7 @@ def test_a_cell_is_compared_with_the_unmarked_cell_within_the_other_axes() -> No
     used = {tuple(prompt.labels.values()) for prompt in part.prompts()}
     assert used == {(*group, age) for group in (("Black", "woman"), ("White", "man")) for age in ("young", "old")}
     answers = [replace(ANSWER, labels=prompt.labels, trial=prompt.trial) for prompt in part.prompts()]
-    groups = text_audit.Groups.of(made, part, answers)
+    groups = Groups.of(made, part, answers)
     assert (groups.marked_name, groups.unmarked_name) == ("Black woman", "White man")
     assert {*groups.strata} == {"age=old", "age=young"}
     assert groups.usable == {"Black woman": 30, "White man": 30}

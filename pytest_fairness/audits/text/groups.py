@@ -1,0 +1,196 @@
+"""The answers of a marked and of the unmarked group, sorted, with their strata."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from pytest_fairness.audits import repeats
+from pytest_fairness.audits.base import AuditItem
+from pytest_fairness.errors import NotMeasurable
+from pytest_fairness.probes.generation.model import GenerationProbe
+from pytest_fairness.records import Answer, Concern, Status
+
+ONE_SIDED_SHARE = 0.10
+"""Share of the answers that may be left out because their stratum holds one group only."""
+SHOWN_STRATA = 3
+MINIMUM_DOCUMENTS = 8
+"""Usable answers of a group below which nothing is measured."""
+
+
+def compared(probe: GenerationProbe, item: AuditItem[Any]) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the labels of the marked and of the unmarked group of an item: `{"race": "Black"}`, `{"race": "White"}`.
+
+    An intersection has several axes, all of them with their unmarked value in the unmarked group. Labels of the item
+    that name no axis are left out.
+    """
+    marked = {name: value for name, value in item.labels.items() if name in probe.axes}
+    return marked, {name: probe.axes[name].unmarked for name in marked}
+
+
+def has(labels: Mapping[str, str], wanted: Mapping[str, str]) -> bool:
+    """Return whether labels have all of these values."""
+    return all(labels[name] == value for name, value in wanted.items())
+
+
+@dataclass(frozen=True)
+class Groups:
+    """The answers of one item, sorted, with their group and stratum.
+
+    Attributes:
+        answers: all answers, in an order that does not depend on the one they were given in; of a system that repeats
+            itself, one a prompt and group.
+        marked: whether the answer is of the marked group.
+        strata: the answer's prompt and its values on the other axes, as text.
+        marked_name, unmarked_name: the value of the axis, or the values of all axes of an intersection: "Black woman".
+        repetition: what is to be said of answers that repeat.
+    """
+
+    answers: tuple[Answer, ...]
+    marked: tuple[bool, ...]
+    strata: tuple[str, ...]
+    marked_name: str
+    unmarked_name: str
+    repetition: list[Concern] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, probe: GenerationProbe, item: AuditItem[Any], answers: Sequence[Answer]) -> Groups:
+        """Sort the answers of an item into its two groups."""
+        marked, unmarked = compared(probe, item)
+        return cls.split(probe, answers, marked, " ".join(unmarked.values()))
+
+    @classmethod
+    def split(
+        cls, probe: GenerationProbe, answers: Sequence[Answer], marked: Mapping[str, str], unmarked_name: str
+    ) -> Groups:
+        """Sort answers into those with the labels `marked` and all others; strata are what other labels say."""
+        ordered = sorted(answers, key=lambda answer: (sorted(answer.labels.items()), answer.trial, answer.text or ""))
+        found = cls(
+            answers=tuple(ordered),
+            marked=tuple(has(answer.labels, marked) for answer in ordered),
+            strata=tuple(
+                "; ".join(f"{name}={label}" for name, label in sorted(answer.labels.items()) if name not in marked)
+                for answer in ordered
+            ),
+            marked_name=" ".join(marked.values()),
+            unmarked_name=unmarked_name,
+        )
+        return found.without_repeats(probe.sampling.temperature)
+
+    def without_repeats(self, temperature: float | None) -> Groups:
+        """Return the groups with one answer a prompt and group, if the system repeats itself; else as they are."""
+        cells: dict[tuple[tuple[str, str], ...], list[int]] = {}
+        for index, answer in enumerate(self.answers):
+            if answer.text is not None:
+                cells.setdefault(tuple(sorted(answer.labels.items())), []).append(index)
+        if any(len({self.answers[index].status for index in cell}) > 1 for cell in cells.values()):
+            return self
+        texts = [[self.answers[index].text or "" for index in cell] for cell in cells.values()]
+        if not repeats.repeats(texts, temperature):
+            return self
+        asked, observations = sum(map(len, texts)), len(cells)
+        of_marked = sum(self.marked[cell[0]] for cell in cells.values())
+        if min(of_marked, observations - of_marked) < repeats.MINIMUM_OBSERVATIONS:
+            return replace(self, repetition=[repeats.too_few_observations(observations, asked)])
+        kept = sorted(cell[0] for cell in cells.values())
+        return replace(
+            self,
+            answers=tuple(self.answers[index] for index in kept),
+            marked=tuple(self.marked[index] for index in kept),
+            strata=tuple(self.strata[index] for index in kept),
+            repetition=[repeats.counted_once(observations, asked)],
+        )
+
+    def count(self, *statuses: Status) -> dict[str, int]:
+        """How many answers have one of these statuses, by group."""
+        counts = {self.marked_name: 0, self.unmarked_name: 0}
+        for answer, marked in zip(self.answers, self.marked, strict=True):
+            counts[self.marked_name if marked else self.unmarked_name] += answer.status in statuses
+        return counts
+
+    def one_sided(self) -> dict[str, int]:
+        """Return the strata whose usable answers are all of one group, with their number."""
+        sides: dict[str, list[bool]] = {}
+        for answer, marked, stratum in zip(self.answers, self.marked, self.strata, strict=True):
+            if answer.usable:
+                sides.setdefault(stratum, []).append(marked)
+        return {stratum: len(marked) for stratum, marked in sides.items() if len({*marked}) == 1}
+
+    @property
+    def usable(self) -> dict[str, int]:
+        """Usable answers by group."""
+        return self.count(Status.OK)
+
+    @property
+    def missing(self) -> dict[str, int]:
+        """Answers that cannot be measured, by group."""
+        return self.count(Status.REFUSED, Status.UNREADABLE, Status.FAILED)
+
+
+def concerns_of(groups: Groups) -> list[Concern]:
+    """Return the concerns that answers repeat, or that strata hold one group only."""
+    found = groups.repetition
+    one_sided = groups.one_sided()
+    lost, usable = sum(one_sided.values()), sum(groups.usable.values())
+    if not lost:
+        return found
+    names = ", ".join(f"{name} ({count})" for name, count in sorted(one_sided.items())[:SHOWN_STRATA])
+    more = f" and {len(one_sided) - SHOWN_STRATA} more" if len(one_sided) > SHOWN_STRATA else ""
+    return [
+        *found,
+        Concern(
+            "one_sided_strata",
+            f"{lost} of {usable} answers were left out: their strata hold one group only, so that nothing can be "
+            f"compared there: {names}{more}",
+            withholds="pass" if lost > ONE_SIDED_SHARE * usable else "nothing",
+        ),
+    ]
+
+
+def require(groups: Groups) -> None:
+    """Raise `NotMeasurable` unless both groups have enough usable answers; the message says what is missing and why."""
+    short = {name: n for name, n in groups.usable.items() if n < MINIMUM_DOCUMENTS}
+    if not short:
+        return
+    asked = len(groups.answers)
+    reasons = ", ".join(
+        f"{sum(groups.count(status).values())} {status.value}"
+        for status in (Status.REFUSED, Status.UNREADABLE, Status.FAILED)
+        if sum(groups.count(status).values())
+    )
+    have = ", ".join(f"{n} for {name}" for name, n in short.items())
+    cure = f"of {asked} answers {reasons}" if reasons else "raise `trials` or add rows"
+    raise NotMeasurable(
+        f"only {have} usable answers, {MINIMUM_DOCUMENTS} a group are needed; {cure}.", unusable=bool(reasons)
+    )
+
+
+def comparable(groups: Groups) -> list[int]:
+    """Return the places of the usable answers in strata that hold both groups.
+
+    Raises:
+        NotMeasurable: a group has fewer than `MINIMUM_DOCUMENTS` such answers.
+    """
+    require(groups)
+    one_sided = groups.one_sided()
+    kept = [
+        index
+        for index, (answer, stratum) in enumerate(zip(groups.answers, groups.strata, strict=True))
+        if answer.usable and stratum not in one_sided
+    ]
+    _require_both_sides(groups, kept, one_sided)
+    return kept
+
+
+def _require_both_sides(groups: Groups, kept: Sequence[int], one_sided: Mapping[str, int]) -> None:
+    """Raise `NotMeasurable` unless strata with answers of both groups hold enough of them."""
+    marked = sum(groups.marked[index] for index in kept)
+    if min(marked, len(kept) - marked) >= MINIMUM_DOCUMENTS:
+        return
+    raise NotMeasurable(
+        f"only {marked} answers for {groups.marked_name} and {len(kept) - marked} for {groups.unmarked_name} are in "
+        f"strata that hold both groups, {MINIMUM_DOCUMENTS} a group are needed. {len(one_sided)} strata hold one group "
+        f"only, as {min(one_sided)!r}: does a `strata` column name the group?",
+        hopeless=not kept,
+    )
