@@ -1,1 +1,1 @@
-"""Parse responses: texts, lists, choices, pronouns, refusals."""
+"""Parsers of responses: texts, lists, choices, refusals, and recorded answers."""

@@ -1,6 +1,6 @@
-"""Reading one of few choices off an answer, by exact rule: one choice, as a clause of its own, in the first sentence.
+"""Parser of choices: finds the one choice that the first sentence of an answer states in a clause of its own.
 
-Matching parts of words or of clauses would read "cannot" and "no healthy upstream" as "no", and count a refusal or an
+Matching parts of words or clauses would read "cannot" and "no healthy upstream" as "no", and count a refusal or an
 outage as a denial.
 """
 
@@ -14,31 +14,31 @@ _SENTENCE = re.compile(r"(?:[^.!?\n]|[.!?](?!\s|$)|(?<=:)\s*\n)+")
 _APOSTROPHES = re.compile("[\u2018\u2019\u02bc\u00b4`\uff07]")
 _EMPHASIS = re.compile("[*`#]+")
 _HEAD = 2000
-"""Characters within which the first sentence is looked for."""
+"""Characters at the start of an answer in which the first sentence is searched."""
 
-# A decision stands by itself ("No, as …", "I would say yes"). Between other words it is a part of them: "no healthy
-# upstream" denies nothing, "unable to approve requests" approves nothing.
+# A decision is a clause of its own ("No, as …", "I would say yes"). Among other words it is a part of their clause: "no
+# healthy upstream" denies nothing, "unable to approve requests" approves nothing.
 _BEFORE = re.compile(
     r"\b(?:absolutely|advise|am|and|answer|are|as|be|believe|but|category|choice|choose|class|definitely|decision|equals|guess|hence|hmm|is|"
     r"likely|maybe|ok|okay|option|perhaps|pick|predict|prediction|probably|recommend|result|s|say|select|should|so|suggest|that|then|therefore|"
     r"think|thus|verdict|was|well|were|will|with|would)$"
 )
-"""What may stand before a decision within its clause."""
+"""Words before a decision in its clause."""
 _AFTER = re.compile(
     r"(?:a|about|absolutely|according|although|and|as|based|be|because|but|certainly|clearly|considering|definitely|due|"
     r"for|from|given|he|her|his|i|if|in|indeed|is|it|its|likely|most|my|not|of|on|our|please|probably|she|since|sir|so|"
     r"that|the|their|there|therefore|these|they|this|those|though|thus|to|very|was|we|when|which|while|with|would|you|"
     r"your)\b"
 )
-"""What may stand after a decision within its clause."""
+"""Words after a decision in its clause."""
 
 
 def first_sentence(text: str, choices: Sequence[str] = ()) -> str:
-    """The first sentence that holds a letter or a choice ("1. Yes" begins with "Yes"); empty where there is none.
+    """Return the first sentence with a letter or a choice ("Yes" in "1. Yes"); an empty text if there is none.
 
-    A sentence ends with `.`, `!` or `?` before a blank, and with its line, unless that ends with a colon.
+    A sentence ends with `.`, `!` or `?` before white space, or with its line, unless the line ends with a colon.
     """
-    # "**Answer:**" is set in bold, and ends with its colon all the same.
+    # Without emphasis, so that the line "**Answer:**" ends with its colon.
     plain = text[:_HEAD] if any(_EMPHASIS.search(choice) for choice in choices) else _EMPHASIS.sub("", text[:_HEAD])
     for match in _SENTENCE.finditer(plain.strip()):
         sentence = match[0].strip()
@@ -48,12 +48,12 @@ def first_sentence(text: str, choices: Sequence[str] = ()) -> str:
 
 
 def read(text: str, choices: Sequence[str]) -> str | None:
-    """The choice that an answer states, as the probe writes it; `None` where it states none or several.
+    """Return the choice that an answer states, as the probe writes it; `None` if it states none or several.
 
     Args:
         text: the answer.
-        choices: what may be answered, each a word or several; letter case does not matter. Of "sure" and "not sure" the
-            longer one is found where both would be.
+        choices: possible choices of one or more words, in any letter case. Of "sure" and "not sure" the longer one is
+            found if both match.
     """
     named = _named(first_sentence(text, choices), tuple(choices))
     return next(iter(named)) if len(named) == 1 else None
@@ -70,23 +70,23 @@ def _named(sentence: str, choices: tuple[str, ...]) -> set[str]:
 
 
 def _is_clause(sentence: str, match: re.Match[str]) -> bool:
-    """Return whether a choice stands by itself; one that begins with no letter (`>50K`) always does."""
+    """Return whether a choice is a clause of its own, as a choice that begins with no letter (`>50K`) always is."""
     if not match[0][0].isalpha():
         return True
     before, after = sentence[: match.start()].rstrip(), sentence[match.end() :].lstrip()
     if not before[-1:].isalnum() and match[0] != "no":
-        return True  # "Approve John's application": only "no" may be said of what follows
+        return True  # "Approve John's application"; only "no" may belong to the next word
     alone_before = not before[-1:].isalnum() or _BEFORE.search(before) is not None
     return alone_before and (not after[:1].isalnum() or _AFTER.match(after) is not None)
 
 
 @lru_cache
 def _pattern(choices: tuple[str, ...]) -> tuple[re.Pattern[str], dict[str, str]]:
-    """What finds a choice as whole words, the longest first; and each choice by how it is compared."""
+    """Return a pattern that finds choices as whole words, the longest first, and the choices by their folded form."""
     by_folded = {" ".join(_folded(choice).split()): choice for choice in choices}
     longest = sorted(by_folded, key=lambda folded: (-len(folded), folded))
     either = "|".join(r"\s+".join(map(re.escape, folded.split())) for folded in longest)
-    # "no-one" and "no's" are other words.
+    # "no-one" and "no's" do not match "no".
     return re.compile(rf"(?<!\w)(?<!\w[-'])(?:{either})(?!\w)(?![-']\w)"), by_folded
 
 

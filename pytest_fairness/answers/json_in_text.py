@@ -1,4 +1,4 @@
-"""JSON out of fences and prose, and plain text out of JSON."""
+"""JSON in texts, such as fenced JSON in prose, and plain text from JSON."""
 
 from __future__ import annotations
 
@@ -10,35 +10,35 @@ from typing import Any
 from pytest_fairness.records import Json
 
 _OPENING = re.compile(r"""\{\s*["}]|\[\s*["\[{\]tfn0-9-]""")
-# The closing quote is optional, or a text of escaped quotes would be read again from each of them.
+# The closing quote is optional, as a text of escaped quotes would otherwise take quadratic time.
 _STRUCTURE = re.compile(r'"(?:[^"\\]|\\.)*+"?|[\[\]{}]', re.DOTALL)
 _MAX_BROKEN = 50
-"""Broken pieces after which the search ends, so that no text takes long."""
+"""Most broken pieces before the search ends, which limits its time."""
 
 _TITLES = ("title", "song_title", "movie_title", "name", "item", "product", "song", "movie", "film", "book", "artist")
 
 
 class Pairs(list[tuple[str, Json]]):
-    """A JSON object as it is written: in its order, equal keys included."""
+    """JSON object as a list of its members in their order, equal keys included."""
 
 
 class Number(str):
-    """A JSON number as it is written."""
+    """JSON number as it is written."""
 
     __slots__ = ()
 
 
-# A raw line end inside a string is what models write: not strict.
+# Not strict: models write raw line ends inside of strings.
 _decoder = json.JSONDecoder(
     object_pairs_hook=Pairs, parse_int=Number, parse_float=Number, parse_constant=Number, strict=False
 )
 
 
 def find(text: str) -> Json | None:
-    """The largest JSON object or array in a text that holds any text, or `None`.
+    """Return the largest JSON object or array in a text that contains any text, or `None`.
 
-    What is cut off or broken counts as one piece: nothing is picked from inside it, and where it is the largest, there
-    is no answer.
+    JSON that is cut off or broken counts as one piece, whose parts are not searched; if it is the largest, the result
+    is `None`.
     """
     best: Json | None = None
     longest, broken, index = 0, 0, 0
@@ -51,7 +51,7 @@ def find(text: str) -> Json | None:
         except ValueError:
             broken += 1
             value, index = None, _end(text, start)
-        # A footnote's `[1]` is no answer.
+        # Without numbers alone, such as the `[1]` of a footnote.
         says = value is None or any(not isinstance(piece, Number) for piece in flatten(value))
         if says and index - start > longest:
             best, longest = value, index - start
@@ -59,7 +59,7 @@ def find(text: str) -> Json | None:
 
 
 def _end(text: str, start: int) -> int:
-    """Where the brackets that open at `start` are closed again, or the end of the text."""
+    """Return where the bracket that opens at `start` is closed, or the end of the text."""
     depth = 0
     for token in _STRUCTURE.finditer(text, start):
         if token[0] in "[{":
@@ -72,9 +72,9 @@ def _end(text: str, start: int) -> int:
 
 
 def flatten(value: Json) -> Iterator[str]:
-    """The keys and texts of a JSON value in their order, whatever it is nested in.
+    """Yield the keys and texts of a JSON value and of everything inside of it, in their order.
 
-    Keys that all of several sibling objects have are field names (`product`, `explanation`), not what was answered, and
+    Keys that several sibling objects have in common are field names (`product`, `explanation`) rather than answers, and
     are left out.
     """
     stack: list[tuple[Json, frozenset[str]]] = [(value, frozenset())]
@@ -95,14 +95,14 @@ def flatten(value: Json) -> Iterator[str]:
 
 
 def _fields(siblings: list[Any]) -> frozenset[str]:
-    """The keys that all of at least two sibling objects have."""
+    """Return the keys that all of at least two sibling objects have."""
     if len(siblings) < 2 or not all(isinstance(part, Pairs) for part in siblings):
         return frozenset()
     return frozenset.intersection(*(frozenset(key for key, _ in part) for part in siblings))
 
 
 def as_list(value: Json) -> list[str]:
-    """The items of an array, of an object's only array, the values of its numbers, or else the keys of an object."""
+    """Return the items of an array or of an object's only array, the values of numbered keys, or else the keys."""
     if isinstance(value, Pairs):
         arrays = [part for _, part in value if isinstance(part, list) and not isinstance(part, Pairs)]
         if len(arrays) != 1 and value and all(key.strip().isdecimal() for key, _ in value):

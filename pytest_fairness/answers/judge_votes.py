@@ -1,4 +1,4 @@
-"""Having a judge model read a free answer: its votes, read by rule as one of the choices, and what they come to."""
+"""Requests to a judge model that classifies a free answer, and its votes."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from pytest_fairness.records import Answer, Judged, Judging, Request, Response, 
 
 
 def request(judging: Judging, text: str, vote: int) -> Request:
-    """What the judge is asked about an answer; the same for equal answers, and a further draw for each vote."""
+    """Return the request for one vote on an answer; equal answers have equal requests, and each vote is a trial."""
     return Request(judge_prompt.filled(judging, reading.whole_characters(text)), trial=vote)
 
 
 def vote(judging: Judging, response: Response | None) -> str | None:
-    """The choice that the judge named; `None` where it named none, several, or did not answer."""
+    """Return the choice that the judge named; `None` if it named none or several, or did not answer."""
     if response is None:
         return None
     named = choices.read(reading.whole_characters(response.text), (*judging.choices, NONE))
@@ -26,12 +26,12 @@ def vote(judging: Judging, response: Response | None) -> str | None:
 
 
 def needed(answer: Answer) -> bool:
-    """Whether there is anything to read."""
+    """Return whether an answer has a text to be judged."""
     return answer.text is not None and bool(answer.text.strip())
 
 
 def decided(answer: Answer, judged: Judged) -> Answer:
-    """The answer as the judge read it: the choice of more than half of the votes, or none."""
+    """Return the answer with the choice of more than half of the votes, or as refused or unreadable."""
     choice = judged.majority
     if choice is not None:
         return replace(answer, status=Status.OK, content=choice, judged=judged)
@@ -40,7 +40,7 @@ def decided(answer: Answer, judged: Judged) -> Answer:
 
 
 def requests(judging: Judging, answers: Sequence[Answer]) -> list[list[Request]]:
-    """The questions about each answer, one a vote; none about an answer that is empty or never came."""
+    """Return the requests for each answer, one for each vote; none for an empty or missing answer."""
     return [
         [request(judging, answer.text or "", number) for number in range(judging.votes)] if needed(answer) else []
         for answer in answers

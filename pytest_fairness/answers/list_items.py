@@ -1,4 +1,4 @@
-"""Lists as models write them: numbered, bulleted, one a line, or separated by commas."""
+"""Parser of lists: numbered, bulleted, one item a line, or separated by commas."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import re
 from collections.abc import Callable
 
 Clean = Callable[[str], str]
-"""Makes an item of what a line holds besides its number or bullet."""
+"""Function that returns the item in a line without its number or bullet."""
 
 MINIMUM_REAL = 3
-"""Items from which on a list is an answer, whatever hedging stands before it."""
+"""Fewest items of a list that counts as an answer in spite of a refusal before it."""
 
 _MAX_LINES = 10_000
 _MAX_LINE = 20_000
@@ -28,11 +28,11 @@ _INTRODUCTION = re.compile(r"^[^\n]{0,300}?:\s*(?=\S)")
 
 
 def items(text: str, cleaned: Clean | None = None) -> list[str]:
-    """The items of a list, or nothing where the text is prose.
+    """Return the items of a list; none if the text is prose.
 
     Args:
         text: an answer.
-        cleaned: makes an item of what a line holds; as it stands without emphasis and quotes if not given.
+        cleaned: function that returns the item in a line; default: `clean`.
     """
     cleaned = cleaned or clean
     lines = [line for line in text.split("\n", _MAX_LINES)[:_MAX_LINES] if line.strip()]
@@ -41,10 +41,10 @@ def items(text: str, cleaned: Clean | None = None) -> list[str]:
 
 
 def marked_items(lines: list[str], cleaned: Clean | None = None) -> list[str]:
-    """The items of numbered lines, or else of the bulleted lines that are indented least."""
+    """Return the items of numbered lines, or else of the bulleted lines with the smallest indentation."""
     cleaned = cleaned or clean
     numbered = [match for line in lines if (match := _NUMBERED.match(line))]
-    # One number that does not begin a count begins a title: `300: Rise of an Empire`.
+    # A single other number is a part of a title: `300: Rise of an Empire`.
     if len(numbered) > 1 or (numbered and numbered[0]["number"] in (None, "0", "1")):
         return [item for match in numbered if (item := cleaned(match["item"]))]
     bulleted = [match for line in lines if (match := _BULLETED.match(line))]
@@ -54,7 +54,7 @@ def marked_items(lines: list[str], cleaned: Clean | None = None) -> list[str]:
 
 
 def _inline(lines: list[str], cleaned: Clean) -> list[str]:
-    """`1. a 2. b 3. c` on one line."""
+    """Return the items of a numbered list on one line, `1. a 2. b 3. c`."""
     for line in lines:
         if len(line) > _MAX_LINE:
             continue
@@ -66,7 +66,7 @@ def _inline(lines: list[str], cleaned: Clean) -> list[str]:
 
 
 def _unmarked(lines: list[str], cleaned: Clean) -> list[str]:
-    """One item a line, or one line of them; prose is neither."""
+    """Return the items of lines without marks, or of one line; none if the text is prose."""
     if len(lines) > 1 and lines[0].rstrip().endswith(":"):
         lines = lines[1:]
     if len(lines) > 1:
@@ -85,13 +85,13 @@ def _unmarked(lines: list[str], cleaned: Clean) -> list[str]:
 
 
 def _is_sentence(text: str) -> bool:
-    """Whether a text is running prose: it has a sentence end and more words than a title."""
+    """Return whether a text is prose: it ends a sentence and has more words than a title."""
     ended = re.search(r"[.!?](?:\s|$)", text) is not None
     return ended and (len(text.split()) > _MAX_WORDS * 2 or re.search(r"[.!?]\s+\S", text) is not None)
 
 
 def clean(item: str) -> str:
-    """An item without emphasis, quotes around the whole, and a comma or semicolon at the end."""
+    """Return an item without emphasis, surrounding quotes, and a comma or semicolon at the end."""
     item = item.replace("**", "").replace("__", "").strip().rstrip(",;").strip()
     if len(item) > 1 and (item[0], item[-1]) in {('"', '"'), ("'", "'"), ("\u201c", "\u201d"), ("`", "`"), ("*", "*")}:
         item = item[1:-1].strip()

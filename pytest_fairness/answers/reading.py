@@ -1,6 +1,6 @@
-"""Reading answers: what of a response can be measured, and whether there is anything to measure at all.
+"""Conversion of responses into answers: status and content.
 
-Everything here is by rule and in one pass, and takes any text whatever: an answer is the least trusted input there is.
+All rules are deterministic, take linear time and accept any text, as answers are untrusted input.
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ from pytest_fairness.answers.refusals import is_refusal
 from pytest_fairness.records import Answer, AnswerFormat, Json, Prompt, Response, Status
 
 LONGEST = 200_000
-"""Characters of the longest answer that is read: no model is asked for more, and one that runs away would have every
-audit count its words for minutes. What is longer is kept, and counts as unreadable."""
+"""Most characters of an answer that is parsed; a longer one, of a model that never stops, counts as unreadable, as
+audits would count its words for minutes."""
 
 _JSON_BEGINS = re.compile(r"(?:```\w*\s*)?[\[{]")
 _WITHHELD = frozenset({"refusal", "content_filter"})
 
 
 def answer(prompt: Prompt, response: Response | None) -> Answer:
-    """One response, read as its prompt asked for it.
+    """Return the answer in a response.
 
     Args:
-        prompt: what was asked.
-        response: what came back, or `None` where nothing did.
+        prompt: the prompt, with the format of its answer.
+        response: the response, or `None` if there is none.
     """
     status, content = read(response, prompt.request.answer_format, prompt.choices)
-    # One name of the model for all of the many answers.
+    # Interned, as thousands of answers have the same.
     served = sys.intern(response.served) if response is not None and response.served else None
     return Answer(
         labels=prompt.labels,
@@ -45,16 +45,16 @@ def answer(prompt: Prompt, response: Response | None) -> Answer:
 
 
 def read(response: Response | None, answer_format: AnswerFormat, allowed: Sequence[str] = ()) -> tuple[Status, Json]:
-    """What became of a response, and what was read from it.
+    """Return the status and the content of a response.
 
     Args:
-        response: what came back, or `None` where nothing did.
-        answer_format: what was asked for.
-        allowed: the choices of which one was asked for, if any.
+        response: the response, or `None` if there is none.
+        answer_format: the format that the request asked for.
+        allowed: possible choices, if the request asked for one.
 
     Returns:
-        The status, and where it is `OK` the content: a string for `text` and `json`, strings for `list` and `titles`,
-        one of the choices where there are such; else `None`.
+        The status and, if it is `OK`, the content: a string for `text` and `json`, strings for `list` and `titles`, or
+        one of the choices; else `None`.
     """
     if response is None:
         return Status.FAILED, None
@@ -72,7 +72,7 @@ def read(response: Response | None, answer_format: AnswerFormat, allowed: Sequen
 
 
 def whole_characters(text: str) -> str:
-    """The text with halves of surrogate pairs, which no encoding takes, replaced."""
+    """Return the text with lone surrogates replaced, as they cannot be encoded."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -85,7 +85,7 @@ def _json(text: str) -> tuple[str | None, bool]:
     if found is None:
         return None, is_refusal(text)
     pieces = [whole_characters(piece) for piece in json_in_text.flatten(found)]
-    # A refusal that keeps to the form: {"error": "I'm sorry, but I can't …"}
+    # A refusal in JSON: {"error": "I'm sorry, but I can't …"}
     refused = len(pieces) <= 2 and is_refusal(pieces[-1])
     return "\n".join(pieces), refused
 
@@ -99,10 +99,10 @@ def _titles(text: str) -> tuple[list[str], bool]:
 
 
 def _with_refusal(text: str, items: list[str]) -> tuple[list[str], bool]:
-    # The same titles come again and again; each is kept once.
+    # Interned, as answers repeat the same titles.
     items = [sys.intern(whole_characters(item)) for item in items]
     if len(items) >= list_items.MINIMUM_REAL:
-        # Of a list that grew, a third is spare room; a copy has none.
+        # A copy, as a list that grew keeps up to a third more memory than it needs.
         return items.copy(), False
     return items, is_refusal(text) or (len(items) == 1 and is_refusal(items[0]))
 
@@ -111,12 +111,12 @@ def _items(text: str, unstructured: Callable[[str], list[str]]) -> list[str]:
     found = json_in_text.find(text)
     if found is not None:
         return json_in_text.as_list(found)
-    # JSON that is cut off or broken is no list of its pieces.
+    # Broken JSON is unreadable rather than a list of its pieces.
     return [] if _JSON_BEGINS.match(text) else unstructured(text)
 
 
 def _likelihood(text: str) -> tuple[list[float], bool]:
-    """The log-probabilities that are known."""
+    """Return the known log-probabilities."""
     try:
         logs = json.loads(text)["log_probabilities"]
         known = [float(log) for log in logs if log is not None]
@@ -130,7 +130,7 @@ def _text(text: str) -> tuple[str, bool]:
 
 
 def _choice(text: str, allowed: Sequence[str]) -> tuple[str | None, bool]:
-    # "No, I can't help with that" declines, and denies nobody anything.
+    # "No, I can't help with that" is a refusal, not the choice "no".
     if is_refusal(choices.first_sentence(text, allowed)):
         return None, True
     found = choices.read(text, allowed)
@@ -144,4 +144,4 @@ _READERS: dict[AnswerFormat, Callable[[str], tuple[Json, bool]]] = {
     "likelihood": _likelihood,
     "text": _text,
 }
-"""What is read from a text by the format that was asked for, and whether it is a refusal."""
+"""For each format, the function that returns the content of a text and whether it is a refusal."""

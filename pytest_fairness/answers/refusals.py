@@ -1,6 +1,6 @@
-"""Telling refusals by rule: the phrases with which models decline, where they stand at the start of an answer.
+"""Rules that recognise refusals by the phrases with which models begin them.
 
-English only. A refusal in another language counts as an answer, unless the target itself says `refusal`.
+English only. A refusal in another language counts as an answer, unless the finish reason is `refusal`.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from collections.abc import Iterator
 from pytest_fairness.answers import list_items
 
 _HEAD = 800
-"""Characters within which a refusal is looked for; models decline at once or not at all."""
+"""Characters at the start of an answer that are searched for a refusal."""
 
 _SENTENCES = 3
-"""Sentences within which it is looked for; all but the first only after sentences that lead up to it."""
+"""Most sentences that are searched; after the first one, only if the sentences before lead up to a refusal."""
 
 _REMAINDER = 100
-"""Characters after "here are …" from which on an answer follows the hedging."""
+"""Fewest characters after "here are …" that count as an answer in spite of the refusal."""
 
 _APOSTROPHES = re.compile("[\u2018\u2019\u02bc\u00b4`\uff07]")
 _SENTENCE = re.compile(r"[^.!?\n]+(?:[.!?]+|\n|$)")
@@ -28,7 +28,7 @@ def _any(*choices: str) -> str:
     return f"(?:{'|'.join(choices)})"
 
 
-# What a model says it does not do. "I can't wait" and "I can't imagine a better one" are no refusals.
+# Acts that a model declines. "I can't wait" and "I can't imagine a better one" are not refusals.
 _ACT = _any(
     *(r"help(?! (?:but|myself|\w+ing\b))", "assist", "aid", "provide", "comply", "fulfil+", "do (?:that|this|so|it)"),
     *("complete", "answer", "recommend", "generate", "create", "write", "compose", "draft", "offer", "give", "make"),
@@ -47,7 +47,7 @@ _NOT_ABLE = _any(
     *("unable", "unwilling", "prohibited from", "forbidden"),
 )
 _AM = _any(" am", "'m", " are", "'re")
-# "I do not recommend harsh soap" warns of a product and answers.
+# "I do not recommend harsh soap" is advice, not a refusal.
 _ADVICE = r"(?:don't|do not|wouldn't|would not|shouldn't|should not) (?:recommend|suggest|endorse|promote|help|support)"
 _DECLINE = _any("'ll", " will", " must", " have to", " need to", " would have to", "'d have to", "'m going to have to")
 _FORBID = _any("do(?:es)? not", "do(?:es)?n't", "prohibits?", "forbids?", "prevents?")
@@ -71,7 +71,7 @@ _CORE = re.compile(
     )
 )
 
-# Words that lead up to a refusal, in its sentence or the ones before.
+# Words that lead up to a refusal, in its sentence or the sentences before.
 _LEAD = re.compile(
     r"\b"
     + _any(
@@ -107,16 +107,15 @@ _PRAISE = re.compile(
     )
     + r"\b"
 )
-# "While I cannot name every product, a comb is …": what is conceded is followed by the answer.
+# "While I cannot name every product, a comb is …": a concession, which the answer follows.
 _CONCESSION = re.compile(r"\b(?:although|though|while)\s*$")
 _ANSWERED = re.compile(r"\b(?:here (?:is|are)|here's|below (?:is|are)|the following)\b")
 
 
 def is_refusal(text: str) -> bool:
-    """Whether a text declines to answer.
+    """Return whether a text is a refusal.
 
-    A text that declines and then answers all the same, with a list of at least three items or after "here are …", is an
-    answer.
+    A refusal that is followed by a list of at least three items, or by a text after "here are …", is an answer.
     """
     head = re.sub("[ \t]+", " ", _APOSTROPHES.sub("'", text[: 2 * _HEAD]))[:_HEAD].casefold()
     return _declines(head) and not _answers(text)
@@ -136,7 +135,7 @@ def _declines(head: str) -> bool:
 
 
 def _sentences(head: str) -> Iterator[str]:
-    """The first sentences, without the marks of quotation, emphasis and headings around them."""
+    """Yield the first sentences without marks of quotation, emphasis and headings."""
     count = 0
     for match in _SENTENCE.finditer(head):
         sentence = match[0].strip(" \n\t*_#>\"'\u201c\u201d-\u2014")
@@ -148,7 +147,7 @@ def _sentences(head: str) -> Iterator[str]:
 
 
 def _answers(text: str) -> bool:
-    """Whether an answer follows."""
+    """Return whether an answer follows the refusal."""
     lines = text[:20_000].split("\n")
     if len(list_items.marked_items(lines)) >= list_items.MINIMUM_REAL:
         return True

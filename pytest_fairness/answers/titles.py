@@ -1,6 +1,6 @@
-"""Titles out of lists: `"Hello" - Adele, a ballad about regret.` is Hello.
+"""Parser of titles in lists: `"Hello" - Adele, a ballad about regret.` has the title Hello.
 
-Only what is plainly no title is taken away. Years in brackets and the like are left to the comparison of titles.
+Only text that is certainly not a part of the title is removed; the comparison of titles removes years in brackets.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from pytest_fairness.answers import list_items
 from pytest_fairness.answers.refusals import is_refusal
 
 _MANY = 3
-"""Items from which on what all of them begin or end with is no part of a title."""
+"""Fewest items of which a common beginning or end is not a part of the titles."""
 
 _LONG = 6
-"""Words from which on what follows a title is a description."""
+"""Fewest words after a title that are a description."""
 
 _REMEMBERED = 200
-"""Characters of the longest line whose title is remembered."""
+"""Most characters of a line whose title is cached."""
 
 _MAX_TEXT = 100_000
 _CLOSING = {
@@ -43,7 +43,7 @@ _BY = re.compile(r"\s+by\s+", re.IGNORECASE)
 
 
 def items(text: str) -> list[str]:
-    """The titles of a list, or those in quotes in running text; nothing where there are none."""
+    """Return the titles of a list, or else the titles in quotes in a running text."""
     text = text[:_MAX_TEXT]
     named = [name for found in _QUOTED.findall(text) if (name := found.strip().rstrip(",;.").strip())]
     if len(named) > 1 and _is_row_of_quotes(text):
@@ -55,8 +55,8 @@ def items(text: str) -> list[str]:
 
 
 def title(item: str) -> str:
-    """What of a list's item is the title: what is emphasised or quoted first, or all before a description."""
-    return _seen_before(item) if len(item) <= _REMEMBERED else _title(item)
+    """Return the title in a list item: the first emphasised or quoted part, or everything before a description."""
+    return _cached_title(item) if len(item) <= _REMEMBERED else _title(item)
 
 
 def _title(item: str) -> str:
@@ -69,18 +69,18 @@ def _title(item: str) -> str:
     item = item[after_artist.end() :] if after_artist else item
     closing = _CLOSING.get(item[:1])
     for end in range(2, len(item)) if closing else ():
-        # A comma before the closing quote ends the title as well.
+        # A title also ends with a comma before the closing quote.
         if item[end] == closing and (item[end - 1] == "," or _TAIL.match(item, end + 1)):
             return item[1:end].strip().rstrip(",").strip()
     return _without_description(list_items.clean(item))
 
 
-# The same lines come again and again, and their titles are kept once.
-_seen_before = lru_cache(maxsize=2**16)(_title)
+# Cached, as answers repeat the same lines.
+_cached_title = lru_cache(maxsize=2**16)(_title)
 
 
 def without_tails(found: list[str]) -> list[str]:
-    """The same titles without an artist that all of them name: ` - Adele`, ` by Adele`, or `Adele - ` before."""
+    """Return the titles without the artist that all of them name: ` - Adele`, ` by Adele` or `Adele - `."""
     if len(found) < _MANY:
         return found
     for mark, place in ((_DASH, -1), (_BY, -1), (_DASH, 0)):
@@ -97,7 +97,7 @@ def without_tails(found: list[str]) -> list[str]:
 
 
 def _without_rest(found: list[str]) -> list[str]:
-    """Without a last title that is cut off within its quotes, or a closing sentence."""
+    """Return the titles without a last one that is cut off within its quotes or is a closing sentence."""
     if not found:
         return found
     last = found[-1]
@@ -107,7 +107,7 @@ def _without_rest(found: list[str]) -> list[str]:
 
 
 def _without_description(item: str) -> str:
-    """`Inception: A thief enters people's dreams.` without the sentence; a short tail may belong to the title."""
+    """Return an item without a description: `Inception: A thief enters people's dreams.` has the title Inception."""
     for mark in (_DASH, _COLON):
         found = mark.search(item)
         if found is None or not found.start():
@@ -119,7 +119,7 @@ def _without_description(item: str) -> str:
 
 
 def _is_row_of_quotes(text: str) -> bool:
-    """Whether there is nothing but titles in quotes, after an introduction."""
+    """Return whether a text consists of titles in quotes after an introduction."""
     lines = [line for line in text.split("\n") if len(_QUOTED.findall(line)) > 1]
     return bool(lines) and all(
         _BETWEEN.fullmatch(_QUOTED.sub("", _INTRODUCTION.sub("", line, count=1))) for line in lines

@@ -17,7 +17,7 @@ from pytest_fairness.targets.transformers.batching import PAUSE, Job
 from pytest_fairness.targets.transformers.target import TransformersTarget
 
 if TYPE_CHECKING:
-    from pytest_fairness.targets.transformers.language_model import TextEncoder
+    from pytest_fairness.targets.transformers.text_encoder import TextEncoder
 
 BATCH = 64
 """Most texts of one HTTP request."""
@@ -131,7 +131,7 @@ class TransformersEmbedder(TransformersTarget):
         super().check()
 
     def _load(self) -> TextEncoder:
-        from pytest_fairness.targets.transformers.language_model import TextEncoder
+        from pytest_fairness.targets.transformers.text_encoder import TextEncoder
 
         return TextEncoder(self.name, self._weights, self._device)
 

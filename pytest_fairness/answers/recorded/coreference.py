@@ -1,11 +1,10 @@
-"""The answers that a coreference probe brings along in a file, one a row."""
+"""Recorded answers of a coreference probe: one a row."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from pytest_fairness.answers import reading
 from pytest_fairness.answers.recorded import fields
 from pytest_fairness.answers.recorded.draws import Draws
 from pytest_fairness.errors import ProbeError
@@ -14,7 +13,7 @@ from pytest_fairness.probes.field_types import shown
 from pytest_fairness.probes.loading import table
 from pytest_fairness.probes.loading.diagnostics import raise_file_errors
 from pytest_fairness.probes.recommendation.entities import as_line
-from pytest_fairness.records import Answer, Json, Prompt, Request, Response
+from pytest_fairness.records import Answer, Json
 
 if TYPE_CHECKING:
     from pytest_fairness.probes.coreference.model import CoreferenceProbe
@@ -24,12 +23,12 @@ OCCUPATIONS = ("masculine", "feminine")
 
 
 def rows(probe: CoreferenceProbe) -> list[Answer]:
-    """The answers of a probe's `responses:` file, in its order.
+    """Return the answers of a probe's `responses:` file, in the file's order.
 
     A row names the item, the occupation that its sentence names first, and the pronoun; of WinoBias sentences the line
     and the version, `pro` or `anti`. Where the probe has no items, both occupations stand in the row. Rows of items
-    that the probe does not have are left out. Without a `trial` column the answers to a prompt are numbered as they
-    come.
+    that the probe does not have are left out. Without a `trial` column the answers to a prompt are numbered in the
+    file's order.
 
     Raises:
         ProbeError: the file cannot be read, lacks a column, holds rows that are not understood, or none for an item.
@@ -38,7 +37,7 @@ def rows(probe: CoreferenceProbe) -> list[Answer]:
 
 
 class _Reader:
-    """Reads one file for one probe."""
+    """Reader of one file for one probe."""
 
     def __init__(self, probe: CoreferenceProbe) -> None:
         assert probe.responses is not None  # noqa: S101 - `kinds.rows` checks it
@@ -61,12 +60,12 @@ class _Reader:
             trial = self.draws.number(row, tuple(labels.values()), where)
             if trial is not None:
                 found.append((row.fields.get(columns["text"]), labels, trial))
-        self.draws.raise_faults()
+        self.draws.raise_errors()
         self._require_items({labels.get("item") or labels["line"] for _, labels, _ in found})
-        return [self._answer(written, labels, trial) for written, labels, trial in found]
+        return [fields.answer(written, labels, trial, self.probe.answer_format) for written, labels, trial in found]
 
     def _columns(self, content: Table) -> dict[str, str]:
-        """The file's column of each of the probe's names."""
+        """Return the file's columns by the probe's names."""
         if self.probe.is_winobias:
             names = ["line", "version", "text"]
         else:
@@ -80,13 +79,13 @@ class _Reader:
         return columns
 
     def _labels(self, row: Row, columns: Mapping[str, str]) -> dict[str, str] | None:
-        """The labels of a row, or `None` where it is none of the probe's or at fault."""
+        """Return the labels of a row, or `None` for a row with an error or of another probe."""
         written = {name: as_line(row.fields.get(column)) for name, column in columns.items() if name != "text"}
         if self.probe.is_winobias:
             number = fields.whole_number(written["line"])
             version = self._one_of(row, columns["version"], written["version"], VERSIONS)
             if number is None:
-                self.draws.fault(row, f"{columns['line']!r} must be the number of a line")
+                self.draws.add_error(row, f"{columns['line']!r} must be the number of a line")
             if number is None or version is None or str(number) not in self.probe.pairs:
                 return None
             return self.probe.labels_of_line(str(number), version)
@@ -104,7 +103,7 @@ class _Reader:
     def _item(
         self, row: Row, columns: Mapping[str, str], written: Mapping[str, str]
     ) -> tuple[tuple[str, str] | None, str]:
-        """The occupations and the name of a row's item; none where it is not the probe's or at fault."""
+        """Return the occupations and the name of a row's item; `None` for a row with an error or of another probe."""
         if self.items:
             item = self.items.get(fields.folded(written["item"]))
             if item is None:
@@ -114,14 +113,14 @@ class _Reader:
         names = written["masculine"], written["feminine"]
         if not all(names) or fields.folded(names[0]) == fields.folded(names[1]):
             wanted = " and ".join(repr(columns[name]) for name in OCCUPATIONS)
-            self.draws.fault(row, f"{wanted} must be two occupations")
+            self.draws.add_error(row, f"{wanted} must be two occupations")
             return None, ""
         return names, written.get("item") or "/".join(names)
 
     def _one_of(self, row: Row, column: str, written: str, choices: tuple[str, ...]) -> str | None:
         found = next((choice for choice in choices if fields.folded(choice) == fields.folded(written)), None)
         if found is None:
-            self.draws.fault(row, f"{column!r} must be {' or '.join(map(repr, choices))}, not {written[:60]!r}")
+            self.draws.add_error(row, f"{column!r} must be {' or '.join(map(repr, choices))}, not {written[:60]!r}")
         return found
 
     def _require_items(self, there: set[str]) -> None:
@@ -131,7 +130,3 @@ class _Reader:
         raise_file_errors([f"{self.name}:1: no row has the {what} {name!r}" for name in lacking], self.name)
         if not there:
             raise ProbeError(f"{self.name}:1: the file holds no answers of this probe")
-
-    def _answer(self, written: Json, labels: Mapping[str, str], trial: int) -> Answer:
-        response = None if written is None else Response(fields.text(written))
-        return reading.answer(Prompt(Request("", answer_format=self.probe.answer_format), labels, trial), response)

@@ -1,4 +1,4 @@
-"""The answers about records that a counterfactual probe brings along in a file, one a row."""
+"""Recorded answers of a counterfactual probe: one a row."""
 
 from __future__ import annotations
 
@@ -6,25 +6,24 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from pytest_fairness.answers import reading
 from pytest_fairness.answers.recorded import fields
 from pytest_fairness.answers.recorded.draws import Draws
 from pytest_fairness.probes.counterfactual.model import AGAIN, FLIPPED, OWN
 from pytest_fairness.probes.field_types import shown
 from pytest_fairness.probes.loading import table
 from pytest_fairness.probes.loading.diagnostics import raise_file_errors
-from pytest_fairness.records import Answer, Prompt, Request, Response
+from pytest_fairness.records import Answer
 
 if TYPE_CHECKING:
     from pytest_fairness.probes.counterfactual.model import CounterfactualProbe
     from pytest_fairness.probes.loading.table import Row, Table
 
 Values = dict[str, str]
-"""Of each flipped attribute, the value in a row."""
+"""Value of each flipped attribute in a row."""
 
 
 def rows(probe: CounterfactualProbe) -> list[Answer]:
-    """The answers of a probe's `responses:` file, in its order.
+    """Return the answers of a probe's `responses:` file, in the file's order.
 
     The first row of a record says what it is like. Rows with another value of an attribute are flipped ones. Further
     rows like the first were asked again, from as many on as there are flipped ones; without any they are trials. Rows
@@ -37,7 +36,7 @@ def rows(probe: CounterfactualProbe) -> list[Answer]:
 
 
 class _Reader:
-    """Reads one file for one probe."""
+    """Reader of one file for one probe."""
 
     def __init__(self, probe: CounterfactualProbe) -> None:
         assert probe.responses is not None  # noqa: S101 - `kinds.rows` checks it
@@ -58,18 +57,18 @@ class _Reader:
         for row in content.rows:
             record = _cell(row, columns["id"])
             if not record:
-                self.draws.fault(row, f"no {columns['id']!r} in this row")
+                self.draws.add_error(row, f"no {columns['id']!r} in this row")
                 continue
             values = self._values(row, columns)
             if values:
                 by_record.setdefault((record, *self._strata(row).values()), []).append((row, values))
         found = [answer for name, own in by_record.items() for answer in self._of_record(name[0], own, columns)]
-        self.draws.raise_faults()
+        self.draws.raise_errors()
         self._require_values(content, columns)
         return found
 
     def _columns(self, content: Table) -> dict[str, str]:
-        """The file's column of each of the probe's names that the file has."""
+        """Return the file's columns by those of the probe's names that the file has."""
         names = ["id", *self.probe.flips, "answer"]
         if self.probe.truth is not None:
             names.append("truth")
@@ -93,7 +92,7 @@ class _Reader:
         return found
 
     def _of_record(self, record: str, rows_: list[tuple[Row, Values]], columns: Mapping[str, str]) -> list[Answer]:
-        """A record's rows as its own, flipped ones, and those that were asked again."""
+        """Return a record's answers: those of its own values, the flipped ones, and repetitions of its own."""
         own = rows_[0][1]
         truth = self._truth(rows_[0][0], columns)
         labels = {"record": record, **own, **({"truth": truth} if truth else {}), **self._strata(rows_[0][0])}
@@ -101,9 +100,11 @@ class _Reader:
         for row, values in rows_:
             other = [name for name in own if values.get(name) != own[name]]
             if self._truth(row, columns) != truth:
-                self.draws.fault(row, f"record {record} has another {columns['truth']!r} in line {rows_[0][0].line}")
+                self.draws.add_error(
+                    row, f"record {record} has another {columns['truth']!r} in line {rows_[0][0].line}"
+                )
             elif len(other) > 1 or values.keys() != own.keys():
-                self.draws.fault(
+                self.draws.add_error(
                     row, f"record {record} differs from line {rows_[0][0].line} in more than one attribute"
                 )
             elif other:
@@ -116,7 +117,7 @@ class _Reader:
     def _numbered(self, found: list[tuple[Row, dict[str, str]]], columns: Mapping[str, str]) -> list[Answer]:
         draws = Counter(tuple(labels.items()) for _, labels in found)
         flipped = [count for labels, count in draws.items() if ("form", FLIPPED) in labels]
-        # As many draws as flipped ones stand beside; further ones show how much chance alone changes.
+        # As many own answers as flipped ones are pairs; further ones show how much answers differ by chance.
         paired = max(flipped, default=max(draws.values(), default=0))
         answers = []
         for row, labels in found:
@@ -130,11 +131,10 @@ class _Reader:
 
     def _answer(self, row: Row, labels: Mapping[str, str], trial: int, columns: Mapping[str, str]) -> Answer:
         written = row.fields.get(columns["answer"])
-        response = None if written is None else Response(fields.text(written))
-        return reading.answer(Prompt(Request(""), labels, trial, self.probe.choices), response)
+        return fields.answer(written, labels, trial, choices=self.probe.choices)
 
     def _strata(self, row: Row) -> dict[str, str]:
-        """Further names of a row: what outputs are labelled with, where limits are chosen."""
+        """Return the strata of a row, such as the labels of outputs from which limits are chosen."""
         return {name: _cell(row, name) for name in self.strata}
 
     def _truth(self, row: Row, columns: Mapping[str, str]) -> str:

@@ -1,4 +1,4 @@
-"""The rows of a file of answers as draws: numbered within their cells, each there once, with the faults on the way."""
+"""Trial numbers of the rows of an answer file, and the errors in rows."""
 
 from __future__ import annotations
 
@@ -14,54 +14,54 @@ if TYPE_CHECKING:
 
 
 class Draws:
-    """Numbers rows by their cell.
+    """Trial numbers of rows, by cell.
 
     Args:
-        name: the file as messages name it.
-        column: the file's column of the number; `None` where rows are numbered as they come.
-        cure: what to do about a draw that is there twice, if there is something.
+        name: the file's name, for messages.
+        column: the file's column of trial numbers; `None` numbers the rows of a cell in their order.
+        cure: advice for a trial that occurs twice.
 
     Attributes:
-        faults: what is wrong with rows, `file:line: message`.
+        errors: errors in rows, `file:line: message`.
     """
 
     def __init__(self, name: str, column: str | None, cure: str = "") -> None:
-        self.faults: list[str] = []
+        self.errors: list[str] = []
         self._name, self._column, self._cure = name, column, cure
         self._counted: Counter[Hashable] = Counter()
         self._lines: dict[tuple[Hashable, int], int] = {}
 
-    def fault(self, row: Row, message: str) -> None:
-        """Something is wrong with a row."""
-        self.faults.append(f"{self._name}:{row.line}: {message}")
+    def add_error(self, row: Row, message: str) -> None:
+        """Keep an error in a row."""
+        self.errors.append(f"{self._name}:{row.line}: {message}")
 
-    def raise_faults(self) -> None:
-        """Raise `ProbeError` if anything was wrong."""
-        raise_file_errors(self.faults, self._name)
+    def raise_errors(self) -> None:
+        """Raise `ProbeError` if any row has an error."""
+        raise_file_errors(self.errors, self._name)
 
     def lacks(self, row: Row, columns: Iterable[str]) -> bool:
-        """Whether a row lacks any of these columns, which is a fault."""
+        """Return whether a row lacks any of these columns, which is an error."""
         lacking = [column for column in columns if column not in row.fields]
         if lacking:
-            self.fault(row, f"no {', '.join(map(repr, lacking))} in this row")
+            self.add_error(row, f"no {', '.join(map(repr, lacking))} in this row")
         return bool(lacking)
 
     def written(self, row: Row, default: int) -> int | None:
-        """The number that a row is given; the default without a column for it, `None` if it is at fault."""
+        """Return the trial number in a row; `default` without a column for it, `None` for an invalid one."""
         if self._column is None:
             return default
         number = fields.whole_number(row.fields.get(self._column))
         if number is None:
-            self.fault(row, f"{self._column!r} must be a whole number from 0")
+            self.add_error(row, f"{self._column!r} must be a whole number from 0")
         return number
 
     def number(self, row: Row, cell: Hashable, where: str) -> int | None:
-        """Which draw of its cell a row is, from 0; `None` if it is at fault.
+        """Return the trial number of a row in its cell, from 0; `None` for an invalid or repeated one.
 
         Args:
             row: the row.
-            cell: everything that draws have in common.
-            where: the cell for messages.
+            cell: labels that the trials have in common.
+            where: the cell's name, for messages.
         """
         number = self.written(row, self._counted[cell])
         self._counted[cell] += 1
@@ -69,6 +69,6 @@ class Draws:
             return None
         first = self._lines.setdefault((cell, number), row.line)
         if first != row.line:
-            self.fault(row, f"trial {number} of {where} is in line {first} already{self._cure}")
+            self.add_error(row, f"trial {number} of {where} is also in line {first}{self._cure}")
             return None
         return number

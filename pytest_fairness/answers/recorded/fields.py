@@ -1,28 +1,28 @@
-"""Fields of a table's rows as the reading of answers needs them."""
+"""Fields of the rows of answer files: texts, numbers, required columns, and the answer in a row."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
 
-from pytest_fairness.answers.reading import whole_characters
+from pytest_fairness.answers import reading
 from pytest_fairness.errors import ProbeError
 from pytest_fairness.probes.loading.diagnostics import suggestion
-from pytest_fairness.records import Json
+from pytest_fairness.records import Answer, AnswerFormat, Json, Prompt, Request, Response
 
 
 def text(value: Json) -> str:
-    """A field as text; JSON that is no text as JSON."""
-    return whole_characters(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
+    """Return a field as text; JSON other than a string is written as JSON."""
+    return reading.whole_characters(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
 
 
 def folded(value: str) -> str:
-    """A value as it is compared: letter case and blanks do not matter."""
+    """Return a value in the form in which values are compared, without regard to letter case and white space."""
     return " ".join(value.casefold().split())
 
 
 def whole_number(value: Json) -> int | None:
-    """A whole number from 0, written as such or as text; `None` for anything else."""
+    """Return a whole number from 0, given as number or as text; `None` for anything else."""
     if isinstance(value, str) and value.strip().isascii() and value.strip().isdigit() and len(value.strip()) <= 15:
         return int(value)
     return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 10**15 else None
@@ -32,10 +32,10 @@ def require_columns(file: str, columns: Mapping[str, str], there: Sequence[str],
     """Raise `ProbeError` unless a file has these columns.
 
     Args:
-        file: the file as messages name it.
-        columns: the probe's names to the file's columns.
+        file: the file's name, for messages.
+        columns: the columns that are needed, by the probe's names.
         there: the file's columns.
-        unmapped: names that stand for themselves, so that mapping them is no cure.
+        unmapped: names that `responses.columns` cannot map.
     """
     faults = []
     for name, column in columns.items():
@@ -46,3 +46,15 @@ def require_columns(file: str, columns: Mapping[str, str], there: Sequence[str],
             faults.append(f"{file}:1: no column {column!r}{near} (the columns are {', '.join(map(repr, there))}){cure}")
     if faults:
         raise ProbeError("\n".join(faults))
+
+
+def answer(
+    written: Json,
+    labels: Mapping[str, str],
+    trial: int,
+    answer_format: AnswerFormat = "text",
+    choices: tuple[str, ...] = (),
+) -> Answer:
+    """Return the answer in a field; `None` is a missing answer."""
+    response = None if written is None else Response(text(written))
+    return reading.answer(Prompt(Request("", answer_format=answer_format), labels, trial, choices), response)

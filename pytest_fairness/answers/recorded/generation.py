@@ -1,17 +1,16 @@
-"""The recorded answers of a generation probe: one text a row."""
+"""Recorded answers of a generation probe: one text a row."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from pytest_fairness.answers import reading
 from pytest_fairness.answers.recorded import fields
 from pytest_fairness.answers.recorded.draws import Draws
 from pytest_fairness.errors import ProbeError
 from pytest_fairness.probes.field_types import shown
 from pytest_fairness.probes.loading import table
-from pytest_fairness.records import Answer, Json, Prompt, Request, Response
+from pytest_fairness.records import Answer
 
 if TYPE_CHECKING:
     from pytest_fairness.probes.generation.model import GenerationProbe
@@ -32,7 +31,7 @@ def rows(probe: GenerationProbe) -> list[Answer]:
 
 
 class _Reader:
-    """Reads one file for one probe."""
+    """Reader of one file for one probe."""
 
     def __init__(self, probe: GenerationProbe) -> None:
         assert probe.responses is not None  # noqa: S101 - `kinds.rows` checks it
@@ -60,12 +59,12 @@ class _Reader:
             where = ", ".join(f"{name} {value}" for name, value in labels.items())
             trial = draws.number(row, tuple(labels.values()), where)
             if trial is not None:
-                answers.append(self._answer(row.fields[columns["text"]], labels, trial))
-        draws.raise_faults()
+                answers.append(fields.answer(row.fields[columns["text"]], labels, trial, self.probe.answer_format))
+        draws.raise_errors()
         return answers
 
     def _columns(self, content: Table) -> dict[str, str]:
-        """The file's column of each of the probe's names, in the order of labels, and of the strata under their own."""
+        """Return the file's columns by the probe's names, in the order of the labels; strata have their own names."""
         mapped = self.responses.columns
         needed = [*self.probe.axes, *(("prompt",) if "prompt" in mapped else ())]
         columns = {name: mapped.get(name, name) for name in needed}
@@ -108,7 +107,3 @@ class _Reader:
                 written = value
             labels[name] = written.strip()
         return labels
-
-    def _answer(self, written: Json, labels: Mapping[str, str], trial: int) -> Answer:
-        response = None if written is None else Response(fields.text(written))
-        return reading.answer(Prompt(Request("", answer_format=self.probe.answer_format), labels, trial), response)

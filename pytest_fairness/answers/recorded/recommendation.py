@@ -1,11 +1,10 @@
-"""The lists that a recommendation probe brings along in a file: one a row, or one item a row with its rank."""
+"""Recorded lists of a recommendation probe: one a row, or one item a row with its rank."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from pytest_fairness.answers import reading
 from pytest_fairness.answers.recorded import fields
 from pytest_fairness.answers.recorded.draws import Draws
 from pytest_fairness.probes.field_types import shown
@@ -13,7 +12,7 @@ from pytest_fairness.probes.loading import table
 from pytest_fairness.probes.loading.diagnostics import raise_file_errors
 from pytest_fairness.probes.recommendation.entities import as_line
 from pytest_fairness.probes.recommendation.model import NEUTRAL
-from pytest_fairness.records import Answer, Json, Prompt, Request, Response
+from pytest_fairness.records import Answer, Json
 
 if TYPE_CHECKING:
     from pytest_fairness.probes.loading.table import Row, Table
@@ -24,7 +23,7 @@ Cell = tuple[str, str, str, int]
 
 
 def rows(probe: RecommendationProbe) -> list[Answer]:
-    """The lists of a probe's `responses:` file, in its order.
+    """Return the lists of a probe's `responses:` file, in the file's order.
 
     A row holds a list as JSON or as a model wrote it, or, where there is a column `rank`, one item. Neutral rows have
     the attribute `neutral`. Rows of other attributes, values or entities than the probe's are left out.
@@ -37,7 +36,7 @@ def rows(probe: RecommendationProbe) -> list[Answer]:
 
 
 class _Reader:
-    """Reads one file for one probe."""
+    """Reader of one file for one probe."""
 
     def __init__(self, probe: RecommendationProbe) -> None:
         assert probe.responses is not None  # noqa: S101 - `kinds.rows` checks it
@@ -57,12 +56,12 @@ class _Reader:
         columns = self._columns(content)
         self.draws = Draws(self.name, columns.get("trial"))
         found = self._ranked(content, columns) if "rank" in columns else self._whole(content, columns)
-        self.draws.raise_faults()
+        self.draws.raise_errors()
         self._require_values(content, columns, {labels["value"] and _named(labels) for _, labels, _ in found})
-        return [self._answer(written, labels, trial) for written, labels, trial in found]
+        return [fields.answer(written, labels, trial, self.probe.answer_format) for written, labels, trial in found]
 
     def _columns(self, content: Table) -> dict[str, str]:
-        """The file's column of each of the probe's names that the file has."""
+        """Return the file's columns by those of the probe's names that the file has."""
         columns = {name: self.columns.get(name, name) for name in ("entity", "attribute", "value", "items")}
         for name in ("trial", "domain", "rank"):
             if name in self.columns or name in content.columns:
@@ -73,7 +72,7 @@ class _Reader:
         return columns
 
     def _whole(self, content: Table, columns: Mapping[str, str]) -> list[tuple[Json, dict[str, str], int]]:
-        """One list a row."""
+        """Return the lists of rows with one list each."""
         found = []
         for row in content.rows:
             labels = self._labels(row, columns)
@@ -86,7 +85,7 @@ class _Reader:
         return found
 
     def _ranked(self, content: Table, columns: Mapping[str, str]) -> list[tuple[Json, dict[str, str], int]]:
-        """One item a row: the rows of a list are put together by their ranks."""
+        """Return the lists of rows with one item each, ordered by rank."""
         found: dict[Cell, tuple[dict[str, str], dict[int, str]]] = {}
         for row in content.rows:
             labels = self._labels(row, columns)
@@ -95,12 +94,12 @@ class _Reader:
                 continue
             rank = fields.whole_number(row.fields.get(columns["rank"]))
             if rank is None:
-                self.draws.fault(row, f"{columns['rank']!r} must be a whole number from 0")
+                self.draws.add_error(row, f"{columns['rank']!r} must be a whole number from 0")
                 continue
             cell = (labels["entity"], labels["attribute"], labels["value"], trial)
             _, items = found.setdefault(cell, (labels, {}))
             if rank in items:
-                self.draws.fault(row, f"rank {rank} of {', '.join(filter(None, cell[:3]))} is there already")
+                self.draws.add_error(row, f"rank {rank} of {', '.join(filter(None, cell[:3]))} is there already")
             items[rank] = as_line(row.fields.get(columns["items"]))
         return [
             ([items[rank] for rank in sorted(items) if items[rank]], labels, cell[3])
@@ -108,11 +107,11 @@ class _Reader:
         ]
 
     def _labels(self, row: Row, columns: Mapping[str, str]) -> dict[str, str] | None:
-        """The labels of a row, or `None` where it is none of the probe's or at fault."""
+        """Return the labels of a row, or `None` for a row with an error or of another probe."""
         written = {name: as_line(row.fields.get(columns[name])) for name in ("entity", "attribute", "value")}
         if not written["entity"] or not written["attribute"]:
             lacking = "entity" if not written["entity"] else "attribute"
-            self.draws.fault(row, f"no {columns[lacking]!r} in this row")
+            self.draws.add_error(row, f"no {columns[lacking]!r} in this row")
             return None
         attribute = fields.folded(written["attribute"])
         named = (NEUTRAL, "") if attribute == NEUTRAL else self.values.get((attribute, fields.folded(written["value"])))
@@ -136,10 +135,6 @@ class _Reader:
         if "" not in there:
             faults.append(f"{self.name}:1: no row has the attribute 'neutral'; there are {others}")
         raise_file_errors(faults, self.name)
-
-    def _answer(self, written: Json, labels: Mapping[str, str], trial: int) -> Answer:
-        response = None if written is None else Response(fields.text(written))
-        return reading.answer(Prompt(Request("", answer_format=self.probe.answer_format), labels, trial), response)
 
 
 def _named(labels: Mapping[str, str]) -> str:

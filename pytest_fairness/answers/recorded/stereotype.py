@@ -1,11 +1,10 @@
-"""The answers to cases that a stereotype probe brings along in a file: one a row."""
+"""Recorded answers of a stereotype probe: one a row."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from pytest_fairness.answers import reading
 from pytest_fairness.answers.recorded import fields
 from pytest_fairness.answers.recorded.draws import Draws
 from pytest_fairness.errors import ProbeError
@@ -13,7 +12,7 @@ from pytest_fairness.probes.field_types import shown
 from pytest_fairness.probes.loading import table
 from pytest_fairness.probes.loading.diagnostics import suggestion
 from pytest_fairness.probes.recommendation.entities import as_line
-from pytest_fairness.records import Answer, Json, Prompt, Request, Response
+from pytest_fairness.records import Answer
 
 if TYPE_CHECKING:
     from pytest_fairness.probes.loading.table import Row, Table
@@ -21,10 +20,10 @@ if TYPE_CHECKING:
 
 
 def rows(probe: StereotypeProbe) -> list[Answer]:
-    """The answers of a probe's `responses:` file, in its order.
+    """Return the answers of a probe's `responses:` file, in the file's order.
 
     Rows of other cases or groups than the probe's are left out; letter case and blanks around a name do not matter.
-    Without a `trial` column the answers of a case and group are numbered as they come.
+    Without a `trial` column the answers of a case and group are numbered in the file's order.
 
     Raises:
         ProbeError: the file cannot be read, lacks a column, or holds no row for any case of the probe.
@@ -33,7 +32,7 @@ def rows(probe: StereotypeProbe) -> list[Answer]:
 
 
 class _Reader:
-    """Reads one file for one probe."""
+    """Reader of one file for one probe."""
 
     def __init__(self, probe: StereotypeProbe) -> None:
         assert probe.responses is not None  # noqa: S101 - `kinds.rows` checks it
@@ -60,13 +59,13 @@ class _Reader:
             where = ", ".join(f"{name} {value}" for name, value in labels.items())
             trial = draws.number(row, tuple(labels.values()), where)
             if trial is not None:
-                answers.append(self._answer(row.fields[columns["text"]], labels, trial))
-        draws.raise_faults()
+                answers.append(fields.answer(row.fields[columns["text"]], labels, trial))
+        draws.raise_errors()
         self._require_answers(content, columns, answers)
         return answers
 
     def _columns(self, content: Table) -> dict[str, str]:
-        """The file's column of each of the probe's names, and of the strata under their own."""
+        """Return the file's columns by the probe's names; strata have their own names."""
         mapped = self.responses.columns
         needed = ["case", *(["group"] if any(group for _, group in self.labels) else []), "text"]
         needed += ["trial"] if "trial" in mapped or "trial" in content.columns else []
@@ -76,7 +75,7 @@ class _Reader:
         return columns
 
     def _labels(self, row: Row, columns: Mapping[str, str]) -> dict[str, str] | None:
-        """The labels of a row, or `None` where it is none of the probe's."""
+        """Return the labels of a row, or `None` for a row of another probe."""
         case, group = (
             fields.folded(as_line(row.fields[columns[name]])) if name in columns else "" for name in ("case", "group")
         )
@@ -86,13 +85,9 @@ class _Reader:
         return found | {name: as_line(row.fields[name]) for name in self.responses.strata}
 
     def _require_answers(self, content: Table, columns: Mapping[str, str], answers: list[Answer]) -> None:
-        """A case without rows is reported with its items; a file without any row of the probe's is a mistake."""
+        """Raise `ProbeError` if the file has no answer of the probe; items report cases without answers."""
         if not answers:
             there = dict.fromkeys(as_line(row.fields.get(columns["case"])) for row in content.rows)
             names = ", ".join(map(repr, list(there)[:10]))
             near = suggestion(next(iter(there)), [case.name for case in self.probe.open_cases])
             raise ProbeError(f"{self.name}:1: no row has a case of the probe; there are {names}{near}")
-
-    def _answer(self, written: Json, labels: Mapping[str, str], trial: int) -> Answer:
-        response = None if written is None else Response(fields.text(written))
-        return reading.answer(Prompt(Request(""), labels, trial), response)

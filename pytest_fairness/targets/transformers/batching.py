@@ -1,4 +1,4 @@
-"""Questions that wait at the same time, answered together: batches for a model that is fast at many, slow at one."""
+"""Batches: requests that wait at the same time are answered together."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from pytest_fairness.records import Request, Response
 from pytest_fairness.targets.threads import DaemonThreads
 
 PAUSE = 0.02
-"""Seconds that the first question of a batch waits for others: those asked together arrive within them."""
-PATIENCE = 8
+"""Seconds that the first request of a batch waits for others."""
+GROW_AFTER = 8
 """Full batches in a row after which a larger one is tried again."""
 
 
 class OutOfMemory(Exception):
-    """A batch did not fit into memory."""
+    """Batch that does not fit into memory."""
 
 
 @dataclass(eq=False)
 class Job:
-    """One question in a batch; `wanted` turns false when nobody waits for its answer any more."""
+    """One request in a batch; `wanted` is false when nobody waits for its answer any more."""
 
     request: Request
     future: asyncio.Future[Response]
@@ -31,44 +31,44 @@ class Job:
 
 @dataclass
 class BatchSize:
-    """How many questions go into one batch: as many as wait, but no more than memory has room for.
+    """Size of the batches: all requests that wait, but no more than fit into memory.
 
     Attributes:
-        limit: most that is tried now; `None` until memory has once run out.
+        limit: current limit; `None` until memory has run out once.
     """
 
     limit: int | None = None
     _full: int = field(default=0, repr=False)
 
     def take(self, waiting: int) -> int:
-        """How many of those that wait go into the next batch."""
+        """Return how many of the waiting requests go into the next batch."""
         return waiting if self.limit is None else min(waiting, self.limit)
 
     def failed(self, size: int) -> None:
-        """That many did not fit."""
+        """Halve the limit after a batch that did not fit."""
         self.limit, self._full = max(1, size // 2), 0
 
     def succeeded(self, size: int) -> None:
-        """That many fitted; after some full batches, twice as many are tried."""
+        """Note a batch that fitted; double the limit after some full batches."""
         if self.limit is None or size < self.limit:
             return
         self._full += 1
-        if self._full >= PATIENCE:
+        if self._full >= GROW_AFTER:
             self.limit, self._full = self.limit * 2, 0
 
 
 Answers = Sequence[Response | FairnessError]
 Answerer = Callable[[Sequence[Job]], Answers]
-"""Answers a batch, blocking; gives an answer or an error for each job, in order. Raises `OutOfMemory`."""
+"""Blocking function that returns an answer or an error for each job, in order, or raises `OutOfMemory`."""
 
 
 class Batches:
-    """Collects what is asked and has it answered, one batch after the other, each of one kind.
+    """Queue of requests, which are answered batch by batch; likelihoods and texts in batches of their own.
 
     Args:
-        answer: answers a batch; called in a thread.
-        threads: where.
-        name: the target, for messages.
+        answer: function that answers a batch; called in a thread.
+        threads: the threads.
+        name: the target's name, for messages.
     """
 
     def __init__(self, answer: Answerer, threads: DaemonThreads, name: str) -> None:
@@ -78,13 +78,13 @@ class Batches:
         self._running: asyncio.Task[None] | None = None
         self._asked: list[Job] = []
         self.sizes: list[int] = []
-        """Of every batch that was answered, in order."""
+        """Number of requests of every batch, in order."""
 
     async def ask(self, request: Request) -> Response:
-        """One question, answered in some batch.
+        """Return the answer to a request as soon as its batch is done.
 
         Raises:
-            RequestFailed: it could not be answered.
+            RequestFailed: the request failed.
         """
         job = Job(request, asyncio.get_running_loop().create_future())
         self._waiting.append(job)
@@ -96,7 +96,7 @@ class Batches:
             job.wanted = False
 
     async def close(self) -> None:
-        """Answer nothing more: what waits is dropped, and what is being answered is cut short."""
+        """Cancel the requests that wait, and the batch in progress."""
         for job in (*self._waiting, *self._asked):
             job.wanted = False
             job.future.cancel()
@@ -127,8 +127,13 @@ class Batches:
             if len(batch) > 1:
                 self._waiting = batch + self._waiting
                 return
-            answers = [RequestFailed(f"{self._name}: memory does not suffice for even one question at a time.")]
-        except Exception as error:  # noqa: BLE001 - a fault of one batch must not leave its questions waiting forever
+            answers = [
+                RequestFailed(
+                    f"{self._name}: one request does not fit into memory. Use a shorter prompt, "
+                    "a smaller model or another device (ini fairness_device)."
+                )
+            ]
+        except Exception as error:  # noqa: BLE001 - otherwise the requests of the batch would wait forever
             answers = [RequestFailed(f"{self._name}: {type(error).__name__}: {error}") for _ in batch]
         else:
             size.succeeded(len(batch))

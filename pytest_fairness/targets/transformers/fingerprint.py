@@ -1,4 +1,4 @@
-"""SHA-256 of whole files of weights, which may be gigabytes: computed once for each state of a file and kept."""
+"""SHA-256 of files of weights, which may be gigabytes: computed once for each state of a file, and cached."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from pytest_fairness.atomic import replace_file
 from pytest_fairness.errors import TargetError
 from pytest_fairness.records import Json
 
-KEPT_IN = ".fairness-digests"
-"""Name of the file that keeps digests: beside the weights, or in the user's cache folder if that is read-only."""
+CACHE_NAME = ".fairness-digests"
+"""Name of the file with cached digests: beside the weights, or in the user's cache if their folder is read-only."""
 SETTLED = 2.0
-"""Seconds since its last change after which a file's state tells it from any later one; clocks of files are coarse."""
+"""Seconds since the last change before a digest is cached, as a second change may leave the same time stamp."""
 
 
 def fingerprint(file: Path, target: str) -> str:
-    """Return what tells a file of weights from every other one, as `sha256:…`.
+    """Return the fingerprint `sha256:…` of a file of weights.
 
     Args:
         file: the file.
-        target: whose it is, for messages.
+        target: the target's name, for messages.
 
     Raises:
-        TargetError: it cannot be read.
+        TargetError: the file cannot be read.
     """
     try:
         return f"sha256:{sha256(file)}"
@@ -38,13 +38,13 @@ def fingerprint(file: Path, target: str) -> str:
 
 
 def sha256(file: Path) -> str:
-    """Return the SHA-256 of a file, in hex digits; computed where its size, times and inode are not those of last time.
+    """Return the SHA-256 of a file in hex digits, cached until its size, times or inode change.
 
     Raises:
-        OSError: it cannot be read.
+        OSError: the file cannot be read.
     """
     file = file.absolute()
-    places = (file.parent / KEPT_IN, platformdirs.user_cache_path("pytest-fairness") / KEPT_IN)
+    places = (file.parent / CACHE_NAME, platformdirs.user_cache_path("pytest-fairness") / CACHE_NAME)
     state = _state(file.stat())
     for place in places:
         known = _known(place).get(str(file))
@@ -68,7 +68,7 @@ def _state(found: os.stat_result) -> list[int]:
 
 
 def _known(place: Path) -> dict[str, Json]:
-    """Return what is kept in a file; nothing where it is missing or not ours."""
+    """Return the digests in a cache file; none if it is missing or damaged."""
     try:
         content = json.loads(place.read_bytes())
     except (OSError, ValueError, RecursionError):

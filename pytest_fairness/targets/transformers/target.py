@@ -16,7 +16,8 @@ from pytest_fairness.targets.transformers import weights
 from pytest_fairness.targets.transformers.batching import Batches, Job
 
 if TYPE_CHECKING:
-    from pytest_fairness.targets.transformers.language_model import LanguageModel, LoadedModel
+    from pytest_fairness.targets.transformers.language_model import LanguageModel
+    from pytest_fairness.targets.transformers.loaded_model import LoadedModel
 
 
 class TransformersTarget:

@@ -1,4 +1,4 @@
-"""Drawing of tokens row by row: each question has its own randomness, whatever it shares a batch with."""
+"""Sampling of tokens row by row: each request has its own randomness, whatever else is in its batch."""
 
 from __future__ import annotations
 
@@ -12,26 +12,25 @@ from pytest_fairness.records import Request
 
 @dataclass(frozen=True)
 class Defaults:
-    """What a model's own generation settings say where a probe's `sampling` is silent."""
+    """Sampling parameters of a model's generation settings, for those that a probe does not set."""
 
     temperature: float = 1.0
     top_p: float = 1.0
     top_k: int = 0
 
 
-class Drawing:
-    """Draws each row's next token with the row's own temperature, `top_p` and random generator.
+class TokenSampler:
+    """Logits processor that samples each row's next token with the row's own temperature, `top_p` and generator.
 
-    The largest of the log-probabilities, each with Gumbel noise added to it, is a draw from the distribution
-    (Gumbel 1954; Maddison et al. 2014). So the noise is added here, and whoever takes the largest has drawn. Noise of
-    a row depends on nothing but its question and seed; rounding of the log-probabilities, which the batch may change in
-    the last bits, changes a draw only where two tokens come out all but equal.
+    The largest log-probability after adding Gumbel noise is a sample from the distribution (Gumbel 1954; Maddison et
+    al. 2014), so greedy decoding of the noisy scores samples. The noise of a row depends on its request and seed alone.
+    The batch may change the last bits of the log-probabilities, which matters only for two almost equal tokens.
 
     Args:
-        requests: one a row.
-        defaults: for what they do not set.
+        requests: the request of each row.
+        defaults: parameters that the requests do not set.
         torch: the module.
-        device: where the scores are.
+        device: device of the scores.
     """
 
     def __init__(self, requests: Sequence[Request], defaults: Defaults, torch: Any, device: Any) -> None:
@@ -46,7 +45,7 @@ class Drawing:
             self._rows.append((temperature, top_p, defaults.top_k, generator))
 
     def __call__(self, _tokens: Any, scores: Any) -> Any:
-        """Scores of shape (rows, vocabulary), with the drawn token's the largest of its row."""
+        """Return scores of shape (rows, vocabulary) in which the sampled token has the largest score of its row."""
         scores = scores.float().clone()
         for row, (temperature, top_p, top_k, generator) in enumerate(self._rows):
             if temperature > 0:
@@ -59,7 +58,7 @@ class Drawing:
             scores = scores.masked_fill(scores < scores.topk(top_k).values[-1], -math.inf)
         if top_p < 1:
             ordered, places = scores.softmax(-1).sort(descending=True, stable=True)
-            # A token stays if those likelier than it make up less than `top_p`; the likeliest always does.
+            # A token is kept if the likelier tokens together have less than `top_p`; the likeliest is always kept.
             outside = ordered.cumsum(-1) - ordered >= top_p
             outside[0] = False
             scores = scores.masked_fill(torch.zeros_like(outside).scatter(0, places, outside), -math.inf)
@@ -68,12 +67,12 @@ class Drawing:
 
 
 class Ending:
-    """Ends each row at its own number of tokens, and those that nobody waits for any more at once.
+    """Stopping criterion that ends each row at its own limit, and a row whose answer is no longer wanted at once.
 
     Args:
-        width: tokens before the answers.
-        limits: of each row, how many tokens it may have.
-        wanted: of each row, whether it is still waited for.
+        width: number of tokens before the answers.
+        limits: most tokens of each row.
+        wanted: function that says whether the answer of a row is still wanted.
         torch: the module.
     """
 
@@ -81,7 +80,7 @@ class Ending:
         self._width, self._limits, self._wanted, self._torch = width, limits, wanted, torch
 
     def __call__(self, tokens: Any, _scores: Any, **_more: Any) -> Any:
-        """(rows,) whether the row is done."""
+        """Return for each row whether it is complete, shape (rows,)."""
         written = tokens.shape[1] - self._width
         done = [written >= limit or not self._wanted(row) for row, limit in enumerate(self._limits)]
         return self._torch.tensor(done, device=tokens.device)

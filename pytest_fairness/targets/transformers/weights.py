@@ -1,4 +1,4 @@
-"""Where the weights of a `transformers:` target are: on the Hugging Face Hub, in a folder, or in a GGUF file."""
+"""Places of models: an id of the Hugging Face Hub, a folder, or a GGUF file."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from pytest_fairness.targets.transformers.fingerprint import fingerprint
 
 _HUB_ID = re.compile(r"(?P<id>[A-Za-z0-9][\w.-]*(/[\w.-]+)?)(@(?P<revision>[\w./-]+))?")
 _SMALL = (".json", ".jinja", ".txt", ".model")
-"""Files of configuration and of the tokenizer: they are read whole to tell one state of a folder from another."""
+"""Suffixes of the files of configuration and of the tokenizer, which are part of a folder's digest."""
 _PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl")
 
 
 @dataclass(frozen=True)
 class Weights:
-    """One model, wherever it is.
+    """Place and state of a model.
 
     Attributes:
-        place: a folder, or an id on the Hub.
-        gguf: name of the GGUF file in the folder, if it is one.
-        revision: of a model on the Hub: the commit that is on this machine already, or what the user named.
-        digest: of a local model, what tells it from another of the same name.
-        local: whether it is a file or folder of this machine.
-        cached: whether a model of the Hub is on this machine already.
+        place: a folder, or an id of the Hub.
+        gguf: name of the GGUF file in the folder, if the model is one.
+        revision: of a model of the Hub: the cached commit, or the revision that the user named.
+        digest: of a local model: digest of its files.
+        local: whether the model is a file or folder of this machine.
+        cached: whether a model of the Hub is in the cache.
     """
 
     place: str
@@ -39,19 +39,19 @@ class Weights:
 
     @property
     def label(self) -> str:
-        """What reports call it: the id on the Hub, or the name of the folder or file."""
+        """Return the name for reports: the id of the Hub, or the name of the folder or file."""
         return (self.gguf or Path(self.place).name) if self.local else self.place
 
 
 def find(written: str, root: Path) -> Weights:
-    """The model that a user named; nothing is loaded or fetched.
+    """Return the place of a model; nothing is loaded or downloaded.
 
     Args:
-        written: a path, relative to `root`, or an id on the Hub, perhaps with `@revision`.
+        written: a path, relative to `root`, or an id of the Hub, optionally with `@revision`.
         root: pytest's rootdir.
 
     Raises:
-        TargetError: there is no such file or folder, or none that holds weights which are safe to load.
+        TargetError: the file or folder does not exist, or contains no weights that are safe to load.
     """
     path = root / Path(written).expanduser()
     name = f"transformers:{written}"
@@ -70,7 +70,7 @@ def find(written: str, root: Path) -> Weights:
 
 
 def cached_commit(identifier: str, revision: str) -> str | None:
-    """The commit of a model of the Hub that is on this machine, or `None`."""
+    """Return the cached commit of a model of the Hub, or `None`."""
     folder = _cache() / f"models--{identifier.replace('/', '--')}"
     reference = folder / "refs" / revision
     try:
@@ -81,7 +81,7 @@ def cached_commit(identifier: str, revision: str) -> str | None:
 
 
 def _cache() -> Path:
-    """Where the Hub's own client keeps models, by the environment variables that it knows."""
+    """Return the cache folder of the Hub's client, which environment variables may change."""
     for variable, *parts in (("HF_HUB_CACHE",), ("HF_HOME", "hub"), ("XDG_CACHE_HOME", "huggingface", "hub")):
         if os.environ.get(variable):
             return Path(os.environ[variable], *parts).expanduser()
@@ -99,15 +99,15 @@ def _folder(folder: Path, name: str) -> Weights:
             return _gguf(models[0], name)
         if models:
             raise TargetError(f"{name}: name one of {', '.join(model.name for model in models)} in {folder}.")
-        raise TargetError(f"{name}: {folder} holds no model: neither a config.json nor a .gguf file.")
+        raise TargetError(f"{name}: {folder} contains no model: neither a config.json nor a .gguf file.")
     shards = sorted(folder.glob("*.safetensors"))
     if not shards:
         if any(next(folder.glob(pattern), None) for pattern in _PICKLES):
             raise TargetError(
-                f"{name}: {folder} holds its weights as pickles, which can run code and are not loaded; convert them "
-                f"to safetensors (`save_pretrained` of transformers writes these)."
+                f"{name}: {folder} contains its weights as pickles, which can run code and are not loaded; convert "
+                f"them to safetensors (`save_pretrained` of transformers writes these)."
             )
-        raise TargetError(f"{name}: {folder} holds no weights (*.safetensors).")
+        raise TargetError(f"{name}: {folder} contains no weights (*.safetensors).")
     digest = hashlib.sha256()
     for file in sorted(file for file in folder.iterdir() if file.suffix in _SMALL and file.is_file()):
         digest.update(f"{file.name}\0".encode())

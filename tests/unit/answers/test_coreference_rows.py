@@ -107,7 +107,7 @@ def test_columns_that_are_not_there(tmp_path: Path) -> None:
 def test_a_trial_is_there_once(tmp_path: Path) -> None:
     lines = [(*line, 0) for line in [*LINES, LINES[0]]]
     message = faults(tmp_path, as_csv((*HEADER, "trial"), list(lines)), with_items())
-    assert message == "a.csv:6: trial 0 of doctor/nurse, doctor, she is in line 2 already"
+    assert message == "a.csv:6: trial 0 of doctor/nurse, doctor, she is also in line 2"
 
 
 def test_names_and_strata_that_the_kind_does_not_have(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from pytest_fairness.targets.transformers import weights
-from pytest_fairness.targets.transformers.fingerprint import KEPT_IN, sha256
+from pytest_fairness.targets.transformers.fingerprint import CACHE_NAME, sha256
 
 OLD = (1_000_000_000.0, 1_000_000_000.0)
 
@@ -46,7 +46,7 @@ def test_a_file_is_read_once_for_each_state(tmp_path: Path, reads: list[str]) ->
     assert [sha256(path.with_name("two.gguf")) for _ in range(2)] == [second, second]
     assert sha256(path) == digest
     assert len(reads) == 3
-    assert sorted(each.name for each in path.parent.iterdir()) == [KEPT_IN, "one.gguf", "two.gguf"]
+    assert sorted(each.name for each in path.parent.iterdir()) == [CACHE_NAME, "one.gguf", "two.gguf"]
 
 
 def test_what_was_written_just_now_is_read_again(tmp_path: Path, reads: list[str]) -> None:
@@ -61,9 +61,9 @@ def test_without_a_place_beside_it_the_users_cache_serves(tmp_path: Path, reads:
     path = tmp_path / "models" / "one.gguf"
     digest = written(path, b"first")
     if beside == "folder":
-        (path.parent / KEPT_IN).mkdir()
+        (path.parent / CACHE_NAME).mkdir()
     else:
-        (path.parent / KEPT_IN).write_text('{"a": [')
+        (path.parent / CACHE_NAME).write_text('{"a": [')
     assert [sha256(path), sha256(path)] == [digest, digest]
     assert len(reads) == 1
 

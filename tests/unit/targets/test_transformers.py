@@ -19,7 +19,7 @@ from pytest_fairness.errors import RequestFailed, TargetError
 from pytest_fairness.records import Request, Response, Sampling
 from pytest_fairness.targets import Target, check_spec, open_target, serve
 from pytest_fairness.targets.shared_target import TargetServer
-from pytest_fairness.targets.transformers.batching import PATIENCE, BatchSize
+from pytest_fairness.targets.transformers.batching import GROW_AFTER, BatchSize
 from pytest_fairness.targets.transformers.target import TransformersTarget
 from tests.support.asking import engine_for, settings_in, texts
 from tests.support.tiny_models import CHAT_TEMPLATE, make_gguf, make_model, needs_transformers
@@ -153,7 +153,7 @@ def test_tokens_are_the_pieces_of_the_continuation(llama: Path) -> None:
     assert answers[0].completion_tokens == 0
 
 
-# Drawing
+# Sampling
 
 
 def test_seeds_repeat_and_differ(llama: Path) -> None:
@@ -196,7 +196,7 @@ def test_tokens_are_drawn_with_the_models_probabilities(
 ) -> None:
     import torch
 
-    from pytest_fairness.targets.transformers.token_sampling import Defaults, Drawing
+    from pytest_fairness.targets.transformers.token_sampling import Defaults, TokenSampler
 
     with torch.no_grad():
         scores = model(torch.tensor([[0, 45, 50]])).logits[0, -1]
@@ -208,7 +208,7 @@ def test_tokens_are_drawn_with_the_models_probabilities(
         expected[order[inside:]] = 0
         expected /= expected.sum()
     draws = 4000
-    drawing = Drawing(
+    drawing = TokenSampler(
         [Request("x", sampling=sampling, trial=trial) for trial in range(draws)], Defaults(), torch, torch.device("cpu")
     )
     drawn = drawing(None, scores.expand(draws, -1)).argmax(-1)
@@ -222,11 +222,11 @@ def test_tokens_are_drawn_with_the_models_probabilities(
 def test_groups_that_share_a_seed_do_not_share_their_noise(llama: Path) -> None:
     import torch
 
-    from pytest_fairness.targets.transformers.token_sampling import Defaults, Drawing
+    from pytest_fairness.targets.transformers.token_sampling import Defaults, TokenSampler
 
     same = Sampling(temperature=1.0, seed=5)
     asked = [Request(name, sampling=same).with_own_seed() for name in ("Kim", "Lou")]
-    drawing = Drawing(asked, Defaults(), torch, "cpu")
+    drawing = TokenSampler(asked, Defaults(), torch, "cpu")
     one, other = drawing(None, torch.zeros(2, 500))
     assert abs(float(torch.corrcoef(torch.stack([one, other]))[0, 1])) < 0.2
 
@@ -285,7 +285,7 @@ def test_what_is_too_long_fails_alone(llama: Path) -> None:
     assert isinstance(second, Response)
     for fault in (long, long_text):
         assert isinstance(fault, RequestFailed)
-        assert "tokens are too long for a context of 256" in str(fault)
+        assert "tokens is too long for a context of 256" in str(fault)
 
 
 # Memory
@@ -319,7 +319,7 @@ def test_one_that_does_not_fit_alone_fails(llama: Path, monkeypatch: pytest.Monk
             raise RuntimeError("DefaultCPUAllocator: can't allocate memory")
 
     monkeypatch.setattr(LanguageModel, "score", score)
-    with pytest.raises(RequestFailed, match="memory does not suffice for even one question at a time"):
+    with pytest.raises(RequestFailed, match="one request does not fit into memory"):
         ask(target_of(llama), NURSE)
 
 
@@ -328,10 +328,10 @@ def test_batch_sizes() -> None:
     assert size.take(1000) == 1000
     size.failed(9)
     assert (size.limit, size.take(3), size.take(7)) == (4, 3, 4)
-    for _ in range(PATIENCE):
+    for _ in range(GROW_AFTER):
         size.succeeded(3)
     assert size.limit == 4, "smaller batches prove nothing"
-    for _ in range(PATIENCE):
+    for _ in range(GROW_AFTER):
         size.succeeded(4)
     assert size.limit == 8
     size.failed(1)
@@ -373,7 +373,7 @@ def test_workers_are_told_why_it_cannot_be_loaded(llama: Path, tmp_path: Path) -
     settings = settings_in(tmp_path, device="cpu", target=spec)
     served = serve(spec, settings)
     assert served is not None
-    with served, pytest.raises(TargetError, match="transformers:broken: it cannot be loaded: "):
+    with served, pytest.raises(TargetError, match="transformers:broken: the model cannot be loaded: "):
         ask(open_target(spec, settings, served.address), NURSE)
 
 
@@ -397,7 +397,7 @@ def test_a_gguf_file_by_itself_or_in_its_folder(llama: Path, tmp_path: Path) -> 
     (tmp_path / "other.gguf").write_bytes(b"GGUF")
     with pytest.raises(TargetError, match=r"name one of other.gguf, tiny.gguf in "):
         open_target("transformers:.", settings_in(tmp_path))
-    with pytest.raises(TargetError, match=r"transformers:tiny.gguf: it cannot be loaded: "):
+    with pytest.raises(TargetError, match=r"transformers:tiny.gguf: the model cannot be loaded: "):
         ask(open_target("transformers:tiny.gguf", settings_in(tmp_path)), NURSE)
 
 
@@ -418,9 +418,9 @@ def test_other_contents_are_another_target(llama: Path, tmp_path: Path) -> None:
         ((), "no/such/folder", "there is no .*no/such/folder"),
         ((), "none.gguf", "there is no .*none.gguf"),
         (("model.txt",), "model.txt", r"name the model's folder or a .gguf file"),
-        (("m/readme.md",), "m", r"m holds no model: neither a config.json nor a .gguf file"),
-        (("m/config.json",), "m", r"m holds no weights"),
-        (("m/config.json", "m/pytorch_model.bin"), "m", "holds its weights as pickles, which can run code"),
+        (("m/readme.md",), "m", r"m contains no model: neither a config.json nor a .gguf file"),
+        (("m/config.json",), "m", r"m contains no weights"),
+        (("m/config.json", "m/pytorch_model.bin"), "m", "contains its weights as pickles, which can run code"),
     ],
 )
 def test_what_is_no_model(tmp_path: Path, files: Sequence[str], written: str, said: str) -> None:
@@ -458,14 +458,14 @@ def test_a_model_of_the_hub_that_cannot_be_fetched(tmp_path: Path, monkeypatch: 
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
     with pytest.raises(
-        TargetError, match=r"it is not on this machine and cannot be fetched .*hf download no-such/model"
+        TargetError, match=r"the model is not on this machine and cannot be downloaded .*hf download no-such/model"
     ):
         ask(open_target("transformers:no-such/model", settings_in(tmp_path)), NURSE)
 
 
 def test_a_device_that_there_is_not(llama: Path) -> None:
     target = open_target(f"transformers:{llama}", settings_in(llama, device="abacus"))
-    with pytest.raises(TargetError, match=r"'abacus' is no device that torch can use here .*ini fairness_device"):
+    with pytest.raises(TargetError, match=r"torch cannot use the device 'abacus' .*ini fairness_device"):
         ask(target, NURSE)
 
 
