@@ -1,4 +1,4 @@
-"""`python -m pytest_fairness`: what needs no pytest."""
+"""Entry point of `python -m pytest_fairness COMMAND`."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from pytest_fairness.version import __version__
 COMMANDS = {
     "init": (init, "write a first probe and a CI workflow into a project"),
     "export": (export, "write the recorded answers of a probe as JSON Lines"),
-    "sample": (sample, "write a balanced sample of recorded answers to fine-tune on"),
-    "compare": (compare, "show what changed between two JSON reports"),
-    "history": (history, "show what earlier runs measured"),
-    "calibrate": (calibrate, "see what the limits of a probe get wrong on labelled outputs"),
+    "sample": (sample, "write a balanced sample of recorded answers for fine-tuning"),
+    "compare": (compare, "compare two JSON reports"),
+    "history": (history, "show the values of earlier runs"),
+    "calibrate": (calibrate, "show the error rates of a probe's limits on labelled outputs"),
     "schema": (schema, "print the JSON Schema of probe files"),
 }
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Do what the command line says; the exit code: 0, or 2 with one line on standard error."""
+    """Run a command; return its exit code: 0, or 2 after an error message on standard error."""
     parser = argparse.ArgumentParser(prog="python -m pytest_fairness", description="Fairness regression testing.")
     parser.add_argument("--version", action="version", version=f"pytest-fairness {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     for name, (command, text) in COMMANDS.items():
-        own = commands.add_parser(name, help=text, description=command.run.__doc__)
-        command.declare(own)
-        own.set_defaults(run=command.run)
+        subparser = commands.add_parser(name, help=text, description=command.run.__doc__)
+        command.add_arguments(subparser)
+        subparser.set_defaults(run=command.run)
     chosen = parser.parse_args(arguments)
     try:
         chosen.run(chosen)
@@ -38,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"error: {error}", file=sys.stderr)
         return 2
     except BrokenPipeError:
-        # Whoever read this has seen enough; Python would complain once more when it closes its output.
+        # The reader of the pipe has closed it. With standard output redirected, Python does not fail again at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0
 

@@ -1,1 +1,4 @@
-"""The commands of `python -m pytest_fairness`, a module each: `declare` says what it takes, `run` does it."""
+"""Commands of `python -m pytest_fairness`: a module each, with `add_arguments` and `run`.
+
+The docstring of `run` is the description that `--help` prints.
+"""

@@ -1,4 +1,4 @@
-"""`python -m pytest_fairness calibrate`: what the limits of a probe get wrong on labelled outputs."""
+"""Command `calibrate`: error rates of a probe's limits on labelled outputs."""
 
 from __future__ import annotations
 
@@ -7,24 +7,24 @@ import json
 from pathlib import Path
 
 
-def declare(parser: argparse.ArgumentParser) -> None:
-    """Say what the command takes."""
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
     parser.add_argument(
-        "labelled", type=Path, help="CSV or JSON Lines file: the columns that the probe's kind reads, and `label`"
+        "labelled", type=Path, help="CSV or JSON Lines file with the columns of the probe's kind, and a column `label`"
     )
     parser.add_argument("--probe", type=Path, required=True, help="probe file")
-    parser.add_argument("--json", action="store_true", help="print everything as JSON")
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
 
 
-def run(chosen: argparse.Namespace) -> None:
-    """Score outputs that people labelled acceptable or problematic by the audits of a probe.
+def run(arguments: argparse.Namespace) -> None:
+    """Score outputs labelled `acceptable` or `problematic` with the audits of a probe.
 
-    Printed are the error rates of its limits, of others, and the limit that keeps both errors low.
+    Print the error rates of its limits and of other limits, and the limit that keeps both error rates low.
     """
     from pytest_fairness import kinds, probes
     from pytest_fairness.reports.terminal import calibration
     from pytest_fairness.run.calibrate import calibrate
 
-    probe = probes.load(chosen.probe, kinds.schemas(), root=Path.cwd())
-    found = [each.to_json() for each in calibrate(probe, chosen.labelled)]
-    print(json.dumps(found, indent=2) if chosen.json else calibration.text(found))
+    probe = probes.load(arguments.probe, kinds.schemas(), root=Path.cwd())
+    calibrations = [each.to_json() for each in calibrate(probe, arguments.labelled)]
+    print(json.dumps(calibrations, indent=2) if arguments.json else calibration.text(calibrations))

@@ -1,4 +1,4 @@
-"""`python -m pytest_fairness history`: what earlier runs measured."""
+"""Command `history`: values of earlier runs."""
 
 from __future__ import annotations
 
@@ -11,33 +11,33 @@ from pytest_fairness.errors import FairnessError
 from pytest_fairness.options import RunSettings
 
 
-def declare(parser: argparse.ArgumentParser) -> None:
-    """Say what the command takes."""
-    parser.add_argument("--probe", help="of this probe only")
-    parser.add_argument("--item", metavar="ID", help="of this item only, as `jsd[race=Black]`")
-    parser.add_argument("--last", type=_positive, default=10, metavar="N", help="most runs of an item (default: 10)")
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    parser.add_argument("--probe", help="show only this probe")
+    parser.add_argument("--item", metavar="ID", help="show only this item, e.g. `jsd[race=Black]`")
+    parser.add_argument("--last", type=_positive, default=10, metavar="N", help="maximum runs of an item (default: 10)")
     parser.add_argument("--store", type=Path, help="file of recorded responses (default: .fairness/responses.sqlite)")
 
 
-def run(chosen: argparse.Namespace) -> None:
-    """Show what earlier runs measured: a row an item, or of a single item a row a run."""
+def run(arguments: argparse.Namespace) -> None:
+    """Show the values of earlier runs: a row for each item; for a single item, a row for each run."""
     from pytest_fairness.asking.store import Store
     from pytest_fairness.reports.formatting import without_commands
     from pytest_fairness.reports.terminal.history import history
     from pytest_fairness.run.history import History
 
-    path = Path.cwd() / (chosen.store or RunSettings(Path.cwd()).store)
+    path = Path.cwd() / (arguments.store or RunSettings(Path.cwd()).store)
     if not path.exists():
-        raise FairnessError(f"{path}: nothing is recorded there. Give the --store that pytest used.")
+        raise FairnessError(f"{path}: no such file. Give the file with --store, as in the ini option `fairness_store`.")
     with Store(path) as store:
         points = [
             point
             for point in History(store).points()
-            if chosen.probe in (None, point["probe"]) and chosen.item in (None, point["id"])
+            if arguments.probe in (None, point["probe"]) and arguments.item in (None, point["id"])
         ]
     if not points:
-        raise FairnessError(f"{path} holds no run of such an item. `pytest --fairness` adds one each time.")
-    write([without_commands(history(points, chosen.last, shutil.get_terminal_size((120, 24)).columns))], None)
+        raise FairnessError(f"{path}: no run of such an item is recorded. Run `pytest --fairness` to record one.")
+    write([without_commands(history(points, arguments.last, shutil.get_terminal_size((120, 24)).columns))], None)
 
 
 def _positive(text: str) -> int:

@@ -1,4 +1,4 @@
-"""`python -m pytest_fairness init`: a first probe and a CI workflow, written into a project."""
+"""Command `init`: a first probe and a CI workflow for a project."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ GITLAB, GITLAB_JOB = Path(".gitlab-ci.yml"), Path(".gitlab/fairness.yml")
 INCLUDE = f"include:\n  - local: {GITLAB_JOB.as_posix()}\n"
 
 
-def declare(parser: argparse.ArgumentParser) -> None:
-    """Say what the command takes."""
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
     parser.add_argument(
         "--ci",
         choices=(*SERVICES, "none"),
-        help="whose workflow to write (default: as the folder and its git remotes show; both where they show none)",
+        help="CI service of the workflow (default: by the folder and its git remotes, or both services)",
     )
-    parser.add_argument("--force", action="store_true", help="write over files that are there already")
+    parser.add_argument("--force", action="store_true", help="overwrite existing files")
 
 
-def run(chosen: argparse.Namespace) -> None:
+def run(arguments: argparse.Namespace) -> None:
     """Write a first probe, its schema for editors and a CI workflow into this folder, the root of a project.
 
-    What is there already stays as it is, unless --force is given.
+    Existing files stay unchanged, unless --force is given.
     """
     root = Path.cwd()
-    services = _services(root, chosen.ci)
+    services = _services(root, arguments.ci)
     probes = Path(PROBES)
     files = {probes / "first.yaml": _template("first.yaml"), probes / "probe.schema.json": _schema()}
     includes = False
@@ -48,43 +48,43 @@ def run(chosen: argparse.Namespace) -> None:
             includes = (root / GITLAB).exists()
             if not includes:
                 files[GITLAB] = INCLUDE
-    written = _write(root, files, force=chosen.force)
+    written = _write(root, files, force=arguments.force)
     if includes and GITLAB_JOB.name not in (root / GITLAB).read_text("utf-8", "replace"):
-        print(f"\n{GITLAB} stays as it is. Add to it:\n\n{INCLUDE.rstrip()}")
+        print(f"\n{GITLAB} exists and stays unchanged. Add to it:\n\n{INCLUDE.rstrip()}")
     if services and (metadata.distribution("pytest-fairness").read_text("direct_url.json") or "") != "":
-        # What pip writes where it installed from a folder, a file or a repository.
+        # pip writes this file if it installed from a folder, an archive or a repository.
         print(
-            "\npytest-fairness was installed here from elsewhere than a package index: say in the workflow where it is."
+            "\npytest-fairness was not installed from a package index here. Change its install command in the workflow."
         )
-    _say_what_next([*written, *([GITLAB] if includes else [])])
+    _print_next_steps([*written, *([GITLAB] if includes else [])])
 
 
-def _services(root: Path, chosen: str | None) -> list[str]:
-    """Whose workflows to write.
+def _services(root: Path, option: str | None) -> list[str]:
+    """Return the CI services whose workflows to write.
 
     Raises:
-        FairnessError: this folder is not where the services would look for them.
+        FairnessError: this folder is not the root of its repository, where the services expect workflows.
     """
     repository = next((folder for folder in (root, *root.parents) if (folder / ".git").exists()), None)
-    if chosen == "none":
+    if option == "none":
         return []
     if repository not in (None, root):
         here, there = shlex.quote(str(root.relative_to(repository))), shlex.quote(str(repository))
         raise FairnessError(
-            f"{here} is not the root of its repository, where workflows lie. Run there, or leave the workflow out:\n"
+            f"{here} is not the root of its repository, where workflows belong. Run it there, or without a workflow:\n"
             f"cd {there} && python -m pytest_fairness init\npython -m pytest_fairness init --ci none"
         )
-    if chosen is not None:
-        return [chosen]
-    shown = {"github": (root / ".github").exists(), "gitlab": (root / GITLAB).exists()}
-    if not any(shown.values()):
+    if option is not None:
+        return [option]
+    found = {"github": (root / ".github").exists(), "gitlab": (root / GITLAB).exists()}
+    if not any(found.values()):
         hosts = " ".join(_hosts(root / ".git" / "config"))
-        shown = {service: service in hosts for service in SERVICES}
-    return [service for service in SERVICES if shown[service]] or list(SERVICES)
+        found = {service: service in hosts for service in SERVICES}
+    return [service for service in SERVICES if found[service]] or list(SERVICES)
 
 
 def _hosts(config: Path) -> list[str]:
-    """The hosts of a git repository's remotes."""
+    """Return the hosts of a git repository's remotes."""
     try:
         text = config.read_text("utf-8", "replace")
     except OSError:
@@ -93,7 +93,7 @@ def _hosts(config: Path) -> list[str]:
 
 
 def _install(root: Path) -> str:
-    """The command that installs the project's own requirements, where it shows them, and this plugin."""
+    """Return the command that installs the project or its requirements file, and this plugin."""
     own: list[str] = []
     for name in REQUIREMENTS:
         if (root / name).exists():
@@ -124,32 +124,32 @@ def _schema() -> str:
 
 
 def _write(root: Path, files: Mapping[Path, str], *, force: bool) -> list[Path]:
-    """Write what is not there yet, and say so; what is the same already counts as written.
+    """Write the files and print their names; return those that have the new content.
 
     Raises:
         FairnessError: a file cannot be written.
     """
-    good = []
+    written = []
     for name, text in files.items():
         path = root / name
         try:
             if path.exists() and not force and path.read_bytes() != text.encode():
-                print(f"{name} is there already, and stays as it is; --force replaces it")
+                print(f"{name} exists and stays unchanged; --force overwrites it")
                 continue
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, "utf-8", newline="\n")
         except OSError as error:
             raise FairnessError(f"{name}: cannot be written ({error.strerror}).") from error
         print(f"wrote {name}")
-        good.append(name)
-    return good
+        written.append(name)
+    return written
 
 
-def _say_what_next(written: list[Path]) -> None:
-    print("\nSay in pyproject.toml who is audited, unless it does already; `local` is the embedded model:")
+def _print_next_steps(written: list[Path]) -> None:
+    print("\nName the audited target in pyproject.toml, if it does not yet; `local` is the embedded model:")
     print('[tool.pytest.ini_options]\nfairness_target = "local"')
     if util.find_spec("xllamacpp") is None:
-        print("The embedded model needs a package more:\npip install 'pytest-fairness[local]'")
-    print(f"Next, audit it:\npytest --fairness {PROBES}/first.yaml")
-    print("Then make what was measured the baseline, and commit it:\npytest --fairness-rebaseline")
+        print("The embedded model needs another package:\npip install 'pytest-fairness[local]'")
+    print(f"Then run the audit:\npytest --fairness {PROBES}/first.yaml")
+    print("Make the measured values the baseline, and commit them:\npytest --fairness-rebaseline")
     print(shlex.join(["git", "add", *sorted({path.parts[0] for path in written} | {PROBES, "baselines"})]))

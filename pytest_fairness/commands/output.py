@@ -1,4 +1,4 @@
-"""Where a command's text goes."""
+"""Output of commands."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pytest_fairness.errors import FairnessError
 
 
 def write(parts: Iterable[str], output: Path | None) -> None:
-    """Write text to a file, or to standard output where none is named.
+    """Write text to a file, or to standard output without one.
 
     Raises:
         FairnessError: the file cannot be written.

@@ -1,4 +1,4 @@
-"""What the commands about recorded answers have in common."""
+"""Arguments and run of the commands that read recorded answers: `export` and `sample`."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ if TYPE_CHECKING:
     from pytest_fairness.run import Run
 
 
-def declare(parser: argparse.ArgumentParser) -> None:
-    """Say what such a command takes."""
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of commands that read recorded answers."""
     parser.add_argument("probe", type=Path, help="probe file")
-    parser.add_argument("--target", help="whose answers (default: everybody's)")
+    parser.add_argument("--target", help="target of the answers (default: all)")
     parser.add_argument("--base-url", default=os.environ.get("OPENAI_BASE_URL"), help="endpoint of an openai: target")
-    parser.add_argument("--target-version", help="as fairness_target_version in the ini")
+    parser.add_argument("--target-version", help="version of the target; see the ini option")
     parser.add_argument("--store", type=Path, help="file of recorded responses (default: .fairness/responses.sqlite)")
     parser.add_argument("-o", "--output", type=Path, help="file to write (default: standard output)")
 
 
-def reading(chosen: argparse.Namespace) -> Run:
-    """A run that reads what is recorded, and asks nobody."""
+def replay_run(arguments: argparse.Namespace) -> Run:
+    """Return a run that reads recorded answers and sends no requests."""
     from pytest_fairness.run import Run
 
     root = Path.cwd()
     settings = RunSettings(
         root=root,
-        target=chosen.target or DEFAULT_TARGET,
-        base_url=chosen.base_url,
-        target_version=chosen.target_version,
+        target=arguments.target or DEFAULT_TARGET,
+        base_url=arguments.base_url,
+        target_version=arguments.target_version,
         replay=True,
     )
-    return Run(replace(settings, store=root / (chosen.store or settings.store)))
+    return Run(replace(settings, store=root / (arguments.store or settings.store)))

@@ -1,4 +1,4 @@
-"""`python -m pytest_fairness sample`: recorded answers to fine-tune on."""
+"""Command `sample`: balanced sample of recorded answers for fine-tuning."""
 
 from __future__ import annotations
 
@@ -7,31 +7,33 @@ import json
 import sys
 
 from pytest_fairness.commands.output import write
-from pytest_fairness.commands.recorded import declare, reading
+from pytest_fairness.commands.recorded import add_arguments, replay_run
 from pytest_fairness.errors import FairnessError
 
-__all__ = ["declare", "run"]
+__all__ = ["add_arguments", "run"]
 
 
-def run(chosen: argparse.Namespace) -> None:
-    """Write recorded answers as chats, one a line, such that every group's questions get the answers of all alike."""
+def run(arguments: argparse.Namespace) -> None:
+    """Write recorded answers as chats in JSON Lines: each group's prompts get the answers of all groups alike."""
     from pytest_fairness.run.recorded import recorded
     from pytest_fairness.run.sample import balanced
 
-    with reading(chosen) as run:
-        probe = run.load(chosen.probe)
+    with replay_run(arguments) as run:
+        probe = run.load(arguments.probe)
         if probe.responses is not None:
-            raise FairnessError(f"{chosen.probe}: it asks nothing, and a sample is made of questions and answers.")
-        found = recorded(run, probe, chosen.target)
+            raise FairnessError(
+                f"{arguments.probe}: the probe has `responses`, not prompts; a sample needs prompts and answers."
+            )
+        found = recorded(run, probe, arguments.target)
         targets = sorted({target for target, _, _ in found})
         if len(targets) > 1:
             raise FairnessError(
-                f"Answers of several targets are recorded; name one with --target: {'; '.join(targets)}"
+                f"Answers of several targets are recorded. Choose one with --target: {'; '.join(targets)}"
             )
         sample = balanced(probe, [(prompt, response) for _, prompt, response in found])
-    write([json.dumps(line) + "\n" for line in sample.lines], chosen.output)
+    write([json.dumps(line) + "\n" for line in sample.lines], arguments.output)
     print(
         f"{len(sample.lines)} of {sample.answers} answers; left out: {sample.unusable} refused or unreadable, "
-        f"{sample.named} that name a group, {sample.wrong} that are not the true one, and what one group has more of",
+        f"{sample.named} that name a group, {sample.wrong} wrong ones, and the surplus of groups with more answers",
         file=sys.stderr,
     )

@@ -1,12 +1,12 @@
-"""`python -m pytest_fairness schema`: the JSON Schema of probe files, for editors."""
+"""Command `schema`: JSON Schema of probe files, for editors."""
 
 from __future__ import annotations
 
 import argparse
 
 
-def declare(parser: argparse.ArgumentParser) -> None:
-    """Say what the command takes: nothing."""
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add no arguments."""
 
 
 def run(_chosen: argparse.Namespace) -> None:

@@ -93,9 +93,9 @@ def test_of_one_item_a_row_a_run(store: Path, capsys: pytest.CaptureFixture[str]
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--probe", "letters"], "holds no run of such an item."),
-        (["--item", "jsd"], "holds no run of such an item."),
-        (["--store", "none.sqlite"], "none.sqlite: nothing is recorded there."),
+        (["--probe", "letters"], "no run of such an item is recorded."),
+        (["--item", "jsd"], "no run of such an item is recorded."),
+        (["--store", "none.sqlite"], "none.sqlite: no such file."),
     ],
 )
 def test_nothing_to_show_is_one_line(

@@ -95,7 +95,7 @@ def test_nothing_is_overwritten_without_force(folder: Path, capsys: pytest.Captu
     for name in (PROBE, GITHUB, GITLAB, GITLAB_JOB):
         assert (folder / name).read_text() == "mine: 1\n"
     out = capsys.readouterr().out
-    assert f"{PROBE} is there already, and stays as it is; --force replaces it\n" in out
+    assert f"{PROBE} exists and stays unchanged; --force overwrites it\n" in out
     # The file of the project's own jobs is never written over: it is said what to add to it.
     assert main(["init", "--force"]) == 0
     assert (folder / GITLAB).read_text() == "mine: 1\n"
@@ -109,7 +109,7 @@ def test_a_second_time_changes_nothing(folder: Path, capsys: pytest.CaptureFixtu
     capsys.readouterr()
     assert main(["init"]) == 0
     assert {name: (folder / name).read_bytes() for name in files(folder)} == before
-    assert "stays as it is" not in capsys.readouterr().out
+    assert "stays unchanged" not in capsys.readouterr().out
 
 
 def test_below_the_root_of_a_repository(

@@ -137,7 +137,7 @@ def test_other_kinds_have_nothing_to_exchange(project: Project, capsys: pytest.C
     assert "answers to probes of kind coreference cannot be exchanged" in capsys.readouterr().err
     assert main(["sample", "probes/gifts.yaml"]) == 2
     said = capsys.readouterr().err
-    assert "Answers of several targets are recorded; name one with --target" in said
+    assert "Answers of several targets are recorded. Choose one with --target" in said
     for name in (said.rpartition("--target: ")[2].partition("; ")[0], "openai:x"):
         assert main(["sample", "probes/gifts.yaml", "--target", name]) == 2
         assert "answers to probes of kind coreference cannot be exchanged" in capsys.readouterr().err
