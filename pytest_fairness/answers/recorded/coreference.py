@@ -9,10 +9,10 @@ from pytest_fairness.answers.recorded import fields
 from pytest_fairness.answers.recorded.draws import Draws
 from pytest_fairness.errors import ProbeError
 from pytest_fairness.probes.coreference.model import PRONOUNS, VERSIONS
+from pytest_fairness.probes.data_file import as_line
 from pytest_fairness.probes.field_types import shown
 from pytest_fairness.probes.loading import table
 from pytest_fairness.probes.loading.diagnostics import raise_file_errors
-from pytest_fairness.probes.recommendation.entities import as_line
 from pytest_fairness.records import Answer, Json
 
 if TYPE_CHECKING:

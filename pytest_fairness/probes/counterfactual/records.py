@@ -11,20 +11,19 @@ from dataclasses import dataclass
 from hashlib import sha256
 from itertools import islice, zip_longest
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, ClassVar
 
-from pydantic import AfterValidator, Discriminator, Field, Tag, field_serializer
-from pydantic_core import PydanticCustomError
+from pydantic import Discriminator, Field, Tag
 
 from pytest_fairness.errors import ProbeError
 from pytest_fairness.probes.audit_settings import ProbeModel
+from pytest_fairness.probes.data_file import DataFile
 from pytest_fairness.probes.field_types import Line, ProbeFile
 from pytest_fairness.probes.loading import table
 from pytest_fairness.probes.loading.diagnostics import quoted
 from pytest_fairness.records import Json
 
 UCI_SUFFIXES = (".data", ".test")
-RECORD_SUFFIXES = (".csv", ".jsonl", ".ndjson", ".json", *UCI_SUFFIXES)
 ADULT_COLUMNS = (
     *("age", "workclass", "fnlwgt", "education", "education-num", "marital-status", "occupation", "relationship"),
     *("race", "sex", "capital-gain", "capital-loss", "hours-per-week", "native-country", "income"),
@@ -45,15 +44,6 @@ class Record:
     fields: Fields
 
 
-def _data(path: Path) -> Path:
-    if path.suffix.casefold() not in RECORD_SUFFIXES:
-        raise PydanticCustomError(
-            "file", "{named} is no file of records: its name must end in {suffixes}",
-            {"named": quoted(path.name), "suffixes": ", ".join(RECORD_SUFFIXES)},
-        )  # fmt: skip
-    return path
-
-
 class Drawn(ProbeModel):
     """Records of which a sample may be drawn."""
 
@@ -67,17 +57,15 @@ class Drawn(ProbeModel):
     )
 
 
-class RecordsFile(Drawn):
+class RecordsFile(Drawn, DataFile):
     """Records in a file beside the probe."""
 
-    file: Annotated[ProbeFile, AfterValidator(_data)] = Field(
+    suffixes: ClassVar[tuple[str, ...]] = (".csv", ".jsonl", ".ndjson", ".json", *UCI_SUFFIXES)
+    holds: ClassVar[str] = "records"
+
+    file: ProbeFile = Field(
         description="CSV (.csv), JSON Lines (.jsonl, .ndjson), a JSON list (.json), or UCI's adult.data (.data, .test)."
     )
-
-    @field_serializer("file")
-    def _content(self, file: Path) -> str:
-        """Return a digest of the file: stored measurements depend on its content, not on its path."""
-        return sha256(file.read_bytes()).hexdigest()
 
 
 class OpenmlRecords(Drawn):

@@ -5,22 +5,19 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Mapping
-from hashlib import sha256
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import AfterValidator, Discriminator, Field, Tag, ValidationInfo, field_serializer, field_validator
+from pydantic import Discriminator, Field, Tag, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
 
 from pytest_fairness.errors import ProbeError
 from pytest_fairness.probes.audit_settings import ProbeModel
-from pytest_fairness.probes.field_types import Line, ProbeFile, loading, shown
+from pytest_fairness.probes.data_file import DataFile, as_items, as_line
+from pytest_fairness.probes.field_types import Line, loading, shown
 from pytest_fairness.probes.loading import table
 from pytest_fairness.probes.loading.diagnostics import file_errors, suggestion
 from pytest_fairness.probes.loading.table import Table
-from pytest_fairness.records import Json
-
-DATA_SUFFIXES = (".csv", ".jsonl", ".ndjson", ".json")
 
 
 class Entity(ProbeModel):
@@ -28,15 +25,6 @@ class Entity(ProbeModel):
 
     name: Line = Field(description="The entity's name, put in for {entity}.")
     domain: Line | None = Field(default=None, description="What it belongs to; results are shown by domain too.")
-
-
-def _data(path: Path) -> Path:
-    if path.suffix.casefold() not in DATA_SUFFIXES:
-        raise PydanticCustomError(
-            "file", "{named} is neither CSV, JSON Lines nor JSON: its name must end in {suffixes}",
-            {"named": repr(path.name), "suffixes": ", ".join(DATA_SUFFIXES)},
-        )  # fmt: skip
-    return path
 
 
 def _table(path: Path, info: ValidationInfo, holds: str) -> Table:
@@ -51,19 +39,6 @@ def _column(name: str, content: Table) -> None:
             "column", "the file has no column {named}{cure}",
             {"named": repr(name), "cure": suggestion(name, content.columns)},
         )  # fmt: skip
-
-
-class DataFile(ProbeModel):
-    """A data file beside the probe."""
-
-    file: Annotated[ProbeFile, AfterValidator(_data)] = Field(
-        description="CSV (.csv), JSON Lines (.jsonl, .ndjson) or JSON (.json) file in the probe's folder."
-    )
-
-    @field_serializer("file")
-    def _content(self, file: Path) -> str:
-        """Return a digest of the file: stored measurements depend on its content, not on its path."""
-        return sha256(file.read_bytes()).hexdigest()
 
 
 class EntitiesFile(DataFile):
@@ -158,27 +133,6 @@ def _is_mapping(file: Path) -> bool:
         return isinstance(json.loads(file.read_text("utf-8-sig")), Mapping)
     except (OSError, ValueError, RecursionError):
         return False
-
-
-def as_items(written: Json) -> list[str] | None:
-    """Return the items of a field: a list of texts, a JSON list in a text, or one text; `None` for anything else."""
-    if isinstance(written, str) and written.lstrip().startswith("["):
-        try:
-            written = json.loads(written)
-        except (ValueError, RecursionError):
-            return [written.strip()]
-    if isinstance(written, str):
-        return [written.strip()] if written.strip() else []
-    if isinstance(written, list) and all(isinstance(item, str) for item in written):
-        return [item.strip() for item in written if item.strip()]
-    return None
-
-
-def as_line(value: Json) -> str:
-    """Return a field as one line of text; an empty line for a missing value."""
-    if value is None:
-        return ""
-    return " ".join((value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)).split())
 
 
 def _written_as(value: object) -> str:

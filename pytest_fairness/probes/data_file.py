@@ -1,0 +1,68 @@
+"""Data files beside a probe, and the values of their fields."""
+
+from __future__ import annotations
+
+import json
+from hashlib import sha256
+from pathlib import Path
+from typing import ClassVar
+
+from pydantic import Field, field_serializer, field_validator
+from pydantic_core import PydanticCustomError
+
+from pytest_fairness.probes.audit_settings import ProbeModel
+from pytest_fairness.probes.field_types import ProbeFile
+from pytest_fairness.probes.loading.diagnostics import quoted
+from pytest_fairness.records import Json
+
+
+class DataFile(ProbeModel):
+    """A data file beside the probe.
+
+    Class attributes:
+        suffixes: the suffixes of the formats that can be read.
+        holds: the noun for its rows in messages.
+    """
+
+    suffixes: ClassVar[tuple[str, ...]] = (".csv", ".jsonl", ".ndjson", ".json")
+    holds: ClassVar[str] = "data"
+
+    file: ProbeFile = Field(
+        description="CSV (.csv), JSON Lines (.jsonl, .ndjson) or JSON (.json) file in the probe's folder."
+    )
+
+    @field_validator("file")
+    @classmethod
+    def _has_known_suffix(cls, file: Path) -> Path:
+        if file.suffix.casefold() not in cls.suffixes:
+            raise PydanticCustomError(
+                "file", "{named} is no file of {holds}: its name must end in {suffixes}",
+                {"named": quoted(file.name), "holds": cls.holds, "suffixes": ", ".join(cls.suffixes)},
+            )  # fmt: skip
+        return file
+
+    @field_serializer("file")
+    def _content(self, file: Path) -> str:
+        """Return a digest of the file: stored measurements depend on its content, not on its path."""
+        return sha256(file.read_bytes()).hexdigest()
+
+
+def as_items(written: Json) -> list[str] | None:
+    """Return the items of a field: a list of texts, a JSON list in a text, or one text; `None` for anything else."""
+    if isinstance(written, str) and written.lstrip().startswith("["):
+        try:
+            written = json.loads(written)
+        except (ValueError, RecursionError):
+            return [written.strip()]
+    if isinstance(written, str):
+        return [written.strip()] if written.strip() else []
+    if isinstance(written, list) and all(isinstance(item, str) for item in written):
+        return [item.strip() for item in written if item.strip()]
+    return None
+
+
+def as_line(value: Json) -> str:
+    """Return a field as one line of text; an empty line for a missing value."""
+    if value is None:
+        return ""
+    return " ".join((value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)).split())
