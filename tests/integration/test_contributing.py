@@ -61,14 +61,15 @@ def test_an_audit_and_a_target_need_one_file_and_one_line_each(copy: Path) -> No
     assert re.search(r"length_gap\[name=Kim\] .* pass\n", run.stdout), run.stdout
 
 
-def formatted(block: Block) -> str:
-    command = [sys.executable, "-m", "ruff", "format", "--stdin-filename", "recipe.py", "-"]
+def ruff(block: Block, *arguments: str) -> str:
+    command = [sys.executable, "-m", "ruff", *arguments, "--stdin-filename", str(block.title), "-"]
     return subprocess.run(command, cwd=ROOT, input=block.text, capture_output=True, text=True, check=True).stdout
 
 
 @pytest.mark.parametrize(
     "block", [block for block in RECIPES if block.language == "python"], ids=lambda block: block.id
 )
-def test_the_code_of_the_recipes_is_formatted(block: Block) -> None:
+def test_the_code_of_the_recipes_meets_the_rules(block: Block) -> None:
     pytest.importorskip("ruff", reason="needs the extra `lint`")
-    assert formatted(block) == block.text
+    assert ruff(block, "format") == block.text
+    ruff(block, "check", "--quiet")
