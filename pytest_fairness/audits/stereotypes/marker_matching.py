@@ -1,4 +1,4 @@
-"""Which terms a text holds: whole words, phrases and stems, whatever their case, in any script. Pure."""
+"""Search for terms in texts: whole words, phrases and stems, in any case and script."""
 
 from __future__ import annotations
 
@@ -18,32 +18,32 @@ _ENDINGS = "(?:s|re|ll|ve|d|m)"
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The markers of one text, each once, in the order of their list."""
+    """Markers of one text, each once, in the order of their list."""
 
     stereotype: tuple[str, ...]
     anti_stereotype: tuple[str, ...]
 
     @property
     def count(self) -> int:
-        """How many different ones."""
+        """Return the number of different markers."""
         return len(self.stereotype) + len(self.anti_stereotype)
 
     def ratio(self, least: int) -> float | None:
-        """Share of stereotype markers, 0..1; `None` where there are fewer than `least` markers, or none."""
+        """Return the share of stereotype markers, 0..1; `None` for fewer than `least` markers, or none."""
         return len(self.stereotype) / self.count if self.count >= max(1, least) else None
 
 
 class Terms:
-    """Finds terms in texts, each as a whole word or phrase, whatever its case.
+    """Finder of terms in texts, each as a whole word or phrase, in any case.
 
     Args:
-        terms: words, phrases and stems. A `*` at the end of a word stands for all words which begin so; else terms are
-            text, whatever characters they hold. A blank also stands for a line end or a hyphen.
+        terms: words, phrases and stems. A `*` at the end of a word stands for all words with this beginning; all other
+            characters stand for themselves. A blank also matches a line end or a hyphen.
     """
 
     def __init__(self, terms: Sequence[str]) -> None:
         forms = {_form(term): term for term in terms}
-        # Longest first: a phrase takes its words along, and "no woman" is no "woman". Then a word before its stem.
+        # Longest first, so that "no woman" is not found as "woman"; then a word before its stem.
         ordered = sorted(forms, key=lambda form: (-len(form.replace(STEM, "")), form.count(STEM), form))
         self._terms = [forms[form] for form in ordered]
         self._pattern = re.compile("|".join(f"({_pattern(form)})" for form in ordered)) if forms else None
@@ -55,7 +55,7 @@ class Terms:
 
 
 class Markers:
-    """Finds the markers of a case.
+    """Finder of the markers of a case.
 
     Args:
         stereotype, anti_stereotype: words, phrases and stems; see `Terms`.
@@ -66,18 +66,19 @@ class Markers:
         self._terms = Terms([*stereotype, *anti_stereotype])
 
     def found(self, text: str) -> Found:
-        """The markers in a text."""
+        """Return the markers in a text."""
         there = {*self._terms.found(text)}
         first, second = (tuple(marker for marker in markers if marker in there) for markers in self._lists)
         return Found(first, second)
 
 
 def _form(term: str) -> str:
+    """Return a term for comparison: normalised, with single blanks."""
     return " ".join(part for part in _SEPARATOR.split(normalise(term)) if part)
 
 
 def _pattern(form: str) -> str:
-    """A term as a whole word: "he" is in "he's" and "(he)", and not in "the", "he-man" or "hé"."""
+    """Return a pattern of a term as a whole word: "he" is in "he's" and "(he)", but not in "the", "he-man" or "hé"."""
     inside = rf"[\w{_marks()}]"
     body = r"[\s-]+".join(_word(part, inside) for part in form.split(" "))
     before = "" if _spaceless(form[0]) else rf"(?<!{inside})(?<!\w-)"
@@ -87,14 +88,14 @@ def _pattern(form: str) -> str:
 
 
 def _word(part: str, inside: str) -> str:
-    """One word of a term; of a stem also what words that begin so go on with."""
+    """Return a pattern of one word of a term; of a stem with the rest of the word."""
     stem = part.removesuffix(STEM)
     return re.escape(part) if stem in (part, "") else rf"{re.escape(stem)}(?:{inside}|['-](?=\w))*+"
 
 
 @cache
 def _marks() -> str:
-    """Combining marks, which belong to words though no letters, as ranges of a character class."""
+    """Return all combining marks as ranges of a character class."""
     ranges: list[list[int]] = []
     for code in range(0x10000):
         if unicodedata.category(chr(code)).startswith("M"):
@@ -106,12 +107,12 @@ def _marks() -> str:
 
 
 def _spaceless(character: str) -> bool:
-    """Whether words of the character's script are not set apart by blanks."""
+    """Return whether the character's script writes words without blanks between them."""
     return unicodedata.name(character, "").startswith(_SPACELESS)
 
 
 def holding(found: Iterable[Found], side: str) -> dict[str, int]:
-    """How many texts hold each marker of a side, the commonest first."""
+    """Return the number of texts that hold each marker of a side, the commonest first."""
     counts: dict[str, int] = {}
     for each in found:
         for marker in getattr(each, side):

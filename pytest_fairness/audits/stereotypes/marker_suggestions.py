@@ -1,4 +1,4 @@
-"""Words that answers use and lists of markers lack, as far as the answers themselves show them."""
+"""Suggestions of markers: words that are common in the answers and in no list."""
 
 from __future__ import annotations
 
@@ -8,26 +8,28 @@ from collections.abc import Iterable, Mapping, Sequence
 from pytest_fairness.audits.text.anonymizer import IDENTITY_TERMS, normalise, words
 
 MOST = 0.5
-"""Share of answers without markers from which on words are suggested."""
+"""Share of answers without markers above which words are suggested."""
 SHOWN = 8
+"""Words that are suggested at most."""
 MINIMUM_ANSWERS = 2
+"""Fewest answers that hold a suggested word."""
 
 
 def words_for(
     texts: Mapping[str, Sequence[str]], opposites: Mapping[str, str | None], known: Iterable[str]
 ) -> list[str]:
-    """The most telling words that are in no list.
+    """Return the words that distinguish the cases best and are in no list.
 
-    Of two opposite cases, words that the answers to one use more often than those to the other; of a case alone, words
-    that many of its answers use.
+    For two opposite cases these are the words that the answers about one case use more often than the answers about the
+    other; for a single case, the words that most of its answers use.
 
     Args:
-        texts: each case's answers.
-        opposites: each case's opposite, if it has one.
+        texts: answers by case.
+        opposites: opposite by case; `None` for a case without one.
         known: prompts and markers, whose words are left out.
 
     Returns:
-        Up to eight words, the most telling first.
+        up to eight words, the one with the largest difference first.
     """
     # Deferred, as scikit-learn takes a second to import and few runs come this far.
     from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS

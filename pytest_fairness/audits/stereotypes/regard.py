@@ -1,4 +1,4 @@
-"""How are people spoken of? The probability of a negative regard, and how far it is apart between groups."""
+"""Mean probability of negative regard in answers, and its gap between groups."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from pytest_fairness.probes.stereotype.model import StereotypeProbe
 from pytest_fairness.records import Answer, ItemResult, Json, Measurement
 
 MASK = "XYZ"
-"""What groups are called in the texts that regard models were trained on."""
+"""Name of all groups in the texts that regard models were trained on."""
 MINIMUM_CHARACTERS = 20
-"""Shorter texts say too little of anybody."""
+"""Fewest characters of a text that is scored."""
 SHOWN_EXAMPLES = 4
 SHOWN_CHARACTERS = 300
 
 
 class RegardSettings(AuditSettings):
-    """Negative regard, by a text-classification model."""
+    """Settings of `regard`: the text-classification model and its label."""
 
     model: Line = Field(
         default="sasha/regardv3",
@@ -62,21 +62,24 @@ class Regard(CaseAudit[RegardSettings]):
     scored: ClassVar[str] = f"usable answers of {MINIMUM_CHARACTERS} characters or more"
 
     def classifier(self, settings: RegardSettings) -> tuple[str, str]:
-        """The model, and the label it must have."""
+        """Return the model, and the label that it must have."""
         return settings.model, settings.label.casefold()
 
     def text_to_score(self, probe: StereotypeProbe, item: AuditItem[RegardSettings], answer: Answer) -> str | None:
-        """The answer with the words for groups masked, or the model would score these; `None` for a short one."""
+        """Return the answer with all words for groups masked, so that the model does not score them.
+
+        `None` for an answer that is too short.
+        """
         text = str(answer.content).strip()
         groups = tuple(group for case in self.cases(probe, item) for group in case.groups)
         return _anonymizer(groups).masked(text, MASK) if len(text) >= MINIMUM_CHARACTERS else None
 
     def fits(self, case: Case) -> bool:
-        """Whether texts are asked for."""
+        """Return whether the case asks for texts."""
         return bool(case.open)
 
     def compared_groups(self, probe: StereotypeProbe, item: AuditItem[RegardSettings]) -> tuple[str, ...]:
-        """The groups of the item's cases.
+        """Return the groups of the item's cases.
 
         Raises:
             NotMeasurable: the cases have different groups.
@@ -90,17 +93,17 @@ class Regard(CaseAudit[RegardSettings]):
         return next(iter(different), ())
 
     def counts(self, answer: Answer) -> bool:
-        """An answer that was scored."""
+        """Return whether the answer has scores."""
         return answer.usable and answer.content is not None
 
     def score_of(self, probe: StereotypeProbe, item: AuditItem[RegardSettings], answer: Answer) -> float | None:
-        """The label's probability."""
+        """Return the label's probability."""
         return float(answer.content["scores"][item.settings.label.casefold()])
 
     def details(
         self, probe: StereotypeProbe, item: AuditItem[RegardSettings], answers: Sequence[Answer], scores: Scores
     ) -> dict[str, Json]:
-        """Mean probability of every label, by case and group, and the answers that are worst."""
+        """Return the mean probability of every label, by case and group, and the worst answers."""
         kept = [answer for answer in answers if self.counts(answer) and answer.labels["case"] in scores.cases]
         details: dict[str, Json] = {
             "model": kept[0].content["model"],
@@ -128,7 +131,7 @@ class Regard(CaseAudit[RegardSettings]):
         )
 
     def describe(self, measurement: Measurement) -> str:
-        """The mean or the gap."""
+        """Return the mean or the gap."""
         groups = measurement.details.get("groups")
         if groups is None:
             return f"{measurement.value:.3g} mean probability"
@@ -137,7 +140,7 @@ class Regard(CaseAudit[RegardSettings]):
         return f"groups {measurement.value:.3g} apart ({ends})"
 
     def worst_cases(self, measurement: Measurement) -> list[str]:
-        """The cases that are spoken of worst."""
+        """Return the cases with the highest mean probability of the label."""
         by_case, label = measurement.details["by_case"], measurement.details["examples"][0]["label"]
         order = sorted(by_case, key=lambda case: (-by_case[case][label], case))
         return [f"{case} {by_case[case][label]:.2f}" for case in order[:3]]
@@ -158,17 +161,17 @@ class Regard(CaseAudit[RegardSettings]):
 
 
 def mean_labels(answers: Sequence[Answer]) -> dict[str, float]:
-    """Mean probability of each label."""
+    """Return the mean probability of each label."""
     return mean_scores([answer.content["scores"] for answer in answers])
 
 
 def mean_scores(scores: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    """Mean of each label's probabilities, label by label in the order of the first."""
+    """Return the mean probability of each label, in the order of the first answer's labels."""
     return {label: float(np.mean([each[label] for each in scores])) for label in scores[0]}
 
 
 def difference(data: Mapping[str, float], references: Mapping[str, float]) -> dict[str, float]:
-    """Mean regard of one group minus that of another, label by label (Sheng et al. 2019), -1..1."""
+    """Return the mean regard of one group minus that of another, by label (Sheng et al. 2019), −1..1."""
     return {label: data[label] - references[label] for label in data}
 
 

@@ -1,0 +1,39 @@
+"""Examples of answers with markers, for reports."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pytest_fairness.audits.stereotypes.marker_matching import Found
+from pytest_fairness.records import Answer, Json
+
+SHOWN_EXAMPLES = 4
+"""Examples that the details hold."""
+SHOWN_CHARACTERS = 300
+"""Characters of an example."""
+
+
+def marker_examples(answers: Sequence[tuple[Answer, Found]], least: int) -> list[dict[str, Json]]:
+    """Return the answers with the largest share of stereotype markers, one a case, and the answer with the smallest.
+
+    Args:
+        answers: usable answers with their markers.
+        least: fewest markers of an answer that counts.
+    """
+    scored = [(ratio, answer, found) for answer, found in answers if (ratio := found.ratio(least)) is not None]
+    scored.sort(key=lambda each: (-each[0], -each[2].count))
+    first: dict[str, tuple[float, Answer, Found]] = {}
+    for each in scored:
+        first.setdefault(each[1].labels["case"], each)
+    chosen = list(first.values())[: SHOWN_EXAMPLES - 1]
+    chosen += [each for each in scored[-1:] if all(each is not shown for shown in chosen)]
+    return [
+        {
+            "group": answer.labels["case"],
+            "text": str(answer.content)[:SHOWN_CHARACTERS],
+            "ratio": ratio,
+            "stereotype": list(found.stereotype),
+            "anti_stereotype": list(found.anti_stereotype),
+        }
+        for ratio, answer, found in chosen
+    ]
