@@ -12,7 +12,7 @@ from pytest_fairness.audits.findings import Finding, axis_of, listed, plain_word
 from pytest_fairness.audits.text.documents import anonymizer, text_of
 from pytest_fairness.audits.text.groups import Groups, compared, concerns_of, has
 from pytest_fairness.probes.generation.model import GenerationProbe
-from pytest_fairness.records import Answer, Concern, ItemResult, Json, Measurement
+from pytest_fairness.records import Answer, Comparison, Concern, ItemResult, Json, Measurement
 
 
 class TextAudit(Audit[GenerationProbe, SettingsT]):
@@ -50,6 +50,11 @@ class TextAudit(Audit[GenerationProbe, SettingsT]):
     def word_weights(self, measurement: Measurement) -> Mapping[str, float]:
         """How much each word that was found speaks for the marked group; negative for the unmarked one."""
         return {}
+
+    def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
+        """Return the words that speak most for either group."""
+        weights = self.word_weights(measurement)
+        return sorted(weights, key=lambda word: (-abs(weights[word]), word))
 
     def tells(
         self, probe: GenerationProbe, item: AuditItem[SettingsT], measurement: Measurement

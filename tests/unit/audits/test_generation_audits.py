@@ -295,3 +295,10 @@ def test_texts_that_differ_by_first_names_only_are_alike_without_these(name: str
     assert (alike.value, alike.p_value) == (nameless.value, nameless.p_value)
     if name == "svm":
         assert told.value > 0.95
+
+
+@pytest.mark.parametrize("name", TEXT_AUDITS)
+def test_the_words_of_a_planted_bias_contribute_most(name: str) -> None:
+    audit = registry.get("generation", name)
+    measurement = audit.measure(PROBE, item(name), answers(1, bias=0.8))
+    assert {"braids", "hair", "oil", "butter", "lotion", "skin"} & {*audit.top_contributors(measurement, None)[:5]}
