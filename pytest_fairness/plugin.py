@@ -9,8 +9,8 @@ import pytest
 from pytest_fairness.options import OPTIONS
 
 if TYPE_CHECKING:
+    from pytest_fairness.pytest_integration.audit_service import AuditService
     from pytest_fairness.pytest_integration.fixtures import Check, Client, CorpusGenerator
-    from pytest_fairness.pytest_integration.session import FairnessSession
 
 SESSION = "fairness-session"
 """Name under which a run is registered with pytest; not registered without `--fairness`."""
@@ -62,38 +62,39 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 @pytest.fixture(scope="session")
 def fairness_target(request: pytest.FixtureRequest) -> Any:
     """Return the target; a conftest may override the fixture with a callable that takes a prompt and returns a text."""
-    return _session(request.config, "fairness_target").asking.open_target(getattr(request, "param", None))
+    return _service(request.config, "fairness_target").planner.target_of_settings(getattr(request, "param", None))
 
 
 @pytest.fixture
 def llm_client(request: pytest.FixtureRequest) -> Client:
     """Return a client of the target: `complete(prompt, system=None, trials=1, **sampling) -> list[Response]`."""
-    session = _session(request.config, "llm_client")
+    service = _service(request.config, "llm_client")
     from pytest_fairness.pytest_integration.fixtures import Client
 
-    return Client(session, request)
+    return Client(service, request)
 
 
 @pytest.fixture
 def corpus_generator(request: pytest.FixtureRequest) -> CorpusGenerator:
     """Return a function that generates parallel texts for the text audits: `corpus_generator(prompt, axes=...)`."""
-    session = _session(request.config, "corpus_generator")
+    service = _service(request.config, "corpus_generator")
     from pytest_fairness.pytest_integration.fixtures import CorpusGenerator
 
-    return CorpusGenerator(session, request)
+    return CorpusGenerator(service, request)
 
 
 @pytest.fixture
 def fairness_check(request: pytest.FixtureRequest) -> Check:
     """Return a function that judges a measurement: `fairness_check(name, measurement, limit=None, tolerance=None)`."""
-    session = _session(request.config, "fairness_check")
+    service = _service(request.config, "fairness_check")
     from pytest_fairness.pytest_integration.fixtures import Check
 
-    return Check(session, request)
+    return Check(service, request)
 
 
-def _session(config: pytest.Config, fixture: str) -> FairnessSession:
-    session: FairnessSession | None = config.pluginmanager.get_plugin(SESSION)
+def _service(config: pytest.Config, fixture: str) -> AuditService:
+    session = config.pluginmanager.get_plugin(SESSION)
     if session is None:
         pytest.skip(f"{fixture} sends requests to a model: run with --fairness")
-    return session
+    service: AuditService = session.service
+    return service

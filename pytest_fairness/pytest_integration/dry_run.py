@@ -1,4 +1,4 @@
-"""`--fairness-dry-run`: collect as usual, and say what would be sent in place of running anything."""
+"""`--fairness-dry-run`: collect as usual, and print what would be sent; no test runs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_fairness.errors import FairnessError
-from pytest_fairness.pytest_integration.items import ASKING, FairnessItem, is_ours
+from pytest_fairness.pytest_integration.asked_targets import (
+    ASKING,
+    asked_by,
+    is_of_settings,
+    is_skipped,
+    probe_item_of,
+)
 from pytest_fairness.reports.terminal import forecast as report
 from pytest_fairness.run import Run
 from pytest_fairness.run.forecast import Forecaster
@@ -19,23 +25,23 @@ if TYPE_CHECKING:
 
 
 class DryRun:
-    """pytest's hooks for a run that sends nothing."""
+    """Hooks of a run that sends nothing."""
 
     def __init__(self, config: pytest.Config, run: Run) -> None:
         self._config = config
         self._run = run
         self._lines: list[str] = []
-        # Workers would each say the same.
+        # Each worker would print the same.
         if hasattr(config.option, "dist"):
             config.option.dist, config.option.tx, config.option.numprocesses = "no", [], None
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool | None:
-        """Count what the selected items would send."""
+        """Count the requests of the selected items, in place of running them."""
         if self._config.getoption("collectonly"):
             return None
         if session.testsfailed and not self._config.getoption("continue_on_collection_errors"):
-            return None  # pytest's own loop says so, and runs nothing
+            return None  # pytest's own loop reports the errors, and runs nothing
         try:
             self._lines = self._forecast(session.items)
         except FairnessError as error:
@@ -43,7 +49,7 @@ class DryRun:
         return True
 
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
-        """That nothing was selected is no failure of a question."""
+        """Exit with 0 if nothing is selected: a dry run answers a question, and this is an answer."""
         if exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED:
             session.exitstatus = pytest.ExitCode.OK
 
@@ -55,35 +61,35 @@ class DryRun:
             terminalreporter.write_line(line)
 
     def pytest_unconfigure(self) -> None:
-        """Show it without a terminal reporter too."""
+        """Print the forecast if there is no terminal reporter."""
         if self._lines and self._config.pluginmanager.get_plugin("terminalreporter") is None:
             sys.stdout.write("\n".join([*self._lines, ""]))
 
     def _forecast(self, items: list[pytest.Item]) -> list[str]:
-        selected: dict[tuple[str, str | None], list[FairnessItem]] = defaultdict(list)
+        selected: dict[tuple[str, str | None], list[pytest.Item]] = defaultdict(list)
         tests = 0
         for item in items:
-            if item.get_closest_marker("skip") is not None:
+            if is_skipped(item):
                 continue
-            if isinstance(item, FairnessItem):
-                selected[item.nodeid.partition("::")[0], item.probe_item.target].append(item)
+            if (probe_item := probe_item_of(item)) is not None:
+                selected[item.nodeid.partition("::")[0], probe_item.target].append(item)
             elif not ASKING.isdisjoint(getattr(item, "fixturenames", ())):
                 tests += 1
-        settings = self._run.settings
+        settings, targets = self._run.settings, self._run.targets
         forecaster = Forecaster(self._run, rebaseline=self._config.getoption("fairness_rebaseline"))
         forecasts = [
             forecaster.forecast(
                 file,
-                [item.probe_item for item in of_file],
-                self._run.targets.named(name) if is_ours(of_file[0].target_fixture) else None,
+                [probe_item for item in of_file if (probe_item := probe_item_of(item)) is not None],
+                targets.named(name) if is_of_settings(asked_by(of_file[0])) else None,
             ).to_json()
             for (file, name), of_file in selected.items()
         ]
-        told = report.lines(
+        lines = report.lines(
             forecasts,
-            target=self._run.targets.description,
+            target=targets.description,
             tests=tests,
             max_requests=settings.max_requests,
             replay=settings.replay,
         )
-        return [*told, "no report is written"] if self._config.getoption("fairness_report") else told
+        return [*lines, "no report is written"] if self._config.getoption("fairness_report") else lines

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -16,12 +16,10 @@ from pytest_fairness import kinds, probes
 from pytest_fairness.audits import registry
 from pytest_fairness.errors import FairnessError, ProbeError
 from pytest_fairness.probes import Probe
-from pytest_fairness.pytest_integration.items import name_asked
+from pytest_fairness.pytest_integration.asked_targets import name_asked
+from pytest_fairness.pytest_integration.audit_service import AuditService
 from pytest_fairness.records import Answer, Request, Response, Sampling, Verdict
 from pytest_fairness.run import MAX_ALPHA, ItemMeasurement, ProbeItem, read_all
-
-if TYPE_CHECKING:
-    from pytest_fairness.pytest_integration.session import FairnessSession
 
 KIND = "generation"
 """What a corpus is, as a probe."""
@@ -30,9 +28,9 @@ KIND = "generation"
 class Client:
     """Asks whoever is audited, through the same store, limits and retries as the probes."""
 
-    def __init__(self, session: FairnessSession, request: pytest.FixtureRequest) -> None:
-        self._session = session
-        self._target = session.asking.target_for(request)
+    def __init__(self, service: AuditService, request: pytest.FixtureRequest) -> None:
+        self._service = service
+        self._target = service.planner.target_for(request)
 
     def complete(self, prompt: str, system: str | None = None, trials: int = 1, **sampling: Any) -> list[Response]:
         """Ask one question, `trials` times.
@@ -49,7 +47,7 @@ class Client:
         drawn = Sampling(**sampling)
         requests = [Request(prompt, system, drawn, trial).with_own_seed() for trial in range(trials)]
         answered: list[Response] = []
-        for response in self._session.asking.ask(self._target, requests):
+        for response in self._service.planner.ask(self._target, requests):
             if isinstance(response, FairnessError):
                 raise response
             answered.append(response)
@@ -59,9 +57,9 @@ class Client:
 class CorpusGenerator:
     """Asks one prompt for every combination of the axes' values."""
 
-    def __init__(self, session: FairnessSession, request: pytest.FixtureRequest) -> None:
-        self._session = session
-        self._target = session.asking.target_for(request)
+    def __init__(self, service: AuditService, request: pytest.FixtureRequest) -> None:
+        self._service = service
+        self._target = service.planner.target_for(request)
         self._name = name_asked(request.node)
 
     def __call__(
@@ -101,9 +99,9 @@ class CorpusGenerator:
             "sampling": sampling,
         }
         probe = _probe({name: value for name, value in written.items() if value not in (None, [], {})})
-        prompts = list(probe.prompts(self._session.run.settings.trials))
-        responses = self._session.asking.ask(self._target, [prompt.request for prompt in prompts])
-        return Corpus(self._session, probe, self._target.name, self._name, read_all(prompts, responses))
+        prompts = list(probe.prompts(self._service.run.settings.trials))
+        responses = self._service.planner.ask(self._target, [prompt.request for prompt in prompts])
+        return Corpus(self._service, probe, self._target.name, self._name, read_all(prompts, responses))
 
 
 @dataclass(frozen=True)
@@ -114,7 +112,7 @@ class Corpus:
         answers: the answers, read; `labels`, `trial`, `text`, `status` and `content`.
     """
 
-    _session: FairnessSession
+    _service: AuditService
     _probe: Probe
     _target: str
     _name: str | None
@@ -142,18 +140,18 @@ class Corpus:
             raise FairnessError(
                 f"corpus.{name}: no {axis} {value!r} to compare; there are {', '.join(i.id for i in items)}"
             )
-        trials = self._session.run.settings.trials
+        trials = self._service.run.settings.trials
         tested = replace(item, alpha=MAX_ALPHA, seed=item.id)
         probe_item = ProbeItem.made_of(tested, self._probe, audit, trials).for_target(self._name)
         answers = [answer for answer in self.answers if probe_item.uses(answer.labels)]
-        return self._session.run.measurer.measure_answers(probe_item, answers, self._target)
+        return self._service.run.measurer.measure_answers(probe_item, answers, self._target)
 
 
 class Check:
     """Judges measurements like the items of a probe, against a baseline of their own."""
 
-    def __init__(self, session: FairnessSession, request: pytest.FixtureRequest) -> None:
-        self._session = session
+    def __init__(self, service: AuditService, request: pytest.FixtureRequest) -> None:
+        self._service = service
         self._item = request.node
 
     def __call__(
@@ -179,7 +177,7 @@ class Check:
         settings = type(item.settings).model_validate({**item.settings.model_dump(), **stated})
         named = replace(item, settings=settings, probe=item.probe.model_copy(update={"name": name}))
         measured = replace(measurement, item=named)
-        return self._session.check(self._item, measured).verdict
+        return self._service.check(self._item, measured).verdict
 
 
 def _anonymize(given: Sequence[str] | Mapping[str, Any] | bool) -> Any:

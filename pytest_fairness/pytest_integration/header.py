@@ -1,36 +1,37 @@
-"""The lines of pytest's header that say whom a run audits and what it is going to send."""
+"""Header of a run: the targets, the selected items and the number of requests to send."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
 from pytest_fairness.errors import StoreError, TargetError
-from pytest_fairness.pytest_integration.items import (
-    FairnessItem,
+from pytest_fairness.pytest_integration.asked_targets import (
     asked_by,
     asks_default,
+    fixture_name,
     is_audit,
-    is_ours,
+    is_of_settings,
+    is_skipped,
     looks_of,
-    name_of,
+    probe_item_of,
 )
 from pytest_fairness.reports.formatting import age, counted, printable
-from pytest_fairness.run import Run
+from pytest_fairness.run import ProbeItem, Run
 from pytest_fairness.run.forecast import RequestCount, count_requests
 
 if TYPE_CHECKING:
-    from _pytest.fixtures import FixtureDef
-
+    from pytest_fairness.pytest_integration.asked_targets import Asked
     from pytest_fairness.targets.base import Target
 
 DEFAULT = "no `fairness_target` is set: this run {} the bundled demonstration model"
-"""Said in the header and in the summary; the verb differs."""
+"""Line of the header and of the summary, with another verb each."""
 
 
 @dataclass(frozen=True)
@@ -48,16 +49,16 @@ class Header:
     asks_default: bool = False
 
     def send(self, run: Run) -> None:
-        """Hand the header over to the process that the user started, where pytest-xdist's workers collect.
+        """Send the header from a worker of pytest-xdist to the controller, through the store.
 
         Raises:
-            StoreError: the store, which is where processes meet, cannot be written.
+            StoreError: the store cannot be written.
         """
         run.store.cache.put(_key(run), asdict(self))
 
     @classmethod
     def receive(cls, run: Run) -> Header | None:
-        """Return the header that a worker has sent; `None` where there is none.
+        """Return the header that a worker has sent; `None` if there is none.
 
         Raises:
             StoreError: the store cannot be read.
@@ -66,62 +67,57 @@ class Header:
 
 
 def header(config: pytest.Config, run: Run, items: Sequence[pytest.Item]) -> Header:
-    """Describe the selected items: who is asked by how many of them, and how many requests that takes.
+    """Return the header for the selected items: targets, numbers of items and requests; nothing is sent.
 
     Args:
         config: pytest's.
-        run: nothing of it is asked.
+        run: the run.
         items: all selected items, in their order.
     """
-    asking: dict[FixtureDef[Any] | str | None, list[pytest.Item]] = {}
-    audits = 0
+    by_target: dict[Asked | None, list[pytest.Item]] = {}
     for item in items:
-        audits += is_audit(item)
         asked = asked_by(item)
-        if (asked is not None or isinstance(item, FairnessItem)) and item.get_closest_marker("skip") is None:
-            asking.setdefault(asked, []).append(item)
-    default = any(asks_default(item, run.settings) for own in asking.values() for item in own)
+        if (asked is not None or probe_item_of(item) is not None) and not is_skipped(item):
+            by_target.setdefault(asked, []).append(item)
+    selected = [item for own in by_target.values() for item in own]
+    default = any(asks_default(item, run.settings) for item in selected)
     sends = not any(config.getoption(name, False) for name in ("collectonly", "setuponly", "fairness_dry_run"))
-    lines = [_line(config, run, asked, own, sends=sends) for asked, own in asking.items()]
-    lines += _judge(run, [item for own in asking.values() for item in own])
-    lines += _embedders(run, [item for own in asking.values() for item in own])
+    lines = [_line(config, run, asked, own, sends=sends) for asked, own in by_target.items()]
+    lines += _judge(run, selected)
+    lines += _embedders(run, selected)
     if default:
         lines.append(DEFAULT.format("audits"))
-    return Header([f"fairness: {line}" for line in lines], audits, default)
+    return Header([f"fairness: {line}" for line in lines], sum(map(is_audit, items)), default)
 
 
-def _line(
-    config: pytest.Config,
-    run: Run,
-    asked: FixtureDef[Any] | str | None,
-    items: Sequence[pytest.Item],
-    *,
-    sends: bool,
-) -> str:
+def _line(config: pytest.Config, run: Run, asked: Asked | None, items: Sequence[pytest.Item], *, sends: bool) -> str:
     """Return `openai:gpt-5 (https://api.openai.com/v1) · 2 probes, 5 items · 40 requests to send, 0 recorded`."""
-    own = [item for item in items if isinstance(item, FairnessItem)]
+    own = [item for item in items if probe_item_of(item) is not None]
     tests = len(items) - len(own)
     selected = [counted(len({item.path for item in own}), "probe"), counted(len(own), "item")] if own else []
     selected += [counted(tests, "Python test")] if tests else []
     if asked is None:
         return f"no target is asked · {', '.join(selected)} · answers are in files"
-    known = isinstance(asked, str) or is_ours(asked)
-    target = run.targets.named(asked if isinstance(asked, str) else None) if known else None
-    if target is None:
-        who = name_of(asked, config.rootpath)  # type: ignore[arg-type] # a name is a known target
+    target = None
+    if isinstance(asked, str):
+        target = run.targets.named(asked)
+        name = f"{asked}={_shown(target)}"
+    elif is_of_settings(asked):
+        target = run.targets.named()
+        name = _shown(target)
     else:
-        who = f"{asked}={_shown(target)}" if isinstance(asked, str) else _shown(target)
-    parts = [printable(who), ", ".join(selected)]
+        name = fixture_name(asked, config.rootpath)
+    parts = [printable(name), ", ".join(selected)]
     if sends and own:
         looks = list(looks_of(own, rebaseline=config.getoption("fairness_rebaseline")))
         parts.append(_requests(run, target, looks) + (", and what the tests ask" if tests else ""))
     return " · ".join(parts)
 
 
-def _requests(run: Run, target: Target | None, looks: Sequence[Any]) -> str:
+def _requests(run: Run, target: Target | None, looks: Sequence[ProbeItem]) -> str:
     try:
         count = count_requests(run, target, looks)
-    except StoreError:  # whoever wants something of it says so
+    except StoreError:  # the items that need the store report the error
         target, count = None, count_requests(run, None, looks)
     return _told(run, count, known=target is not None)
 
@@ -137,21 +133,20 @@ def _told(run: Run, count: RequestCount, *, known: bool) -> str:
 
 
 def _judge(run: Run, items: Sequence[pytest.Item]) -> list[str]:
-    judged = {item.path for item in items if isinstance(item, FairnessItem) and item.probe_item.probe.judging}
+    judged = {item.path for item in items if (found := probe_item_of(item)) is not None and found.probe.judging}
     if not judged or run.targets.judge is None:
         return []
     return [f"judge {printable(_shown(run.targets.judge))} · reads the answers of {counted(len(judged), 'probe')}"]
 
 
 def _embedders(run: Run, items: Sequence[pytest.Item]) -> list[str]:
-    """Return a line for each model that is sent answers to embed."""
-    counts: dict[str, int] = {}
+    """Return a line for each embedding model: its name and how many items it embeds answers for."""
+    counts: Counter[str] = Counter()
     for item in items:
-        if isinstance(item, FairnessItem) and item.probe_item.embedder is not None:
-            with suppress(TargetError):  # the item's set-up tells
-                embedder = run.targets.embedder(item.probe_item)
-                name = _shown(embedder) if embedder else ""
-                counts[name] = counts.get(name, 0) + 1
+        probe_item = probe_item_of(item)
+        with suppress(TargetError):  # the item's set-up reports the error
+            if probe_item is not None and (embedder := run.targets.embedder(probe_item)) is not None:
+                counts[_shown(embedder)] += 1
     return [f"embeddings {printable(name)} · of the answers of {counted(n, 'item')}" for name, n in counts.items()]
 
 

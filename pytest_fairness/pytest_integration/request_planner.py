@@ -1,4 +1,4 @@
-"""Who is asked under pytest, and asking ahead: in each process one target a fixture, or name, that says who it is."""
+"""Planning of requests: the first item that asks a target has the requests of all its items sent."""
 
 from __future__ import annotations
 
@@ -11,64 +11,70 @@ import pytest
 
 from pytest_fairness.asking.timing import DEFAULT_TIMING
 from pytest_fairness.errors import FairnessError, TargetError
-from pytest_fairness.pytest_integration.items import (
+from pytest_fairness.pytest_integration.asked_targets import (
     ASKING,
     TARGET_FIXTURE,
-    FairnessItem,
     active_target,
+    asked_by,
+    fixture_name,
     looks_of,
     name_asked,
-    name_of,
 )
 from pytest_fairness.pytest_integration.progress import ProgressLine
 from pytest_fairness.records import Request, Response
-from pytest_fairness.run import Run, variants
+from pytest_fairness.run import Run
 
 if TYPE_CHECKING:
     from _pytest.fixtures import FixtureDef
 
+    from pytest_fairness.pytest_integration.asked_targets import Asked
     from pytest_fairness.targets.base import Target
 
 
-class Asking:
-    """The targets of a process, each planned once with all that its items need.
+class RequestPlanner:
+    """The targets of one process; the requests of a target are planned once, for all items that ask it.
 
     Attributes:
-        patience: seconds that are waited at the end for what is in flight; other workers may be waiting for it too.
+        stop_grace: seconds to wait at the end for requests in flight; other workers may wait for them too.
     """
 
     def __init__(self, config: pytest.Config, run: Run) -> None:
         self._config, self._run = config, run
-        self.patience = run.settings.timeout if hasattr(config, "workerinput") else DEFAULT_TIMING.stop_grace
+        self.stop_grace = run.settings.timeout if hasattr(config, "workerinput") else DEFAULT_TIMING.stop_grace
         self._rebaseline: bool = config.getoption("fairness_rebaseline")
         self._progress = ProgressLine(config)
-        self._targets: dict[FixtureDef[Any] | str, Target] = {}
-        self._planned: set[FixtureDef[Any] | str] = set()
+        self._targets: dict[Asked, Target] = {}
+        self._planned: set[Asked] = set()
 
     def progress(self, target: Target) -> AbstractContextManager[None]:
-        """Show how far this target is, for as long as it is waited for."""
+        """Return a context in which the progress line shows the requests of this target."""
         return self._progress.shown(self._run.engines.engine(target).progress)
 
-    def target_of(self, item: FairnessItem, asked: FixtureDef[Any] | str) -> Target:
-        """Whom a probe item asks, with the questions of all items that ask the same one planned.
-
-        Args:
-            item: the item.
-            asked: the fixture that says who is asked, or a target's name.
-        """
+    def target_of(self, item: pytest.Item) -> Target | None:
+        """Return the target of a probe item, with the requests of all its items planned; `None` if none is asked."""
+        asked = asked_by(item)
+        if asked is None:
+            return None
         if asked not in self._planned:
-            value = None if isinstance(asked, str) else item.funcargs[asked.argname]
-            self._plan(item.session.items, asked, value)
+            self._plan(item, asked)
         return self._targets[asked]
 
-    def open_target(self, name: str | None = None) -> Target | None:
-        """Whom the settings name; nobody where nothing is going to be asked.
+    def target_for(self, request: pytest.FixtureRequest) -> Target:
+        """Return the target of a Python test: the value of the fixture `fairness_target` for the test."""
+        definition, value = active_target(request)
+        name = name_asked(request.node)
+        if name is not None:
+            return self._run.targets.named(name)
+        return self._targets.get(definition) or self._adopt(definition, value)
+
+    def target_of_settings(self, name: str | None = None) -> Target | None:
+        """Return the target that the settings name, for the fixture `fairness_target`; `None` if no test will run.
 
         Args:
-            name: which one of several targets.
+            name: of one of several targets.
 
         Raises:
-            TargetError: there are several, and no name.
+            TargetError: there are several targets, and no name.
         """
         if self._config.getoption("setuponly", False):
             return None
@@ -81,39 +87,30 @@ class Asking:
             )
         return self._run.targets.named(name)
 
-    def target_for(self, request: pytest.FixtureRequest) -> Target:
-        """Whom a Python test asks: what `fairness_target` is where the test stands."""
-        definition, value = active_target(request)
-        name = name_asked(request.node)
-        if name is not None:
-            return self._run.targets.named(name)
-        return self._targets.get(definition) or self._adopt(definition, value)
-
     def ask(self, target: Target, requests: Sequence[Request]) -> list[Response | FairnessError]:
-        """Ask what only this test asks, and wait; see `Engine.answers`."""
+        """Send the requests of one Python test, and wait for the responses; see `Engine.answers`."""
         with self.progress(target):
             return self._run.engines.ask(target, requests)
 
-    def _plan(self, items: list[pytest.Item], asked: FixtureDef[Any] | str, value: object) -> None:
+    def _plan(self, item: pytest.Item, asked: Asked) -> None:
         if isinstance(asked, str):
             target = self._targets[asked] = self._run.targets.named(asked)
         else:
-            target = self._targets.get(asked) or self._adopt(asked, value)
-        peers = (item for item in items if isinstance(item, FairnessItem) and item.asked == asked)
-        looks = looks_of(peers, rebaseline=self._rebaseline)
-        own_first = self._run.settings.max_requests is not None
-        self._run.engines.plan(target, variants.requests(looks, own_first=own_first))
+            values: dict[str, object] = getattr(item, "funcargs", {})
+            target = self._targets.get(asked) or self._adopt(asked, values[asked.argname])
+        others = (other for other in item.session.items if asked_by(other) == asked)
+        self._run.plan(target, looks_of(others, rebaseline=self._rebaseline))
         self._planned.add(asked)
 
     def _adopt(self, definition: FixtureDef[Any], value: object) -> Target:
-        name = name_of(definition, self._config.rootpath)
+        name = fixture_name(definition, self._config.rootpath)
         if definition.scope != "session":
             raise TargetError(
-                f"{name.rpartition('::')[0]}: the fixture fairness_target must have scope='session'; questions are "
-                "asked ahead."
+                f"{name.rpartition('::')[0]}: the fixture fairness_target has scope={definition.scope!r}. Requests are "
+                "sent ahead for all tests: give the fixture scope='session'."
             )
         target = self._run.targets.from_value(value, name)
         self._targets[definition] = target
-        # What asks must stop before what is asked is torn down.
-        definition.addfinalizer(partial(self._run.engines.engine(target).stop, self.patience))
+        # The engine must stop before the fixture tears its target down.
+        definition.addfinalizer(partial(self._run.engines.engine(target).stop, self.stop_grace))
         return target

@@ -71,8 +71,7 @@ def audit(probe: str | Path, target: str | Application | Target = DEFAULT_TARGET
         asked = None
         if loaded.responses is None:
             asked = run.targets.from_value(target, "target")
-            measurable = [item for item in items if item.measurable]
-            run.engines.plan(asked, variants.requests(measurable, own_first=run.settings.max_requests is not None))
+            run.plan(asked, [item for item in items if item.measurable])
         return [_audited(run, item, asked) for item in items]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from pytest_fairness import kinds, probes
@@ -14,6 +14,7 @@ from pytest_fairness.closing import Closing
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.options import RunSettings
 from pytest_fairness.probes.base import Probe
+from pytest_fairness.run import variants
 from pytest_fairness.run.baseline_comparer import BaselineComparer
 from pytest_fairness.run.engines import Engines
 from pytest_fairness.run.item_answers import ItemAnswers
@@ -61,10 +62,15 @@ class Run(Closing):
         """Return the probe in a file; see `probes.load`."""
         return probes.load(path, kinds.schemas(), root=self.settings.root)
 
+    def plan(self, target: Target, items: Iterable[ProbeItem]) -> None:
+        """Have the requests of these items and of their variants sent in the background."""
+        own_first = self.settings.max_requests is not None
+        self.engines.plan(target, variants.requests(items, own_first=own_first))
+
     def measure_and_compare(
         self, item: ProbeItem, target: Target | None, *, rebaseline: bool = False
     ) -> tuple[ItemMeasurement, BaselineComparison]:
-        """Measure an item and compare it with its baseline, look by look, until the verdict is decided.
+        """Measure an item and its variants and compare it with its baseline, look by look, until it is decided.
 
         Args:
             item: the item.
@@ -75,9 +81,14 @@ class Run(Closing):
             NotMeasurable: too few usable answers.
             FairnessError: as in `ItemAnswers.of`, or the baseline cannot be read.
         """
-        if rebaseline:
-            measured = self.measurer.measure(item.looks[-1], target)
-            return measured, self.baselines.new_baseline(measured)
+        measured, compared = self._last_look(item, target) if rebaseline else self._deciding_look(item, target)
+        return variants.with_variants(self.measurer, measured, target), compared
+
+    def _last_look(self, item: ProbeItem, target: Target | None) -> tuple[ItemMeasurement, BaselineComparison]:
+        measured = self.measurer.measure(item.looks[-1], target)
+        return measured, self.baselines.new_baseline(measured)
+
+    def _deciding_look(self, item: ProbeItem, target: Target | None) -> tuple[ItemMeasurement, BaselineComparison]:
         for look in item.looks[:-1]:
             if (decided := self._decided(look, target)) is not None:
                 return decided

@@ -147,7 +147,7 @@ def test_a_check_takes_no_name_of_a_probe_and_none_that_is_taken(project: Projec
     project.write("test_more.py", CORPUS.replace("letters", "others").replace("test_others", "test_more"))
     project.run("--fairness-rebaseline")
     result = project.run("--fairness")
-    assert says(result, "is checked by test_more.py::test_more already")
+    assert says(result, "is checked by test_more.py::test_more, too")
 
 
 def test_a_check_of_something_else_is_refused(project: Project) -> None:

@@ -137,7 +137,7 @@ def test_names_of_probes_are_unique_in_a_run(project: Project) -> None:
     project.probe("probes/second.yaml", "name: gifts\n" + PROBE)
     result = project.run("--fairness")
     result.assert_outcomes(errors=1)
-    result.stdout.fnmatch_lines(["*probes/second.yaml: there is a probe named 'gifts' already, probes/gifts.yaml. *"])
+    result.stdout.fnmatch_lines(["*probes/second.yaml: probes/gifts.yaml has the name 'gifts', too. *"])
 
 
 def test_marks_of_a_probe_select_its_items(project: Project) -> None:

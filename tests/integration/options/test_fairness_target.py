@@ -98,7 +98,7 @@ def test_an_async_callable_and_the_name_of_a_target_will_do(project: Project) ->
         (
             "return lambda prompt: 'A lamp.'",
             "function",
-            "conftest.py: the fixture fairness_target must have scope='session'",
+            "conftest.py: the fixture fairness_target has scope='",
         ),
         ("return lambda prompt: 5", "session", "must return a str, not int"),
     ],

@@ -1,14 +1,32 @@
-"""Options of the command that accepts a result as the new baseline."""
+"""Commands that messages suggest, as they must be typed where pytest was started."""
 
 from __future__ import annotations
 
 import os
+import shlex
 from pathlib import Path
 
 import pytest
 
 from pytest_fairness.options import RunSettings
+from pytest_fairness.pytest_integration.configuration import root_from_here
+from pytest_fairness.reports.shell_commands import rebaseline_command
 from pytest_fairness.targets.address import public_address, public_target
+
+
+def accept_command(config: pytest.Config, settings: RunSettings, nodeid: str, *, asks_default: bool) -> str:
+    """Return the command that makes a new baseline of an item or a file; arguments as in `accept_options`."""
+    options = accept_options(config, settings, asks_default=asks_default)
+    return shlex.join(rebaseline_command([nodeid], options, root_from_here(config)) or ())
+
+
+def export_command(config: pytest.Config, settings: RunSettings, path: Path) -> str:
+    """Return the command that exports the recorded answers of a probe file."""
+    here = config.invocation_params.dir
+    command = ["python", "-m", "pytest_fairness", "export", os.path.relpath(path, here)]
+    if settings.store != here / RunSettings(here).store:
+        command += ["--store", os.path.relpath(settings.store, here)]
+    return shlex.join(command)
 
 
 def accept_options(config: pytest.Config, settings: RunSettings, *, asks_default: bool) -> list[str]:

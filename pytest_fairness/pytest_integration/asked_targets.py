@@ -1,0 +1,113 @@
+"""Target that a test item asks: named in the settings, or given by the fixture `fairness_target`.
+
+Uses pytest's private fixture API, as its own doctest items do: there is no public one for items that are no functions.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import pytest
+
+from pytest_fairness.options import RunSettings
+from pytest_fairness.run import ProbeItem
+
+if TYPE_CHECKING:
+    from _pytest.fixtures import FixtureDef
+
+    Asked: TypeAlias = FixtureDef[Any] | str
+    """Fixture that gives the target, or the name of one of several targets."""
+
+PROBE_ITEM = pytest.StashKey[ProbeItem]()
+"""The probe item of a pytest item that is made from a probe file."""
+TARGET_FIXTURE = "fairness_target"
+OWN_MODULE = "pytest_fairness.plugin"
+"""Module of the plugin's own fixture `fairness_target`."""
+ASKING = frozenset({"llm_client", "corpus_generator", TARGET_FIXTURE})
+"""Fixtures by which Python tests send requests."""
+CHECK_FIXTURE = "fairness_check"
+
+
+def probe_item_of(item: pytest.Item) -> ProbeItem | None:
+    """Return the probe item of a pytest item; `None` for a Python test."""
+    return item.stash.get(PROBE_ITEM, None)
+
+
+def is_audit(item: pytest.Item) -> bool:
+    """Return whether an item is an audit: an item of a probe, or a Python test that is marked or uses our fixtures."""
+    return (
+        probe_item_of(item) is not None
+        or item.get_closest_marker("fairness") is not None
+        or not (ASKING | {CHECK_FIXTURE}).isdisjoint(getattr(item, "fixturenames", ()))
+    )
+
+
+def is_skipped(item: pytest.Item) -> bool:
+    """Return whether an item is marked with `skip`."""
+    return item.get_closest_marker("skip") is not None
+
+
+def asked_by(item: pytest.Item) -> Asked | None:
+    """Return the target of an item, by name or by fixture; `None` if the item sends no request."""
+    probe_item = probe_item_of(item)
+    if not (probe_item.asks if probe_item else not ASKING.isdisjoint(getattr(item, "fixturenames", ()))):
+        return None
+    return name_asked(item) or _definition(item)
+
+
+def name_asked(item: pytest.Item) -> str | None:
+    """Return the name of the target that an item asks; `None` if targets have no names, or a fixture gives it."""
+    if (probe_item := probe_item_of(item)) is not None:
+        return probe_item.target
+    callspec = getattr(item, "callspec", None)
+    name = callspec.params.get(TARGET_FIXTURE) if callspec else None
+    return name if isinstance(name, str) and not is_overridden(item) else None
+
+
+def is_of_settings(asked: Asked | None) -> bool:
+    """Return whether the settings say which target is asked, and not a fixture of the user's."""
+    return asked is None or isinstance(asked, str) or inspect.unwrap(asked.func).__module__ == OWN_MODULE
+
+
+def is_overridden(node: pytest.Item | pytest.Collector) -> bool:
+    """Return whether a conftest overrides the fixture `fairness_target` for a node."""
+    return not is_of_settings(_definition(node))
+
+
+def asks_default(item: pytest.Item, settings: RunSettings) -> bool:
+    """Return whether an item asks the default target because no target is named."""
+    asked = asked_by(item) if settings.target_is_default else None
+    return asked is not None and not isinstance(asked, str) and is_of_settings(asked)
+
+
+def active_target(request: pytest.FixtureRequest) -> tuple[FixtureDef[Any], object]:
+    """Return the definition of `fairness_target` that holds for a test, and its value."""
+    value: object = request.getfixturevalue(TARGET_FIXTURE)
+    return request._get_active_fixturedef(TARGET_FIXTURE), value
+
+
+def looks_of(items: Iterable[pytest.Item], *, rebaseline: bool) -> Iterator[ProbeItem]:
+    """Yield each probe item that is going to run, at its first look; at its last look to make a new baseline."""
+    for item in items:
+        probe_item = probe_item_of(item)
+        if probe_item is not None and not is_skipped(item) and probe_item.measurable:
+            yield probe_item.looks[-1 if rebaseline else 0]
+
+
+def fixture_name(definition: FixtureDef[Any], root: Path) -> str:
+    """Return a fixture as a name for its target: `tests/conftest.py::fairness_target`."""
+    code = getattr(inspect.unwrap(definition.func), "__code__", None)
+    return f"{shown_path(Path(code.co_filename), root) if code else 'a plugin'}::{definition.argname}"
+
+
+def shown_path(path: Path, root: Path) -> str:
+    """Return a path as messages show it: relative to pytest's root, if it is below."""
+    return (path.relative_to(root) if path.is_relative_to(root) else path).as_posix()
+
+
+def _definition(node: pytest.Item | pytest.Collector) -> FixtureDef[Any] | None:
+    definitions = node.session._fixturemanager.getfixturedefs(TARGET_FIXTURE, node)
+    return definitions[-1] if definitions else None

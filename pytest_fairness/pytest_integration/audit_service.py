@@ -1,0 +1,114 @@
+"""Service that probe items and fixtures need of a run: ask, measure, compare and judge."""
+
+from __future__ import annotations
+
+import pytest
+
+from pytest_fairness.errors import BaselineError, FairnessError, NotMeasurable
+from pytest_fairness.pytest_integration.asked_targets import asks_default, probe_item_of
+from pytest_fairness.pytest_integration.item_results import Unfair, attach_result
+from pytest_fairness.pytest_integration.probe_files import ProbeFiles
+from pytest_fairness.pytest_integration.request_planner import RequestPlanner
+from pytest_fairness.pytest_integration.suggested_commands import accept_command, export_command
+from pytest_fairness.records import ItemResult, Json
+from pytest_fairness.reports.terminal.summary import failure_text
+from pytest_fairness.run import BaselineComparison, ItemMeasurement, ProbeItem, Run, error_result, judge
+
+
+class AuditService:
+    """One run in one process, as items and fixtures use it.
+
+    Attributes:
+        run: the run.
+        planner: targets and their requests.
+        probe_files: the probe files that are collected.
+    """
+
+    def __init__(self, config: pytest.Config, run: Run) -> None:
+        self._config = config
+        self.run = run
+        self.planner = RequestPlanner(config, run)
+        self.probe_files = ProbeFiles(config, run)
+        self._rebaseline: bool = config.getoption("fairness_rebaseline")
+        self._checked: dict[tuple[str, str], str] = {}
+
+    def measure(self, item: pytest.Item, probe_item: ProbeItem) -> tuple[ItemMeasurement, BaselineComparison]:
+        """Measure a probe item and compare it with its baseline; blocks until the answers are there.
+
+        Raises:
+            NotMeasurable: too few usable answers.
+            FairnessError: answers are missing, or the baseline cannot be read.
+        """
+        try:
+            probe_item.require_models()
+            target = self.planner.target_of(item)
+            if target is None:
+                return self.run.measure_and_compare(probe_item, None, rebaseline=self._rebaseline)
+            with self.planner.progress(target):
+                return self.run.measure_and_compare(probe_item, target, rebaseline=self._rebaseline)
+        except NotMeasurable as error:
+            if not error.unusable:
+                raise
+            command = export_command(self._config, self.run.settings, item.path)
+            raise NotMeasurable(f"{error} To read them: {command}") from error
+        except BaselineError as error:
+            if not error.remade:
+                raise
+            raise BaselineError(f"{error} That is: {self._accept(item, item.nodeid.partition('::')[0])}") from error
+
+    def judge(
+        self,
+        item: pytest.Item,
+        measured: ItemMeasurement,
+        compared: BaselineComparison,
+        siblings: dict[str, bool] | None = None,
+    ) -> ItemResult:
+        """Return the result of an item, and attach it to the item; `siblings` is as in `FairnessItem`."""
+        item.ihook.pytest_fairness_measured(item=item, measurement=measured.measurement)
+        result = judge(measured, compared, item.nodeid, self._accept(item, item.nodeid))
+        more: dict[str, Json] = {"siblings": siblings}
+        if self._rebaseline and compared.entry is not None and measured.measurement.judgeable:
+            rows = ([dict(row.labels), row.trial, row.text, row.judged, row.refused] for row in measured.rows())
+            more |= {"entry": compared.entry.to_json(), "answers": self.run.store.cache.put_answers(rows)}
+        attach_result(item, result, measured.item, measured.target, **more)
+        return result
+
+    def attach_error(self, item: pytest.Item, error: BaseException, siblings: dict[str, bool]) -> None:
+        """Attach the result of a probe item that could not be measured."""
+        probe_item = probe_item_of(item)
+        if probe_item is not None:
+            attach_result(item, error_result(probe_item, error, item.nodeid), probe_item, None, siblings=siblings)
+
+    def raise_on_failure(self, result: ItemResult) -> None:
+        """Raise `Unfair` if the verdict fails the test.
+
+        A method of its own, so that the traceback's frames keep no answers in memory.
+        """
+        failing = ["failed", "inconclusive"] if self.run.settings.inconclusive == "fail" else ["failed"]
+        if result.verdict.name.outcome in failing:
+            raise Unfair(result.verdict.reason, failure_text(result.to_json()))
+
+    def check(self, item: pytest.Item, measured: ItemMeasurement) -> ItemResult:
+        """Return the result of a measurement in a Python test.
+
+        Raises:
+            Unfair: the verdict fails the test.
+            FairnessError: the name is used already, or the baseline cannot be read.
+        """
+        item_id, name = measured.id, measured.item.probe.name
+        if (path := self.probe_files.shown_path_of(name)) is not None:
+            raise FairnessError(f"fairness_check: {name!r} is the name of the probe {path}. Take another name.")
+        other = self._checked.setdefault((name, item_id), item.nodeid)
+        if other != item.nodeid:
+            raise FairnessError(
+                f"fairness_check: {item_id} of {name!r} is checked by {other}, too. Take another name in one of them."
+            )
+        baselines = self.run.baselines
+        compared = baselines.new_baseline(measured) if self._rebaseline else baselines.compare(measured)
+        result = self.judge(item, measured, compared)
+        self.raise_on_failure(result)
+        return result
+
+    def _accept(self, item: pytest.Item, nodeid: str) -> str:
+        settings = self.run.settings
+        return accept_command(self._config, settings, nodeid, asks_default=asks_default(item, settings))

@@ -1,0 +1,128 @@
+"""Writing of new baselines at the end of a run, and the lines of the summary about them."""
+
+from __future__ import annotations
+
+import shlex
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from pytest_fairness.baselines import files
+from pytest_fairness.baselines.answers import Row
+from pytest_fairness.errors import BaselineError
+from pytest_fairness.pytest_integration.item_results import Record
+from pytest_fairness.records import ItemResult
+from pytest_fairness.reports.formatting import number, printable
+from pytest_fairness.reports.terminal.summary import Line
+from pytest_fairness.run import Run
+
+
+def by_baseline(records: Iterable[Record]) -> dict[str, list[Record]]:
+    """Return the records by the name of their baseline, sorted by name."""
+    found: dict[str, list[Record]] = defaultdict(list)
+    for record in records:
+        found[record["baseline"]].append(record)
+    return dict(sorted(found.items()))
+
+
+def write_baseline(
+    run: Run,
+    name: str,
+    records: Sequence[Record],
+    rebaseline_command: Callable[[str], Sequence[str] | None],
+    *,
+    rebaseline: bool,
+) -> list[Line]:
+    """Write the new entries of a baseline, if there are any; return the lines of the summary.
+
+    Args:
+        run: the run.
+        name: of the baseline.
+        records: of the items of the baseline, at least one.
+        rebaseline_command: returns the command that makes a new baseline of a file.
+        rebaseline: whether new baselines are wanted.
+
+    Raises:
+        BaselineError: the old files are damaged, or the new ones cannot be written.
+    """
+    folder = run.settings.baselines
+    siblings: Mapping[str, bool] = next((record["siblings"] for record in records if record.get("siblings")), {})
+    new = {record["result"]["id"]: record for record in records if record.get("entry")}
+    try:
+        old = files.read(folder, name)
+    except BaselineError:
+        if new:
+            raise
+        return []  # each item of the probe has reported the error
+    without_item = sorted(set(old.items) - set(siblings)) if old and siblings else []
+    whole = bool(siblings) and all(skipped or item in new for item, skipped in siblings.items())
+    lines = []
+    if new:
+        files.update(
+            folder,
+            name,
+            {item: files.Entry.from_json(record["entry"]) for item, record in new.items()},
+            _rows(run, new.values()),
+            remove=without_item if whole else (),
+            keep_answers=run.settings.baseline_responses,
+        )
+        lines += _written(name, new, old)
+    if rebaseline:
+        lines += _not_written(name, [record for record in records if not record.get("entry")])
+    file = records[0]["result"]["nodeid"].partition("::")[0]
+    return [*lines, *_without_item(name, without_item, None if whole else rebaseline_command(file))]
+
+
+def _rows(run: Run, records: Iterable[Record]) -> list[Row]:
+    """Return the answers of the records; items with the same answers have them once in the store."""
+    return [
+        Row(labels, trial, text, judged, refused)
+        for key in sorted({record["answers"] for record in records})
+        for labels, trial, text, judged, refused in run.store.cache.get_answers(key)
+    ]
+
+
+def _written(name: str, records: Mapping[str, Record], old: files.Baseline | None) -> list[Line]:
+    """Return a line for each new entry: the old value, the new value and the spread from run to run."""
+    lines = [Line(f"new baselines of {printable(name)}:")]
+    for item, record in sorted(records.items()):
+        before = old.items.get(item) if old else None
+        was = number(before.value) if before else "none"
+        lines.append(Line(f"  {printable(item)}: {was} -> {number(record['entry']['value'])}{_spread(record)}"))
+    return lines
+
+
+def _not_written(name: str, records: Sequence[Record]) -> list[Line]:
+    """Return a line for each item that was measured, but from answers that no verdict can be based on."""
+    results = [ItemResult.from_plain(record["result"]) for record in records]
+    return [
+        Line(
+            f"no baseline written for {printable(result.id)} of {printable(name)}: "
+            f"{printable(result.measurement.concerns[0].message)}",
+            {"yellow": True},
+        )
+        for result in results
+        if result.measurement is not None and not result.measurement.judgeable
+    ]
+
+
+def _spread(record: Record) -> str:
+    """Return the standard deviation from run to run, and whether the tolerance is too narrow for it, if known."""
+    spread = record["entry"].get("run_to_run")
+    if spread is None:
+        return ""
+    least, tolerance = 2 * spread["sd"], record["result"]["tolerance"]
+    advice = "" if tolerance >= least else f"; a tolerance of {number(tolerance)} is too narrow, {number(least)} is not"
+    return f" (run to run {number(spread['sd'])}, over {spread['runs']} runs{advice})"
+
+
+def _without_item(name: str, entries: Sequence[str], command: Sequence[str] | None) -> list[Line]:
+    """Return lines on entries that no item has any more; they were removed if there is no command that removes them."""
+    if not entries:
+        return []
+    text = f"baselines of {printable(name)} without an item: {', '.join(map(printable, entries))}"
+    if command is None:
+        return [Line(f"{text} (removed)", {"yellow": True})]
+    return [
+        Line(f"{text}. To remove them, rebaseline the whole probe:", {"yellow": True}),
+        Line(shlex.join(command)),
+    ]

@@ -1,0 +1,95 @@
+"""Results on test reports: attached to an item, carried by its report between processes, shown without traceback."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+import pytest
+
+# As in pytest's own doctest items: there is no public way to show an error without a traceback.
+from _pytest._code.code import ReprExceptionInfo, ReprFileLocation
+from _pytest.outcomes import Failed
+
+from pytest_fairness.pytest_integration import junit
+from pytest_fairness.pytest_integration.asked_targets import probe_item_of
+from pytest_fairness.records import ItemResult, Json, VerdictName
+from pytest_fairness.run import ProbeItem
+
+if TYPE_CHECKING:
+    from _pytest._code.code import TerminalRepr
+
+RECORDS = pytest.StashKey[list[dict[str, Json]]]()
+"""Records of an item that its next report takes along."""
+
+Record = Mapping[str, Json]
+"""A result with what the controller needs besides: `result`, `baseline` (its name), `target`, and of a probe's item
+`siblings` (the ids of all items of the baseline, and whether each is skipped); for a new baseline also `entry` and
+`answers` (a key of the store). Plain JSON, as records travel between processes."""
+
+
+class Unfair(Failed):
+    """Verdict that fails a test; shown without a traceback.
+
+    Args:
+        reason: one line.
+        text: the reason and the top contributors, for pytest's section of failures.
+    """
+
+    def __init__(self, reason: str, text: str) -> None:
+        super().__init__(text, pytrace=False)
+        self.reason = reason
+
+
+def attach_result(
+    item: pytest.Item, result: ItemResult, probe_item: ProbeItem, target: str | None, **more: Json
+) -> None:
+    """Attach a result to a pytest item, for its report and its JUnit properties."""
+    item.stash.setdefault(RECORDS, []).append(record_of(result, probe_item, target, **more))
+    # A Python test may have several checks: their properties are named apart.
+    prefix = "" if probe_item_of(item) is not None else f"{result.probe} {result.id} "
+    item.user_properties += [(prefix + name, value) for name, value in junit.properties(result.to_json())]
+
+
+def record_of(result: ItemResult, probe_item: ProbeItem, target: str | None, **more: Json) -> dict[str, Json]:
+    """Return the record of a result."""
+    record = {"result": result.to_plain(), "baseline": probe_item.baseline_name, "target": target, **more}
+    # Encoded here once: text that JSON or UTF-8 cannot hold would end the run of an xdist worker.
+    text = json.dumps(record, ensure_ascii=False).encode("utf-8", "replace")
+    sendable: dict[str, Json] = json.loads(text)
+    return sendable
+
+
+def take_records(item: pytest.Item) -> list[dict[str, Json]]:
+    """Return the records of an item, and remove them from the item."""
+    records, item.stash[RECORDS] = item.stash.get(RECORDS, []), []
+    return records
+
+
+def records_on(report: pytest.TestReport) -> Iterator[Record]:
+    """Yield the records that a report carries."""
+    yield from getattr(report, "fairness", ())
+
+
+def is_inconclusive(report: pytest.TestReport) -> bool:
+    """Return whether a report carries an inconclusive verdict."""
+    return any(record["result"]["verdict"]["name"] == VerdictName.INCONCLUSIVE for record in records_on(report))
+
+
+def undo_xfail(report: pytest.TestReport) -> None:
+    """Report an inconclusive item as passed although it is marked `xfail`: the expected bias may still be there."""
+    report.outcome, report.longrepr = "passed", None
+    if hasattr(report, "wasxfail"):
+        del report.wasxfail
+
+
+def without_traceback(excinfo: pytest.ExceptionInfo[BaseException], item: pytest.Item) -> TerminalRepr:
+    """Return an error of ours as its message; a traceback would show the plugin's code."""
+    error = excinfo.value
+    reason = error.reason if isinstance(error, Unfair) else " ".join(str(error).split())
+    path, line, _ = item.location
+    return ReprExceptionInfo(
+        reprtraceback=excinfo.getrepr(style="value", chain=False).reprtraceback,
+        reprcrash=ReprFileLocation(path, (line or 0) + 1, reason),
+    )

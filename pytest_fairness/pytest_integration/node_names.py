@@ -1,0 +1,35 @@
+"""Names of items whose ids do not end in a bracket, `svm[race=Black]@small`, in pytest's summary and in JUnit files.
+
+pytest from 9.2 on parses node ids, takes everything after the first bracket for parameters, and adds a closing bracket
+when it shows them.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import pytest
+from _pytest.junitxml import xml_key
+
+
+def keep_names_in_summary(config: pytest.Config) -> None:
+    """Have pytest's summary show such ids unchanged."""
+    shown = config.cwd_relative_nodeid
+
+    def unchanged(nodeid: Any) -> Any:
+        relative = shown(nodeid)
+        if getattr(relative, "params", None) is None or str(nodeid).endswith("]"):
+            return relative
+        *names, last = relative.names
+        return dataclasses.replace(relative, names=(*names, f"{last}[{relative.params}"), params=None)
+
+    config.cwd_relative_nodeid = unchanged  # type: ignore[method-assign] # there is no hook for it
+
+
+def keep_name_in_junit(config: pytest.Config, report: pytest.TestReport) -> None:
+    """Write such an id unchanged as the name of the test case in the JUnit file."""
+    xml = config.stash.get(xml_key, None)
+    if xml is not None and not report.nodeid.endswith("]"):
+        names, bracket, values = report.nodeid.partition("[")
+        xml.node_reporter(report).add_attribute("name", names.rpartition("::")[2] + bracket + values)

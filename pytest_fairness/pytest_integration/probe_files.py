@@ -1,0 +1,65 @@
+"""Probe files of a run and the probe items in them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pytest_fairness.errors import ProbeError
+from pytest_fairness.probes import Probe
+from pytest_fairness.pytest_integration.asked_targets import is_overridden, shown_path
+from pytest_fairness.run import ProbeItem, Run, items_of
+
+PROBE_SUFFIXES = frozenset({".yaml", ".yml"})
+
+
+class ProbeFiles:
+    """The probe files that are collected; their names must differ, as baselines are kept by name.
+
+    Attributes:
+        faulty: whether a file could not be loaded.
+    """
+
+    def __init__(self, config: pytest.Config, run: Run) -> None:
+        self._root, self._run = config.rootpath, run
+        self._paths: dict[str, Path] = {}
+        self.faulty = False
+
+    def collect(self, path: Path, file: pytest.Collector) -> list[ProbeItem]:
+        """Return the items of a probe file; with several targets, each item for each of them.
+
+        Args:
+            path: the file.
+            file: its collector; a conftest may give the target there, in place of the settings.
+
+        Raises:
+            ProbeError: the file has errors, or another probe has its name.
+        """
+        probe = self._run.load(path)
+        self._run.targets.require_judge(probe)
+        other = self._paths.setdefault(probe.name, path)
+        if other != path:
+            raise ProbeError(
+                f"{shown_path(path, self._root)}: {shown_path(other, self._root)} has the name {probe.name!r}, too. "
+                "Give one of the two probes another `name:`, as baselines are kept by name."
+            )
+        return self._items(probe, named=not is_overridden(file))
+
+    def items_of_id(self, path: Path, name: str) -> list[ProbeItem]:
+        """Return the items of a probe file that may have this id, in whatever way their target is given."""
+        probe = self._run.load(path)
+        found = [*self._items(probe, named=True), *self._items(probe, named=False)]
+        return [item for item in found if item.id == name]
+
+    def shown_path_of(self, name: str) -> str | None:
+        """Return the file of the probe of this name, as messages show it; `None` if there is no such probe."""
+        return shown_path(self._paths[name], self._root) if name in self._paths else None
+
+    def _items(self, probe: Probe, *, named: bool) -> list[ProbeItem]:
+        items = items_of(probe, self._run.settings.trials)
+        targets = self._run.settings.targets
+        if not targets or not named or probe.responses is not None:
+            return items
+        # Target by target for each item, so that all targets are busy from the beginning.
+        return [item.for_target(name) for item in items for name in targets]

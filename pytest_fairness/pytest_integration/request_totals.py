@@ -1,0 +1,53 @@
+"""Numbers of requests of all processes of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+
+from pytest_fairness.asking.request_counts import RequestCounts, total_counts
+from pytest_fairness.errors import FairnessError
+from pytest_fairness.run import Run
+
+
+class RequestTotals:
+    """Requests of a run: each process plans the requests of all items, and sends a part of them."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._planned: dict[str, bool] = {}
+
+    def add_planned(self, planned: Mapping[str, bool]) -> None:
+        """Add the keys of planned requests, and whether each was recorded already."""
+        for key, recorded in planned.items():
+            # What one worker has just recorded looks recorded to the others: only what all of them found recorded is.
+            self._planned[key] = recorded and self._planned.get(key, True)
+
+    def by_process(self) -> dict[str, RequestCounts]:
+        """Return the counts of all processes so far; empty if the store cannot be read."""
+        if self._run.settings.store.exists():
+            with suppress(FairnessError):  # the items that need the store have reported the error
+                return self._run.store.runs.request_counts(self._run.id)
+        return {}
+
+    def so_far(self) -> dict[str, float]:
+        """Return the sums of all processes so far, for the progress line."""
+        return total_counts(self.by_process())
+
+    def at_the_end(self) -> dict[str, float | None]:
+        """Return the sums of all processes, as the report document has them."""
+        # Workers send what they have planned on their reports; without workers, this process has planned it.
+        self.add_planned(self._run.engines.newly_planned())
+        total = self.so_far()
+        planned, reused = len(self._planned), sum(self._planned.values())
+        if total["planned"] > planned:
+            # A run that is cut short ends before most of these reports.
+            planned, reused = int(total["planned"]), int(total["reused"])
+        cost = total["cost"] if "cost" in total and not total["uncounted"] else None
+        return {**total, "planned": planned, "reused": reused, "cost": cost}
+
+    def oldest_reused(self) -> float | None:
+        """Return when the oldest reused response came, in seconds since the epoch; `None` if none is reused."""
+        with suppress(FairnessError):
+            return self._run.engines.oldest_of(key for key, recorded in self._planned.items() if recorded)
+        return None

@@ -1,0 +1,68 @@
+"""Hooks of pytest-xdist in the controller: what workers are told, and the header that one of them sends."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_fairness.errors import FairnessError
+from pytest_fairness.pytest_integration.header import Header
+from pytest_fairness.run import Run
+from pytest_fairness.targets import serve
+
+if TYPE_CHECKING:
+    from pytest_fairness.targets.shared_target import TargetServer
+
+
+class Workers:
+    """Starts the workers' part of a run.
+
+    Args:
+        config: pytest's.
+        run: the run.
+        announce: takes the header of the run.
+    """
+
+    def __init__(self, config: pytest.Config, run: Run, announce: Callable[[Header], None]) -> None:
+        self._config, self._run, self._announce = config, run, announce
+        self._models: dict[str, TargetServer | None] = {}
+        self._header_from: str | None = None
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_configure_node(self, node: Any) -> None:
+        """Tell a worker the identity of the run, and the addresses of the models that this process serves."""
+        settings = self._run.settings
+        for target in settings.targets.values() or [settings.target]:
+            if target not in self._models:
+                self._models[target] = serve(target, settings)
+        # All workers collect the same items, so that one header is enough.
+        node.workerinput["fairness_header"] = self._header_from is None
+        self._header_from = self._header_from or node.gateway.id
+        node.workerinput["fairness"] = {
+            "started": self._run.started,
+            "addresses": {target: model.address for target, model in self._models.items() if model is not None},
+            "run": list(self._run.id),
+        }
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_xdist_node_collection_finished(self, node: Any) -> None:
+        """Show the header that the worker has sent."""
+        if node.gateway.id != self._header_from:
+            return
+        header = None
+        with suppress(FairnessError):
+            header = Header.receive(self._run)
+        reporter = self._config.pluginmanager.get_plugin("terminalreporter")
+        if reporter:
+            for line in header.lines if header else ["fairness: no audit is selected"]:
+                reporter.write_line(line)
+        self._announce(header or Header())
+
+    def pytest_unconfigure(self) -> None:
+        """Unload the models."""
+        for model in self._models.values():
+            if model is not None:
+                model.close()
