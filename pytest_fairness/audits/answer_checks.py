@@ -295,7 +295,7 @@ def _is_long(value: Hashable) -> bool:
 
 
 def _question(probe: Probe, item: AuditItem[Any], answer: Answer) -> Hashable:
-    """Return the labels of a question but for those that say whom it is about."""
+    """Return the labels of a question without those that name the group."""
     group = {*item.labels, *getattr(probe, "axes", ()), "value", "attribute"}
     return tuple(sorted((name, label) for name, label in answer.labels.items() if name not in group))
 

@@ -1,4 +1,4 @@
-"""What an audit method is: the protocol that every file of this folder fills in."""
+"""Base classes of audits: a test item, a decision rule and an audit method."""
 
 from __future__ import annotations
 
@@ -121,11 +121,11 @@ class Audit(ABC, Generic[ProbeT, SettingsT]):
 
     @abstractmethod
     def items(self, probe: ProbeT, settings: SettingsT) -> list[AuditItem[SettingsT]]:
-        """The audit's items in this probe, in the probe's own order; `level` and `seed` are filled in by the caller."""
+        """Return the audit's items in this probe, in the probe's own order; the caller sets `alpha` and `seed`."""
 
     @abstractmethod
     def uses(self, probe: ProbeT, item: AuditItem[SettingsT], labels: Mapping[str, str]) -> bool:
-        """Whether answers with these labels are measured by the item."""
+        """Return whether the item measures answers with these labels."""
 
     def about(self, probe: ProbeT, item: AuditItem[SettingsT], answers: Sequence[Answer]) -> Sequence[Answer]:
         """Return those of the item's answers that its value is about, to be counted, checked and shown.
@@ -139,11 +139,11 @@ class Audit(ABC, Generic[ProbeT, SettingsT]):
         return {}
 
     def classifier(self, settings: SettingsT) -> tuple[str, str] | None:
-        """The model that scores answers before they are measured, and a label that it must have; `None` without one."""
+        """Return the model that scores answers before the measurement, and a label it must have; `None` without one."""
         return None
 
     def text_to_score(self, probe: ProbeT, item: AuditItem[SettingsT], answer: Answer) -> str | None:
-        """What the classifier reads of a usable answer; `None` where it is too little to be scored.
+        """Return the text of a usable answer that the classifier scores; `None` for a text too short to score.
 
         With a classifier, `measure` and `compare` get answers whose content is `{"model": …, "scores": {label:
         probability}}`, or `None` where nothing was scored.
@@ -208,7 +208,7 @@ class Audit(ABC, Generic[ProbeT, SettingsT]):
         return []
 
     def score(self, probe: ProbeT, item: AuditItem[SettingsT], answers: Sequence[Answer]) -> float:
-        """The value of as few answers as one label of a person stands for, for choosing limits; no verdict.
+        """Return the value of the few answers that one human label describes, for the choice of a limit.
 
         Raises:
             NotMeasurable: there is nothing to measure in them.
@@ -245,7 +245,7 @@ class Audit(ABC, Generic[ProbeT, SettingsT]):
         return None
 
     def describe(self, measurement: Measurement) -> str:
-        """The value as a phrase for a verdict's reason."""
+        """Return the value as a phrase for a verdict's reason."""
         return f"{measurement.value:.3g} {self.info.unit}".rstrip()
 
     def describe_change(self, comparison: Comparison) -> str:
@@ -257,7 +257,7 @@ class Audit(ABC, Generic[ProbeT, SettingsT]):
         return f"{'worse' if comparison.value > 0 else 'better'} by {abs(comparison.value):.3g}"
 
     def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
-        """What the value comes from, the strongest first: words, groups, records; for a verdict's reason."""
+        """Return the words, groups or records that contribute most to the value, the strongest first."""
         return []
 
     def finding(self, result: ItemResult) -> Finding:
@@ -270,7 +270,7 @@ class Audit(ABC, Generic[ProbeT, SettingsT]):
     def examples(
         self, probe: ProbeT, item: AuditItem[SettingsT], measurement: Measurement, answers: Sequence[Answer]
     ) -> list[list[Example]]:
-        """Answers to be read side by side, each with its group's name, the most telling ones first; for reports.
+        """Return answers for a side-by-side view in reports, each with its group's name, the most typical first.
 
         Args:
             probe: the probe.

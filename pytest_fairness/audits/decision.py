@@ -23,7 +23,7 @@ LEAST_GROWTH = 1.25
 
 @dataclass(frozen=True)
 class Decision:
-    """How an estimate relates to what is accepted; positive numbers are worse.
+    """Decision on one estimate; positive numbers are worse.
 
     Attributes:
         outcome: whether the estimate is too bad.

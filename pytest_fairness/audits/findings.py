@@ -1,4 +1,4 @@
-"""What an audit found in a failed item, in words: material for the suggestions of a report."""
+"""Findings of audits in words, from which reports make suggestions for a failed item."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*(?: [^\W_]+(?:['’-][^\W_]+)*){0
 
 @dataclass(frozen=True)
 class Finding:
-    """What an audit found in a failed item.
+    """Finding of an audit in a failed item.
 
     Attributes:
         description: which group gets what, as one or two sentences.

@@ -1,4 +1,4 @@
-"""What an audit says about itself: its name, unit, direction, tolerance and the note that reports print."""
+"""Description of an audit: name, unit, direction, tolerance and the note that reports print."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Numbers = TypeVar("Numbers", float, "NDArray[np.float64]")
 
 
 class Direction(StrEnum):
-    """Which values of an audit are better."""
+    """Direction in which the values of an audit are better."""
 
     LOWER = "lower"
     HIGHER = "higher"

@@ -82,7 +82,7 @@ def audit_classes() -> dict[str, dict[str, str | type[Audit[Any, Any]]]]:
 
 @cache
 def get(kind: str, name: str) -> Audit[Any, Any]:
-    """The audit of this kind and name; there is one object of each.
+    """Return the audit of this kind and name; there is one object of each.
 
     Raises:
         KeyError: no such audit.
@@ -96,7 +96,7 @@ def get(kind: str, name: str) -> Audit[Any, Any]:
 
 
 def settings_models() -> dict[str, dict[str, type[AuditSettings]]]:
-    """What each audit takes in a probe file: kind, then name, to its settings model."""
+    """Return the settings model of each audit, by kind and name."""
     return {kind: {name: settings_model(kind, name) for name in names} for kind, names in audit_classes().items()}
 
 

@@ -96,7 +96,7 @@ def test_the_page_of_a_report_shows_the_terms(letters: Project) -> None:
     letters.probe("probes/letters.yaml", PROBE.replace("tolerance: 1.5", "limit: 0.5"))
     letters.run("--fairness", "--fairness-report", "report.html", target="python:letters:biased")
     page = (letters.path / "report.html").read_text("utf-8")
-    assert "Terms of the lexicon by the difference between the groups" in page
+    assert "Terms of the lexicon by difference between the groups" in page
 
 
 def test_a_corpus_takes_one_lexicon_a_call(letters: Project) -> None:

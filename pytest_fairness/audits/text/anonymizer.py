@@ -83,7 +83,7 @@ def _straightened(text: str) -> str:
 
 
 def words(text: str) -> list[str]:
-    """The words of a normalised text; "don't" and "non-stick" are one word each."""
+    """Return the words of a normalised text; "don't" and "non-stick" are one word each."""
     return [word.rstrip("'-") for word in _WORD.findall(text)]
 
 
@@ -105,12 +105,12 @@ class Anonymizer:
         self._written = re.compile(written, re.IGNORECASE) if written else None
 
     def words(self, text: str) -> list[str]:
-        """The words of the text that are left, normalised, in their order."""
+        """Return the words of the text that are not removed, normalised, in their order."""
         normalised = normalise(self._without_names(text) if self._names else text)
         return words(normalised if self._pattern is None else self._pattern.sub(" ", normalised))
 
     def masked(self, text: str, mask: str) -> str:
-        """The text with each identity term replaced by `mask`, possessive endings kept; else as it is written."""
+        """Return the text with each identity term replaced by `mask`; possessive endings stay."""
         plain = unicodedata.normalize("NFKC", text)
         return plain if self._written is None else self._written.sub(lambda match: _mask(match[0], mask), plain)
 
@@ -169,5 +169,5 @@ def _alternative(term: str) -> str:
 
 
 def unique_share(documents: Sequence[Sequence[str]]) -> float:
-    """Share of documents that are no exact repeat of an earlier one, 0..1; 1 for none at all."""
+    """Return the share of documents that repeat no earlier document exactly; 1 without documents."""
     return len({tuple(document) for document in documents}) / len(documents) if documents else 1.0

@@ -25,7 +25,7 @@ MINIMUM_DOCUMENTS_OF_A_WORD = 3
 
 @dataclass(frozen=True)
 class Documents:
-    """Usable answers as word lists.
+    """Usable answers as lists of words.
 
     Attributes:
         words: (documents) the words of each document, anonymised.
@@ -106,7 +106,7 @@ def text_of(answer: Answer) -> str:
 
 
 def anonymizer(probe: GenerationProbe) -> Anonymizer:
-    """The anonymizer for a probe: the values of all its axes, its own terms and first names, or none at all."""
+    """Return the anonymizer of a probe, which removes axis values, the probe's own terms and first names."""
     if probe.removed_terms is None:
         return Anonymizer((), enabled=False)
     values = [value for axis in probe.axes.values() for value in (axis.unmarked, *axis.marked)]
@@ -149,5 +149,5 @@ def require_words(number: int) -> None:
 
 
 def tie_order(words: Sequence[str], strength: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Indices by falling strength; equal ones in the order of their words, so that reports never flicker."""
+    """Return indices by falling strength; ties are in the order of their words, so that reports are reproducible."""
     return np.lexsort((np.asarray(words), -np.round(strength, 12))).astype(np.int64)

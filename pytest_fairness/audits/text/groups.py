@@ -36,7 +36,7 @@ def has(labels: Mapping[str, str], wanted: Mapping[str, str]) -> bool:
 
 @dataclass(frozen=True)
 class Groups:
-    """The answers of one item, sorted, with their group and stratum.
+    """Answers of one item, sorted, with their group and stratum.
 
     Attributes:
         answers: all answers, in an order that does not depend on the one they were given in; of a system that repeats
@@ -103,7 +103,7 @@ class Groups:
         )
 
     def count(self, *statuses: Status) -> dict[str, int]:
-        """How many answers have one of these statuses, by group."""
+        """Return how many answers have one of these statuses, by group."""
         counts = {self.marked_name: 0, self.unmarked_name: 0}
         for answer, marked in zip(self.answers, self.marked, strict=True):
             counts[self.marked_name if marked else self.unmarked_name] += answer.status in statuses
@@ -119,12 +119,12 @@ class Groups:
 
     @property
     def usable(self) -> dict[str, int]:
-        """Usable answers by group."""
+        """Return the number of usable answers by group."""
         return self.count(Status.OK)
 
     @property
     def missing(self) -> dict[str, int]:
-        """Answers that cannot be measured, by group."""
+        """Return the number of answers that cannot be measured, by group."""
         return self.count(Status.REFUSED, Status.UNREADABLE, Status.FAILED)
 
 

@@ -1,4 +1,4 @@
-"""How far apart two groups' vocabularies are: Jensen-Shannon divergence in excess of chance.
+"""Audit `jsd`: Jensen-Shannon divergence between two groups' vocabularies, in excess of chance.
 
 The divergence of two finite samples is above 0 even for equal distributions (Gerlach, Font-Clos and Altmann 2016). The
 mean divergence of relabelled documents is therefore subtracted: the rest is 0 for groups that are alike, whatever the

@@ -1,4 +1,4 @@
-"""Whether one group's texts use the words of a lexicon more often: agentic words, communal words, any declared list.
+"""Audit `lexicon`: rates of a lexicon's words in two groups' texts (agentic words, communal words, any declared list).
 
 Rates are compared document by document, as the words of one text are no independent draws. Ratios of the odds that a
 word is one of the lexicon's, as papers print them, stand in the details with an interval and a test by document.
@@ -60,7 +60,7 @@ class Lexicon(TextAudit[LexiconSettings]):
     settings_model: ClassVar[type[AuditSettings]] = LexiconSettings
 
     def items(self, probe: GenerationProbe, settings: LexiconSettings) -> list[AuditItem[LexiconSettings]]:
-        """One item for each marked value of each axis and each lexicon."""
+        """Return one item for each marked value of each axis and each lexicon."""
         return [
             AuditItem(
                 audit_name=self.info.name,
@@ -73,7 +73,7 @@ class Lexicon(TextAudit[LexiconSettings]):
         ]
 
     def fingerprint(self, probe: GenerationProbe, item: AuditItem[LexiconSettings]) -> dict[str, str]:
-        """The terms of the item's lexicon, whatever their order."""
+        """Return the terms of the item's lexicon, whatever their order."""
         return {f"lexicon {item.labels[LABEL]}": repr(sorted(map(folded, terms_of(item))))}
 
     def measure(
@@ -98,16 +98,16 @@ class Lexicon(TextAudit[LexiconSettings]):
         )
 
     def value(self, probe: GenerationProbe, item: AuditItem[LexiconSettings], answers: Sequence[Answer]) -> float:
-        """The gap alone; see `Audit.value`."""
+        """Return the gap without its test; see `Audit.value`."""
         return Rates.of(Groups.of(probe, item, answers), terms_of(item)).gap()
 
     def compare(
         self, probe: GenerationProbe, item: AuditItem[LexiconSettings], now: Sequence[Answer], then: Sequence[Answer]
     ) -> Comparison:
-        """Change of the gap, with run labels swapped between documents of one cell; see `Audit.compare`.
+        """Return the change of the gap, tested by swapping run labels within cells; see `Audit.compare`.
 
-        It is the change to the side on which both runs lean together, which does not depend on what belongs to which
-        run: the difference of the gaps' sizes is bounded by their sum, which swaps leave as it is.
+        The change is taken towards the side of the two gaps' sum, which does not depend on the run labels. The
+        difference of the gaps' sizes would be bounded by that sum, which swaps do not change.
         """
         groups = [Groups.of(probe, item, run) for run in (now, then)]
         both = [Rates.of(each, terms_of(item)) for each in groups]
@@ -162,7 +162,7 @@ class Lexicon(TextAudit[LexiconSettings]):
         return [Concern("terms_never_occur", message, withholds="verdict"), *found]
 
     def describe(self, measurement: Measurement) -> str:
-        """The gap, and the rate of each group."""
+        """Return the gap and the rate of each group as a phrase."""
         each = ", ".join(f"{rate:.3g} for {name}" for name, rate in measurement.details["rates"].items())
         return f"rates differ by {measurement.value:+.3g} per 100 words ({each})"
 
@@ -184,7 +184,7 @@ class Lexicon(TextAudit[LexiconSettings]):
         return rate
 
     def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
-        """The terms that changed most in the direction of the gap; without a baseline those that make it."""
+        """Return the terms that changed most in the direction of the gap, or that contribute most to it."""
         changed = comparison.details.get("changed_terms", ()) if comparison is not None else ()
         found = [(term["term"], term["change"]) for term in changed] or [
             (term["term"], term["gap"]) for term in measurement.details["terms"]
@@ -228,7 +228,7 @@ def _details(groups: Groups, found: Rates, terms: Sequence[str]) -> dict[str, Js
 
 
 def _changed_terms(now: Rates, then: Rates) -> list[dict[str, Json]]:
-    """The terms whose gap changed, the most changed first."""
+    """Return the terms whose gap changed, the most changed first."""
     gaps = [{term: marked - unmarked for term, (marked, unmarked, _) in run.by_term().items()} for run in (now, then)]
     change = {term: gaps[0].get(term, 0.0) - gaps[1].get(term, 0.0) for term in {**gaps[0], **gaps[1]}}
     order = sorted(change, key=lambda term: (-abs(round(change[term], 12)), term))

@@ -1,4 +1,4 @@
-"""What the audit `lexicon` is told: lists of terms by name, in the probe or in text files beside it."""
+"""Settings of the audit `lexicon`: lists of terms by name, in the probe or in text files beside it."""
 
 from __future__ import annotations
 
@@ -67,12 +67,12 @@ class LexiconFile(ProbeModel):
 
     @property
     def terms(self) -> tuple[str, ...]:
-        """The file's terms, in its order."""
+        """Return the file's terms, in its order."""
         return self._terms
 
     @model_serializer
     def _content(self) -> tuple[str, ...]:
-        """A file is what is in it: measurements are kept under a probe's dump, wherever its files lie."""
+        """Return the terms, as measurements are cached by the content of files and not by their paths."""
         return self._terms
 
 

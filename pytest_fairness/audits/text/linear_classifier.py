@@ -34,14 +34,14 @@ FEWEST_DIFFERENT = 5
 """Different answers of either group below which nothing can be trained on some and tested on the rest."""
 FEWEST_DOCUMENTS_OF_A_WORD = 3
 MOST_WORDS = 2048
-"""Words that more documents than this are told apart by, those in most documents; the others are in few of them."""
+"""Most words that are features of more documents than this: those in the most documents."""
 SHOWN_WORDS = 10
 """Words a side."""
 
 
 @dataclass(frozen=True)
 class Corpus:
-    """Documents to be told apart.
+    """Documents that a classifier assigns to groups.
 
     Attributes:
         vocabulary: the words of the columns.

@@ -1,4 +1,4 @@
-"""Which words one group's texts use more or less than another's: weighted log-odds with a Dirichlet prior.
+"""Audit `marked_words`: words that one group's texts use more or less, by log-odds with a Dirichlet prior.
 
 Monroe, Colaresi and Quinn 2008 ("Fightin' Words"), as used by Cheng, Durmus and Jurafsky 2023 ("Marked Personas").
 A fixed |z| > 1.96 flags a word in most comparisons of a group with itself, so the threshold is the permutation
@@ -84,7 +84,7 @@ class MarkedWords(TextAudit[MarkedWordsSettings]):
     rule = GrownWords()
 
     def uses(self, probe: GenerationProbe, item: AuditItem[MarkedWordsSettings], labels: Mapping[str, str]) -> bool:
-        """Answers of the compared groups; with the pooled prior also those of all other groups."""
+        """Return whether the answers are of the compared groups; the pooled prior uses all groups."""
         return item.settings.prior == "pooled" or is_compared(probe, item, labels)
 
     def about(
@@ -195,18 +195,18 @@ class MarkedWords(TextAudit[MarkedWordsSettings]):
         return list(dict.fromkeys(found))
 
     def describe(self, measurement: Measurement) -> str:
-        """The value as a phrase."""
+        """Return the number of words as a phrase."""
         return f"{measurement.value:.0f} significant {word_or_words(measurement.value)}"
 
     def describe_change(self, comparison: Comparison) -> str:
-        """The change as a phrase: which words grew, for which group, and from which share of its texts to which."""
+        """Return the words that grew as a phrase, with the shares of each group's texts."""
         details = comparison.details
         if "grown" not in details:
             return f"{comparison.value:+.0f} {word_or_words(abs(comparison.value))}, which may be others"
         return describe_growth(details)
 
     def word_weights(self, measurement: Measurement) -> Mapping[str, float]:
-        """Each word with its z."""
+        """Return each word with its z."""
         return {word["word"]: word["z"] for word in measurement.details["words"]}
 
     def top_words(self, result: ItemResult) -> tuple[list[str], list[str]]:
@@ -217,7 +217,7 @@ class MarkedWords(TextAudit[MarkedWordsSettings]):
         return by_side["marked"], by_side["unmarked"]
 
     def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
-        """The words that grew, or else those that are significant; those of the unmarked group say so."""
+        """Return the words that grew, or else the significant words, with a note on those of the unmarked group."""
         if comparison is not None and comparison.details.get("grown"):
             words = comparison.details["grown"]
         else:

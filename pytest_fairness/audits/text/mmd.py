@@ -1,4 +1,4 @@
-"""How far apart two groups' texts are as distributions: the unbiased squared maximum mean discrepancy (MMD).
+"""Audit `mmd`: unbiased squared maximum mean discrepancy between the distributions of two groups' texts.
 
 Every text is compared with every other text, by words and by character n-grams, or by sentence embeddings. Two groups
 are apart where texts of one group are more alike than texts of both, whether half of the texts changed or all of them,
@@ -100,7 +100,7 @@ class Mmd(TwoSampleAudit[MmdSettings, VectorDocuments]):
     swap_batches: ClassVar[Sequence[int]] = (500, 500, 500, 499)
 
     def embedder(self, settings: MmdSettings) -> str | None:
-        """See `Audit.embedder`."""
+        """Return the model that the settings name; see `Audit.embedder`."""
         return settings.embeddings
 
     def texts_to_embed(
@@ -111,7 +111,7 @@ class Mmd(TwoSampleAudit[MmdSettings, VectorDocuments]):
         return [" ".join(anonymize.words(text_of(answer))) or None if answer.usable else None for answer in answers]
 
     def fingerprint(self, probe: GenerationProbe, item: AuditItem[MmdSettings]) -> dict[str, str]:
-        """The embeddings, where there are any."""
+        """Return the model of embeddings, if the settings name one."""
         return {} if item.settings.embeddings is None else {"embeddings": item.settings.embeddings}
 
     def features(self, item: AuditItem[MmdSettings], documents: Documents) -> VectorDocuments:

@@ -1,4 +1,4 @@
-"""Whether one group is refused more often: the difference in the share of refused or unusable answers."""
+"""Audit `refusals`: difference between two groups in the share of refused or unusable answers."""
 
 from __future__ import annotations
 
@@ -111,11 +111,11 @@ class Refusals(TextAudit[RefusalsSettings]):
     def compare(
         self, probe: GenerationProbe, item: AuditItem[RefusalsSettings], now: Sequence[Answer], then: Sequence[Answer]
     ) -> Comparison:
-        """Change of the gap between the shares, with run labels swapped between answers of one prompt and group."""
+        """Return the change of the gap between the shares, tested by swapping run labels within prompt and group."""
         runs = [Groups.of(probe, item, run) for run in (now, then)]
         present, earlier = (self.measure(probe, item, run) for run in (now, then))
         both = _Answers.of(*runs)
-        # Which group is refused more often in both runs together does not depend on what belongs to which run.
+        # The group with more refusals in both runs together does not depend on the run labels.
         side = -1.0 if both.rate(marked=True) < both.rate(marked=False) else 1.0
         coefficients = side * both.coefficients
         value = float(coefficients @ both.refused)
@@ -154,14 +154,14 @@ class Refusals(TextAudit[RefusalsSettings]):
         )
 
     def describe(self, measurement: Measurement) -> str:
-        """The value as a phrase."""
+        """Return the gap and each group's share as a phrase."""
         shares = ", ".join(f"{share:.0%} of {name}" for name, share in measurement.details["shares"].items())
         return f"refusals differ by {measurement.value:+.3g} ({shares})"
 
 
 @dataclass(frozen=True)
 class _Answers:
-    """The answers of two runs that came back, in one array; the present run's come first.
+    """Answers of two runs that came back, in one array; those of this run come first.
 
     Attributes:
         refused: (answers,) 1 for a refused or unreadable one, else 0.
@@ -192,12 +192,12 @@ class _Answers:
         )
 
     def rate(self, *, marked: bool) -> float:
-        """Share of refused answers of one group, in both runs together."""
+        """Return the share of refused answers of one group, in both runs together."""
         return float(self.refused[self.marked == marked].mean())
 
     @property
     def coefficients(self) -> Floats:
-        """(answers,) by which refusals add up to the change of the marked group's share minus the unmarked one's."""
+        """Return the (answers,) weights by which refusals sum to the change of the gap, marked minus unmarked."""
         groups = self.marked * 2 + self.now
         share = 1 / np.bincount(groups, minlength=4)[groups]
         return np.asarray(np.where(self.marked == self.now, share, -share))
@@ -209,7 +209,7 @@ class _Answers:
         return bool(counts.min() < FEW)
 
     def swapped(self, count: int, random: np.random.Generator) -> Floats:
-        """(count,) changes with run labels swapped within cells: refusals of a cell fall to either run by chance."""
+        """Return the (count,) changes with run labels swapped within cells: refusals fall to either run by chance."""
         coefficients, found = self.coefficients, np.zeros(count)
         for cell in np.unique(self.cells):
             own = self.cells == cell

@@ -181,11 +181,11 @@ class Svm(TwoSampleAudit[SvmSettings, Corpus]):
         return found
 
     def describe(self, measurement: Measurement) -> str:
-        """The value as a phrase."""
+        """Return the accuracy as a phrase."""
         return f"told apart with accuracy {measurement.value:.3g} (chance 0.5)"
 
     def describe_change(self, comparison: Comparison) -> str:
-        """The change as a phrase: an accuracy at chance that changes as much."""
+        """Return the change as a phrase, on the scale of an accuracy at chance."""
         found = super().describe_change(comparison)
         return f"{found} in accuracy at chance" if comparison.value else found
 

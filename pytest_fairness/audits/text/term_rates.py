@@ -30,7 +30,7 @@ PER = 100
 
 @dataclass(frozen=True)
 class Rates:
-    """The documents of one run.
+    """Documents of one run with the occurrences of the terms.
 
     Attributes:
         found: (documents) how often each term occurs in the document; terms that do not are left out.
@@ -78,12 +78,12 @@ class Rates:
 
     @cached_property
     def hits(self) -> Floats:
-        """(documents,) how often any of the terms occurs."""
+        """Return (documents,) occurrences of any of the terms."""
         return np.array([sum(found.values()) for found in self.found], dtype=np.float64)
 
     @cached_property
     def rates(self) -> Floats:
-        """(documents,) occurrences per 100 words."""
+        """Return (documents,) occurrences per 100 words."""
         return PER * self.hits / self.words
 
     @cached_property
@@ -97,11 +97,11 @@ class Rates:
         return stratified.coefficients(self.marked, self.strata, self.weights)
 
     def gap(self) -> float:
-        """Mean rate of the marked minus mean rate of the unmarked documents, within strata."""
+        """Return the mean rate of the marked minus that of the unmarked documents, within strata."""
         return float(self.coefficients @ self.rates)
 
     def means(self) -> tuple[float, float]:
-        """Mean rate of the marked and of the unmarked documents, whose difference is the gap."""
+        """Return the mean rates of the marked and of the unmarked documents, whose difference is the gap."""
         share = self.coefficients * self.rates
         return float(share[self.marked].sum()), -float(share[~self.marked].sum())
 
@@ -163,7 +163,7 @@ def counts(text: str, terms: tuple[str, ...]) -> tuple[Mapping[str, int], int]:
 
 @dataclass(frozen=True)
 class TwoRates:
-    """The documents of the present and of the earlier run in one array; strata are matched by their names.
+    """Documents of this run and of the baseline in one array; strata are matched by their names.
 
     Attributes:
         now, then: the runs.
@@ -204,11 +204,11 @@ class TwoRates:
         return stratified.equal_size_weights(self.marked, self.strata, self.present)
 
     def gaps(self, cuts: int, random: np.random.Generator) -> tuple[Floats, Floats]:
-        """(cuts,) gaps of both runs, cut to equal size."""
+        """Return the (cuts,) gaps of both runs, cut to equal size."""
         return stratified.at_equal_size(self._rates, self.marked, self.strata, self.present, cuts, random)
 
     def swapped(self, count: int, random: np.random.Generator) -> tuple[Floats, Floats]:
-        """(count,) gaps of two runs that differ by chance only."""
+        """Return the (count,) gaps of two runs that differ by chance only."""
         return stratified.swapped(self._rates, self.marked, self.strata, self.present, count, random)
 
     def error(self) -> tuple[float, float]:
@@ -230,6 +230,6 @@ def finder(terms: tuple[str, ...]) -> Terms:
 
 
 def _log_odds_ratio(first: Floats, second: Floats) -> Floats:
-    """(draws,) of (draws, 2) sums of words in the lexicon and of other words; not finite where one of them is 0."""
+    """Return (draws,) log odds ratios of (draws, 2) sums of lexicon and other words; not finite where a sum is 0."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.asarray(np.log(first[:, 0] / first[:, 1]) - np.log(second[:, 0] / second[:, 1]))

@@ -16,7 +16,7 @@ from pytest_fairness.records import Answer, Comparison, Concern, ItemResult, Jso
 
 
 class TextAudit(Audit[GenerationProbe, SettingsT]):
-    """An audit that holds marked values of axes against the axes' unmarked values."""
+    """An audit that compares marked values of axes with the axes' unmarked values."""
 
     kind: ClassVar[str] = "generation"
     rule: ClassVar[DecisionRule] = SignificantChange()
@@ -37,7 +37,7 @@ class TextAudit(Audit[GenerationProbe, SettingsT]):
         ]
 
     def uses(self, probe: GenerationProbe, item: AuditItem[SettingsT], labels: Mapping[str, str]) -> bool:
-        """Answers of the marked and of the unmarked group."""
+        """Return whether the answers are of the marked or of the unmarked group."""
         marked, unmarked = compared(probe, item)
         return has(labels, marked) or has(labels, unmarked)
 
@@ -48,7 +48,7 @@ class TextAudit(Audit[GenerationProbe, SettingsT]):
         return concerns_of(Groups.of(probe, item, answers))
 
     def word_weights(self, measurement: Measurement) -> Mapping[str, float]:
-        """How much each word that was found speaks for the marked group; negative for the unmarked one."""
+        """Return how much each word speaks for the marked group; negative for the unmarked group."""
         return {}
 
     def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
@@ -94,7 +94,7 @@ class TextAudit(Audit[GenerationProbe, SettingsT]):
     def examples(
         self, probe: GenerationProbe, item: AuditItem[SettingsT], measurement: Measurement, answers: Sequence[Answer]
     ) -> list[list[Example]]:
-        """Both groups' answers of one prompt and trial; those first that were refused or hold what drove the value."""
+        """Return both groups' answers of one prompt and trial; refused and most typical answers come first."""
         groups = Groups.of(probe, item, answers)
         tells = self.tells(probe, item, measurement)
         cells: dict[tuple[str, int], dict[bool, Answer]] = {}

@@ -58,7 +58,7 @@ class PriorSettings(AuditSettings):
 
 @dataclass(frozen=True)
 class Corpus:
-    """The documents of an item's groups and, where the prior pools all groups, of the others, counted.
+    """Word counts of an item's groups and, where the prior pools all groups, of the others.
 
     Attributes:
         documents: by axis, those of the marked group and of the axis' unmarked group.
@@ -114,7 +114,7 @@ class Corpus:
 
 @dataclass(frozen=True)
 class Association:
-    """The words of the marked group against those of one unmarked group.
+    """Association of words with the marked group, compared with one unmarked group.
 
     Attributes:
         z, ratio: (tested,) standardised log-odds ratio and the ratio itself; above 0 where the marked group uses the

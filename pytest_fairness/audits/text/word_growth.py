@@ -41,7 +41,7 @@ SIDES = ("marked", "unmarked")
 
 @dataclass(frozen=True)
 class Growth:
-    """The words of the marked group and of one unmarked group in two runs.
+    """Words of the marked group and of one unmarked group in two runs.
 
     Attributes:
         vocabulary: the words that occur in three documents.
@@ -92,7 +92,7 @@ class Growth:
 
     @property
     def largest(self) -> float:
-        """The largest statistic of all words."""
+        """Return the largest statistic of all words."""
         return float(self.statistics.max())
 
     def needed(self, threshold: float, min_share: float) -> Needed:
