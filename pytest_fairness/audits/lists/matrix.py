@@ -1,4 +1,4 @@
-"""A table of one number for each entity and value: what audits of lists measure from, and what baselines compare."""
+"""Table of one number for each entity and value of an attribute."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from pytest_fairness.records import Json
 
 @dataclass(frozen=True)
 class Matrix(UnitTable):
-    """One number for each entity and value, averaged over the draws; the units are entities, the columns values.
+    """A table of one number for each entity (unit) and value (column), averaged over trials.
 
     Attributes:
-        domains: of the entities that have one.
+        domains: domain by entity, for the entities that have one.
     """
 
     domains: Mapping[str, str] = field(default_factory=dict)
@@ -33,7 +33,14 @@ class Matrix(UnitTable):
         n: Mapping[str, int],
         missing: Mapping[str, int],
     ) -> Matrix:
-        """From the numbers of each (entity, value); the entities in any order, and as often as they come."""
+        """Return the matrix of mean numbers.
+
+        Args:
+            values: names of the columns.
+            cells: numbers by (entity, value).
+            entities: names of the entities, in any order and with repetitions.
+            domains, n, missing: see the attributes.
+        """
         units = tuple(sorted({*entities}))
         rows = np.full((len(units), len(values)), np.nan)
         for row, entity in enumerate(units):

@@ -1,4 +1,4 @@
-"""Similarity of lists to the neutral list of the same entity, draw by draw."""
+"""Similarity of lists to the neutral lists of the same entity."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FAIRLLM = "Zhang, Bao, Zhang, Wang, Feng and He 2023, “Is ChatGPT Fair for Rec
 
 
 class SimilaritySettings(AuditSettings):
-    """How lists are compared."""
+    """Settings of the similarity of lists."""
 
     similarity: Measure = Field(
         default="jaccard",
@@ -36,7 +36,7 @@ class SimilaritySettings(AuditSettings):
 
 
 Pairs = dict[tuple[str, str], list[tuple[Draw, Draw]]]
-"""The draws to be compared, by entity and value."""
+"""Pairs of lists to be compared, by entity and value."""
 
 
 def to_neutral(
@@ -47,9 +47,9 @@ def to_neutral(
     values: Sequence[str],
     perturbation: str = "",
 ) -> Matrix:
-    """Entity × value matrix of the similarity of conditioned lists to neutral ones, with the noise floor.
+    """Return the similarity of conditioned lists to neutral ones by entity and value, with the noise floor.
 
-    Each draw is compared with each neutral draw of the same wording, and the similarities are averaged.
+    Each list is compared with each neutral list of the same perturbation, and the similarities are averaged.
     """
     trials = draws_of(answers, attribute, perturbation)
     groups = (*values, NEUTRAL)
@@ -94,7 +94,7 @@ def to_neutral(
 
 
 def draws_of(answers: Iterable[Answer], attribute: str, perturbation: str = "") -> int:
-    """How many draws there are of an attribute's lists, of whichever entity has most; at least 1."""
+    """Return the number of trials of an attribute's lists, at least 1."""
     asked = (attribute, perturbation)
     return 1 + max(
         (each.trial for each in answers if (each.labels["attribute"], each.labels.get("perturbation", "")) == asked),
@@ -103,9 +103,9 @@ def draws_of(answers: Iterable[Answer], attribute: str, perturbation: str = "") 
 
 
 def meant_neutral(probe: RecommendationProbe, neutral: list[Draw], trials: int) -> list[Draw]:
-    """Of the neutral draws those that are compared with `trials` draws of an attribute.
+    """Return the neutral draws that are compared with `trials` draws of an attribute.
 
-    What `uncertainty` asks besides changes nothing here.
+    Further neutral draws that only `uncertainty` asks for are left out.
     """
     if probe.responses is not None:
         return neutral
@@ -113,7 +113,7 @@ def meant_neutral(probe: RecommendationProbe, neutral: list[Draw], trials: int) 
 
 
 def matched(draws: Sequence[Draw], neutral: Sequence[Draw]) -> list[tuple[Draw, Draw]]:
-    """Each usable draw with each usable neutral draw of its entity."""
+    """Return pairs of each usable draw with each usable neutral draw of its entity."""
     by_entity: dict[str, list[Draw]] = {}
     for other in neutral:
         if other.usable:
@@ -124,7 +124,7 @@ def matched(draws: Sequence[Draw], neutral: Sequence[Draw]) -> list[tuple[Draw, 
 def compared(
     probe: RecommendationProbe, settings: SimilaritySettings, pairs: Pairs
 ) -> dict[tuple[str, str], list[float]]:
-    """The similarities of these pairs, all computed at once."""
+    """Return the similarities of all pairs."""
     flat = [pair for group in pairs.values() for pair in group]
     found = iter(
         similarities(
@@ -139,10 +139,13 @@ def compared(
 
 
 def mean_floor(likenesses: Mapping[str, float]) -> dict[str, Json] | None:
-    """Similarity of neutral draws to each other, the most a conditioned list could reach; `None` of single ones.
+    """Return the mean similarity of neutral draws to each other, which conditioned lists hardly exceed.
 
     Args:
-        likenesses: of each entity; see `likeness`.
+        likenesses: similarity by entity; see `likeness`.
+
+    Returns:
+        the mean and the number of entities; `None` if no entity has several neutral draws.
     """
     if not likenesses:
         return None
@@ -150,7 +153,7 @@ def mean_floor(likenesses: Mapping[str, float]) -> dict[str, Json] | None:
 
 
 def likeness(probe: RecommendationProbe, settings: SimilaritySettings, neutral: Sequence[Draw]) -> dict[str, float]:
-    """Mean similarity of each entity's neutral draws to each other, where it has several."""
+    """Return the mean similarity of each entity's neutral draws to each other, for entities with several draws."""
     pairs: Pairs = {}
     by_entity: dict[str, list[Draw]] = {}
     for draw in neutral:
@@ -158,13 +161,13 @@ def likeness(probe: RecommendationProbe, settings: SimilaritySettings, neutral: 
             by_entity.setdefault(draw.entity, []).append(draw)
     for entity, draws in by_entity.items():
         if len(draws) > 1:
-            # Both ways, as not every measure is symmetric.
+            # In both orders, as not every measure is symmetric.
             pairs[entity, ""] = [(one, other) for one, other in product(draws, draws) if one is not other]
     return {entity: sum(found) / len(found) for (entity, _), found in compared(probe, settings, pairs).items()}
 
 
 def indirect(draws: Sequence[Draw], values: Sequence[str]) -> dict[str, int]:
-    """How many lists were had by the indirect wording only, by value; empty where none was."""
+    """Return the number of lists that came only after the indirect wording, by value; empty if there are none."""
     counts = dict.fromkeys(values, 0)
     for draw in draws:
         if draw.indirect and draw.value in counts:
@@ -173,7 +176,7 @@ def indirect(draws: Sequence[Draw], values: Sequence[str]) -> dict[str, int]:
 
 
 def phrase(details: Mapping[str, Any]) -> str:
-    """Lowest and highest similarity and the noise floor, for a sentence."""
+    """Return the lowest and the highest similarity and the noise floor as a phrase."""
     means = sorted((part["mean"], name) for name, part in details["similarity"].items())
     (low, lowest), (high, highest) = means[0], means[-1]
     floor = details["noise_floor"]

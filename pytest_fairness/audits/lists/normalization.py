@@ -1,4 +1,4 @@
-"""Recommended lists made ready to be compared: cut, normalised, without repeats, near-identical titles merged."""
+"""Recommended lists prepared for comparison: cut to length, normalised, without repeats, with similar titles merged."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pytest_fairness.probes.recommendation.model import RecommendationProbe
 from pytest_fairness.records import Answer, Status
 
 NEUTRAL = "neutral"
-"""The `attribute` of a list that was asked for without any; also the name of its group in reports."""
+"""Value of the label `attribute` for a question that names no attribute; also the name of its group in reports."""
 
 _RANK = re.compile(r"^\s*(?:[-*•]|#?\d{1,3}[.):])\s+")
 _YEAR = re.compile(r"[(\[]\s*(?:18|19|20)\d\d\s*[)\]]")
@@ -25,11 +25,11 @@ _NUMBER = re.compile(r"\d+")
 
 @lru_cache(maxsize=2**18)
 def normalized(item: str) -> str:
-    """A title without what two spellings of it differ in: the declared rules, in this order.
+    """Return a title in its normal form, which does not depend on how the title is spelled.
 
-    Unicode NFKC; lower case (casefold); no leading rank or bullet; no year in brackets; no quotes or apostrophes; other
-    punctuation and symbols as blanks; no leading "the", "a" or "an"; single blanks. A title of which nothing is left
-    (`÷`) stays as it is, in lower case.
+    The rules, in this order: Unicode NFKC; lower case (casefold); no leading rank or bullet; no year in brackets; no
+    quotes or apostrophes; other punctuation and symbols as blanks; no leading "the", "a" or "an"; single blanks. A
+    title that would be empty then (`÷`) is only case-folded.
     """
     folded = unicodedata.normalize("NFKC", item).casefold()
     bare = _QUOTES.sub("", _YEAR.sub(" ", _RANK.sub("", folded)))
@@ -38,20 +38,20 @@ def normalized(item: str) -> str:
 
 
 ENTITIES_AT_ONCE = 500
-"""Entities whose lists are in memory together, where each is measured by itself."""
+"""Entities whose lists are in memory at the same time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Draw:
-    """One list as it was drawn.
+    """One recommended list.
 
     Attributes:
-        entity, attribute, value, perturbation: what was asked; the last two are empty where there is none.
-        trial: number of the draw.
-        status: whether there is a list; one in which no item is left counts as `UNREADABLE`.
-        items: at most k, ready to be compared; empty unless the status is `OK`.
-        returned: how many different items came back, at most k.
-        indirect: whether the direct question was refused and this is the answer to the indirect one.
+        entity, attribute, value, perturbation: labels of the question; empty for a missing label.
+        trial: number of the trial.
+        status: status of the answer; `UNREADABLE` for a list without items.
+        items: at most k items, prepared for comparison; empty unless the status is `OK`.
+        returned: number of different items that were returned, at most k.
+        indirect: whether the list answers the indirect question, after the direct one was refused.
     """
 
     entity: str
@@ -66,18 +66,18 @@ class Draw:
 
     @property
     def usable(self) -> bool:
-        """Whether there is a list."""
+        """Return whether the answer holds a list."""
         return self.status is Status.OK
 
     @property
     def group(self) -> str:
-        """The value, or `neutral`."""
+        """Return the value, or `neutral`."""
         return NEUTRAL if self.attribute == NEUTRAL else self.value
 
 
 @dataclass(frozen=True, slots=True)
 class Merge:
-    """A title that was taken for another one of the same entity."""
+    """A title that was replaced by a similar title of the same entity."""
 
     entity: str
     item: str
@@ -86,12 +86,12 @@ class Merge:
 
 @dataclass(frozen=True)
 class Lists:
-    """All lists of some answers.
+    """The prepared lists of some answers.
 
     Attributes:
-        draws: in an order that does not depend on that of the answers.
-        domains: of the entities that have one.
-        merges: every one that was made.
+        draws: the lists, sorted.
+        domains: domain by entity, for the entities that have one.
+        merges: all titles that were replaced.
     """
 
     draws: tuple[Draw, ...]
@@ -100,13 +100,15 @@ class Lists:
 
     @classmethod
     def of(cls, probe: RecommendationProbe, answers: Iterable[Answer], *, direct_only: bool = False) -> Lists:
-        """Prepare the lists of these answers by the probe's `k`, `normalize` and `fuzzy`.
+        """Return the lists of these answers, prepared by the probe's keys `k`, `normalize` and `fuzzy`.
 
-        Where a question was put again (a short list, or the indirect wording after a refusal) the fullest list
-        counts, of equal ones the first.
+        If a question was asked again (after a short list, or with the indirect wording after a refusal), the longest
+        list counts; of equally long ones the first.
 
         Args:
-            direct_only: leave out answers to the indirect wording.
+            probe: the probe.
+            answers: the answers.
+            direct_only: whether to leave out answers to the indirect wording.
         """
         asked: dict[tuple[str, str, str, str, int], list[Answer]] = {}
         domains: dict[str, str] = {}
@@ -117,7 +119,7 @@ class Lists:
             key = labels["entity"], labels["attribute"], labels.get("value", ""), labels.get("perturbation", "")
             asked.setdefault((*key, answer.trial), []).append(answer)
             if labels.get("domain"):
-                # Of several the last by the alphabet, whatever the order of the answers.
+                # Of several domains the alphabetically last one, so that the order of answers does not matter.
                 domains[labels["entity"]] = max(labels["domain"], domains.get(labels["entity"], ""))
         draws = [_draw(probe, key, asked[key]) for key in sorted(asked)]
         merges: list[Merge] = []
@@ -129,7 +131,7 @@ class Lists:
     def parts(
         cls, probe: RecommendationProbe, answers: Iterable[Answer], *, direct_only: bool = False
     ) -> Iterator[Lists]:
-        """The same lists some entities at a time, in the entities' order, so that there need not be room for all."""
+        """Yield the same lists for some entities at a time, sorted by entity, which limits the memory in use."""
         by_entity: dict[str, list[Answer]] = {}
         for answer in answers:
             by_entity.setdefault(answer.labels["entity"], []).append(answer)
@@ -140,35 +142,35 @@ class Lists:
 
     @property
     def entities(self) -> tuple[str, ...]:
-        """Everything that was asked about, sorted."""
+        """Return the entities, sorted."""
         return tuple(sorted({draw.entity for draw in self.draws}))
 
     def of_group(self, attribute: str, perturbation: str = "") -> list[Draw]:
-        """The draws of an attribute, or the neutral ones."""
+        """Return the draws of an attribute, or the neutral draws."""
         return [draw for draw in self.draws if (draw.attribute, draw.perturbation) == (attribute, perturbation)]
 
     def merge_details(self) -> list[dict[str, str]]:
-        """The merges as plain JSON."""
+        """Return the merges as plain JSON."""
         return [{"entity": merge.entity, "item": merge.item, "into": merge.into} for merge in self.merges]
 
 
 def prepared(probe: RecommendationProbe, items: Iterable[str]) -> tuple[str, ...]:
-    """Items normalised as the probe says, without empty and repeated ones, in their order."""
+    """Return the items in their order, normalised if the probe says so, without empty and repeated items."""
     kept = map(normalized, items) if probe.normalize else (item for item in items if item.strip())
     return tuple(filter(None, dict.fromkeys(kept)))
 
 
 def relevant_items(probe: RecommendationProbe, lists: Lists) -> dict[str, tuple[str, ...]]:
-    """What the probe names as relevant to each entity, prepared as its lists are; nothing where it names nothing."""
+    """Return the relevant items of each entity, prepared as the lists are; empty for an entity without any."""
     known = {entity: prepared(probe, (probe.relevant or {}).get(entity, ())) for entity in lists.entities}
-    # A relevant title is known by the name that it was merged into.
+    # A relevant title is replaced as in the lists.
     for merge in lists.merges:
         known[merge.entity] = tuple(merge.into if item == merge.item else item for item in known[merge.entity])
     return known
 
 
 def count(draws: Iterable[Draw], groups: Sequence[str], *statuses: Status) -> dict[str, int]:
-    """How many draws of each group have one of these statuses."""
+    """Return the number of draws of each group with one of these statuses."""
     counts = dict.fromkeys(groups, 0)
     for draw in draws:
         if draw.status in statuses and draw.group in counts:
@@ -178,7 +180,7 @@ def count(draws: Iterable[Draw], groups: Sequence[str], *statuses: Status) -> di
 
 def _order(answer: Answer) -> tuple[object, ...]:
     labels = answer.labels
-    # Direct before indirect, first questions before repeated ones.
+    # Direct questions come before indirect ones, and first questions before repeated ones.
     again = labels.get("form", ""), len(labels.get("requery", "")), labels.get("requery", "")
     return *again, answer.trial, sorted(labels.items()), answer.text or ""
 
@@ -207,7 +209,12 @@ def _draw(probe: RecommendationProbe, key: tuple[str, str, str, str, int], attem
 
 
 def _merged(draws: Sequence[Draw], threshold: float) -> tuple[list[Draw], list[Merge]]:
-    """Each entity's titles merged into the more frequent one that is as alike as the threshold, 0..1, demands."""
+    """Return the draws with each title replaced by a more frequent, similar title of the entity, and all replacements.
+
+    Args:
+        draws: the lists.
+        threshold: smallest similarity of two titles that are the same, 0..1.
+    """
     # Deferred, as few probes merge titles.
     from rapidfuzz import fuzz, process
 
@@ -218,7 +225,7 @@ def _merged(draws: Sequence[Draw], threshold: float) -> tuple[list[Draw], list[M
     for entity, titles in sorted(mentions.items()):
         kept: list[str] = []
         for title in sorted(titles, key=lambda title: (-titles[title], title)):
-            # "Part 2" is not "Part 3", however alike they look.
+            # Titles with different numbers, "Part 2" and "Part 3", are never the same.
             same_numbers = [other for other in kept if _NUMBER.findall(other) == _NUMBER.findall(title)]
             found = process.extractOne(title, same_numbers, scorer=fuzz.ratio, score_cutoff=100 * threshold)
             if found is None:

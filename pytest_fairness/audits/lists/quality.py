@@ -1,4 +1,4 @@
-"""Who gets the better recommendations, as far as it is known what is relevant?"""
+"""Gap between values in the relevance of the recommended items."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from pytest_fairness.audits.base import AuditItem
 from pytest_fairness.audits.info import AuditInfo, Direction
-from pytest_fairness.audits.lists.entity_audit import BetweenValues, values_of
 from pytest_fairness.audits.lists.matrix import Matrix
 from pytest_fairness.audits.lists.neutral_similarity import MISSING, draws_of, indirect, meant_neutral
 from pytest_fairness.audits.lists.normalization import NEUTRAL, Lists, count, relevant_items
+from pytest_fairness.audits.lists.value_gap_audit import ValueGapAudit, values_of
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.recommendation.model import RecommendationProbe
@@ -26,11 +26,11 @@ SCORES = ("precision", "recall", "ndcg")
 
 
 class QualitySettings(AuditSettings):
-    """The gap in quality takes no settings of its own; the probe's `relevant` says what is relevant."""
+    """Settings of `quality`: only those of every audit. The probe's key `relevant` names the relevant items."""
 
 
-class Quality(BetweenValues[QualitySettings]):
-    """Largest gap between values in NDCG@k, 0..1, over the entities of which it is known what is relevant."""
+class Quality(ValueGapAudit[QualitySettings]):
+    """Largest gap between values in mean NDCG@k, 0..1, over the entities with known relevant items."""
 
     info = AuditInfo(
         name="quality",
@@ -49,7 +49,7 @@ class Quality(BetweenValues[QualitySettings]):
     harmed: ClassVar[str] = "lowest"
 
     def table(self, probe: RecommendationProbe, item: AuditItem[QualitySettings], answers: Sequence[Answer]) -> Matrix:
-        """NDCG by entity and value."""
+        """Return the mean NDCG by entity and value."""
         if probe.relevant is None:
             raise NotMeasurable(
                 "`quality` needs to know what is relevant: name a file of it as `relevant`", hopeless=True
@@ -111,7 +111,7 @@ class Quality(BetweenValues[QualitySettings]):
         )
 
     def describe(self, measurement: Measurement) -> str:
-        """The gap, and the values furthest apart."""
+        """Return the gap, and the means of the values furthest apart."""
         means = sorted((part["mean"], value) for value, part in measurement.details[self.quantity].items())
         (low, least), (high, most) = means[0], means[-1]
         return f"NDCG differs by {measurement.value:.3g} ({least} {low:.2f}, {most} {high:.2f})"

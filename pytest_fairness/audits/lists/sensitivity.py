@@ -1,7 +1,7 @@
-"""SNSR, SNSV and PAFS: do the lists of some values stay closer to the neutral list than those of others?
+"""SNSR, SNSV and PAFS: dispersion of the values' similarities to the neutral list.
 
-Sensitive-to-neutral similarity range and variance are Zhang et al.'s (2023, FaiRLLM), whose "variance" is a standard
-deviation; the personality-aware fairness score is Sah et al.'s (2025).
+The sensitive-to-neutral similarity range and variance are those of Zhang et al. (2023, FaiRLLM), whose "variance" is a
+standard deviation. The personality-aware fairness score is that of Sah et al. (2025).
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from pydantic import Field
 
 from pytest_fairness.audits.base import AuditItem
 from pytest_fairness.audits.info import AuditInfo, Direction
-from pytest_fairness.audits.lists.entity_audit import BetweenValues, values_of
 from pytest_fairness.audits.lists.matrix import Matrix
 from pytest_fairness.audits.lists.neutral_similarity import FAIRLLM, SimilaritySettings, phrase, to_neutral
+from pytest_fairness.audits.lists.value_gap_audit import ValueGapAudit, values_of
 from pytest_fairness.errors import ProbeError
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.recommendation.model import RecommendationProbe
@@ -27,8 +27,8 @@ from pytest_fairness.stats.unit_statistics import Evenness, StandardDeviation
 SettingsT = TypeVar("SettingsT", bound=SimilaritySettings)
 
 
-class _Sensitivity(BetweenValues[SettingsT], Generic[SettingsT]):
-    """A statistic of the values' mean similarities to neutral."""
+class _Sensitivity(ValueGapAudit[SettingsT], Generic[SettingsT]):
+    """An audit of the values' mean similarities to neutral lists."""
 
     settings_model: ClassVar[type[AuditSettings]] = SimilaritySettings
     version: ClassVar[int] = 3
@@ -36,12 +36,12 @@ class _Sensitivity(BetweenValues[SettingsT], Generic[SettingsT]):
     harmed: ClassVar[str] = "lowest"
 
     def table(self, probe: RecommendationProbe, item: AuditItem[SettingsT], answers: Sequence[Answer]) -> Matrix:
-        """Similarity to neutral by entity and value."""
+        """Return the similarity to neutral lists by entity and value."""
         attribute = item.labels["attribute"]
         return to_neutral(probe, item.settings, answers, attribute, values_of(probe, attribute))
 
     def describe(self, measurement: Measurement) -> str:
-        """The value, and the two values of the attribute that are furthest apart."""
+        """Return the value, and the two values of the attribute that are furthest apart."""
         return f"{self.info.name.upper()} {measurement.value:.3g} ({phrase(measurement.details)})"
 
 
@@ -84,7 +84,7 @@ class Snsv(_Sensitivity[SimilaritySettings]):
 
 
 class PafsSettings(SimilaritySettings):
-    """How lists are compared, and for which attribute."""
+    """Settings of `pafs`: how lists are compared, and for which attribute."""
 
     attribute: str | None = Field(
         default=None, min_length=1, description="The attribute that is scored. Without it each of them is."
@@ -109,7 +109,7 @@ class Pafs(_Sensitivity[PafsSettings]):
     settings_model: ClassVar[type[AuditSettings]] = PafsSettings
 
     def attributes(self, probe: RecommendationProbe, settings: PafsSettings) -> Sequence[str]:
-        """The one that the settings name, or all."""
+        """Return the attribute in the settings, or all attributes."""
         if settings.attribute is None:
             return super().attributes(probe, settings)
         return known_attributes(probe, self.info.name, [settings.attribute])
@@ -126,10 +126,10 @@ class Pafs(_Sensitivity[PafsSettings]):
 
 
 def known_attributes(probe: RecommendationProbe, audit: str, attributes: Sequence[str]) -> Sequence[str]:
-    """The attributes, each of which the probe has.
+    """Return the attributes if the probe has all of them.
 
     Raises:
-        ProbeError: it has not.
+        ProbeError: an attribute is not in the probe.
     """
     for attribute in attributes:
         if attribute not in probe.attributes:

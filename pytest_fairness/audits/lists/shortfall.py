@@ -1,4 +1,7 @@
-"""Who gets fewer items than were asked for? The counterpart of every list audit, which leave missing lists out."""
+"""Gap between values in the share of missing items.
+
+All other audits of lists leave missing lists out.
+"""
 
 from __future__ import annotations
 
@@ -13,10 +16,10 @@ from numpy.typing import NDArray
 from pytest_fairness.audits import answer_checks
 from pytest_fairness.audits.base import AuditItem
 from pytest_fairness.audits.info import AuditInfo, Direction
-from pytest_fairness.audits.lists.entity_audit import BetweenValues, values_of
 from pytest_fairness.audits.lists.matrix import Matrix
 from pytest_fairness.audits.lists.neutral_similarity import indirect
 from pytest_fairness.audits.lists.normalization import NEUTRAL, Lists, count
+from pytest_fairness.audits.lists.value_gap_audit import ValueGapAudit, values_of
 from pytest_fairness.audits.unit_audit import UnitTable
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.probes.audit_settings import AuditSettings
@@ -29,14 +32,14 @@ CAME = (Status.OK, Status.REFUSED, Status.UNREADABLE)
 
 
 class ShortfallSettings(AuditSettings):
-    """The gap in missing items takes no settings of its own."""
+    """Settings of `shortfall`: only those of every audit."""
 
 
-class Shortfall(BetweenValues[ShortfallSettings]):
+class Shortfall(ValueGapAudit[ShortfallSettings]):
     """Largest gap between values in the share of missing items, 0..1.
 
-    A refused or unreadable list lacks all its items; one that never came is missing altogether. The answer to the
-    indirect wording does not undo the refusal of the direct one.
+    A refused or unreadable list lacks all its items; a failed request counts as a missing answer. An answer to the
+    indirect wording does not make up for a refusal of the direct one.
     """
 
     info = AuditInfo(
@@ -68,7 +71,7 @@ class Shortfall(BetweenValues[ShortfallSettings]):
     def table(
         self, probe: RecommendationProbe, item: AuditItem[ShortfallSettings], answers: Sequence[Answer]
     ) -> Matrix:
-        """Share of missing items by entity and value."""
+        """Return the share of missing items by entity and value."""
         attribute = item.labels["attribute"]
         values = values_of(probe, attribute)
         groups = (*values, NEUTRAL)
@@ -134,14 +137,14 @@ class Shortfall(BetweenValues[ShortfallSettings]):
         ]
 
     def describe(self, measurement: Measurement) -> str:
-        """The gap, and the shares of the values furthest apart."""
+        """Return the gap, and the shares of the values furthest apart."""
         shares = sorted((part["mean"], value) for value, part in measurement.details[self.quantity].items())
         (low, least), (high, most) = shares[0], shares[-1]
         return f"missing items differ by {measurement.value:.3g} ({high:.0%} for {most}, {low:.0%} for {least})"
 
 
 def _by_other_words(probe: RecommendationProbe, answers: Sequence[Answer], values: Sequence[str]) -> dict[str, int]:
-    """How many lists were had by the indirect wording only, by value; empty where none was."""
+    """Return the number of lists that came only after the indirect wording, by value; empty if there are none."""
     reworded = {answer.labels["entity"] for answer in answers if answer.labels.get("form")}
     counts = Counter(dict.fromkeys(values, 0))
     for lists in Lists.parts(probe, (answer for answer in answers if answer.labels["entity"] in reworded)):

@@ -1,4 +1,4 @@
-"""How much do the lists of one question vary from draw to draw, and does that depend on who asks?"""
+"""Variation of the lists of a repeated question, and its gap between values."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from pydantic import Field
 from pytest_fairness.audits.base import AuditItem
 from pytest_fairness.audits.findings import Finding
 from pytest_fairness.audits.info import AuditInfo, Direction
-from pytest_fairness.audits.lists.entity_audit import EntityAudit, values_of
+from pytest_fairness.audits.lists.entity_audit import EntityAudit
 from pytest_fairness.audits.lists.matrix import Matrix
 from pytest_fairness.audits.lists.neutral_similarity import MISSING
 from pytest_fairness.audits.lists.normalization import NEUTRAL, Draw, Lists, count, relevant_items
 from pytest_fairness.audits.lists.sensitivity import known_attributes
+from pytest_fairness.audits.lists.value_gap_audit import values_of
 from pytest_fairness.audits.unit_audit import UnitTable
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.probes.audit_settings import AuditSettings
@@ -27,7 +28,7 @@ from pytest_fairness.stats.unit_statistics import LargestGap, Mean, UnitStatisti
 
 
 class UncertaintySettings(AuditSettings):
-    """How often a question is repeated, and for whom."""
+    """Settings of `uncertainty`: the number of repeats, and the attributes that are asked too."""
 
     repeats: int = Field(default=10, ge=2, le=1000, description="How often each question is asked.")
     attributes: tuple[str, ...] = Field(
@@ -36,7 +37,7 @@ class UncertaintySettings(AuditSettings):
 
 
 class Uncertainty(EntityAudit[UncertaintySettings]):
-    """Mean entropy of repeated lists over entities, bits; of an attribute the largest gap between its values' means."""
+    """Mean entropy of repeated lists over entities, in bits; for an attribute, the largest gap between its values."""
 
     info = AuditInfo(
         name="uncertainty",
@@ -56,7 +57,7 @@ class Uncertainty(EntityAudit[UncertaintySettings]):
     harmed: ClassVar[str] = "highest"
 
     def items(self, probe: RecommendationProbe, settings: UncertaintySettings) -> list[AuditItem[UncertaintySettings]]:
-        """One item of the neutral lists, and one for each attribute that the settings name."""
+        """Return one item for the neutral lists, and one for each attribute in the settings."""
         named = known_attributes(probe, self.info.name, settings.attributes)
         return [
             AuditItem(self.info.name, None, {}, settings),
@@ -64,7 +65,7 @@ class Uncertainty(EntityAudit[UncertaintySettings]):
         ]
 
     def uses(self, probe: RecommendationProbe, item: AuditItem[UncertaintySettings], labels: Mapping[str, str]) -> bool:
-        """The neutral lists or those of the attribute, without perturbation."""
+        """Return whether the labels are those of an unperturbed list: a neutral one, or one of the item's attribute."""
         return not labels.get("perturbation") and labels["attribute"] == item.labels.get("attribute", NEUTRAL)
 
     def finding(self, result: ItemResult) -> Finding:
@@ -78,7 +79,7 @@ class Uncertainty(EntityAudit[UncertaintySettings]):
     def table(
         self, probe: RecommendationProbe, item: AuditItem[UncertaintySettings], answers: Sequence[Answer]
     ) -> Matrix:
-        """Entropy by entity and value; an entity with fewer than two lists has none."""
+        """Return the entropy by entity and value, of entities with at least two lists."""
         attribute = item.labels.get("attribute", NEUTRAL)
         values = values_of(probe, attribute) if attribute != NEUTRAL else (NEUTRAL,)
         found: dict[tuple[str, str], ranking.Variation] = {}
@@ -145,7 +146,7 @@ class Uncertainty(EntityAudit[UncertaintySettings]):
         return super().p_value(table, random) if len(table.columns) > 1 else None
 
     def describe(self, measurement: Measurement) -> str:
-        """The entropy, and how much of the possible variation that is."""
+        """Return the entropy, and the instability: the entropy as a share of the largest possible one."""
         details = measurement.details
         instability = f"instability {details['instability']:.2f}"
         if "worst" not in details:
@@ -154,7 +155,7 @@ class Uncertainty(EntityAudit[UncertaintySettings]):
 
 
 def _ndcg(probe: RecommendationProbe, lists: Lists, draws: Sequence[Draw]) -> dict[str, float]:
-    """Mean NDCG of each entity's lists, of the entities of which it is known what is relevant."""
+    """Return the mean NDCG of each entity's lists, for the entities with known relevant items."""
     good = relevant_items(probe, lists)
     found = ranking.quality([draw.items for draw in draws], [good[draw.entity] for draw in draws], probe.k).ndcg
     by_entity: dict[str, list[float]] = {}
@@ -165,7 +166,7 @@ def _ndcg(probe: RecommendationProbe, lists: Lists, draws: Sequence[Draw]) -> di
 
 
 def _with_quality(entropies: Mapping[str, Sequence[float]], ndcg: Mapping[str, float]) -> dict[str, Json]:
-    """Rank correlation over entities of neutral lists' entropy and NDCG."""
+    """Return Spearman's rank correlation between entropy and NDCG of the neutral lists, over entities."""
     # Deferred, as scipy.stats takes half a second to import and only measuring needs it.
     from scipy.stats import spearmanr
 

@@ -1,0 +1,138 @@
+"""Details of measurements and comparisons by entity: the value that is worst off, domains, and what moved."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pytest_fairness.audits.findings import listed
+from pytest_fairness.audits.lists.matrix import Matrix
+from pytest_fairness.audits.lists.normalization import NEUTRAL
+from pytest_fairness.audits.unit_audit import PERMUTATIONS, UnitTable
+from pytest_fairness.records import ItemResult, Json
+from pytest_fairness.stats import blocks, normal, paired, resampling
+from pytest_fairness.stats.unit_statistics import UnitStatistic
+
+Floats = NDArray[np.float64]
+
+SHOWN_ENTITIES = 5
+"""Moved entities that the details hold."""
+LONGEST_ENTRY = 60
+"""Characters of the longest list entry that a finding names."""
+
+
+def worst_value(table: UnitTable, harmed: str, random: np.random.Generator) -> dict[str, Json]:
+    """Return the value that is worst off, with its difference from the mean of all other values.
+
+    The difference is tested by flipping signs of entities, and its p-value is adjusted for all values (Holm 1979).
+
+    Args:
+        table: the numbers by entity and value.
+        harmed: `highest` or `lowest`, the mean of the value that is worst off; empty for no comparison of values.
+        random: the source of randomness.
+    """
+    rows = table.rows[table.complete]
+    values = rows.shape[1]
+    if not harmed or values < 2:
+        return {}
+    effects = rows - (rows.sum(axis=1, keepdims=True) - rows) / (values - 1)
+    loss = effects if harmed == "highest" else -effects
+    null, exact = blocks.flipped_means(loss, PERMUTATIONS, random)
+    observed = loss.mean(axis=0)
+    adjusted = blocks.holm(
+        [resampling.p_value(null[:, column], float(observed[column]), exact=exact) for column in range(values)]
+    )
+    # Rounded, so that equal values are a tie whatever their last bits are; the first of a tie is taken.
+    column = int(np.argmax(np.round(observed, 12)))
+    return {
+        "worst": {
+            "value": table.columns[column],
+            "effect": float(effects.mean(axis=0)[column]),
+            "p_value": adjusted[column],
+        }
+    }
+
+
+def by_domain(table: UnitTable, statistic: UnitStatistic, quantity: str) -> dict[str, Json]:
+    """Return the audit's value and the values' means in each domain, over the complete entities of the domain.
+
+    Args:
+        table: the numbers by entity and value.
+        statistic: statistic of the audit.
+        quantity: key of the means.
+    """
+    if not isinstance(table, Matrix) or not table.domains:
+        return {}
+    found = {}
+    for domain in sorted({*table.domains.values()}):
+        own = np.array([table.domains.get(entity) == domain for entity in table.units]) & table.complete
+        means = table.rows[own].mean(axis=0) if own.any() else None
+        found[domain] = {
+            "entities": int(own.sum()),
+            "value": None if means is None else float(statistic.value(means)),
+            quantity: {}
+            if means is None
+            else {name: float(mean) for name, mean in zip(table.columns, means, strict=True)},
+        }
+    return {"by_domain": found}
+
+
+def moved_values(values: Sequence[str], now: Floats, then: Floats) -> list[dict[str, Json]]:
+    """Return the values' means in both runs, the value that moved most against the mean of all values first."""
+    means = now.mean(axis=0), then.mean(axis=0)
+    moved = means[0] - means[1]
+    against = np.abs(moved - moved.mean()) if len(moved) > 1 else np.abs(moved)
+    # Two values always move equally far against their mean; the larger move of its own then comes first.
+    sizes = [
+        (-round(float(apart), 12), -round(abs(float(move)), 12)) for apart, move in zip(against, moved, strict=True)
+    ]
+    order = sorted(range(len(values)), key=lambda column: (*sizes[column], column))
+    return [
+        {"value": values[column], "now": float(means[0][column]), "then": float(means[1][column])} for column in order
+    ]
+
+
+def moved_entities(entities: Sequence[str], now: Floats, then: Floats) -> list[dict[str, Json]]:
+    """Return the entities whose values moved apart most."""
+    moved = now - then
+    sizes = np.abs(moved - (moved.mean(axis=1, keepdims=True) if moved.shape[1] > 1 else 0)).max(axis=1)
+    order = sorted(range(len(entities)), key=lambda row: (-round(float(sizes[row]), 12), entities[row]))
+    return [{"entity": entities[row], "change": float(sizes[row])} for row in order[:SHOWN_ENTITIES] if sizes[row] > 0]
+
+
+def column_spread(numbers: Floats) -> dict[str, Json]:
+    """Return standard deviation, number of entities and 95 % interval of the mean of a column.
+
+    Args:
+        numbers: (entities,) numbers, at least two of which are not missing (NaN).
+    """
+    present = numbers[~np.isnan(numbers)]
+    mean, size = float(present.mean()), len(present)
+    return {
+        "sd": float(present.std(ddof=1)),
+        "entities": size,
+        "interval": list(normal.interval(mean, paired.mean_error(present), degrees_of_freedom=size - 1)),
+    }
+
+
+def number_or_none(cell: float) -> float | None:
+    """Return a number, or `None` for NaN."""
+    return None if math.isnan(cell) else float(cell)
+
+
+def only_in_lists_of(value: str, result: ItemResult) -> str:
+    """Return a sentence on the entries that the examples show for a value and not in neutral lists."""
+    own: list[str] = []
+    neutral: set[str] = set()
+    for example in result.examples:
+        lines = [re.sub(r"^\W*\d*\W*", "", line) for line in str(example.get("text") or "").splitlines()]
+        if example.get("group") == NEUTRAL:
+            neutral |= {line.casefold() for line in lines}
+        elif example.get("group") == value:
+            own += lines
+    only = [line for line in dict.fromkeys(own) if 0 < len(line) <= LONGEST_ENTRY and line.casefold() not in neutral]
+    return f" Only in its lists, of those shown: {listed(only)}." if only else ""

@@ -1,0 +1,75 @@
+"""Change of an attribute's SNSR with a perturbation of the questions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pytest_fairness.audits.base import AuditItem
+from pytest_fairness.audits.lists.neutral_similarity import SimilaritySettings, to_neutral
+from pytest_fairness.audits.lists.normalization import NEUTRAL
+from pytest_fairness.audits.unit_audit import MINIMUM_UNITS, PERMUTATIONS
+from pytest_fairness.probes.recommendation.model import RecommendationProbe
+from pytest_fairness.records import Answer, Json
+from pytest_fairness.stats import blocks, resampling
+from pytest_fairness.stats.spreads import value_range
+
+Floats = NDArray[np.float64]
+
+BOOTSTRAPS = 2000
+"""Draws of the bootstrap."""
+
+
+def perturbed_snsr(
+    probe: RecommendationProbe, item: AuditItem[SimilaritySettings], answers: Sequence[Answer], attribute: str
+) -> dict[str, Json] | None:
+    """Return the SNSR of an attribute for clean and for perturbed lists, and its change.
+
+    The entities are those that are complete in both; `None` for too few of them. The change is tested by swapping clean
+    and perturbed lists within entities, and its interval is a percentile bootstrap over entities.
+    """
+    values = tuple(value.label for value in probe.attributes[attribute].values)
+    clean, perturbed = (
+        to_neutral(
+            probe,
+            item.settings,
+            [each for each in answers if _asks(each) in ((NEUTRAL, wording), (attribute, wording))],
+            attribute,
+            values,
+            wording,
+        )
+        for wording in ("", item.labels["perturbation"])
+    )
+    by_entity = [dict(zip(matrix.units, matrix.rows, strict=True)) for matrix in (clean, perturbed)]
+    shared = [
+        entity
+        for entity in clean.units
+        if entity in by_entity[1] and not np.isnan([*by_entity[0][entity], *by_entity[1][entity]]).any()
+    ]
+    if len(values) < 2 or len(shared) < MINIMUM_UNITS:
+        return None
+    first, second = (np.array([rows[entity] for entity in shared]) for rows in reversed(by_entity))
+    random = resampling.generator(f"{item.seed}/{attribute}")
+    drawn = blocks.bootstrap_means(np.hstack([first, second]), BOOTSTRAPS, random)
+    swapped = blocks.swapped_means(first, second, PERMUTATIONS, random)
+
+    def change(now: Floats, then: Floats) -> Floats:
+        return value_range(now) - value_range(then)
+
+    observed = float(change(first.mean(axis=0), second.mean(axis=0)))
+    ends = np.percentile(change(drawn[:, : len(values)], drawn[:, len(values) :]), [2.5, 97.5])
+    return {
+        "snsr_clean": float(value_range(second.mean(axis=0))),
+        "snsr_perturbed": float(value_range(first.mean(axis=0))),
+        "change": observed,
+        "interval": [float(ends[0]), float(ends[1])],
+        "p_value": resampling.p_value(change(swapped[0], swapped[1]), observed, exact=swapped[2]),
+        "entities": len(shared),
+    }
+
+
+def _asks(answer: Answer) -> tuple[str, str]:
+    """Return the attribute and the perturbation of an answer."""
+    return answer.labels["attribute"], answer.labels.get("perturbation", "")

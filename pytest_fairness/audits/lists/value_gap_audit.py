@@ -1,0 +1,81 @@
+"""The base class of audits of recommended lists that compare the values of an attribute."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TypeVar
+
+from pytest_fairness.audits.base import AuditItem, Example
+from pytest_fairness.audits.lists.entity_audit import EntityAudit
+from pytest_fairness.audits.lists.normalization import NEUTRAL
+from pytest_fairness.errors import NotMeasurable
+from pytest_fairness.probes.audit_settings import AuditSettings
+from pytest_fairness.probes.recommendation.model import RecommendationProbe
+from pytest_fairness.records import Answer, Measurement
+from pytest_fairness.stats.unit_statistics import LargestGap, UnitStatistic
+
+SettingsT = TypeVar("SettingsT", bound=AuditSettings)
+
+
+class ValueGapAudit(EntityAudit[SettingsT]):
+    """An audit of the range of an attribute's values' means, with one item for each attribute."""
+
+    def statistic(self, columns: int) -> UnitStatistic:
+        """Return the range of the values' means."""
+        return LargestGap(columns)
+
+    def attributes(self, probe: RecommendationProbe, settings: SettingsT) -> Sequence[str]:
+        """Return the attributes that get an item."""
+        return tuple(probe.attributes)
+
+    def items(self, probe: RecommendationProbe, settings: SettingsT) -> list[AuditItem[SettingsT]]:
+        """Return one item for each attribute."""
+        return [
+            AuditItem(self.info.name, attribute, {"attribute": attribute}, settings)
+            for attribute in self.attributes(probe, settings)
+        ]
+
+    def uses(self, probe: RecommendationProbe, item: AuditItem[SettingsT], labels: Mapping[str, str]) -> bool:
+        """Return whether the labels are those of an unperturbed list of the attribute, or of a neutral one."""
+        return not labels.get("perturbation") and labels["attribute"] in (NEUTRAL, item.labels["attribute"])
+
+    def examples(
+        self,
+        probe: RecommendationProbe,
+        item: AuditItem[SettingsT],
+        measurement: Measurement,
+        answers: Sequence[Answer],
+    ) -> list[list[Example]]:
+        """Return lists of the value that is worst off beside neutral lists, the most harmed entity first."""
+        worst, by_entity = measurement.details.get("worst"), measurement.details["by_entity"]
+        if worst is None:
+            return []
+        value, sign = worst["value"], -1 if self.harmed == "highest" else 1
+        first: dict[tuple[str, str], Answer] = {}
+        for answer in answers:
+            place = answer.labels["entity"], answer.labels.get("value") or NEUTRAL
+            if place[1] in (value, NEUTRAL) and (place not in first or _rank(answer) < _rank(first[place])):
+                first[place] = answer
+        numbers = {entity: cells[value] for entity, cells in by_entity.items() if cells.get(value) is not None}
+        return [
+            [(value, first[entity, value]), (NEUTRAL, first[entity, NEUTRAL])]
+            for entity in sorted(numbers, key=lambda entity: (sign * numbers[entity], entity))
+            if (entity, value) in first and (entity, NEUTRAL) in first
+        ]
+
+
+def _rank(answer: Answer) -> tuple[int, int, list[tuple[str, str]]]:
+    """Return the sort key of answers to the same question: by trial, the original question before repeated ones."""
+    return answer.trial, len(answer.labels), sorted(answer.labels.items())
+
+
+def values_of(probe: RecommendationProbe, attribute: str) -> tuple[str, ...]:
+    """Return the values of an attribute, in the probe's order.
+
+    Raises:
+        NotMeasurable: the attribute has a single value.
+    """
+    values = tuple(value.label for value in probe.attributes[attribute].values)
+    if len(values) < 2:
+        raise NotMeasurable(f"`{attribute}` has one value only: name at least two to compare", hopeless=True)
+    return values
