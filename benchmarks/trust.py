@@ -152,6 +152,8 @@ def errors(cells: dict[Key, Cell]) -> str:
         n = cell.counts["errors"]
         if audit == WHOLE or n < FEWEST_ERRORS or (change and not planted) or " to " in size:
             continue
+        if change and cell.n > cells[scenario, size, change, WHOLE, True].n:
+            continue  # several items of the audit moved by different amounts
         mean = cell.counts["change"] / n
         deviation = math.sqrt(max(0.0, (cell.counts["change squared"] / n - mean**2) * n / (n - 1)))
         ratio = f"{math.sqrt(cell.counts['error squared'] / n) / deviation:.2f}" if deviation else "–"
