@@ -132,7 +132,7 @@ def terminal(output: str) -> str:
     from rich.text import Text
 
     lines = output[output.rindex("= fairness =") :].split("\n")[1:]
-    end = next(number for number, line in enumerate(lines) if "to try next" in line)
+    end = next(number for number, line in enumerate(lines) if "suggested next step" in line)
     counts = [line for line in lines if "audits:" in line]
     with Path(os.devnull).open("w", encoding="utf-8") as nowhere:
         console = Console(record=True, width=WIDTH + 2, file=nowhere, force_terminal=True)

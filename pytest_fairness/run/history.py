@@ -13,8 +13,8 @@ from typing import Literal
 from pytest_fairness.asking.store import Store
 from pytest_fairness.records import Json, VerdictName
 
-KEPT = 500
-"""Runs; older ones are dropped."""
+MAX_RUNS = 500
+"""Maximum number of runs in a store; older ones are deleted."""
 SHOWN = 30
 """Most runs of a trend."""
 
@@ -39,14 +39,16 @@ class History:
     """The earlier runs in a store.
 
     Args:
-        store: where they are kept.
+        store: the store.
+        max_runs: maximum number of runs; `add` deletes older ones.
 
     Raises:
         StoreError: in every method: the store cannot be read or written.
     """
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, max_runs: int = MAX_RUNS) -> None:
         self._database = store.database
+        self._max_runs = max_runs
 
     def add(self, document: Mapping[str, Json], targets: Mapping[Key, str]) -> None:
         """Keep what a report document says of its items; one in which nothing was measured is not kept.
@@ -65,7 +67,9 @@ class History:
         with self._database.transaction() as connection:
             connection.execute(TABLE)
             connection.execute("INSERT INTO history (run) VALUES (?)", (run,))
-            connection.execute("DELETE FROM history WHERE sequence <= (SELECT max(sequence) FROM history) - ?", (KEPT,))
+            connection.execute(
+                "DELETE FROM history WHERE sequence <= (SELECT max(sequence) FROM history) - ?", (self._max_runs,)
+            )
 
     def points(self) -> Iterator[Point]:
         """What was measured of every item, the oldest run first."""

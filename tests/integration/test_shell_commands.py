@@ -1,4 +1,4 @@
-"""Commands in messages: a shell takes each apart as it stands, and where pytest was started it does what it says."""
+"""Shell commands in messages: they work in the user's shell and working directory."""
 
 import re
 import subprocess
@@ -22,7 +22,7 @@ COMMAND = re.compile(r"^(?:.*: )?(?:E +)?((?:pytest|python) (?:.*\\\n)*.*)$", re
 
 
 class Shell:
-    """A terminal in some folder: a shell takes a command line apart, and its words are run in this process."""
+    """A working directory and a shell that splits command lines; the words run in this process."""
 
     def __init__(self, project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
         self.project = project
@@ -30,7 +30,7 @@ class Shell:
         monkeypatch.setenv("COLUMNS", "80")
 
     def go(self, name: str) -> None:
-        """Change the folder."""
+        """Change the working directory."""
         path = self.project.path / name
         path.mkdir(exist_ok=True)
         self.monkeypatch.chdir(path)
@@ -42,7 +42,7 @@ class Shell:
         return self.project.run(*words, target=None)
 
     def words(self, command: str) -> list[str]:
-        """What the shell makes of a line."""
+        """Return the words into which the shell splits a command."""
         script = f"""say() {{ printf '%s\\0' "$@"; }}; alias pytest='say pytest' python='say python'\n{command}"""
         run = subprocess.run(
             ["/bin/bash", "-O", "expand_aliases", "-c", script], check=True, capture_output=True, text=True
@@ -56,7 +56,7 @@ def shell(project: Project, monkeypatch: pytest.MonkeyPatch) -> Shell:
 
 
 def commands(output: str, start: str) -> list[str]:
-    """The commands of this output that begin so, each once."""
+    """Return the different commands in an output that begin with `start`."""
     return list(dict.fromkeys(found for found in COMMAND.findall(output) if found.startswith(start)))
 
 
@@ -65,9 +65,7 @@ def summary_of(output: str) -> str:
 
 
 @pytest.mark.parametrize("where", [".", "deep"])
-def test_baselines_are_made_by_the_commands_of_the_reasons_and_of_the_summary(
-    project: Project, shell: Shell, where: str
-) -> None:
+def test_commands_in_reasons_and_in_the_summary_make_baselines(project: Project, shell: Shell, where: str) -> None:
     project.probe(text=PROBE)
     shell.go(where)
     first = shell.run(f"pytest --fairness {TARGET}")
@@ -86,8 +84,8 @@ def test_baselines_are_made_by_the_commands_of_the_reasons_and_of_the_summary(
     assert shell.run(f"pytest --fairness {TARGET}").ret == 0
 
 
-def test_the_command_asks_as_this_run_did(project: Project, shell: Shell) -> None:
-    """Another configuration file, settings of the command line, and marks that the file deselects."""
+def test_the_accept_command_sends_the_same_requests(project: Project, shell: Shell) -> None:
+    """The run uses another configuration file, ini options on the command line, and marks that the file deselects."""
     project.probe(text=PROBE + "marks: [slow]\n")
     settings = ini(markers="slow: takes long", addopts="-m 'not slow'", fairness_target="python:app:polite")
     project.write("ci/fair.ini", settings + "pythonpath = ..\n")
@@ -99,7 +97,7 @@ def test_the_command_asks_as_this_run_did(project: Project, shell: Shell) -> Non
     assert (project.path / "kept here" / "gifts.json").exists()
 
 
-def test_probes_outside_of_the_project_are_accepted_by_its_settings(project: Project, shell: Shell) -> None:
+def test_the_accept_command_works_for_probes_outside_of_the_project(project: Project, shell: Shell) -> None:
     project.write("shared/gifts.yaml", PROBE)
     project.write("team/pytest.ini", ini(fairness_probes="../shared", fairness_target="python:app:polite"))
     (project.path / "app.py").rename(project.path / "team" / "app.py")
@@ -114,7 +112,7 @@ def test_probes_outside_of_the_project_are_accepted_by_its_settings(project: Pro
 
 
 @pytest.mark.parametrize(("where", "store"), [(".", ""), ("deep", ""), (".", "kept/the answers.sqlite")])
-def test_answers_that_cannot_be_used_are_shown_by_the_command_of_the_error(
+def test_the_command_in_the_error_exports_unusable_answers(
     project: Project, shell: Shell, where: str, store: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     project.probe(text=PROBE.replace("trials", "answer: {format: json}\ntrials").replace("refusals", "jsd"))
@@ -130,7 +128,7 @@ def test_answers_that_cannot_be_used_are_shown_by_the_command_of_the_error(
     assert len(capsys.readouterr().out.splitlines()) == 30
 
 
-def test_a_damaged_baseline_is_made_anew_by_the_command_of_the_error(project: Project, shell: Shell) -> None:
+def test_the_command_in_the_error_remakes_a_damaged_baseline(project: Project, shell: Shell) -> None:
     project.probe("probes/the gifts.yaml", "name: gifts\n" + PROBE)
     assert shell.run(f"pytest --fairness-rebaseline {TARGET}").ret == 0
     baseline = project.path / "baselines" / "gifts.json"
@@ -143,7 +141,7 @@ def test_a_damaged_baseline_is_made_anew_by_the_command_of_the_error(project: Pr
     assert baseline.exists()
 
 
-def test_a_damaged_baseline_is_restored_by_the_command_of_the_error(project: Project, shell: Shell) -> None:
+def test_the_command_in_the_error_restores_a_damaged_baseline(project: Project, shell: Shell) -> None:
     project.probe(text=PROBE)
     project.write("pytest.ini", ini(fairness_baselines="kept baselines"))
     shell.go("deep")
@@ -166,7 +164,7 @@ def test_a_damaged_baseline_is_restored_by_the_command_of_the_error(project: Pro
     assert baseline.exists()
 
 
-def test_baselines_without_an_item_are_removed_by_the_command_that_is_shown(project: Project, shell: Shell) -> None:
+def test_the_command_in_the_message_removes_baselines_without_an_item(project: Project, shell: Shell) -> None:
     project.probe(text=PROBE)
     shell.go("deep")
     shell.run(f"pytest --fairness-rebaseline {TARGET}")
@@ -177,7 +175,7 @@ def test_baselines_without_an_item_are_removed_by_the_command_that_is_shown(proj
     assert list(project.read("baselines/gifts.json")["items"]) == ["refusals[name=Kim [the] O'Neil]"]
 
 
-def test_what_may_be_secret_on_a_command_line_is_no_part_of_the_command(project: Project, shell: Shell) -> None:
+def test_the_accept_command_contains_no_secrets(project: Project, shell: Shell) -> None:
     project.probe(text=PROBE)
     secrets = "-o 'fairness_http_headers=X-Key: s3cret' -o fairness_judge_base_url=https://me:s3cret@example.org/v1"
     result = shell.run(f"pytest --fairness --fairness-report report.json {secrets} {TARGET}")

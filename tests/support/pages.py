@@ -1,4 +1,4 @@
-"""HTML pages taken apart, for tests of what stands in them."""
+"""Parser of HTML pages for tests."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ class Element:
     """One element of a page.
 
     Attributes:
-        tag, attributes: as written.
-        inside: the tags that it stands in, the outermost first.
-        text: everything written in it.
-        children: the tags of its direct children.
+        tag, attributes: tag and attributes.
+        inside: tags of the ancestors, the outermost first.
+        text: the whole text content.
+        children: tags of the direct children.
     """
 
     tag: str
@@ -27,7 +27,7 @@ class Element:
 
 
 class Page(HTMLParser):
-    """All elements of a page, in order."""
+    """The elements of a page, in document order."""
 
     def __init__(self, text: str) -> None:
         super().__init__(convert_charrefs=True)
@@ -59,5 +59,5 @@ class Page(HTMLParser):
             element.text += data
 
     def all(self, *tags: str) -> list[Element]:
-        """The elements with one of these tags."""
+        """Return the elements with one of these tags."""
         return [element for element in self.elements if element.tag in tags]

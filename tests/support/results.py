@@ -1,4 +1,4 @@
-"""Results of an imagined run, as a session hands them to the reports."""
+"""Invented results, and the report documents of runs with them."""
 
 from dataclasses import asdict, replace
 from typing import Any
@@ -7,6 +7,7 @@ from pytest_fairness.audits import registry
 from pytest_fairness.records import Comparison, ItemResult, Json, Measurement, Verdict, VerdictName
 from pytest_fairness.reports.document import report_document
 
+REASON = "0.0612 bits over chance, was 0.0178: worse by 0.0434, tolerance 0.02; significant (p < 0.001, alpha 0.01)."
 EXAMPLE = "A rich hair oil. It smooths every braid and keeps the scalp fresh for days on end."
 AUDITS = {name: registry.get(kind, name) for kind, names in registry.AUDITS.items() for name in names}
 DETAILS: dict[str, dict[str, Json]] = {
@@ -86,7 +87,7 @@ def result(
     reason: str | None = None,
     **more: Any,
 ) -> ItemResult:
-    """One item; measured and compared unless its verdict says otherwise."""
+    """Return the result of an item, measured and compared unless the verdict excludes it."""
     name = f"{audit}[race={value}]"
     measured = verdict.outcome != "error"
     compared = measured and verdict not in (VerdictName.NO_BASELINE, VerdictName.STALE_BASELINE)
@@ -106,7 +107,7 @@ def result(
         id=name,
         audit=audit,
         labels={"race": value},
-        verdict=Verdict(verdict, reason or f"{name}: the reason, with its numbers.", 0.01),
+        verdict=Verdict(verdict, reason or f"{name}: {REASON}", 0.01),
         method=AUDITS[audit].info.to_json() if audit in AUDITS else {},
         **{**given, **more},
     )
@@ -116,7 +117,7 @@ def result(
 
 
 def report(*results: ItemResult, **requests: int) -> dict[str, Json]:
-    """The report of a run with these results."""
+    """Return the report document of a run with these results."""
     counts = {"planned": 225, "sent": 200, "reused": 25, "prompt_tokens": 12000, "completion_tokens": 51234}
     return report_document(
         results,

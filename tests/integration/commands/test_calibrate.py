@@ -60,7 +60,7 @@ def found(capsys: pytest.CaptureFixture[str], probe: str, rows: list[dict[str, A
 
 
 @pytest.mark.usefixtures("folder")
-def test_error_rates_of_the_present_limit_are_counted(capsys: pytest.CaptureFixture[str]) -> None:
+def test_error_rates_of_the_current_limit_are_printed(capsys: pytest.CaptureFixture[str]) -> None:
     rows = outputs([*STEREOTYPED * 9, *MIXED], [*MIXED * 9, *STEREOTYPED])
     one = found(capsys, "nurses.yaml", rows)
     assert one["cases"] == {"acceptable": 20, "problematic": 20}
@@ -70,7 +70,7 @@ def test_error_rates_of_the_present_limit_are_counted(capsys: pytest.CaptureFixt
 
 
 @pytest.mark.usefixtures("folder")
-def test_a_limit_that_tells_them_apart_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_limit_that_separates_the_labels_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     rows = outputs([*STEREOTYPED] * 50, [*MIXED] * 50)
     assert main(["calibrate", labelled(rows), "--probe", "nurses.yaml"]) == 0
     shown = capsys.readouterr().out
@@ -80,20 +80,20 @@ def test_a_limit_that_tells_them_apart_is_named(capsys: pytest.CaptureFixture[st
 
 
 @pytest.mark.usefixtures("folder")
-def test_few_outputs_prove_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_small_sample_gets_a_warning(capsys: pytest.CaptureFixture[str]) -> None:
     main(["calibrate", labelled(outputs([*STEREOTYPED] * 5, [*MIXED] * 5)), "--probe", "nurses.yaml"])
     shown = " ".join(capsys.readouterr().out.split())
     assert "The sample is small: the 95 % confidence intervals reach 28% false positives and" in shown
 
 
 @pytest.mark.usefixtures("folder")
-def test_outputs_without_markers_are_counted_apart(capsys: pytest.CaptureFixture[str]) -> None:
+def test_outputs_without_markers_are_counted_separately(capsys: pytest.CaptureFixture[str]) -> None:
     one = found(capsys, "nurses.yaml", outputs([*STEREOTYPED, "Helps people."], [*MIXED, "Works hard."]))
     assert (one["cases"], one["unmeasured"]) == ({"acceptable": 2, "problematic": 2}, 2)
 
 
 @pytest.mark.usefixtures("folder")
-def test_outputs_of_one_set_are_judged_together(capsys: pytest.CaptureFixture[str]) -> None:
+def test_outputs_of_one_set_get_one_score(capsys: pytest.CaptureFixture[str]) -> None:
     draw = np.random.default_rng(1)
     rows = [
         {
@@ -127,7 +127,7 @@ def test_outputs_of_one_set_are_judged_together(capsys: pytest.CaptureFixture[st
     ],
     ids=["no label", "unknown label", "one label", "both labels"],
 )  # fmt: skip
-def test_what_is_wrong_with_the_file(
+def test_an_invalid_file_is_an_error_with_its_location(
     capsys: pytest.CaptureFixture[str], rows: list[dict[str, Any]], message: str
 ) -> None:
     assert main(["calibrate", labelled(rows), "--probe", "nurses.yaml"]) == 2
@@ -135,6 +135,6 @@ def test_what_is_wrong_with_the_file(
 
 
 @pytest.mark.usefixtures("folder")
-def test_a_file_that_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_missing_file_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["calibrate", "nothing.jsonl", "--probe", "nurses.yaml"]) == 2
     assert capsys.readouterr().err == "error: nothing.jsonl: cannot be read: No such file or directory\n"

@@ -20,7 +20,7 @@ def reports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_a_table_is_the_default(reports: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_default_format_is_a_table(reports: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["compare", "old.json", "new.json"]) == 0
     out = capsys.readouterr().out
     assert out.startswith("1 items: 1 worse\n")
@@ -38,7 +38,9 @@ def test_a_table_is_the_default(reports: Path, capsys: pytest.CaptureFixture[str
         (["-o", "out.html", "--format", "markdown"], "## Fairness: comparison of two runs\n"),
     ],
 )
-def test_formats(reports: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], start: str) -> None:
+def test_the_option_or_the_suffix_selects_the_format(
+    reports: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], start: str
+) -> None:
     assert main(["compare", "old.json", "new.json", *arguments]) == 0
     out = (reports / arguments[1]).read_text("utf-8") if arguments[0] == "-o" else capsys.readouterr().out
     assert out.startswith(start)
@@ -58,7 +60,7 @@ def broken(**changes: Json) -> str:
         (broken(items=[{}]), "old.json: not a report of pytest-fairness: $.items[0]: 'nodeid' is a required property"),
     ],
 )
-def test_a_wrong_file_is_one_line(
+def test_an_invalid_report_is_an_error_on_one_line(
     reports: Path, capsys: pytest.CaptureFixture[str], content: str | None, said: str
 ) -> None:
     (reports / "old.json").unlink()
@@ -70,14 +72,16 @@ def test_a_wrong_file_is_one_line(
     assert error.count("\n") == 1
 
 
-def test_a_file_that_cannot_be_written_is_one_line(reports: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_write_error_is_one_line(reports: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["compare", "old.json", "new.json", "-o", "no/where.md"]) == 2
     assert capsys.readouterr().err == "error: no/where.md: cannot be written (No such file or directory).\n"
 
 
 @pytest.mark.parametrize("depth", [900, 990, 100_000])
 @pytest.mark.parametrize("place", ["whole", "details"])
-def test_deep_json_is_one_line(reports: Path, capsys: pytest.CaptureFixture[str], depth: int, place: str) -> None:
+def test_deeply_nested_json_is_an_error_on_one_line(
+    reports: Path, capsys: pytest.CaptureFixture[str], depth: int, place: str
+) -> None:
     deep = "[" * depth + "]" * depth
     if place == "details":
         text = (reports / "new.json").read_text("utf-8")
@@ -93,7 +97,7 @@ def test_deep_json_is_one_line(reports: Path, capsys: pytest.CaptureFixture[str]
 
 
 @pytest.mark.parametrize("written", ["1e999", "-1e999", "NaN", "1" + "0" * 400, "1e308"])
-def test_numbers_beyond_all_are_no_traceback(reports: Path, capsys: pytest.CaptureFixture[str], written: str) -> None:
+def test_huge_numbers_cause_no_traceback(reports: Path, capsys: pytest.CaptureFixture[str], written: str) -> None:
     for name in ("old.json", "new.json"):
         document = json.loads((reports / name).read_text("utf-8"))
         document["items"][0] |= {"value": "HUGE", "standard_error": "HUGE"}

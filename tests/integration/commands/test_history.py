@@ -1,4 +1,4 @@
-"""`python -m pytest_fairness history`, and the runs that it shows."""
+"""`python -m pytest_fairness history`, and the recording of runs."""
 
 from pathlib import Path
 
@@ -7,7 +7,6 @@ import pytest
 from pytest_fairness.__main__ import main
 from pytest_fairness.asking.store import Store
 from pytest_fairness.records import Json, VerdictName
-from pytest_fairness.run import history
 from pytest_fairness.run.history import History
 from tests.support.projects import KIM, LOU, Project
 from tests.support.results import report, result
@@ -31,7 +30,7 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
-def test_runs_are_kept_in_their_order(store: Path) -> None:
+def test_runs_are_stored_in_order(store: Path) -> None:
     with Store(store) as opened:
         points = [point for point in History(opened).points() if (point["probe"], point["id"]) == ITEM]
     assert [point["started"][:10] for point in points] == ["2026-01-01", "2026-01-02", "2026-01-03", "2026-01-04"]
@@ -48,27 +47,27 @@ def test_runs_are_kept_in_their_order(store: Path) -> None:
     }
 
 
-def test_a_trend_is_of_one_target(store: Path) -> None:
+def test_a_trend_has_runs_of_one_target_only(store: Path) -> None:
     with Store(store) as opened:
         assert {key: len(found) for key, found in History(opened).trends({ITEM: "openai:model"}).items()} == {ITEM: 3}
         assert len(History(opened).trends({ITEM: "local"})[ITEM]) == 1
         assert History(opened).trends({}) == {}
 
 
-def test_a_run_without_a_value_is_not_kept_and_old_ones_go(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(history, "KEPT", 2)
+def test_runs_without_values_are_not_recorded_and_old_runs_are_deleted(store: Path) -> None:
     with Store(store) as opened:
-        History(opened).add(report(result(VerdictName.ERROR)), {})
-        History(opened).add(run(9), {})
-        assert sorted({point["started"][:10] for point in History(opened).points()}) == ["2026-01-04", "2026-01-09"]
+        history = History(opened, max_runs=2)
+        history.add(report(result(VerdictName.ERROR)), {})
+        history.add(run(9), {})
+        assert sorted({point["started"][:10] for point in history.points()}) == ["2026-01-04", "2026-01-09"]
 
 
-def test_a_store_of_no_run_has_no_history(tmp_path: Path) -> None:
+def test_an_empty_store_has_no_history(tmp_path: Path) -> None:
     with Store(tmp_path / "new.sqlite") as opened:
         assert list(History(opened).points()) == []
 
 
-def test_a_row_an_item(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_each_item_has_a_row(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["history", "--store", str(store), "--last", "2"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].split() == ["item", "runs", "last", "run", "verdict", "values,", "newest", "first"]
@@ -80,7 +79,7 @@ def test_a_row_an_item(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert lines[1].endswith("0.0612 0.0612")
 
 
-def test_of_one_item_a_row_a_run(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_each_run_of_a_single_item_has_a_row(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["history", "--store", str(store), "--item", "jsd[race=Black]", "--last", "3"]) == 0
     title, head, *rows = capsys.readouterr().out.splitlines()
     assert title == "products jsd[race=Black]"
@@ -98,7 +97,7 @@ def test_of_one_item_a_row_a_run(store: Path, capsys: pytest.CaptureFixture[str]
         (["--store", "none.sqlite"], "none.sqlite: no such file."),
     ],
 )
-def test_nothing_to_show_is_one_line(
+def test_an_empty_selection_is_an_error_on_one_line(
     store: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], said: str
 ) -> None:
     assert main(["history", "--store", str(store), *arguments]) == 2
@@ -108,7 +107,7 @@ def test_nothing_to_show_is_one_line(
 
 
 @pytest.mark.parametrize("last", ["0", "-1", "x"])
-def test_last_is_a_number_of_runs(last: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_last_must_be_a_positive_number(last: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["history", f"--last={last}"])
     assert "must be a whole number from 1 on" in capsys.readouterr().err
@@ -119,7 +118,7 @@ def points_of(project: Project) -> list[dict[str, Json]]:
         return list(History(opened).points())
 
 
-def test_a_run_is_kept_and_a_replay_is_not(project: Project) -> None:
+def test_runs_are_recorded_and_replays_are_not(project: Project) -> None:
     project.probe()
     project.write("pytest.ini", "[pytest]\nfairness_target_version = 1\n")
     project.run("--fairness")
@@ -133,7 +132,7 @@ def test_a_run_is_kept_and_a_replay_is_not(project: Project) -> None:
     ]
 
 
-def test_a_run_of_several_workers_is_kept_once(project: Project) -> None:
+def test_a_run_with_several_workers_is_recorded_once(project: Project) -> None:
     project.probe()
     project.run_apart("--fairness", "-n", "2")
     assert sorted(point["id"] for point in points_of(project)) == [KIM, LOU]

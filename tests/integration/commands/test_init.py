@@ -41,7 +41,7 @@ def workflow(path: Path) -> dict[str, Any]:
     return loaded
 
 
-def test_an_empty_folder_gets_all(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_empty_folder_gets_all_files(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["init"]) == 0
     assert files(folder) == [GITHUB, GITLAB, GITLAB_JOB, PROBE, SCHEMA]
     out = capsys.readouterr().out
@@ -66,13 +66,13 @@ def test_an_empty_folder_gets_all(folder: Path, capsys: pytest.CaptureFixture[st
         ("https://git.example.org/shop/gifts.git", [GITHUB, GITLAB, GITLAB_JOB]),
     ],
 )
-def test_the_remote_says_whose_workflow(folder: Path, url: str, written: list[str]) -> None:
+def test_the_git_remote_selects_the_workflow(folder: Path, url: str, written: list[str]) -> None:
     remote(folder, url)
     assert main(["init"]) == 0
     assert files(folder) == [*written, PROBE, SCHEMA]
 
 
-def test_workflows_that_are_there_say_more_than_the_remote(folder: Path) -> None:
+def test_existing_workflows_take_precedence_over_the_remote(folder: Path) -> None:
     remote(folder, "git@gitlab.com:shop/gifts.git")
     (folder / ".github").mkdir()
     assert main(["init"]) == 0
@@ -80,7 +80,7 @@ def test_workflows_that_are_there_say_more_than_the_remote(folder: Path) -> None
 
 
 @pytest.mark.parametrize(("service", "written"), [("github", [GITHUB]), ("gitlab", [GITLAB, GITLAB_JOB]), ("none", [])])
-def test_ci(folder: Path, service: str, written: list[str]) -> None:
+def test_the_option_ci_selects_the_workflow(folder: Path, service: str, written: list[str]) -> None:
     remote(folder, "git@github.com:shop/gifts.git")
     assert main(["init", "--ci", service]) == 0
     assert files(folder) == [*written, PROBE, SCHEMA]
@@ -103,7 +103,7 @@ def test_nothing_is_overwritten_without_force(folder: Path, capsys: pytest.Captu
     assert f"Add to it:\n\ninclude:\n  - local: {GITLAB_JOB}\n" in capsys.readouterr().out
 
 
-def test_a_second_time_changes_nothing(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_second_call_changes_nothing(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     main(["init"])
     before = {name: (folder / name).read_bytes() for name in files(folder)}
     capsys.readouterr()
@@ -112,7 +112,7 @@ def test_a_second_time_changes_nothing(folder: Path, capsys: pytest.CaptureFixtu
     assert "stays unchanged" not in capsys.readouterr().out
 
 
-def test_below_the_root_of_a_repository(
+def test_a_subfolder_of_a_repository_is_an_error_with_two_commands(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     remote(folder, "git@github.com:shop/gifts.git")
@@ -127,7 +127,7 @@ def test_below_the_root_of_a_repository(
     assert files(deep) == [PROBE, SCHEMA]
 
 
-def test_what_cannot_be_written_is_one_line(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_write_error_is_one_line(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "probes").write_text("no folder")
     assert main(["init"]) == 2
     assert re.fullmatch(r"error: probes/first.yaml: cannot be written \(.*\)\.\n", capsys.readouterr().err)
@@ -152,7 +152,7 @@ def test_the_workflow_installs_the_project_too(folder: Path, name: str, text: st
     assert workflow(folder / GITLAB_JOB)["fairness"]["script"][0] == command
 
 
-def test_the_probe_is_what_its_schema_says(folder: Path) -> None:
+def test_the_probe_matches_its_schema(folder: Path) -> None:
     assert main(["init"]) == 0
     first, *_ = (folder / PROBE).read_text("utf-8").splitlines()
     named = re.fullmatch(r"# yaml-language-server: \$schema=(.*)", first)
@@ -163,8 +163,8 @@ def test_the_probe_is_what_its_schema_says(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("service", ["github", "gitlab"])
-def test_the_audit_of_the_workflow_runs(project: Project, service: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its own command line, with the probe as it was written, by an application that treats both alike."""
+def test_the_command_of_the_workflow_runs(project: Project, service: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run the workflow's own command with the written probe and an application that treats both groups alike."""
     assert main(["init", "--ci", service]) == 0
     if service == "github":
         steps = workflow(project.path / GITHUB)["jobs"]["fairness"]["steps"]

@@ -1,4 +1,4 @@
-"""`python -m pytest_fairness sample`: balanced both ways, without what may not be given to others."""
+"""`python -m pytest_fairness sample`: balance, and exclusion of unsuitable answers."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def sample(project: Project, capsys: pytest.CaptureFixture[str], *more: str) -> 
     return [{message["role"]: message["content"] for message in line["messages"]} for line in lines]
 
 
-def test_each_group_gets_as_many_answers_and_of_everybody(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+def test_groups_get_equally_many_answers_of_all_groups(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
     project.probe(text=TEXTS)
     with ChatServer(Giver()) as server:
         project.run("--fairness", "--fairness-base-url", server.url, target="openai:giver")
@@ -105,7 +105,7 @@ def test_lists_are_exchanged_within_an_entity(project: Project, capsys: pytest.C
     assert any(chat["user"] not in chat["assistant"] for chat in chats)
 
 
-def test_only_true_answers_about_records(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+def test_only_correct_answers_about_records_are_used(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
     project.probe(text=RECORDS)
     with ChatServer(lambda messages, _: "Yes." if "sex is a" in messages[-1]["content"] else "No.") as server:
         project.run("--fairness", "--fairness-base-url", server.url, target="openai:decider")
@@ -120,7 +120,7 @@ def test_only_true_answers_about_records(project: Project, capsys: pytest.Captur
         ("kind: nonsense\n", "unknown kind"),
     ],
 )
-def test_what_cannot_be_is_said_in_a_line(
+def test_an_impossible_sample_is_an_error_on_one_line(
     project: Project, capsys: pytest.CaptureFixture[str], text: str, message: str
 ) -> None:
     project.probe(text=text)
@@ -128,7 +128,7 @@ def test_what_cannot_be_is_said_in_a_line(
     assert message in capsys.readouterr().err
 
 
-def test_other_kinds_have_nothing_to_exchange(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+def test_other_kinds_of_probes_are_an_error(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
     project.probe(text=PRONOUNS)
     with ChatServer(lambda *_: "the a") as server:
         project.run("--fairness", "--fairness-base-url", server.url, target="openai:x")

@@ -1,4 +1,4 @@
-"""The HTML report in a real browser: it runs nothing, asks for nothing, and complains of nothing."""
+"""The HTML report in a browser: no scripts, no requests, no console messages."""
 
 import shutil
 import subprocess
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.skipif(BROWSER is None, reason="needs Chromium (apt ins
 
 @pytest.fixture
 def asked() -> Iterator[tuple[str, list[str]]]:
-    """The address of a server on the loopback interface, and the paths that it was asked for."""
+    """Return the address of a local server, and the list of requested paths."""
     paths: list[str] = []
 
     class Handler(BaseHTTPRequestHandler):
@@ -46,7 +46,7 @@ def asked() -> Iterator[tuple[str, list[str]]]:
 
 
 def opened(page: str, folder: Path) -> tuple[str, list[str]]:
-    """The document as the browser has it after loading, and what it said on its console."""
+    """Return the loaded document and the console messages of the browser."""
     path = folder / "page.html"
     path.write_text(page, "utf-8")
     assert BROWSER is not None
@@ -55,8 +55,8 @@ def opened(page: str, folder: Path) -> tuple[str, list[str]]:
     return done.stdout, [line for line in done.stderr.splitlines() if ":CONSOLE" in line]
 
 
-def test_a_script_would_be_noticed(tmp_path: Path, asked: tuple[str, list[str]]) -> None:
-    """What the next test looks for does show where there is no policy."""
+def test_a_page_without_policy_runs_scripts_and_sends_requests(tmp_path: Path, asked: tuple[str, list[str]]) -> None:
+    """The next test would detect a violation: this page has no policy."""
     address, paths = asked
     page = f"<title>a</title><img src={address}/img><script>document.title = 'owned'; console.log('here')</script>"
     document, console = opened(page, tmp_path)
@@ -65,7 +65,7 @@ def test_a_script_would_be_noticed(tmp_path: Path, asked: tuple[str, list[str]])
     assert "/img" in paths
 
 
-def test_nothing_runs_and_nothing_is_asked_for(tmp_path: Path, asked: tuple[str, list[str]]) -> None:
+def test_a_hostile_report_runs_no_script_and_sends_no_request(tmp_path: Path, asked: tuple[str, list[str]]) -> None:
     address, paths = asked
     hostile = (
         f"<script>document.title='owned';fetch('{address}/fetch')</script><img src={address}/img onerror=\"x\">"
@@ -88,7 +88,7 @@ def test_nothing_runs_and_nothing_is_asked_for(tmp_path: Path, asked: tuple[str,
     assert paths == []
 
 
-def test_a_whole_report_raises_no_complaint(tmp_path: Path) -> None:
+def test_a_complete_report_logs_nothing_to_the_console(tmp_path: Path) -> None:
     document, console = opened(html.report(RUN, {("letters", "jsd[race=Black]"): TREND}), tmp_path)
     assert console == []
     assert document.count("<svg") == html.report(RUN, {("letters", "jsd[race=Black]"): TREND}).count("<svg")

@@ -1,4 +1,4 @@
-"""Charts: what they show, in which order, and that they say it in words too."""
+"""Charts: content, order and description."""
 
 from typing import Any
 
@@ -30,7 +30,7 @@ def names(one: Chart) -> list[str]:
     return [row["name"] for row in one.spec["data"]["values"]]
 
 
-def test_words_stand_on_the_side_of_their_group_the_strongest_outermost() -> None:
+def test_words_are_sorted_by_group_and_strength() -> None:
     words = [("a", 2.0, False), ("b", 6.0, True), ("c", -3.0, True), ("d", -2.5, False)]
     one = chart("words", [{"word": word, "z": z, "significant": sure} for word, z, sure in words])
     assert names(one) == ["b", "a", "d", "c"]
@@ -39,20 +39,20 @@ def test_words_stand_on_the_side_of_their_group_the_strongest_outermost() -> Non
     assert one.table.columns[3:5] == ("uses in Black", "uses in White")
 
 
-def test_contributions_of_the_unmarked_go_left() -> None:
+def test_contributions_of_the_unmarked_group_are_negative() -> None:
     parts = [("tie", 0.1, "unmarked"), ("oil", 0.3, "marked")]
     one = chart("contributions", [{"word": word, "bits": bits, "side": side} for word, bits, side in parts])
     assert [(row["name"], row["amount"]) for row in one.spec["data"]["values"]] == [("oil", 0.3), ("tie", -0.1)]
     assert [row[3] for row in one.table.rows] == ["White", "Black"]
 
 
-def test_many_words_are_not_all_drawn_but_all_in_the_table() -> None:
+def test_the_chart_shows_15_words_and_the_table_all() -> None:
     one = chart("words", [{"word": f"w{number}", "z": 50.0 - number} for number in range(40)])
     assert names(one) == [f"w{number}" for number in range(15)]
     assert len(one.table.rows) == 40
 
 
-def test_means_are_known_by_their_shape() -> None:
+def test_any_mapping_of_names_to_means_gets_a_chart() -> None:
     detail = {"old": {"mean": 0.2, "interval": [0.1, 0.3]}, "young": {"mean": 0.1, "interval": None}}
     one = chart("whatever_it_is", detail)
     assert names(one) == ["young", "old"]
@@ -62,7 +62,7 @@ def test_means_are_known_by_their_shape() -> None:
     assert set(rest) == {"other"}
 
 
-def test_the_noise_floor_is_drawn() -> None:
+def test_the_similarity_of_neutral_lists_is_drawn() -> None:
     details = {"similarity": {"old": {"mean": 0.2}}, "noise_floor": {"mean": 0.625}}
     (one,), rest = charts.detail_charts({**item(), "details": details})
     assert one.text == "Lowest first: old 0.2. Similarity of two neutral lists: 0.625."
@@ -70,13 +70,13 @@ def test_the_noise_floor_is_drawn() -> None:
     assert set(rest) == {"noise_floor"}
 
 
-def test_cells_keep_the_order_of_kinds() -> None:
+def test_kinds_of_answers_have_a_fixed_order() -> None:
     one = chart("cells", {"she": {"unparsed": 1, "stereotypical": 3}, "he": {"ambiguous": 2, "anti_stereotypical": 0}})
     assert one.table.columns == ("cell", "stereotypical", "anti-stereotypical", "ambiguous", "unparsed")
     assert [list(row) for row in one.table.rows] == [["she", 3, 0, 0, 1], ["he", 0, 0, 2, 0]]
 
 
-def test_flips_say_what_was_flipped_and_both_answers() -> None:
+def test_flips_show_the_changed_fields_and_both_answers() -> None:
     flip = {"record": "7", "fields": {"sex": ["Male", "Female"]}, "answers": ["yes", "no"], "texts": ["Yes.", "No!"]}
     one = chart("flips", [flip])
     assert (one.spec, list(one.table.columns)) == ({}, ["record", "fields", "answers"])
@@ -87,7 +87,7 @@ def test_flips_say_what_was_flipped_and_both_answers() -> None:
     ("audit", "allowed"),
     [("jsd", (None, 0.0378)), ("pafs", (-0.0022, None)), ("refusals", (-0.0378, 0.0378)), ("marked_words", None)],
 )
-def test_the_tolerance_is_drawn_on_the_side_that_is_not_worse(
+def test_the_range_within_tolerance_depends_on_the_direction(
     audit: str, allowed: tuple[float | None, ...] | None
 ) -> None:
     one = charts.baseline_change(item(audit=audit), result(audit=audit).method)
@@ -102,14 +102,14 @@ def test_the_tolerance_is_drawn_on_the_side_that_is_not_worse(
     assert (band["start"], band["end"]) == pytest.approx((low, high))
 
 
-def test_the_limit_is_drawn_and_nothing_of_what_was_not_measured() -> None:
+def test_the_limit_is_drawn_and_an_item_without_value_has_no_chart() -> None:
     one = charts.baseline_change(item(limit=0.3))
     assert one is not None
     assert "limit 0.3" in one.text
     assert charts.baseline_change({**item(), "value": None}) is None
 
 
-def test_the_overview_counts_in_tolerances() -> None:
+def test_the_overview_shows_changes_in_tolerances() -> None:
     def moved(value: str, change: float) -> dict[str, Json]:
         return item(value=value, comparison=Comparison(change, (change - 0.1, change + 0.1), 0.05, 0.5))
 
@@ -120,7 +120,7 @@ def test_the_overview_counts_in_tolerances() -> None:
     assert charts.overview([moved("a", 0.04)]) is None
 
 
-def test_a_picture_is_escaped_and_named() -> None:
+def test_an_svg_is_escaped_and_has_title_and_description() -> None:
     drawn = svg(chart("words", [{"word": "<b>&\"'", "z": 2.0}]), "chart-7")
     assert "<b>" not in drawn
     assert 'aria-labelledby="chart-7-title chart-7-text"' in drawn
@@ -132,7 +132,7 @@ TEXTS = st.text(alphabet="ab Ä,.\n-<", max_size=60)
 
 
 @given(TEXTS, TEXTS)
-def test_pieces_are_the_texts(first: str, second: str) -> None:
+def test_joined_pieces_are_the_original_texts(first: str, second: str) -> None:
     left, right = text_diff.side_by_side(first, second)
     assert "".join(piece.text for piece in left) == first
     assert "".join(piece.text for piece in right) == second
@@ -140,7 +140,7 @@ def test_pieces_are_the_texts(first: str, second: str) -> None:
         assert not any(piece.differs for piece in [*left, *right])
 
 
-def test_pieces_tell_what_differs_and_what_drives() -> None:
+def test_pieces_mark_different_words_and_contributors() -> None:
     left, _ = text_diff.side_by_side("Try a hair oil.", "Try a silk tie.", {"oil"})
     assert [(piece.text, piece.differs, piece.contributes) for piece in left] == [
         ("Try a ", False, False),
@@ -151,7 +151,7 @@ def test_pieces_tell_what_differs_and_what_drives() -> None:
     ]
 
 
-def test_driving_words_are_those_that_details_name() -> None:
+def test_contributing_words_come_from_details_and_examples() -> None:
     details = {
         "words": [{"word": "Hair", "significant": True}, {"word": "nice", "significant": False}],
         "examples": [{"stereotype": ["she"], "anti_stereotype": "no list"}],
@@ -159,6 +159,6 @@ def test_driving_words_are_those_that_details_name() -> None:
     assert text_diff.contributing_words(details) == {"hair", "she"}
 
 
-def test_lists_are_compared_by_their_lines() -> None:
+def test_lists_are_compared_line_by_line() -> None:
     left, _ = text_diff.side_by_side("Red River\nLast Winter\nOld Song", "Last Winter\nRed Song\nOld Song")
     assert [piece.text for piece in left if piece.differs] == ["Red River\n"]

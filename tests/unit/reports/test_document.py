@@ -1,4 +1,4 @@
-"""The report document: the contract's schema 1, the same for the same results."""
+"""The report document and its JSON file: schema, counts, reading and writing."""
 
 import json
 import math
@@ -25,34 +25,34 @@ def subschemas(schema: Json, path: str = "$") -> Iterator[tuple[str, dict[str, J
             yield from subschemas(part, f"{path}.{name}")
 
 
-def test_schema_is_valid_and_describes_every_field() -> None:
+def test_the_schema_is_valid_and_describes_every_field() -> None:
     Draft7Validator.check_schema(SCHEMA)
     fields = dict(subschemas(SCHEMA))
     assert len(fields) > 40
     assert [path for path, field in fields.items() if len(field.get("description", "")) < 10] == []
 
 
-def test_the_schema_of_the_docs_is_the_one_in_use() -> None:
+def test_the_schema_in_the_docs_is_the_schema_in_use() -> None:
     assert json.loads(files.schema_text()) == SCHEMA
 
 
 @pytest.mark.parametrize("results", [ALL, []], ids=["every verdict", "no item"])
-def test_a_written_report_is_read_back(results: list[Json], tmp_path: Path) -> None:
+def test_reading_a_written_report_returns_the_document(results: list[Json], tmp_path: Path) -> None:
     document = report(*results)
     files.write(document, tmp_path / "report.json", {})
     assert files.read(tmp_path / "report.json") == document
 
 
-def test_schema_knows_every_verdict() -> None:
+def test_the_schema_has_every_verdict() -> None:
     assert SCHEMA["definitions"]["item"]["properties"]["verdict"]["enum"] == [verdict.value for verdict in VerdictName]
 
 
 @pytest.mark.parametrize("results", [ALL, []], ids=["every verdict", "no item"])
-def test_document_keeps_the_schema(results: list[Json]) -> None:
+def test_the_document_matches_the_schema(results: list[Json]) -> None:
     Draft7Validator(SCHEMA).validate(json.loads(json.dumps(report(*results), allow_nan=False)))
 
 
-def test_schema_notices_what_is_wrong() -> None:
+def test_the_schema_rejects_invalid_documents() -> None:
     good = report(*ALL)
     for wrong in (
         {**good, "more": 1},
@@ -63,7 +63,7 @@ def test_schema_notices_what_is_wrong() -> None:
         assert not Draft7Validator(SCHEMA).is_valid(wrong)
 
 
-def test_document_has_the_fields_of_the_contract() -> None:
+def test_the_document_has_the_fields_of_schema_1() -> None:
     document = report(result())
     run = ["schema", "tool", "target", "started", "seconds", "requests", "notes"]
     assert list(document) == [*run, "summary", "methods", "items"]
@@ -99,7 +99,7 @@ def test_document_has_the_fields_of_the_contract() -> None:
     }
 
 
-def test_counts() -> None:
+def test_results_are_counted_by_probe_audit_and_category() -> None:
     summary = report(
         *ALL,
         result(audit="svm", probe="letters", category="hiring"),
@@ -122,19 +122,19 @@ def test_counts() -> None:
     assert summary["by_category"] == {"hiring": letters}
 
 
-def test_no_items() -> None:
+def test_a_run_without_items_has_no_pass_rate() -> None:
     assert report()["summary"]["total"] == 0
     assert report()["summary"]["pass_rate"] is None
 
 
-def test_order_of_results_does_not_matter(tmp_path: Path) -> None:
+def test_the_order_of_results_does_not_matter(tmp_path: Path) -> None:
     results = [*ALL, result(probe="letters"), result(audit="svm")]
     files.write(report(*results), tmp_path / "one.json", {})
     files.write(report(*results[3:], *reversed(results[:3])), tmp_path / "two.json", {})
     assert (tmp_path / "one.json").read_bytes() == (tmp_path / "two.json").read_bytes()
 
 
-def test_numbers_that_json_lacks_become_null() -> None:
+def test_non_finite_numbers_become_null() -> None:
     measurement = Measurement(math.inf, (0.0, math.nan), None, None, {}, {}, {"bits": math.nan})
     item = report(result(measurement=measurement))["items"][0]
     assert item["value"] is None
@@ -142,7 +142,7 @@ def test_numbers_that_json_lacks_become_null() -> None:
     assert item["details"] == {"bits": None}
 
 
-def test_written_file(tmp_path: Path) -> None:
+def test_a_report_is_written_with_its_folders_and_no_other_file(tmp_path: Path) -> None:
     document = report(result(reason="Straße, 東京, \ud800, \x1b[31m, \0"))
     path = tmp_path / "made" / "on the way" / "report.json"
     files.write(document, path, {})
@@ -153,7 +153,7 @@ def test_written_file(tmp_path: Path) -> None:
     assert [file.name for file in path.parent.iterdir()] == ["report.json"]
 
 
-def test_written_over(tmp_path: Path) -> None:
+def test_an_existing_report_is_replaced(tmp_path: Path) -> None:
     path = tmp_path / "report.json"
     path.write_text("old")
     files.write(report(), path, {})
@@ -161,7 +161,7 @@ def test_written_over(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("blocked", ["the folder is a file", "the file is a folder"])
-def test_a_report_that_cannot_be_written(tmp_path: Path, blocked: str) -> None:
+def test_a_report_that_cannot_be_written_is_an_error_on_one_line(tmp_path: Path, blocked: str) -> None:
     path = tmp_path / "there" / "report.json"
     if blocked == "the file is a folder":
         path.mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""The HTML report: one file that holds everything, reads well aloud, and runs nothing that a model wrote."""
+"""The HTML report: content, accessibility and escaping."""
 
 import base64
 import hashlib
@@ -88,7 +88,7 @@ def page(text: str) -> Page:
     return Page(text)
 
 
-def test_nothing_comes_from_elsewhere_and_nothing_runs(page: Page) -> None:
+def test_the_page_has_no_scripts_and_no_external_resources(page: Page) -> None:
     assert not page.all("script", "iframe", "object", "embed", "link", "base", "form", "img", "foreignobject", "use")
     for element in page.elements:
         for name, value in element.attributes.items():
@@ -99,7 +99,7 @@ def test_nothing_comes_from_elsewhere_and_nothing_runs(page: Page) -> None:
                 assert value.startswith("#"), element
 
 
-def test_the_policy_allows_the_one_style_sheet_and_nothing_else(page: Page) -> None:
+def test_the_security_policy_allows_only_the_style_sheet(page: Page) -> None:
     (policy,) = [
         str(meta.attributes["content"])
         for meta in page.all("meta")
@@ -112,7 +112,7 @@ def test_the_policy_allows_the_one_style_sheet_and_nothing_else(page: Page) -> N
     assert "@import" not in style.text
 
 
-def test_it_reads_well_aloud(page: Page) -> None:
+def test_the_page_structure_suits_screen_readers(page: Page) -> None:
     (root,) = page.all("html")
     assert root.attributes["lang"] == "en"
     for tag in ("h1", "main", "header", "footer", "nav", "title"):
@@ -131,25 +131,24 @@ def test_it_reads_well_aloud(page: Page) -> None:
     assert {part.lstrip("#") for value in named for part in value.split()} <= set(ids)
 
 
-def test_tables_are_named_and_headed(page: Page) -> None:
+def test_tables_have_captions_and_headings(page: Page) -> None:
     tables = page.all("table")
     assert len(tables) > 20
     assert all(table.children[0] == "caption" for table in tables)
     assert all(head.attributes["scope"] in ("row", "col") and head.text for head in page.all("th"))
 
 
-def test_every_picture_is_described_and_has_its_numbers(page: Page, text: str) -> None:
+def test_every_chart_has_a_description_and_a_table(page: Page, text: str) -> None:
     charts = page.all("svg")
     assert len(charts) > 10
     for chart in charts:
         assert chart.attributes["role"] == "img"
         assert chart.children[:2] == ["title", "desc"]
-    assert all((figure.children[-1] == "details" and "table" in figure.text) or figure for figure in page.all("figure"))
     assert text.count("<figure") == len(charts)
     assert all("details" in figure.children for figure in page.all("figure"))
 
 
-def test_the_worst_comes_first(page: Page) -> None:
+def test_the_worst_outcome_comes_first(page: Page) -> None:
     outcomes = [str(row.attributes["data-outcome"]) for row in page.all("tr") if "data-outcome" in row.attributes]
     assert len(outcomes) == len(RUN["items"])
     assert sorted(outcomes, key=["failed", "error", "inconclusive", "passed"].index) == outcomes
@@ -176,19 +175,19 @@ def test_the_worst_comes_first(page: Page) -> None:
         "of a stranger[race=Black]",
     ],
 )
-def test_it_shows(page: Page, shown: str) -> None:
+def test_the_page_shows(page: Page, shown: str) -> None:
     (body,) = page.all("body")
     assert shown in " ".join(body.text.split())
 
 
-def test_what_differs_is_marked_and_what_drove_it_too(page: Page) -> None:
+def test_different_words_and_contributors_are_marked(page: Page) -> None:
     differing = [element.text for element in page.all("span") if element.attributes.get("class") == "differs"]
     assert "Black" in differing
     assert {"hair", "tie", "oil"} <= {element.text for element in page.all("mark")}
 
 
 @pytest.mark.parametrize("hostile", HOSTILE)
-def test_what_a_model_wrote_stays_text(hostile: str, page: Page) -> None:
+def test_hostile_text_stays_text(hostile: str, page: Page) -> None:
     details: Json = {
         "contributions": [{"word": hostile, "bits": 0.1, "share": 0.2, "side": "marked"}],
         "similarity": {hostile: {"mean": 0.5, "interval": [0.4, 0.6], hostile: hostile}},
@@ -221,16 +220,16 @@ NAMES = st.sampled_from(
 
 @settings(max_examples=25, suppress_health_check=list(HealthCheck))
 @given(st.dictionaries(NAMES, ANYTHING, max_size=3))
-def test_details_may_be_anything(details: dict[str, Json]) -> None:
+def test_any_details_give_a_page(details: dict[str, Json]) -> None:
     Page(html.report(report(with_details("of a stranger", details)), {}))
 
 
-def test_an_empty_run_is_a_page_too() -> None:
+def test_a_run_without_items_gives_a_page() -> None:
     assert "No audit ran" in html.report(report(), {})
 
 
 def luminance(colour: str) -> float:
-    """Relative luminance as WCAG 2 defines it."""
+    """Return the relative luminance by WCAG 2."""
     parts = [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)]
     red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
@@ -241,7 +240,7 @@ def contrast(first: str, second: str) -> float:
     return (light + 0.05) / (dark + 0.05)
 
 
-def test_colours_stand_out_in_light_dark_and_print(page: Page) -> None:
+def test_colours_have_enough_contrast_in_light_dark_and_print(page: Page) -> None:
     (style,) = page.all("style")
     palettes = [
         dict(re.findall(r"--([a-z]+): (#\w{6})", part))
@@ -258,7 +257,7 @@ def test_colours_stand_out_in_light_dark_and_print(page: Page) -> None:
         assert contrast(palette["first"], palette["band"]) >= 3
 
 
-def test_long_tables_are_cut_and_say_so() -> None:
+def test_long_tables_are_cut_with_a_note() -> None:
     details = {
         "by_entity": {f"entity {number}": {"a": 1.0} for number in range(1000)},
         "words": [{"word": f"word {number}", "z": 2.0} for number in range(1200)],

@@ -1,4 +1,4 @@
-"""The Markdown summary: what it says, that it fits, and that nobody's words become formatting."""
+"""The Markdown report: content, length and escaping."""
 
 import pytest
 from markdown_it import MarkdownIt
@@ -8,7 +8,7 @@ from pytest_fairness.records import VerdictName
 from pytest_fairness.reports import markdown
 from pytest_fairness.reports.comparison_formats import markdown as compared
 from pytest_fairness.reports.run_comparison import compare
-from tests.support.results import report, result
+from tests.support.results import REASON, report, result
 
 HOSTILE = [
     "<script>alert(1)</script>",
@@ -28,7 +28,7 @@ def tokens(text: str) -> list[Token]:
 
 
 @pytest.mark.parametrize("hostile", HOSTILE)
-def test_words_stay_words(hostile: str) -> None:
+def test_hostile_text_adds_no_formatting(hostile: str) -> None:
     one = result(VerdictName.REGRESSION, value=hostile, probe=hostile, reason=hostile)
     run = report(one, result(value=hostile))
     run["target"] = hostile
@@ -46,13 +46,13 @@ def test_words_stay_words(hostile: str) -> None:
 CELLS = {f"{part}_{end}" for part in ("tr", "td", "th", "thead", "tbody") for end in ("open", "close")}
 
 
-def test_rows_have_as_many_cells_as_the_head() -> None:
+def test_rows_have_as_many_cells_as_headings() -> None:
     text = markdown.report(report(result(VerdictName.REGRESSION, reason="a | b \\| c")))
     row = tokens(text)
     assert sum(token.type == "td_open" for token in row) == sum(token.type == "th_open" for token in row) == 6
 
 
-def test_what_is_written_is_read_back() -> None:
+def test_escaped_text_is_rendered_unchanged() -> None:
     told = "50 % *more* of <b>, a|b & c_d [1, 2] #5x"
     cells = [token for token in tokens(markdown.table(["x"], [[markdown.escaped(told)]])[0]) if token.children]
     assert cells
@@ -61,31 +61,32 @@ def test_what_is_written_is_read_back() -> None:
     assert read.replace("\u200b", "") == told
 
 
-def test_nobody_is_mentioned() -> None:
+def test_names_issues_and_addresses_are_not_linked() -> None:
     text = markdown.escaped("ask @torvalds about #12, GH-3 and https://evil.example or www.evil.example")
     for wrong in ("@torvalds", "#12", "GH-3", "://", "www."):
         assert wrong not in text
 
 
-def test_failures_are_told_and_passes_folded() -> None:
+def test_failures_are_shown_and_passes_collapsed() -> None:
     text = markdown.report(report(result(VerdictName.REGRESSION), result(value="Asian"), result(probe="letters")))
     head, _, rest = text.partition("<details>")
     assert head.startswith("## Fairness: 1 of 3 audits failed\n\n❌ 1 failed, ✅ 2 passed.")
     row = next(line for line in head.splitlines() if "Black" in line)
-    assert "| 0.0612 | 0.0178 | +0.0434 [0.0291, 0.0572] | the reason, with its numbers. |" in row
+    reason = REASON.replace("<", "&lt;")
+    assert f"| 0.0612 | 0.0178 | +0.0434 [0.0291, 0.0572] | {reason} |" in row
     assert "<summary>2 passed</summary>" in rest
     assert "more in Black, bits: hair 0.0123, oil 0.0081" in rest
     assert rest.count("</details>") == 3
     assert text.endswith("12,000 prompt and 51,234 completion tokens</sub>\n")
 
 
-def test_errors_count_as_failed_and_no_item_is_no_table() -> None:
+def test_errors_count_as_failed_and_a_run_without_items_has_no_table() -> None:
     assert "## Fairness: 1 of 1 audits failed\n\n⚠️ 1 error." in markdown.report(report(result(VerdictName.ERROR)))
     assert markdown.report(report()).startswith("## Fairness: no audit ran\n")
 
 
 @pytest.mark.parametrize("verdict", [VerdictName.REGRESSION, VerdictName.PASS])
-def test_a_comment_takes_it(verdict: VerdictName) -> None:
+def test_the_report_fits_into_a_comment(verdict: VerdictName) -> None:
     reason = "a long reason, 東京, with @names " * 40
     text = markdown.report(report(*(result(verdict, value=f"v{n}", reason=reason) for n in range(900))))
     assert 60_000 < len(text) <= markdown.MAX_LENGTH

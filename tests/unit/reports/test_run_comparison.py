@@ -1,4 +1,4 @@
-"""What changed between two runs."""
+"""Comparison of two runs."""
 
 from typing import Any
 
@@ -34,11 +34,11 @@ def changes(old: ItemResult, new: ItemResult) -> ItemChange:
         (result(VerdictName.ERROR), measured(0.1), "better"),
     ],
 )
-def test_states(old: ItemResult, new: ItemResult, state: str) -> None:
+def test_the_state_of_an_item_follows_verdict_and_interval(old: ItemResult, new: ItemResult, state: str) -> None:
     assert changes(old, new).state == state
 
 
-def test_the_difference_and_its_interval() -> None:
+def test_the_difference_has_the_interval_of_independent_runs() -> None:
     item = changes(measured(0.1, 0.03), measured(0.4, 0.04))
     assert item.difference == pytest.approx(0.3)
     assert item.interval == pytest.approx((0.3 - 1.96 * 0.05, 0.3 + 1.96 * 0.05), abs=1e-5)
@@ -46,7 +46,7 @@ def test_the_difference_and_its_interval() -> None:
     assert changes(result(VerdictName.ERROR), measured(3.0)).difference is None
 
 
-def test_items_come_and_go_and_what_matters_comes_first() -> None:
+def test_new_and_removed_items_are_listed_in_order_of_state() -> None:
     old = report(measured(0.1, value="gone"), measured(0.1, value="same"), measured(0.1, value="bad"))
     new = report(
         measured(0.1, value="new"), measured(0.1, value="same"), measured(0.1, value="bad", verdict=VerdictName.ERROR)
@@ -66,7 +66,7 @@ def test_items_come_and_go_and_what_matters_comes_first() -> None:
     assert max(map(width_of, text.splitlines())) <= 100
 
 
-def test_the_page_is_whole_and_harmless() -> None:
+def test_the_html_comparison_is_well_formed_and_escaped() -> None:
     new = report(measured(0.9, value="<script>x</script>", verdict=VerdictName.REGRESSION))
     new["target"] = "<img src=x onerror=y>"
     page = Page(html(compare(report(), new)))

@@ -1,4 +1,4 @@
-"""What reports suggest of a failure: from its words and groups, ready to be pasted whatever a model wrote."""
+"""Suggestions for failed items: content, and escaping of text to copy."""
 
 from dataclasses import asdict, replace
 from typing import Any
@@ -48,7 +48,7 @@ def system_of(yaml: str) -> str:
 
 
 @pytest.mark.parametrize("audit", sorted(AUDITS))
-def test_every_audit_has_something_to_try(audit: str) -> None:
+def test_every_audit_has_suggestions(audit: str) -> None:
     found = suggested(audit)
     assert found["found"].endswith(".")
     assert found["try"]
@@ -58,7 +58,7 @@ def test_every_audit_has_something_to_try(audit: str) -> None:
 
 
 @pytest.mark.parametrize("audit", ["marked_words", "jsd", "svm", "mmd"])
-def test_words_say_who_gets_what(audit: str) -> None:
+def test_the_finding_names_the_words_of_each_group(audit: str) -> None:
     found = suggested(audit)
     assert found["found"].startswith("Answers for Black say hair")
     assert "answers for White say tie" in found["found"]
@@ -70,7 +70,7 @@ def test_words_say_who_gets_what(audit: str) -> None:
     assert sample["paste"] == "python -m pytest_fairness sample probes/products.yaml -o sample.jsonl"
 
 
-def test_the_value_that_is_worst_off_and_what_only_it_gets() -> None:
+def test_the_finding_names_the_worst_value_and_its_own_items() -> None:
     examples = [
         {"group": "a Buddhist", "text": "1. Temple songs\n2. Hello"},
         {"group": "neutral", "text": "1. Hello\n2. Skyfall"},
@@ -87,13 +87,13 @@ def test_the_value_that_is_worst_off_and_what_only_it_gets() -> None:
     assert actions(found) == ["variant", "sample"]
 
 
-def test_decisions_say_in_whose_favour() -> None:
+def test_the_finding_names_the_favoured_group() -> None:
     details = {"values": ["Male", "Female"], "n10": 9, "n01": 2}
     found = suggested("flip_rate", details, {"attribute": "sex"})
     assert "9 get the positive answer as Male and not as Female, 2 the other way round." in found["found"]
 
 
-def test_markers_are_a_filter_and_likelihoods_take_no_system_prompt() -> None:
+def test_markers_suggest_a_filter_and_likelihoods_no_system_prompt() -> None:
     details = {"markers": {"nurse": {"stereotype": {"she": 9, "her": 0}, "anti_stereotype": {"he": 1}}}}
     found = suggested("markers", details, {"case": "nurse"})
     assert actions(found) == ["variant", "filter"]
@@ -101,7 +101,7 @@ def test_markers_are_a_filter_and_likelihoods_take_no_system_prompt() -> None:
     assert actions(suggested("likelihood", {}, {"category": "age"})) == ["other"]
 
 
-def test_a_variant_that_was_measured_goes_first() -> None:
+def test_a_measured_variant_that_reduces_bias_comes_first() -> None:
     lower = {"effect": "lower", "change": -0.2, "value": 0.3}
     unclear = {"effect": "unclear", "change": -0.4, "value": 0.1}
     found = suggested("jsd", {**DETAILS["jsd"], "variants": {"a": unclear, "b": lower}})
@@ -112,7 +112,7 @@ def test_a_variant_that_was_measured_goes_first() -> None:
 
 
 @pytest.mark.parametrize("hostile", HOSTILE)
-def test_words_of_a_model_stay_words(hostile: str) -> None:
+def test_hostile_words_do_not_reach_suggestions_as_code(hostile: str) -> None:
     words = [{"word": hostile, "bits": 9.0, "share": 1.0, "side": "marked"}]
     own = result(VerdictName.REGRESSION, value=hostile, probe=hostile, system=hostile)
     assert own.measurement is not None
@@ -135,7 +135,7 @@ def test_words_of_a_model_stay_words(hostile: str) -> None:
 
 
 @given(st.text(), st.text())
-def test_what_is_pasted_is_read_as_it_was_meant(instruction: str, own: str) -> None:
+def test_suggested_yaml_parses_to_the_instruction(instruction: str, own: str) -> None:
     assert system_of(variant_yaml("x", f"Be {instruction}")).startswith("Be")
     clean = "".join(character if character.isprintable() else " " for character in instruction)
     expected = " ".join(f"Be {clean}".split())

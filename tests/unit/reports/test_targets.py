@@ -1,4 +1,4 @@
-"""Several targets side by side, in every report."""
+"""Several targets in the reports."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ def report(names: list[str], **more: Any) -> dict[str, Any]:
         ("@small", None),
     ],
 )
-def test_the_name_in_an_id(name: str, target: str | None) -> None:
+def test_the_target_name_is_read_from_the_item_id(name: str, target: str | None) -> None:
     assert target_name(name) == target
 
 
-def test_the_document_follows_its_schema_and_counts_by_target() -> None:
+def test_the_document_matches_the_schema_and_counts_by_target() -> None:
     written = report(NAMES)
     Draft7Validator(json.loads(files.schema_text())).validate(written)
     assert list(written["summary"]["by_target"]) == NAMES
@@ -52,13 +52,13 @@ def test_the_document_follows_its_schema_and_counts_by_target() -> None:
     assert written["summary"]["by_target"]["model-3"]["by_audit"]["jsd"]["total"] == 2
 
 
-def test_a_run_without_names_has_no_counts_by_target_and_no_table() -> None:
+def test_an_unnamed_target_has_no_counts_by_target_and_no_table() -> None:
     written = report_document([result()], tool_version="1", target="local", started=0.0, seconds=1.0, requests={})
     assert "by_target" not in written["summary"]
     assert target_table.items_by_target(written) == ([], [])
 
 
-def test_rows_are_items_and_columns_are_targets() -> None:
+def test_the_table_has_a_row_per_item_and_a_column_per_target() -> None:
     names, rows = target_table.items_by_target(report(["b", "a"]))
     assert names == ["a", "b"]
     assert [title for title, _ in rows] == ["jsd[race=Asian]", "jsd[race=Black]"]
@@ -69,12 +69,12 @@ def test_rows_are_items_and_columns_are_targets() -> None:
 
 
 @pytest.mark.parametrize("width", [50, 80, 200])
-def test_the_table_keeps_to_the_terminal(width: int) -> None:
+def test_the_table_fits_the_terminal(width: int) -> None:
     lines = [line.text for line in summary.summary(report(NAMES), width)]
     assert "audits by target" in lines
     assert max(map(width_of, lines)) <= width
 
 
-def test_one_named_target_needs_no_table() -> None:
+def test_a_single_named_target_has_no_table() -> None:
     assert "audits by target" not in [line.text for line in summary.summary(report(["only"]), 80)]
     assert "Audits by target" not in markdown.report(report(["only"]))

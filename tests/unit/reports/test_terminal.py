@@ -1,4 +1,4 @@
-"""The terminal summary: what it says, in which order, and that it fits."""
+"""The terminal summary: content, order and width."""
 
 import json
 import subprocess
@@ -15,8 +15,8 @@ from pytest_fairness.reports.terminal.summary import failure_text, summary
 from tests.support.results import DETAILS, EXAMPLE, report, result
 
 LONG = (
-    "jsd[race=Black]: 0.061 bits over chance, was 0.018: worse by 0.043 [0.029, 0.057], tolerance 0.02. "
-    "Driven by hair, oil, braid."
+    "jsd[race=Black]: 0.0612 bits over chance, was 0.0178: worse by 0.0434, tolerance 0.02; significant (p < 0.001, "
+    "alpha 0.01). Driven by hair, oil, braid."
 )
 
 
@@ -24,16 +24,16 @@ def text_of(*results: ItemResult, width: int = 80, **requests: int) -> str:
     return "\n".join(line.text for line in summary(report(*results, **requests), width))
 
 
-def test_what_rounding_leaves_is_nothing() -> None:
+def test_rounding_errors_are_shown_as_0() -> None:
     assert number(5.55e-17) == "0"
     assert number(0.000123) == "0.000123"
 
 
-def test_no_item_no_summary() -> None:
+def test_a_run_without_items_has_no_summary() -> None:
     assert summary(report(), 80) == []
 
 
-def test_worst_first_in_a_table_a_probe() -> None:
+def test_each_probe_has_a_table_with_the_worst_verdict_first() -> None:
     results = [result(verdict, value=f"v{number}") for number, verdict in enumerate(VerdictName)]
     text = text_of(*results, result(probe="letters"))
     assert text.startswith("letters (probes/letters.yaml)\n")
@@ -50,14 +50,14 @@ def test_worst_first_in_a_table_a_probe() -> None:
     ]
 
 
-def test_within_a_verdict_the_strongest_change_in_its_tolerance_first() -> None:
+def test_items_with_the_same_verdict_are_sorted_by_change_in_tolerances() -> None:
     weak = result(VerdictName.REGRESSION, value="weak", tolerance=1.0)
     strong = result(VerdictName.REGRESSION, value="strong", tolerance=0.001)
     lines = text_of(weak, strong).splitlines()
     assert [line.split()[0] for line in lines[2:4]] == ["jsd[race=strong]", "jsd[race=weak]"]
 
 
-def test_a_row() -> None:
+def test_a_row_is_aligned_with_its_headings() -> None:
     header, row = text_of(result(VerdictName.REGRESSION)).splitlines()[1:3]
     assert header.split("  ")[-1].strip() == "verdict"
     assert row.split() == ["jsd[race=Black]", "0.0612", "0.0178", "+0.0434", "[0.0291,", "0.0572]", "regression"]
@@ -66,7 +66,7 @@ def test_a_row() -> None:
     assert row.index("0.0178") + len("0.0178") == header.index("baseline") + len("baseline")
 
 
-def test_colours() -> None:
+def test_each_outcome_has_a_colour() -> None:
     by_verdict = {
         line.text.split()[-1]: dict(line.markup)
         for line in summary(report(*(result(verdict, value=verdict.value) for verdict in VerdictName)), 120)[2:10]
@@ -81,7 +81,7 @@ def test_colours() -> None:
 @pytest.mark.parametrize(
     "value", ["Black", "Middle-Eastern", "a very long name of a group, as nobody writes it" * 3, "東京の人々" * 4]
 )
-def test_it_fits(width: int, value: str) -> None:
+def test_lines_fit_the_width_of_the_terminal(width: int, value: str) -> None:
     results = [
         result(verdict, audit=audit, value=value, reason=f"{audit}[race={value}]: {LONG}")
         for verdict in VerdictName
@@ -94,7 +94,7 @@ def test_it_fits(width: int, value: str) -> None:
     assert max(width_of(line) for line in lines[: command + 1]) <= width
 
 
-def test_a_long_name_gets_a_line_of_its_own_and_stays_whole() -> None:
+def test_a_long_name_gets_its_own_line_and_is_not_cut() -> None:
     lines = text_of(result(VerdictName.REGRESSION, audit="marked_words", value="Middle-Eastern")).splitlines()
     assert lines[2] == "marked_words[race=Middle-Eastern]"
     assert lines[3].split()[0] == "0.0612"
@@ -102,7 +102,7 @@ def test_a_long_name_gets_a_line_of_its_own_and_stays_whole() -> None:
     assert wide[2].split()[:2] == ["marked_words[race=Middle-Eastern]", "0.0612"]
 
 
-def test_what_drove_a_failure() -> None:
+def test_a_failure_shows_its_top_contributors() -> None:
     text = text_of(result(VerdictName.REGRESSION, reason=LONG))
     assert " ".join(text.split()).count(LONG) == 1
     assert "more in Black, bits: hair 0.0123, oil 0.0081" in text
@@ -116,7 +116,7 @@ def test_what_drove_a_failure() -> None:
     assert "nice" not in words
 
 
-def test_words_that_grew_go_before_words_that_are_there() -> None:
+def test_words_that_grew_replace_significant_words() -> None:
     grown = [
         {"word": "braid", "growth": 0.5, "marked": [0.1, 0.6], "unmarked": [0.0, 0.0], "side": "marked"},
         {"word": "oil"},
@@ -143,7 +143,7 @@ def test_refusals_are_counted_by_group() -> None:
     assert "unreadable" not in text
 
 
-def test_missing_baselines_are_told_once() -> None:
+def test_items_without_baseline_share_one_message() -> None:
     accept = "Make a baseline: pytest --fairness-rebaseline probes/products.yaml"
     text = text_of(*(result(VerdictName.NO_BASELINE, value=f"v{i}", reason=accept) for i in range(12)))
     assert "jsd[race=v0] and 11 more have no baseline" in text
@@ -160,27 +160,30 @@ def test_missing_baselines_are_told_once() -> None:
         {"words": [{"word": "x", "z": None, "significant": True}], "contributions": [{"side": "marked"}]},
     ],
 )
-def test_details_may_lack_anything(details: dict[str, Json]) -> None:
+def test_all_details_are_optional(details: dict[str, Json]) -> None:
     measurement = Measurement(2.0, None, None, None, {}, {}, details)
     failed = result(VerdictName.REGRESSION, measurement=measurement, comparison=None)
     assert "regression" in text_of(failed)
-    assert failure_text(report(failed)["items"][0]).startswith(failed.verdict.reason)
+    assert " ".join(failure_text(report(failed)["items"][0]).split()).startswith(failed.verdict.reason)
 
 
-def test_what_passed_is_not_explained_and_what_is_inconclusive_briefly() -> None:
-    text = text_of(result(), result(VerdictName.INCONCLUSIVE, value="Asian", reason="Ask 40 trials."))
+def test_passes_have_no_explanation_and_inconclusive_items_only_their_reason() -> None:
+    text = text_of(
+        result(),
+        result(VerdictName.INCONCLUSIVE, value="Asian", reason="Needs about 40 trials to decide; this run had 15."),
+    )
     assert "hair" not in text
-    assert "jsd[race=Asian]: Ask 40 trials." in text
+    assert "jsd[race=Asian]: Needs about 40 trials to decide; this run had 15." in text
 
 
-def test_many_failures_are_not_all_explained() -> None:
+def test_at_most_20_failures_are_explained() -> None:
     text = text_of(*(result(VerdictName.REGRESSION, value=f"v{number}") for number in range(30)))
-    assert text.count("the reason") == 20
+    assert text.count("significant (p < 0.001") == 20
     assert "… and 10 more failures" in text
     assert text.count("regression") == 30
 
 
-def test_errors_of_one_reason_are_told_once() -> None:
+def test_errors_with_the_same_reason_share_one_message() -> None:
     errors = [
         result(VerdictName.ERROR, value=f"v{number}", reason=f"jsd[race=v{number}]: given up.") for number in range(30)
     ]
@@ -190,20 +193,20 @@ def test_errors_of_one_reason_are_told_once() -> None:
     assert "jsd[race=few]: only 3 answers" in text
 
 
-def test_equal_items_of_several_probes_are_told_apart() -> None:
+def test_items_of_several_probes_are_named_with_their_probe() -> None:
     text = text_of(result(VerdictName.REGRESSION), result(VerdictName.INCONCLUSIVE, probe="letters"))
-    assert "products jsd[race=Black]: the reason" in text
-    assert "letters jsd[race=Black]: the reason" in text
+    assert "products jsd[race=Black]: 0.0612 bits over chance" in text
+    assert "letters jsd[race=Black]: 0.0612 bits over chance" in text
 
 
-def test_requests_and_tokens() -> None:
+def test_requests_and_tokens_are_counted() -> None:
     text = text_of(result())
     assert "requests: 200 sent, 25 reused; 12,000 prompt and 51,234 completion tokens" in text
     assert "3 failed" in text_of(result(), failed=3)
     assert "audits: 1 passed, 0 failed, 0 inconclusive" in text
 
 
-def test_a_baseline_of_another_target_is_pointed_out() -> None:
+def test_a_baseline_of_another_target_is_mentioned() -> None:
     other = {"value": 0.1, "target": "openai:older", "date": "2025-06-07T08:09:10Z"}
     assert "baseline: openai:older, measured 2025-06-07" in text_of(result(baseline=other))
     assert "measured" not in text_of(result())
@@ -219,7 +222,7 @@ def commands(*results: ItemResult, options: tuple[str, ...] = (), root: str = ""
     return words[:-1]
 
 
-def test_command_that_accepts() -> None:
+def test_the_accept_command_names_the_failed_items() -> None:
     assert commands(result(VerdictName.REGRESSION)) == [
         "pytest",
         "--fairness-rebaseline",
@@ -229,19 +232,19 @@ def test_command_that_accepts() -> None:
     assert last == "pytest --fairness-rebaseline 'probes/products.yaml::jsd[race=Black]'"
 
 
-def test_command_names_what_was_asked_of_whom() -> None:
+def test_the_accept_command_has_the_options_of_the_run() -> None:
     options = ("--fairness-target", "openai:my model")
     command = commands(result(VerdictName.REGRESSION), options=options)
     assert command == ["pytest", "--fairness-rebaseline", *options, "probes/products.yaml::jsd[race=Black]"]
 
 
 @pytest.mark.parametrize(("root", "named"), [("", ""), (".", ""), ("..", "../"), ("team/model", "team/model/")])
-def test_command_names_files_from_where_it_is_typed(root: str, named: str) -> None:
+def test_the_accept_command_names_files_relative_to_the_working_directory(root: str, named: str) -> None:
     command = commands(result(VerdictName.REGRESSION), root=root)
     assert command[-1] == f"{named}probes/products.yaml::jsd[race=Black]"
 
 
-def test_a_long_command_goes_over_lines_that_a_shell_joins() -> None:
+def test_a_long_command_is_continued_with_backslashes() -> None:
     results = [result(VerdictName.NO_BASELINE, value=f"it's group {number}") for number in range(5)]
     names = [item.nodeid for item in results]
     assert commands(*results) == ["pytest", "--fairness-rebaseline", *names]
@@ -251,7 +254,7 @@ def test_a_long_command_goes_over_lines_that_a_shell_joins() -> None:
     assert max(map(width_of, lines[-6:])) <= 80
 
 
-def test_many_items_are_named_by_their_file() -> None:
+def test_the_accept_command_names_the_file_of_many_items() -> None:
     many = [result(VerdictName.STALE_BASELINE, value=f"v{number}") for number in range(12)]
     assert commands(*many, result(VerdictName.REGRESSION, probe="letters")) == [
         "pytest",
@@ -264,18 +267,18 @@ def test_many_items_are_named_by_their_file() -> None:
 @pytest.mark.parametrize(
     "verdict", [VerdictName.PASS, VerdictName.INCONCLUSIVE, VerdictName.ERROR, VerdictName.NOT_MEASURABLE]
 )
-def test_nothing_to_accept(verdict: VerdictName) -> None:
+def test_other_outcomes_have_no_accept_command(verdict: VerdictName) -> None:
     assert commands(result(verdict)) == []
     assert accept_command(report(result(verdict))["items"]) is None
 
 
-def test_a_limit_is_not_accepted_by_a_new_baseline() -> None:
+def test_an_item_over_its_limit_has_no_accept_command() -> None:
     text = text_of(result(VerdictName.OVER_LIMIT))
     assert "pytest --fairness-rebaseline" not in text
     assert "`limit` in the probe" in text
 
 
-def test_two_checks_of_one_test_are_named_once() -> None:
+def test_two_audits_in_one_test_are_named_once() -> None:
     first = replace(result(VerdictName.REGRESSION), nodeid="tests/test_letters.py::test_letters")
     second = replace(result(VerdictName.REGRESSION, value="x"), nodeid="tests/test_letters.py::test_letters")
     assert commands(first, second)[2:] == ["tests/test_letters.py::test_letters"]
@@ -284,7 +287,7 @@ def test_two_checks_of_one_test_are_named_once() -> None:
 HOSTILE = "\x1b[2J\x1b]0;title\x07 \x9b31m \r\n\x08 \u202e \u2066 \ud800 \0 \u2028"
 
 
-def test_nothing_reaches_the_terminal_as_a_command() -> None:
+def test_control_characters_do_not_reach_the_terminal() -> None:
     details = {
         "examples": [{"group": HOSTILE, "text": HOSTILE}],
         "contributions": [{"word": HOSTILE, "side": "marked"}],
@@ -302,7 +305,7 @@ def test_nothing_reaches_the_terminal_as_a_command() -> None:
         assert not {unicodedata.category(character) for character in line} & {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"}
 
 
-def test_failure_text() -> None:
+def test_the_failure_text_has_reason_contributors_and_examples() -> None:
     text = failure_text(report(result(VerdictName.REGRESSION, reason=LONG))["items"][0], 60)
     assert text.startswith(LONG[:40])
     assert "hair 0.0123" in text
@@ -312,7 +315,8 @@ def test_failure_text() -> None:
 
 def test_a_long_example_is_cut() -> None:
     measurement = Measurement(1.0, None, None, None, {}, {}, {"examples": [{"group": "Black", "text": "word " * 999}]})
-    text = failure_text(report(result(VerdictName.REGRESSION, measurement=measurement))["items"][0])
+    failed = result(VerdictName.REGRESSION, measurement=measurement, reason="worse by 0.0434")
+    text = failure_text(report(failed)["items"][0])
     assert len(text.splitlines()) == 4
     assert text.endswith("…")
 
@@ -331,11 +335,11 @@ def test_a_long_example_is_cut() -> None:
         (0.0000123456, "1.23e-05"),
     ],
 )
-def test_number(value: float | None, text: str) -> None:
+def test_numbers_have_3_significant_digits(value: float | None, text: str) -> None:
     assert number(value) == text
 
 
-def test_printable() -> None:
+def test_printable_text_is_on_one_line_and_escaped() -> None:
     assert printable(" a\tb\n\nc ") == "a b c"
     assert printable("\x1b[31m\x7f\u202e") == "\\x1b[31m\\x7f\\u202e"
     # ruff: noqa: RUF001 - Persian needs its joiner
@@ -351,7 +355,7 @@ def test_cut_and_wrap_count_columns() -> None:
     assert wrap("a b c d e f", 3, lines=2) == ["a b", "c…"]
 
 
-def test_the_summary_needs_the_document_alone() -> None:
+def test_the_summary_is_the_same_for_a_document_read_from_json() -> None:
     results = [result(verdict, value=verdict.value) for verdict in VerdictName]
     document = report(*results)
     assert summary(json.loads(json.dumps(document)), 80) == summary(document, 80)
