@@ -1,0 +1,36 @@
+"""Frozen records that pass through a run, from the request to the verdict: plain data, to and from JSON.
+
+Nothing here knows pytest, a network or a file.
+"""
+
+from __future__ import annotations
+
+from pytest_fairness.records.answers import Answer, Judged, Judging, Status
+from pytest_fairness.records.measurements import Comparison, Concern, Interval, Measurement, Reversal
+from pytest_fairness.records.plain_json import MAX_LINE, Json, without_nonfinite
+from pytest_fairness.records.requests import TOO_LONG, AnswerFormat, Prompt, Request, Response, Sampling
+from pytest_fairness.records.results import ItemResult, Verdict, VerdictName
+
+__all__ = [
+    "MAX_LINE",
+    "TOO_LONG",
+    "Answer",
+    "AnswerFormat",
+    "Comparison",
+    "Concern",
+    "Interval",
+    "ItemResult",
+    "Json",
+    "Judged",
+    "Judging",
+    "Measurement",
+    "Prompt",
+    "Request",
+    "Response",
+    "Reversal",
+    "Sampling",
+    "Status",
+    "Verdict",
+    "VerdictName",
+    "without_nonfinite",
+]

@@ -1,0 +1,137 @@
+"""Measurements of items and their comparison with the baseline."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Literal, Self
+
+from pytest_fairness.records.plain_json import Json
+
+Interval = tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Concern:
+    """Reason to doubt a measurement, found by a check of its answers.
+
+    Attributes:
+        name: of the check, as reports group by it (`constant_answers`, `missing_answers`).
+        message: phrase for the verdict's reason, with the numbers and the remedy.
+        withholds: `pass`: the item cannot pass; `test`: no verdict that needs a statistical test, as all do but those
+            of `gate: point`; `verdict`: no verdict and no baseline; `nothing`: a note only.
+    """
+
+    name: str
+    message: str
+    withholds: Literal["nothing", "pass", "test", "verdict"] = "pass"
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """Measurement of one item in one run.
+
+    Attributes:
+        value: the estimate, in the audit's unit.
+        interval: two-sided 95 % confidence interval of `value`; `None` if the audit has none.
+        standard_error: of `value`, in the same unit.
+        p_value: of the null hypothesis that the groups do not differ; one-sided if the audit has a direction.
+        degrees_of_freedom: of `standard_error`; `None` for the normal distribution.
+        n: usable answers, by group.
+        missing: answers that are refused, unreadable or failed, by group.
+        details: everything else that reports show, plain JSON.
+        concerns: reasons to doubt the measurement; see `audits.answer_checks`.
+    """
+
+    value: float
+    interval: Interval | None
+    standard_error: float | None
+    p_value: float | None
+    n: Mapping[str, int]
+    missing: Mapping[str, int]
+    details: Mapping[str, Json] = field(default_factory=dict)
+    concerns: Sequence[Concern] = ()
+    degrees_of_freedom: float | None = None
+
+    @property
+    def judgeable(self) -> bool:
+        """Return whether a verdict, or a baseline, can be based on the measurement."""
+        return all(concern.withholds != "verdict" for concern in self.concerns)
+
+    def to_json(self) -> dict[str, Json]:
+        """Return plain JSON, from which `from_json` makes an equal measurement."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Json]) -> Self:
+        """Return the measurement that `to_json` wrote."""
+        concerns = tuple(Concern(**concern) for concern in data["concerns"])
+        known = {**data, **_numbers(data), "interval": _interval(data["interval"]), "concerns": concerns}
+        return cls(**known)
+
+
+@dataclass(frozen=True, slots=True)
+class Reversal:
+    """Disadvantage that changed sides: the group that is worse off now was better off in the baseline.
+
+    The size of the gap does not show a reversal: refusals of 40 and 10 % that become 10 and 40 % leave a gap of 0.3.
+
+    Attributes:
+        value: size of the current gap, in the audit's unit.
+        p_value: of the null hypothesis that nothing changed, two-sided.
+        description: both gaps, as a phrase for the verdict's reason.
+    """
+
+    value: float
+    p_value: float
+    description: str
+
+    @classmethod
+    def tested(cls, value: float, p_value: float, description: str) -> Self:
+        """Return a reversal with its p-value doubled (Bonferroni): the change itself is tested, too."""
+        return cls(value, min(1.0, 2 * p_value), description)
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Change of an item since its baseline, in the direction in which the audit gets worse.
+
+    Attributes:
+        value: change since the baseline; positive is worse.
+        interval: two-sided 95 % confidence interval of `value`.
+        standard_error: of `value`.
+        p_value: of the null hypothesis that nothing changed, one-sided.
+        paired: whether the baseline's answers were compared; if not, only its stored value and standard error.
+        details: what reports show of the change, plain JSON.
+        degrees_of_freedom: of `standard_error`; `None` for the normal distribution.
+        reversal: a gap that now favours another group; `None` if there is none.
+    """
+
+    value: float
+    interval: Interval | None
+    standard_error: float | None
+    p_value: float | None
+    paired: bool = True
+    details: Mapping[str, Json] = field(default_factory=dict)
+    degrees_of_freedom: float | None = None
+    reversal: Reversal | None = None
+
+    def to_json(self) -> dict[str, Json]:
+        """Return plain JSON, from which `from_json` makes an equal comparison."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Json]) -> Self:
+        """Return the comparison that `to_json` wrote."""
+        reversal = None if data["reversal"] is None else Reversal(**data["reversal"])
+        return cls(**{**data, **_numbers(data), "interval": _interval(data["interval"]), "reversal": reversal})
+
+
+def _numbers(data: Mapping[str, Json]) -> dict[str, float | None]:
+    """Return the numbers of a measurement or comparison; raise `TypeError` if one is not a number."""
+    optional = {name: data[name] for name in ("standard_error", "p_value", "degrees_of_freedom")}
+    return {"value": data["value"] + 0, **{name: None if one is None else one + 0 for name, one in optional.items()}}
+
+
+def _interval(pair: Json) -> Interval | None:
+    return None if pair is None else (float(pair[0]), float(pair[1]))

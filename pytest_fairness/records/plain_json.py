@@ -1,0 +1,25 @@
+"""JSON values."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+Json = Any
+"""Any value that `json.dumps` accepts."""
+
+MAX_LINE = 32 * 1024**2
+"""Most bytes of a line in a file of answers or data: the longest answer that is accepted by default, with every
+character escaped, and some room."""
+
+
+def without_nonfinite(value: Json) -> Json:
+    """Return the value with `None` in place of NaN and infinities, which JSON cannot hold."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {str(key): without_nonfinite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [without_nonfinite(item) for item in value]
+    return value

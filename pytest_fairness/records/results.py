@@ -1,0 +1,143 @@
+"""Verdicts and results of items."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
+from typing import Literal, Self
+
+from pytest_fairness.records.measurements import Comparison, Measurement
+from pytest_fairness.records.plain_json import Json, without_nonfinite
+
+
+class VerdictName(StrEnum):
+    """Name of a verdict on an item."""
+
+    PASS = "pass"  # noqa: S105 - a verdict, not a password
+    REGRESSION = "regression"
+    OVER_LIMIT = "over-limit"
+    INCONCLUSIVE = "inconclusive"
+    NO_BASELINE = "no-baseline"
+    STALE_BASELINE = "stale-baseline"
+    NOT_MEASURABLE = "not-measurable"
+    ERROR = "error"
+
+    @property
+    def outcome(self) -> Literal["passed", "failed", "inconclusive", "error"]:
+        """Return the outcome under which pytest counts the verdict."""
+        match self:
+            case VerdictName.PASS:
+                return "passed"
+            case VerdictName.INCONCLUSIVE:
+                return "inconclusive"
+            case VerdictName.NOT_MEASURABLE | VerdictName.ERROR:
+                return "error"
+            case _:
+                return "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Decision on one item.
+
+    Attributes:
+        name: of the verdict.
+        reason: one line, with the numbers.
+        minimum_detectable: smallest true worsening that a run of this size finds with 80 % power.
+        significant: whether the change is significantly worse than none at the item's alpha, within tolerance or not.
+        upper_bound: one-sided 95 % upper bound of the change; `None` where there is none.
+    """
+
+    name: VerdictName
+    reason: str
+    minimum_detectable: float | None = None
+    significant: bool = False
+    upper_bound: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ItemResult:
+    """Result of one item: verdict, measurement, comparison and everything that reports show.
+
+    Attributes:
+        baseline: `{"value", "target", "date"}` or `None`.
+        examples: answers to read side by side; see `run.examples`.
+        system: the probe's own system prompt.
+        method: description of the audit; see `AuditInfo.to_json`.
+        finding: what a failed item found, in words, as plain JSON; see `audits.findings.Finding`.
+    """
+
+    nodeid: str
+    probe: str
+    id: str
+    audit: str
+    labels: Mapping[str, str]
+    verdict: Verdict
+    measurement: Measurement | None = None
+    comparison: Comparison | None = None
+    limit: float | None = None
+    tolerance: float | None = None
+    baseline: Mapping[str, Json] | None = None
+    category: str | None = None
+    examples: Sequence[Mapping[str, Json]] = ()
+    system: str | None = None
+    method: Mapping[str, Json] = field(default_factory=dict)
+    finding: Mapping[str, Json] | None = None
+
+    def to_plain(self) -> dict[str, Json]:
+        """Return plain JSON with all fields, from which `from_plain` makes an equal result."""
+        return asdict(self)
+
+    @classmethod
+    def from_plain(cls, data: Mapping[str, Json]) -> Self:
+        """Return the result that `to_plain` wrote."""
+        verdict, measurement, comparison = data["verdict"], data["measurement"], data["comparison"]
+        return cls(
+            **{
+                **data,
+                "verdict": Verdict(**{**verdict, "name": VerdictName(verdict["name"])}),
+                "measurement": None if measurement is None else Measurement.from_json(measurement),
+                "comparison": None if comparison is None else Comparison.from_json(comparison),
+            }
+        )
+
+    def to_json(self) -> dict[str, Json]:
+        """Return the item as the JSON report has it (schema 1): plain JSON, with `null` for non-finite numbers."""
+        measurement, comparison = self.measurement, self.comparison
+        plain: dict[str, Json] = without_nonfinite(
+            {
+                "nodeid": self.nodeid,
+                "probe": self.probe,
+                "id": self.id,
+                "audit": self.audit,
+                "labels": dict(self.labels),
+                "verdict": self.verdict.name.value,
+                "reason": self.verdict.reason,
+                "value": measurement and measurement.value,
+                "interval": measurement and measurement.interval and list(measurement.interval),
+                "standard_error": measurement and measurement.standard_error,
+                "p_value": measurement and measurement.p_value,
+                "n": dict(measurement.n) if measurement else {},
+                "missing": dict(measurement.missing) if measurement else {},
+                "concerns": [asdict(concern) for concern in measurement.concerns] if measurement else [],
+                "minimum_detectable": self.verdict.minimum_detectable,
+                "limit": self.limit,
+                "tolerance": self.tolerance,
+                "baseline": dict(self.baseline) if self.baseline else None,
+                "change": comparison
+                and {
+                    "value": comparison.value,
+                    "interval": comparison.interval and list(comparison.interval),
+                    "p_value": comparison.p_value,
+                    "significant": self.verdict.significant,
+                    "upper_bound": self.verdict.upper_bound,
+                },
+                "details": {
+                    **(measurement.details if measurement else {}),
+                    **(comparison.details if comparison else {}),
+                    **({"examples": list(self.examples)} if self.examples else {}),
+                },
+            }
+        )
+        return plain
