@@ -1,4 +1,4 @@
-"""Replacing a file as a whole: a reader sees the old content or the new, never a part, however the writer ends."""
+"""Atomic replacement of files: readers see the old content or the new one, never a part of it."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from pathlib import Path
 
 
 def replace_file(path: Path, data: bytes) -> None:
-    """Put `data` where `path` points, making its folder if need be; a file that already holds `data` is left alone.
+    """Replace the content of a file by `data`, and create its folder; a file with this content is not touched.
 
-    The new content is written beside the file, forced to the disk and then moved over it. A link is written through.
+    The new content is written to a file beside it, synced to the disk and renamed. A link is followed.
 
     Raises:
-        OSError: the file cannot be written; the old content, if any, is still there.
+        OSError: the file cannot be written; its old content is kept.
     """
     path = path.resolve()
     path.parent.mkdir(parents=True, exist_ok=True)
     if path.is_file() and path.read_bytes() == data:
         return
-    # Not `tempfile`: its files are private to their owner, and would make the report or baseline so.
+    # Not `tempfile`, whose files only their owner can read.
     beside = path.with_name(f".{path.name}.{secrets.token_hex(6)}.tmp")
     try:
         with beside.open("xb") as file:

@@ -1,4 +1,4 @@
-"""What is closed at the end of a `with` block."""
+"""Base class of objects that a `with` block closes."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Self
 
 
 class Closing(ABC):
-    """Something that holds what must be given back; `with` closes it whatever happens inside."""
+    """Object with resources, which a `with` block releases."""
 
     @abstractmethod
     def close(self) -> None:
-        """Give back what is held."""
+        """Release the resources."""
 
     def __enter__(self) -> Self:
         return self

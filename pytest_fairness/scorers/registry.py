@@ -1,4 +1,4 @@
-"""The scorer of a name: one that another package declares, or else a text-classification model."""
+"""Registry of scorers: those that other packages declare, and text-classification models."""
 
 from __future__ import annotations
 
@@ -13,32 +13,32 @@ from pytest_fairness.scorers.text_classifier import Classifier
 
 
 class Scorer(Protocol):
-    """What scores texts: each text gets a number for each of the labels."""
+    """Scorer of texts, which gives each text a score for each label."""
 
     @property
     def identity(self) -> str:
-        """Name and version; scores are recorded under it, and another one makes a baseline stale."""
+        """Return name and version; scores are cached under it, and a change makes baselines stale."""
 
     @property
     def labels(self) -> Sequence[str]:
-        """Names of the numbers, in lower case."""
+        """Return the names of the scores, in lower case."""
 
     def scores(self, texts: Sequence[str]) -> Sequence[dict[str, float]]:
-        """Return for each text the number of each label, 0..1.
+        """Return the scores of each text by label, 0..1.
 
         Raises:
-            ModelError: the scorer cannot score.
+            ModelError: the scorer cannot be used.
         """
 
 
 @cache
 def open_scorer(name: str, label: str, folder: Path) -> Scorer:
-    """Return the scorer of this name; there is one object of each, and a model is loaded when it first scores.
+    """Return the scorer of this name, the same object each time; a model is loaded when it first scores.
 
     Args:
-        name: of an entry point `pytest_fairness.scorers`, or of a model: its Hub id, or a folder inside of `folder`.
-        label: that the scorer must have.
-        folder: where the probe is.
+        name: an entry point `pytest_fairness.scorers`, a Hub id, or a folder inside of `folder`.
+        label: label that the scorer must have.
+        folder: folder of the probe.
 
     Raises:
         FairnessError: an extension cannot be imported.
@@ -50,7 +50,7 @@ def open_scorer(name: str, label: str, folder: Path) -> Scorer:
 
 
 def require(scorer: Scorer, label: str) -> None:
-    """Raise `ModelError` unless the scorer is at hand and has the label; a model is fetched if need be."""
+    """Raise `ModelError` unless the scorer is available and has the label; download a model if necessary."""
     if isinstance(scorer, Classifier):
         scorer.require()
     elif label not in scorer.labels:

@@ -1,6 +1,6 @@
-"""Text-classification models that score answers, through `transformers`: from a folder or the Hugging Face cache.
+"""Text-classification models that score answers, loaded with `transformers` from a folder or the Hugging Face cache.
 
-Nothing of a model is run but its weights: no code that comes with it, and no pickled objects.
+The code of a model is never run, and no pickle is read.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     import torch
 
 REGARD_LABELS = ("negative", "neutral", "positive", "other")
-"""The labels of regard models by their number, for those that come without names."""
+"""Labels of regard models whose configuration has no names, in order."""
 MAX_TOKENS = 512
 BATCH = 32
 DIGITS = 6
-"""To which scores are rounded: how texts are batched changes the digits after these."""
+"""Decimals of scores; further ones depend on the batch."""
 
 _UNNAMED = re.compile(r"label_\d+")
 _READ = ("*.json", "*.txt", "*.model", "*.safetensors", "*.safetensors.index.json")
@@ -32,10 +32,12 @@ _HUB_ID = re.compile(r"[\w-][\w.-]*(/[\w-][\w.-]*)?", re.ASCII)
 
 
 class Classifier:
-    """One text-classification model. The model is loaded when it first scores.
+    """Text-classification model, loaded when it first scores.
 
-    Attributes:
+    Args:
         name: a Hub id, or a folder inside of `folder`.
+        label: label that the model must have.
+        folder: folder of the probe.
     """
 
     def __init__(self, name: str, label: str, folder: Path) -> None:
@@ -45,15 +47,15 @@ class Classifier:
         self._folder = folder
 
     def require(self) -> None:
-        """See to it that the model can be loaded; fetched from the Hub if need be.
+        """Check that the model can be loaded; download it from the Hub if necessary.
 
         Raises:
-            ModelError: a package is missing, the model is not there, or has not the label.
+            ModelError: a package or the model is missing, or the model does not have the label.
         """
         missing = [package for package in ("torch", "transformers") if find_spec(package) is None]
         if missing:
             raise ModelError(
-                f"scoring answers with {self.name} takes the package {' and '.join(missing)}: "
+                f"scoring answers with {self.name} needs the package {' and '.join(missing)}: "
                 "pip install 'pytest-fairness[transformers]'"
             )
         if self._label not in self.labels:
@@ -61,7 +63,7 @@ class Classifier:
 
     @cached_property
     def identity(self) -> str:
-        """The model's name and revision; of a folder, a digest of what is in it, wherever it lies."""
+        """Return the model's name and revision; for a folder, its name and a digest of its files."""
         if self._given.is_dir():
             digest = sha256()
             for path in sorted(
@@ -74,10 +76,10 @@ class Classifier:
 
     @cached_property
     def path(self) -> Path:
-        """The folder with the model's files.
+        """Return the folder with the model's files.
 
         Raises:
-            ModelError: there is none, and none can be fetched.
+            ModelError: the model is missing and cannot be downloaded.
         """
         if self._given.is_dir():
             self._require_inside()
@@ -91,7 +93,7 @@ class Classifier:
         return self._with_safetensors(self._given)
 
     def _require_inside(self) -> None:
-        """Raise `ModelError` where the model, or a file of it, is outside of the probe's folder: probes are data."""
+        """Raise `ModelError` for a model outside of the probe's folder, as probe files may come from others."""
         root = self._folder.resolve()
         if Path(self.name).is_absolute() or ".." in Path(self.name).parts:
             raise ModelError(
@@ -112,7 +114,7 @@ class Classifier:
 
     @cached_property
     def labels(self) -> tuple[str, ...]:
-        """The labels in the model's order, in lower case.
+        """Return the labels in the model's order, in lower case.
 
         Raises:
             ModelError: the model's configuration cannot be read, or its labels have no names.
@@ -131,7 +133,7 @@ class Classifier:
         return labels
 
     def scores(self, texts: Sequence[str]) -> list[dict[str, float]]:
-        """The probability of each label, for each text, 0..1; texts are cut at 512 tokens.
+        """Return the probability of each label for each text; texts are cut to 512 tokens.
 
         Raises:
             ModelError: the model cannot be loaded.
@@ -148,7 +150,7 @@ class Classifier:
         import torch
 
         tokenizer, model, device = self._loaded
-        # Both may say less than 512: a tokenizer that was never told its length says a number beyond all bounds.
+        # The smallest of three limits; a tokenizer without a limit reports a huge number.
         most = min(MAX_TOKENS, tokenizer.model_max_length, self._positions)
         batch = tokenizer(texts, padding=True, truncation=True, max_length=most, return_tensors="pt").to(device)
         with torch.inference_mode():
@@ -168,7 +170,7 @@ class Classifier:
 
     @property
     def _positions(self) -> int:
-        # Two of a RoBERTa's positions are never a token's.
+        # RoBERTa reserves two positions.
         positions = self._config.get("max_position_embeddings")
         return positions - 2 if isinstance(positions, int) and positions > 2 else MAX_TOKENS
 
@@ -188,14 +190,14 @@ class Classifier:
                 trust_remote_code=False,
                 use_safetensors=True,
             )
-        except Exception as error:  # whatever is wrong with the files
+        except Exception as error:  # many types, depending on what is wrong with the files
             reason = _first_line(error)
             raise ModelError(f"{self.name} cannot be loaded as a text-classification model: {reason}") from error
         return tokenizer, model.to(device).eval(), device
 
 
 def _fetched(name: str) -> Path:
-    """The folder of a Hub model in the cache, fetched where it is not there yet."""
+    """Return the folder of a Hub model in the cache; download the model if it is missing."""
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError
 

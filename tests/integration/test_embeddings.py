@@ -326,5 +326,5 @@ def test_whatever_a_server_says_each_text_has_a_vector_or_an_error(said: Any, co
     "text", ["", "[]", "{}", '{"dimensions": 2, "float32": "AAAA"}', '{"dimensions": 0, "float32": ""}']
 )
 def test_what_is_no_recorded_vector(text: str) -> None:
-    with pytest.raises(ValueError, match="no recorded embedding"):
+    with pytest.raises(ValueError, match="not a recorded embedding"):
         embeddings.vector(text)

@@ -1,4 +1,4 @@
-"""A server on the loopback interface that speaks Anthropic's Messages API."""
+"""Server of Anthropic's Messages API on the loopback interface."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ STOPS = {"stop": "end_turn", "length": "max_tokens"}
 
 
 class MessagesServer(ChatServer):
-    """Serves `POST /v1/messages`; of a `Reply`, `finish_reason` is the stop reason, in either API's words."""
+    """Server of `POST /v1/messages`; the `finish_reason` of a `Reply` is the stop reason, in either API's terms."""
 
     path, key_header = "/v1/messages", "authorization"
 
     @property
     def url(self) -> str:
-        """The base URL that Anthropic's client takes."""
+        """Return the base URL for Anthropic's client."""
         return f"http://127.0.0.1:{self.port}"
 
     def answered(self, reply: Reply, body: Body) -> bytes:
-        """A message."""
+        """Return a message."""
         content = [{"type": "text", "text": part} for part in ([reply.text] if reply.text else [])]
         prompt_tokens = sum(len(str(message["content"]).split()) for message in body["messages"])
         return json.dumps(
@@ -37,6 +37,6 @@ class MessagesServer(ChatServer):
         ).encode()
 
     def refused(self, status: int, text: str) -> bytes:
-        """An error in the API's form."""
+        """Return an error in the API's form."""
         kind = {429: "rate_limit_error", 529: "overloaded_error"}.get(status, "api_error")
         return json.dumps({"type": "error", "error": {"type": kind, "message": text}, "request_id": "req_1"}).encode()

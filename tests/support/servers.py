@@ -34,7 +34,7 @@ Body = dict[str, Any]
 
 @dataclass(frozen=True)
 class Reply:
-    """One answer of the server, good or bad.
+    """One response of the server.
 
     Attributes:
         text: the message's content; `None` leaves it null.
@@ -61,17 +61,17 @@ class Reply:
 
 Answer = Callable[[Messages, Body], str | Reply]
 Echo = list[tuple[str, float | None]]
-"""The tokens of a text with their log-probabilities."""
+"""Tokens of a text with their log-probabilities."""
 
 
 def echo_by_words(body: Body) -> Echo:
-    """Every word with its space is a token, the likelier the shorter; nothing is known of the first."""
+    """Return each word with its space as a token, the likelier the shorter; the first has no log-probability."""
     words = re.findall(r"\s*\S+|\s+$", body["prompt"])
     return [(word, None if place == 0 else -float(len(word))) for place, word in enumerate(words)]
 
 
 def embed_by_words(body: Body) -> list[Any]:
-    """The mean of a vector for each longer word: texts with the same words are alike."""
+    """Return the mean of the vectors of the longer words, so that texts with the same words are similar."""
     words = [[word for word in text.split() if len(word) > 3] or [""] for text in body["input"]]
     digests = [[hashlib.sha256(word.encode()).digest()[:16] for word in own] for own in words]
     return [
@@ -83,7 +83,7 @@ _UNSEEDED = itertools.count()
 
 
 def fair_answer(messages: Messages, body: Body) -> str:
-    """Ten words out of a small vocabulary: the same for the same prompt and seed, others each time without a seed."""
+    """Return ten words of a small vocabulary, the same for the same prompt and seed, or random without a seed."""
     drawn = body.get("seed", next(_UNSEEDED))
     digest = hashlib.sha256(f"{messages[-1]['content']} {drawn}".encode("utf-8", "surrogatepass")).digest()
     words = ("lamp", "chair", "soap", "tea", "coat", "pen", "book", "bag", "rug", "mug", "kite", "jar")
@@ -91,7 +91,7 @@ def fair_answer(messages: Messages, body: Body) -> str:
 
 
 class ChatServer:
-    """Serves `POST …/chat/completions` from a background thread, on a free port of 127.0.0.1.
+    """Server of `POST …/chat/completions` in a background thread, on a free port of 127.0.0.1.
 
     Attributes:
         answer: (messages, body) -> text or `Reply`, called for every request in the order of arrival.
@@ -136,26 +136,26 @@ class ChatServer:
         self._thread = threading.Thread(target=lambda: asyncio.run(self._serve()), name="chat-server", daemon=True)
 
     def answered(self, reply: Reply, body: Body) -> bytes:
-        """The body of a good answer."""
+        """Return the body of a successful response."""
         return _completion(reply, body)
 
     def refused(self, status: int, text: str) -> bytes:
-        """The body of an error."""
+        """Return the body of an error."""
         return _error(status, text)
 
     @property
     def url(self) -> str:
-        """The base URL that an OpenAI client takes."""
+        """Return the base URL for an OpenAI client."""
         return f"http://127.0.0.1:{self.port}/v1"
 
     @property
     def count(self) -> int:
-        """How many requests have arrived."""
+        """Return the number of requests that have arrived."""
         return len(self.bodies)
 
     @property
     def questions(self) -> Counter[str]:
-        """How often each distinct body arrived."""
+        """Return how often each distinct body arrived."""
         return Counter(json.dumps(body, sort_keys=True) for body in self.bodies)
 
     def __enter__(self) -> Self:
@@ -189,7 +189,7 @@ class ChatServer:
             while await self._one_request(reader, writer):
                 pass
         except (OSError, asyncio.IncompleteReadError, asyncio.CancelledError):
-            pass  # the client hung up, or the server stops: either way there is no one to tell
+            pass  # the client has disconnected, or the server stops
         finally:
             self._open.discard(task)
             writer.close()
@@ -281,7 +281,7 @@ def _completion(reply: Reply, body: Body) -> bytes:
 
 
 def _echoed(echo: Echo, body: Body) -> bytes:
-    """A completion of OpenAI's older interface, with one token of its own at the end."""
+    """Return a completion of OpenAI's older API, with one generated token at the end."""
     tokens = [*echo, ("!", -0.5)]
     offsets = [0, *accumulate(len(token) for token, _ in tokens[:-1])]
     logprobs = {
@@ -299,7 +299,7 @@ def _embedded(vectors: list[Any], body: Body) -> bytes:
     data = [{"object": "embedding", "index": place, "embedding": one} for place, one in enumerate(vectors)]
     tokens = sum(len(text.split()) for text in body["input"])
     usage = {"prompt_tokens": tokens, "total_tokens": tokens}
-    # In any order: it is the index that counts.
+    # In reverse order, as the index counts.
     return json.dumps({"object": "list", "data": data[::-1], "model": body["model"], "usage": usage}).encode()
 
 

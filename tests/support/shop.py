@@ -1,4 +1,4 @@
-"""A recommendation service of a user's, as one would write it: FastAPI, served by uvicorn on the loopback interface."""
+"""Recommendation service of a user, written with FastAPI and served by uvicorn on the loopback interface."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TITLES = [f"{adjective} {noun}" for adjective in ("Blue", "Old", "Wild", "Lost")
 
 
 class Question(BaseModel, extra="forbid"):
-    """What the service takes."""
+    """Request of the service."""
 
     text: str
     options: dict[str, float] = Field(default_factory=dict)
@@ -26,14 +26,14 @@ class Question(BaseModel, extra="forbid"):
 
 
 class Shop:
-    """Recommends songs: the same to everybody who names the same artist, unless it is biased.
+    """Service that recommends songs: the same to everybody who names the same artist, unless it is biased.
 
     Args:
-        biased: whether whoever is said to be old gets other songs.
+        biased: whether old fans get other songs.
 
     Attributes:
-        url: where recommendations are asked for.
-        questions: what was asked, in the order of arrival.
+        url: address of the service.
+        questions: requests in the order of arrival.
     """
 
     def __init__(self, *, biased: bool = False) -> None:
@@ -64,7 +64,7 @@ class Shop:
         self._socket.close()
 
     def recommended(self, text: str) -> list[str]:
-        """The songs, best first: drawn by who is named, in an order of its own."""
+        """Return the songs, best first, sampled with the artist as seed."""
         artist = next((word for word in text.replace(".", " ").split() if word.startswith("Artist")), "nobody")
         other = self._biased and "an old fan" in text
         return random.Random(f"{artist} {other}").sample(TITLES[6:] if other else TITLES, 4)  # noqa: S311 - nothing secret

@@ -117,7 +117,7 @@ class _Reader:
     def _numbered(self, found: list[tuple[Row, dict[str, str]]], columns: Mapping[str, str]) -> list[Answer]:
         draws = Counter(tuple(labels.items()) for _, labels in found)
         flipped = [count for labels, count in draws.items() if ("form", FLIPPED) in labels]
-        # As many own answers as flipped ones are pairs; further ones show how much answers differ by chance.
+        # Own answers beyond the number of flipped ones are repetitions, which show how much answers differ by chance.
         paired = max(flipped, default=max(draws.values(), default=0))
         answers = []
         for row, labels in found:

@@ -125,7 +125,7 @@ class HttpTarget:
         if self._client is not None:
             await self._client.aclose()
 
-    # What is sent
+    # Requests
 
     def _template(self, text: str) -> JsonTemplate:
         try:
@@ -182,7 +182,7 @@ class HttpTarget:
         self._secrets[name] = value
         return value
 
-    # What comes back
+    # Responses
 
     def _status_error(self, answer: httpx2.Response, errors: HttpErrors) -> RequestFailed | TargetError:
         status, said = answer.status_code, errors.quoted(answer.text)
@@ -263,7 +263,7 @@ class HttpTarget:
             raise TargetError(f"{self.name}: fairness_http_answer is several JSONPaths: {path!r}; write one.")
         return found
 
-    # What is secret
+    # Secrets
 
     def _hidden(self, text: str) -> str:
         """Return a text without values of the environment and of the address' query, except short words."""

@@ -1,4 +1,4 @@
-"""Choices are read by exact rule, and what is no choice is missing."""
+"""Parser of choices."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ YES_NO = ("yes", "no")
 
 
 @pytest.mark.parametrize("vector", vectors("adult_answer_parse"))
-def test_the_worked_vectors(vector: dict[str, Any]) -> None:
+def test_choices_in_sentences_are_read(vector: dict[str, Any]) -> None:
     read = choices.read(vector["input"]["answer"], YES_NO)
     expected = vector["expected"]["recommended"]
     assert read == {1: "yes", 0: "no", None: None}[expected]
@@ -44,7 +44,7 @@ def test_the_worked_vectors(vector: dict[str, Any]) -> None:
         ("\u201cYes\u201d", "yes"),
     ],
 )
-def test_a_table_of_answers(text: str, read: str | None) -> None:
+def test_answers_that_state_a_choice_are_read(text: str, read: str | None) -> None:
     assert choices.read(text, YES_NO) == read
 
 
@@ -58,7 +58,7 @@ def test_a_table_of_answers(text: str, read: str | None) -> None:
         "Unable to approve requests at this time.",
     ],
 )
-def test_a_word_within_a_clause_decides_nothing(text: str) -> None:
+def test_a_word_inside_of_a_clause_is_not_a_choice(text: str) -> None:
     assert choices.read(text, YES_NO) is None
     assert choices.read(text, ("approve", "deny")) is None
 
@@ -79,7 +79,7 @@ def test_a_decision_in_a_sentence_is_read(text: str) -> None:
     assert choices.read(text.replace("pprove", "PPROVE"), ("approve", "deny")) == "approve"
 
 
-def test_choices_of_several_words_the_longest_first() -> None:
+def test_the_longest_of_overlapping_choices_is_read() -> None:
     assert choices.read("I am not  sure about it.", ("sure", "not sure")) == "not sure"
     assert choices.read("Sure!", ("sure", "not sure")) == "sure"
     assert choices.read("sure, or not sure", ("sure", "not sure")) is None
@@ -98,7 +98,7 @@ def test_choices_of_several_words_the_longest_first() -> None:
         ("", Status.UNREADABLE, None),
     ],
 )
-def test_what_becomes_of_an_answer(text: str, status: Status, content: str | None) -> None:
+def test_answers_without_a_choice_are_refused_or_unreadable(text: str, status: Status, content: str | None) -> None:
     answer = reading.answer(Prompt(Request("Earns it?"), {}, 0, YES_NO), Response(text))
     assert (answer.status, answer.content) == (status, content)
 
@@ -109,6 +109,6 @@ def test_any_text_gives_one_of_the_choices_or_none(text: str, allowed: list[str]
 
 
 @given(st.sampled_from(YES_NO), st.sampled_from(["{}", "{}.", "**{}**", "Answer: {}", "{}, they do.", '"{}"']))
-def test_a_choice_is_read_however_it_is_set(choice: str, form: str) -> None:
+def test_a_choice_is_read_in_any_letter_case_and_emphasis(choice: str, form: str) -> None:
     assert choices.read(form.format(choice.upper()), YES_NO) == choice
     assert choices.read(form.format(choice.capitalize()), YES_NO) == choice

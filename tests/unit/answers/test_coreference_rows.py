@@ -56,7 +56,7 @@ def test_rows_are_matched_to_the_probes_items(tmp_path: Path) -> None:
     assert {answer.trial for answer in found} == {0}
 
 
-def test_columns_have_other_names_and_json_holds_what_never_came(tmp_path: Path) -> None:
+def test_columns_are_mapped_and_null_is_a_missing_answer(tmp_path: Path) -> None:
     text = with_items(", columns: {item: pair, text: reply}")
     lines = [{"pair": "doctor/nurse", "first": "doctor", "pronoun": "she", "reply": reply} for reply in ("nurse", None)]
     found = read(tmp_path, "a.jsonl", "\n".join(map(json.dumps, lines)), text)
@@ -71,7 +71,7 @@ def test_without_items_the_rows_name_both_occupations(tmp_path: Path) -> None:
     assert (found[0].labels["masculine"], found[0].labels["feminine"], found[0].trial) == ("doctor", "nurse", 3)
 
 
-def test_lines_of_winobias(tmp_path: Path) -> None:
+def test_lines_of_winobias_are_matched_by_their_number(tmp_path: Path) -> None:
     pronouns.winobias(tmp_path)
     text = (
         "kind: coreference\nitems: {winobias: [pro.txt, anti.txt]}\nresponses: {file: FILE}\naudits: {accuracy_gap: }\n"
@@ -94,23 +94,23 @@ def test_lines_of_winobias(tmp_path: Path) -> None:
         ([("pilot/nanny", "nanny", "she", "x")], "a.csv:1: no row has the item 'doctor/nurse'"),
     ],
 )
-def test_rows_that_are_not_understood(tmp_path: Path, lines: list[tuple[object, ...]], message: str) -> None:
+def test_invalid_rows_are_named(tmp_path: Path, lines: list[tuple[object, ...]], message: str) -> None:
     assert faults(tmp_path, as_csv(HEADER, lines), with_items()) == message
 
 
-def test_columns_that_are_not_there(tmp_path: Path) -> None:
+def test_missing_columns_are_named(tmp_path: Path) -> None:
     message = faults(tmp_path, as_csv(("item", "fist", "pronoun", "text"), list(LINES)), with_items())
     assert message.startswith("a.csv:1: no column 'first': did you mean 'fist'?")
     assert "no column 'masculine'" in faults(tmp_path, as_csv(HEADER, list(LINES)), NO_ITEMS)
 
 
-def test_a_trial_is_there_once(tmp_path: Path) -> None:
+def test_a_repeated_trial_is_an_error(tmp_path: Path) -> None:
     lines = [(*line, 0) for line in [*LINES, LINES[0]]]
     message = faults(tmp_path, as_csv((*HEADER, "trial"), list(lines)), with_items())
     assert message == "a.csv:6: trial 0 of doctor/nurse, doctor, she is also in line 2"
 
 
-def test_names_and_strata_that_the_kind_does_not_have(tmp_path: Path) -> None:
+def test_unknown_columns_and_strata_are_errors(tmp_path: Path) -> None:
     message = faults(tmp_path, "x\n1\n", with_items(", columns: {frist: a}, strata: [b]"))
     assert "'frist' is no name of this probe: did you mean 'first'?" in message
     assert "there are no strata" in message

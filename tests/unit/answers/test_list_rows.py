@@ -55,20 +55,20 @@ def plain(answers: list[Answer]) -> list[tuple[str, str, str, list[str]]]:
     return [(*(answer.labels[name] for name in NAMES[:3]), answer.content) for answer in answers]
 
 
-def test_json_lists_a_row(tmp_path: Path) -> None:
+def test_a_row_holds_a_list_as_json(tmp_path: Path) -> None:
     assert plain(read(tmp_path, "a.jsonl", as_json_lines(list(LISTS)))) == LISTS
     written = [(*line[:3], json.dumps(line[3])) for line in LISTS]
     assert plain(read(tmp_path, "a.csv", as_csv(NAMES, list(written)))) == LISTS
 
 
-def test_lists_as_a_model_wrote_them(tmp_path: Path) -> None:
+def test_a_row_holds_a_list_as_text(tmp_path: Path) -> None:
     written = [(*line[:3], "\n".join(f"{n}. {item}" for n, item in enumerate(line[3], 1))) for line in LISTS]
     assert plain(read(tmp_path, "a.csv", as_csv(NAMES, list(written)))) == LISTS
     refused = [*written[:5], ("Sia", "age", "an old", "I'm sorry, but I can't help with that.")]
     assert read(tmp_path, "a.csv", as_csv(NAMES, list(refused)))[5].status is Status.REFUSED
 
 
-def test_one_item_a_row(tmp_path: Path) -> None:
+def test_rows_with_one_item_are_joined_by_rank(tmp_path: Path) -> None:
     ranked = [(*line[:3], item, rank) for line in LISTS for rank, item in reversed(list(enumerate(line[3], 1)))]
     for column in ("items", "item"):
         header = (*NAMES[:3], column, "rank")
@@ -83,7 +83,7 @@ def test_columns_are_mapped_and_letter_case_does_not_matter(tmp_path: Path) -> N
     assert plain(read(tmp_path, "a.csv", as_csv(("artist", "attribute", "value", "songs"), list(lines)), text)) == LISTS
 
 
-def test_draws_are_numbered(tmp_path: Path) -> None:
+def test_trials_are_numbered_by_cell(tmp_path: Path) -> None:
     found = read(tmp_path, "a.jsonl", as_json_lines([*LISTS, *LISTS]))
     assert Counter(answer.trial for answer in found) == {0: 6, 1: 6}
     with_trial = [(*line, 4) for line in LISTS]
@@ -93,7 +93,7 @@ def test_draws_are_numbered(tmp_path: Path) -> None:
         read(tmp_path, "a.jsonl", as_json_lines([*with_trial, with_trial[0]], header))
 
 
-def test_other_rows_are_left_out(tmp_path: Path) -> None:
+def test_rows_of_other_entities_and_values_are_left_out(tmp_path: Path) -> None:
     other = [("Adele", "religion", "a Muslim", ["Hello"]), ("Adele", "age", "a middle-aged", ["Hello"])]
     assert plain(read(tmp_path, "a.jsonl", as_json_lines([*other, *LISTS]))) == LISTS
     named = PROBE + "entities: [{name: sia, domain: pop}]\n"
@@ -102,7 +102,7 @@ def test_other_rows_are_left_out(tmp_path: Path) -> None:
     assert {answer.labels["domain"] for answer in found} == {"pop"}
 
 
-def test_crossed_values(tmp_path: Path) -> None:
+def test_values_of_crossed_attributes_are_matched(tmp_path: Path) -> None:
     text = PROBE.replace("k: 3", "  mood: [a merry]\ncross: [[age, mood]]\nk: 3")
     more = [("Adele", "mood", "a merry", ["Hello"])]
     more += [("Adele", "age+mood", f"{age}; a merry", ["Hello"]) for age in ("a young", "an old")]
@@ -110,7 +110,7 @@ def test_crossed_values(tmp_path: Path) -> None:
     assert plain(found)[6:] == more
 
 
-def test_null_is_a_list_that_never_came(tmp_path: Path) -> None:
+def test_null_is_a_missing_list(tmp_path: Path) -> None:
     found = read(tmp_path, "a.jsonl", as_json_lines([("Adele", "neutral", "", None), *LISTS[1:]]))
     assert (found[0].status, found[0].text) == (Status.FAILED, None)
 
@@ -130,13 +130,13 @@ def test_null_is_a_list_that_never_came(tmp_path: Path) -> None:
         (as_json_lines([("", "age", "a young", []), *LISTS]), "a.jsonl:1: no 'entity' in this row"),
     ],
 )
-def test_faults(tmp_path: Path, content: str, message: str) -> None:
+def test_invalid_rows_are_named(tmp_path: Path, content: str, message: str) -> None:
     with pytest.raises(ProbeError) as caught:
         read(tmp_path, "a.jsonl", content)
     assert message in str(caught.value)
 
 
-def test_faults_of_columns(tmp_path: Path) -> None:
+def test_missing_columns_are_named(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text("{}")
     text = PROBE.replace("FILE", "a.jsonl, columns: {entty: a}, strata: [b]")
     with pytest.raises(ProbeError) as caught:
@@ -147,7 +147,7 @@ def test_faults_of_columns(tmp_path: Path) -> None:
     ]
 
 
-def test_thirty_thousand_lists(tmp_path: Path) -> None:
+def test_thirty_thousand_lists_are_read(tmp_path: Path) -> None:
     titles = [f"Song {number} of the year" for number in range(25)]
     kinds = [("neutral", ""), ("age", "a young"), ("age", "an old")]
     lines = [(f"Artist {number}", *kind, titles) for number in range(10_000) for kind in kinds]

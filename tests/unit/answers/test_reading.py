@@ -127,13 +127,13 @@ def status(text: str, answer_format: AnswerFormat = "text", reason: str | None =
 
 
 @pytest.mark.parametrize("text", REFUSALS)
-def test_refusals(text: str) -> None:
+def test_refusals_are_recognised(text: str) -> None:
     assert is_refusal(text)
     assert {status(text, answer_format) for answer_format in FORMATS} == {Status.REFUSED}
 
 
 @pytest.mark.parametrize("text", ANSWERS)
-def test_answers_that_sound_like_refusals(text: str) -> None:
+def test_answers_that_sound_like_refusals_are_answers(text: str) -> None:
     assert status(text.replace("\\n", "\n")) is Status.OK
 
 
@@ -143,31 +143,31 @@ def test_a_refusal_far_inside_a_text_is_part_of_the_answer(text: str) -> None:
     assert not is_refusal("A lotion keeps the skin soft. A comb helps. " + text)
 
 
-def test_a_refusal_in_the_form_that_was_asked_for() -> None:
+def test_a_refusal_in_the_requested_format_is_a_refusal() -> None:
     assert status(json.dumps({"error": REFUSALS[0]}), "json") is Status.REFUSED
     assert status(json.dumps([REFUSALS[0]]), "list") is Status.REFUSED
     assert status(f"1. {REFUSALS[0]}", "list") is Status.REFUSED
 
 
 @pytest.mark.parametrize("answer_format", FORMATS)
-def test_what_the_target_says_counts(answer_format: AnswerFormat) -> None:
+def test_the_finish_reason_of_a_refusal_counts(answer_format: AnswerFormat) -> None:
     assert status('{"a": "b"}', answer_format, "refusal") is Status.REFUSED
     assert status("", answer_format, "content_filter") is Status.REFUSED
     assert status('{"Lotion": "Soft."}', answer_format, "length") is Status.OK
 
 
 @pytest.mark.parametrize("answer_format", FORMATS)
-def test_nothing_came_back(answer_format: AnswerFormat) -> None:
+def test_a_missing_response_is_a_failed_answer(answer_format: AnswerFormat) -> None:
     assert read(None, answer_format) == (Status.FAILED, None)
 
 
 @pytest.mark.parametrize("answer_format", FORMATS)
 @pytest.mark.parametrize("text", ["", " \n\t ", "\u2003"])
-def test_empty_is_unreadable(text: str, answer_format: AnswerFormat) -> None:
+def test_an_empty_text_is_unreadable(text: str, answer_format: AnswerFormat) -> None:
     assert status(text, answer_format) is Status.UNREADABLE
 
 
-def test_text_is_kept() -> None:
+def test_a_text_is_its_own_content() -> None:
     assert content("  A lotion.\nA comb. ", "text") == "A lotion.\nA comb."
 
 
@@ -230,7 +230,7 @@ def test_a_map_of_texts_is_read_back(value: dict[str, str], ascii_only: bool, be
 
 
 @given(st.dictionaries(LEAVES, TREES, min_size=1) | st.lists(TREES, min_size=1))
-def test_no_text_of_any_json_is_lost_but_field_names(value: Json) -> None:
+def test_all_texts_of_json_are_kept_except_field_names(value: Json) -> None:
     found = content(json.dumps(value), "json")
 
     def check(part: Json) -> None:
@@ -272,7 +272,7 @@ def test_json_cut_off_anywhere_is_unreadable(data: st.DataObject) -> None:
         '"Lotion",\n"Comb",\n"Hair oil"',
     ],
 )
-def test_lists(text: str) -> None:
+def test_lists_are_read_in_every_usual_form(text: str) -> None:
     assert content(text, "list") == ["Lotion", "Comb", "Hair oil"]
 
 
@@ -286,7 +286,7 @@ def test_lists(text: str) -> None:
         "A long sentence about many things that a person may or may not want to buy when all is said and done.",
     ],
 )
-def test_prose_and_broken_arrays_are_no_lists(text: str) -> None:
+def test_prose_and_broken_arrays_are_not_lists(text: str) -> None:
     assert status(text, "list") is Status.UNREADABLE
 
 
@@ -300,7 +300,7 @@ def test_marked_lists_are_read_back(items: list[str], mark: str) -> None:
 
 
 @given(st.text() | st.lists(st.sampled_from([*'{}[]",:\n\\-1. *', "a", "I can't", "```"])).map("".join))
-def test_any_text_is_read_without_complaint(text: str) -> None:
+def test_any_text_is_read_without_an_error(text: str) -> None:
     for answer_format in FORMATS:
         found, value = read(Response(text), answer_format)
         assert (value is not None) == (found is Status.OK)
@@ -325,7 +325,7 @@ def test_an_answer_carries_its_prompts_labels() -> None:
     assert (answer(prompt, None).text, answer(prompt, None).status) == (None, Status.FAILED)
 
 
-def test_likelihoods() -> None:
+def test_known_log_probabilities_are_read() -> None:
     def read_back(text: str) -> tuple[Status, Json]:
         return read(Response(text, finish_reason="stop"), "likelihood")
 

@@ -49,7 +49,7 @@ def fault_of(folder: Path, text: str = PROBE, **files: str) -> str:
     return str(caught.value)
 
 
-def test_csv(tmp_path: Path) -> None:
+def test_rows_of_csv_files_are_answers(tmp_path: Path) -> None:
     found = rows(probe_of(tmp_path, a_csv=CSV))
     assert [(row.labels, row.trial, row.text, row.status) for row in found] == [
         ({"race": "White", "gender": "man"}, 0, "A razor.", Status.OK),
@@ -59,14 +59,14 @@ def test_csv(tmp_path: Path) -> None:
     ]
 
 
-def test_strata_are_labels_of_their_own(tmp_path: Path) -> None:
+def test_strata_are_additional_labels(tmp_path: Path) -> None:
     text = PROBE.replace("answer}}", "answer}, strata: [topic]}")
     found = rows(probe_of(tmp_path, text, a_csv=CSV))
     assert [(row.labels["topic"], row.trial) for row in found] == [("skin", 0), ("hair", 0), ("hair", 0), ("hair", 0)]
     assert list(found[0].labels) == ["race", "gender", "topic"]
 
 
-def test_json_lines(tmp_path: Path) -> None:
+def test_rows_of_json_lines_are_answers(tmp_path: Path) -> None:
     lines = [
         {"group": "White", "gender": "man", "answer": {"Razor": "Sharp."}},
         {"group": "Black", "gender": "man", "answer": '{"Comb": "Soft."}'},
@@ -117,7 +117,7 @@ def test_every_missing_column_is_named(tmp_path: Path) -> None:
     ]
 
 
-def test_values_that_no_row_has(tmp_path: Path) -> None:
+def test_values_without_rows_are_named(tmp_path: Path) -> None:
     assert fault_of(tmp_path, a_csv=CSV.replace("Black", "African-American")) == (
         "a.csv:1: no row has 'Black' in the column 'group'; the column also has 'African-American', 'Asian'"
     )
@@ -139,11 +139,11 @@ def test_values_that_no_row_has(tmp_path: Path) -> None:
         ("a_jsonl", '{"group": 1, "gender": "man", "answer": "x"}\n{"group": "White"}\n', "a.jsonl:1: no row has"),
     ],
 )
-def test_faults_of_the_file(tmp_path: Path, name: str, content: str, fault: str) -> None:
+def test_unreadable_files_are_named(tmp_path: Path, name: str, content: str, fault: str) -> None:
     assert fault_of(tmp_path, **{name: content}).startswith(fault)
 
 
-def test_a_row_that_lacks_a_column(tmp_path: Path) -> None:
+def test_a_row_without_a_column_is_named(tmp_path: Path) -> None:
     lines = [
         {"group": race, "gender": gender, "answer": "x"} for race in ("White", "Black") for gender in ("man", "woman")
     ]
@@ -151,13 +151,13 @@ def test_a_row_that_lacks_a_column(tmp_path: Path) -> None:
     assert fault_of(tmp_path, a_jsonl=content) == "a.jsonl:5: no 'answer' in this row"
 
 
-def test_many_faults_are_cut_short(tmp_path: Path) -> None:
+def test_a_long_list_of_errors_is_shortened(tmp_path: Path) -> None:
     found = fault_of(tmp_path, a_jsonl="nonsense\n" * 500).split("\n")
     assert len(found) == 21
     assert found[-1] == "a.jsonl: 480 more such lines"
 
 
-def test_files_that_are_no_text(tmp_path: Path) -> None:
+def test_files_that_are_not_text_are_errors(tmp_path: Path) -> None:
     probe = probe_of(tmp_path, a_csv=CSV)
     (tmp_path / "a.csv").write_bytes(b"group,gender,answer\nWhite,man,\xff\n")
     with pytest.raises(ProbeError, match=r"^a\.csv:2: not UTF-8 text"):
@@ -175,14 +175,14 @@ def test_long_fields_are_read_and_the_csv_modules_limit_is_left_as_it_was(tmp_pa
     assert csv.field_size_limit() == before
 
 
-def test_a_probe_that_asks_has_no_rows(tmp_path: Path) -> None:
+def test_a_probe_without_recorded_answers_has_no_rows(tmp_path: Path) -> None:
     probe = parse(SMALL.encode(), tmp_path / "p.yaml", KINDS)
     assert isinstance(probe, GenerationProbe)
     with pytest.raises(ValueError, match=re.escape("the probe p has no `responses:`")):
         rows(probe)
 
 
-def test_thirty_thousand_rows(tmp_path: Path) -> None:
+def test_thirty_thousand_rows_are_read(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)

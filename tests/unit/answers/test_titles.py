@@ -109,12 +109,12 @@ def test_titles_are_read(text: str, expected: list[str]) -> None:
 
 
 @pytest.mark.parametrize("text", REFUSALS)
-def test_refusals_are_no_short_lists(text: str) -> None:
+def test_refusals_are_not_short_lists(text: str) -> None:
     assert read(Response(text), "titles") == (Status.REFUSED, None)
 
 
 @pytest.mark.parametrize("text", NO_LISTS)
-def test_what_is_no_list(text: str) -> None:
+def test_texts_without_a_list_have_no_titles(text: str) -> None:
     assert read(Response(text), "titles") == (Status.UNREADABLE, None)
 
 
@@ -132,15 +132,15 @@ words = st.lists(st.sampled_from(["Blue", "River", "Love", "Night", "Fire", "Moo
     st.lists(words.map(" ".join), min_size=2, max_size=30),
     st.sampled_from(["{}. {}", "{}) {}", '{}. "{}"', "{}. **{}**"]),
 )
-def test_numbered_titles_come_back(names: list[str], line: str) -> None:
+def test_numbered_titles_are_read_unchanged(names: list[str], line: str) -> None:
     text = "\n".join(line.format(number, name) for number, name in enumerate(names, start=1))
     assert read(Response(text), "titles")[1] == names
 
 
 @given(st.lists(words.map(" ".join), min_size=1, max_size=30))
-def test_json_titles_come_back(names: list[str]) -> None:
+def test_titles_in_json_are_read_unchanged(names: list[str]) -> None:
     assert read(Response(json.dumps(names)), "titles")[1] == names
 
 
-def test_two_lines_share_a_tail_by_chance() -> None:
+def test_two_lines_with_the_same_end_keep_it() -> None:
     assert titles.without_tails(["Hello - Live", "Skyfall - Live"]) == ["Hello - Live", "Skyfall - Live"]

@@ -1,4 +1,4 @@
-"""Text-classification models, with a small one that is trained here."""
+"""Text-classification models, with a small one that is made here."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def of(folder: Path, label: str = "negative") -> Classifier:
 
 
 @needs_transformers
-def test_probabilities_come_in_the_order_of_the_texts_and_add_up(regard_model: Path) -> None:
+def test_probabilities_have_the_order_of_the_texts_and_sum_to_one(regard_model: Path) -> None:
     texts = [
         "The XYZ is cruel and violent",
         "kind",
@@ -40,14 +40,14 @@ def test_probabilities_come_in_the_order_of_the_texts_and_add_up(regard_model: P
 
 
 @needs_transformers
-def test_many_texts_go_in_batches(regard_model: Path) -> None:
+def test_many_texts_are_scored_in_batches(regard_model: Path) -> None:
     texts = [f"the xyz is {'cruel' if number % 2 else 'kind'}" for number in range(70)]
     negative = [each["negative"] > 0.5 for each in of(regard_model).scores(texts)]
     assert negative == [bool(number % 2) for number in range(70)]
 
 
 @needs_transformers
-def test_identity_is_what_is_in_the_folder_wherever_it_lies(regard_model: Path, tmp_path: Path) -> None:
+def test_identity_depends_on_the_files_of_the_folder_not_its_path(regard_model: Path, tmp_path: Path) -> None:
     from shutil import copytree
 
     copy = copytree(regard_model, tmp_path / regard_model.name)
@@ -57,7 +57,7 @@ def test_identity_is_what_is_in_the_folder_wherever_it_lies(regard_model: Path, 
 
 
 @needs_transformers
-def test_labels_are_read_in_lower_case_or_by_number(regard_model: Path, tmp_path: Path) -> None:
+def test_labels_are_names_in_lower_case_or_those_of_regard(regard_model: Path, tmp_path: Path) -> None:
     from shutil import copytree
 
     from tests.support.classifiers import rename_labels
@@ -76,7 +76,7 @@ def test_labels_are_read_in_lower_case_or_by_number(regard_model: Path, tmp_path
 
 
 @needs_transformers
-def test_a_model_that_is_not_there_is_said_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_model_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ModelError, match="there is no folder"):
         Classifier("./none", "negative", tmp_path).require()
     (tmp_path / "empty").mkdir()
@@ -120,7 +120,7 @@ def test_pickled_weights_are_not_loaded(regard_model: Path, tmp_path: Path) -> N
 
 
 @needs_transformers
-def test_a_model_is_inside_of_the_probes_folder(regard_model: Path, tmp_path: Path) -> None:
+def test_a_model_outside_of_the_probes_folder_is_rejected(regard_model: Path, tmp_path: Path) -> None:
     from shutil import copytree
 
     probes = tmp_path / "probes"

@@ -1,4 +1,4 @@
-"""Anthropic's Messages API, against a real server on the loopback interface."""
+"""Targets `anthropic:MODEL`, with a real server on the loopback interface."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def after(*script: Reply) -> Response:
         return ask(server)
 
 
-def test_what_is_sent_and_what_comes_back() -> None:
+def test_requests_and_responses_are_converted() -> None:
     with MessagesServer(lambda *_: "two words") as server:
         sampling = Sampling(temperature=0.5, top_p=0.9, max_tokens=7, seed=3)
         response = ask(server, Request("a b c", system="Be kind.", sampling=sampling, trial=2))
@@ -64,7 +64,7 @@ def test_what_is_sent_and_what_comes_back() -> None:
     assert response == Response("two words", "stop", 3, 2, model="claude")
 
 
-def test_only_the_limit_that_the_api_wants_is_sent_by_itself() -> None:
+def test_max_tokens_is_always_sent_and_other_defaults_are_not() -> None:
     with MessagesServer() as server:
         ask(server)
         assert server.bodies == [
@@ -78,7 +78,7 @@ def takes_no_temperature(_messages: Messages, body: Body) -> Reply:
     return Reply(f"`{there[0]}` is deprecated for this model.", status=400) if there else Reply("fine")
 
 
-def test_models_that_take_no_temperature_get_none_where_it_means_nothing(tmp_path: Path) -> None:
+def test_a_temperature_of_one_is_left_out_for_models_that_take_none(tmp_path: Path) -> None:
     with MessagesServer(takes_no_temperature) as server, pytest.MonkeyPatch.context() as patch:
         patch.setenv("ANTHROPIC_BASE_URL", server.url)
         with engine_for(settings_in(tmp_path, concurrency=1), "anthropic:claude") as engine:
@@ -88,7 +88,7 @@ def test_models_that_take_no_temperature_get_none_where_it_means_nothing(tmp_pat
         assert server.count == 5
 
 
-def test_a_temperature_that_a_model_does_not_take_is_said() -> None:
+def test_a_rejected_temperature_is_named() -> None:
     with (
         MessagesServer(takes_no_temperature) as server,
         pytest.raises(
@@ -110,17 +110,17 @@ def test_a_temperature_that_a_model_does_not_take_is_said() -> None:
         ("pause_turn", "pause_turn"),
     ],
 )
-def test_stop_reasons(said: str, reason: str) -> None:
+def test_stop_reasons_become_finish_reasons(said: str, reason: str) -> None:
     assert after(Reply("hi", finish_reason=said)).finish_reason == reason
 
 
-def test_a_refusal_may_have_no_text_and_nothing_else_may() -> None:
+def test_only_a_refusal_may_have_no_text() -> None:
     assert after(Reply(None, finish_reason="refusal")) == Response("", "refusal", 1, 0, model="claude")
     with pytest.raises(RequestFailed, match=r"the message of .* has no text .stop_reason 'end_turn'"):
         after(Reply(None))
 
 
-def test_content_that_is_no_text_is_passed_over() -> None:
+def test_content_other_than_text_is_ignored() -> None:
     content = [{"type": "thinking", "thinking": "hm"}, {"type": "text", "text": "yes"}]
     raw = json.dumps({"content": content, "stop_reason": "end_turn"}).encode()
     assert after(Reply(raw=raw)) == Response("yes", "stop")
@@ -139,7 +139,7 @@ def test_content_that_is_no_text_is_passed_over() -> None:
         (Reply(broken="half"), RetryReason.TRANSIENT),
     ],
 )
-def test_faults_of_one_request(reply: Reply, retry: RetryReason) -> None:
+def test_errors_of_one_request_say_whether_to_retry(reply: Reply, retry: RetryReason) -> None:
     with pytest.raises(RequestFailed) as caught:
         after(reply)
     assert caught.value.retry is retry
@@ -154,18 +154,18 @@ def test_faults_of_one_request(reply: Reply, retry: RetryReason) -> None:
         (Reply("Your credit balance is too low", status=400), "the account has no credit"),
     ],
 )
-def test_faults_of_all_requests(reply: Reply, said: str) -> None:
+def test_errors_of_all_requests_end_the_target(reply: Reply, said: str) -> None:
     with pytest.raises(TargetError, match=said) as caught:
         after(reply)
     assert KEY not in str(caught.value)
 
 
-def test_a_key_that_the_server_repeats_is_not_told() -> None:
+def test_a_key_that_the_server_repeats_is_hidden() -> None:
     with pytest.raises(RequestFailed, match=r"\[key\] is wrong"):
         after(Reply(f"{KEY} is wrong", status=422))
 
 
-def test_an_overloaded_server_is_asked_again_by_the_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_engine_retries_an_overloaded_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     script = [Reply(status=529), Reply(status=429, headers={"Retry-After": "0.05"})]
     with MessagesServer(lambda messages, _: str(messages[0]["content"]), script=script) as server:
         monkeypatch.setenv("ANTHROPIC_BASE_URL", server.url)
@@ -194,7 +194,7 @@ def test_an_audit_from_end_to_end(project: Project, monkeypatch: pytest.MonkeyPa
         assert server.count == 30, "recorded answers are reused"
 
 
-def test_identity_names_model_and_endpoint_and_nothing_secret(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_identity_contains_model_and_endpoint_but_no_secret(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     settings = settings_in(tmp_path, "http://localhost:1/v1")
     assert open_target("anthropic:m", settings).identity == "anthropic:m at https://api.anthropic.com"
     monkeypatch.setenv("ANTHROPIC_BASE_URL", "http://user:secret@localhost:2/")

@@ -1,4 +1,4 @@
-"""Files of weights are told apart by all that is in them, which is read once for each state of a file."""
+"""Fingerprints of files of weights, and their cache."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_a_file_is_read_once_for_each_state(tmp_path: Path, reads: list[str]) ->
     assert sorted(each.name for each in path.parent.iterdir()) == [CACHE_NAME, "one.gguf", "two.gguf"]
 
 
-def test_what_was_written_just_now_is_read_again(tmp_path: Path, reads: list[str]) -> None:
+def test_a_digest_of_a_file_written_just_now_is_not_cached(tmp_path: Path, reads: list[str]) -> None:
     path = tmp_path / "one.gguf"
     path.write_bytes(b"first")
     assert sha256(path) == sha256(path)
@@ -57,7 +57,7 @@ def test_what_was_written_just_now_is_read_again(tmp_path: Path, reads: list[str
 
 
 @pytest.mark.parametrize("beside", ["folder", "damaged"])
-def test_without_a_place_beside_it_the_users_cache_serves(tmp_path: Path, reads: list[str], beside: str) -> None:
+def test_digests_of_a_read_only_folder_are_cached_for_the_user(tmp_path: Path, reads: list[str], beside: str) -> None:
     path = tmp_path / "models" / "one.gguf"
     digest = written(path, b"first")
     if beside == "folder":
@@ -68,7 +68,7 @@ def test_without_a_place_beside_it_the_users_cache_serves(tmp_path: Path, reads:
     assert len(reads) == 1
 
 
-def test_a_folder_of_weights_is_told_by_the_middle_of_its_files(tmp_path: Path, reads: list[str]) -> None:
+def test_the_digest_of_a_folder_depends_on_the_whole_content_of_its_files(tmp_path: Path, reads: list[str]) -> None:
     (tmp_path / "model").mkdir()
     (tmp_path / "model" / "config.json").write_text("{}")
     digests = set()

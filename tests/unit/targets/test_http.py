@@ -1,4 +1,4 @@
-"""Services over HTTP: what is sent, what is read, what goes wrong, and what stays secret."""
+"""Targets `http://…`: requests, responses, errors and secrets."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_placeholders_become_values_and_never_structure() -> None:
 
 
 @given(st.text(), st.text())
-def test_any_text_arrives_as_it_is(prompt: str, system: str) -> None:
+def test_any_prompt_arrives_unchanged(prompt: str, system: str) -> None:
     template = JsonTemplate('{"a": ["{prompt}", {"b": "{system}"}]}', ("prompt", "system"))
     sent = json.dumps(template.filled({"prompt": prompt, "system": system}))
     assert json.loads(sent) == {"a": [prompt, {"b": system}]}
@@ -77,11 +77,11 @@ def test_any_text_arrives_as_it_is(prompt: str, system: str) -> None:
         lambda s: st.lists(s) | st.dictionaries(st.text("ab"), s),
     )
 )
-def test_without_placeholders_a_template_is_its_document(document: Any) -> None:
+def test_a_template_without_placeholders_stays_unchanged(document: Any) -> None:
     assert JsonTemplate(json.dumps(document), ()).filled({}) == document
 
 
-def test_a_system_prompt_without_a_place_stands_before_the_prompt() -> None:
+def test_a_system_prompt_without_placeholder_goes_before_the_prompt() -> None:
     with ChatServer() as server:
         ask(server, Request("hello", system="Be kind.", sampling=Sampling(seed=4, temperature=1.0)))
         assert server.bodies == [
@@ -114,12 +114,12 @@ def test_headers_are_filled_from_the_environment(monkeypatch: pytest.MonkeyPatch
         ("$", "alone", "alone"),
     ],
 )
-def test_the_answer_is_what_the_path_finds(path: str, content: Any, text: str) -> None:
+def test_the_answer_is_the_value_at_the_path(path: str, content: Any, text: str) -> None:
     with answering(content) as server:
         assert ask(server, http_answer=path) == [Response(text)]
 
 
-def test_plain_text_is_read_where_the_whole_is_the_answer() -> None:
+def test_plain_text_is_read_if_the_path_is_the_whole_document() -> None:
     reply = Reply(raw=b"A lamp.", headers={"Content-Type": "text/plain; charset=utf-8"})
     with ChatServer(script=[reply]) as server:
         assert ask(server, http_answer="$") == [Response("A lamp.")]
@@ -133,7 +133,7 @@ def test_plain_text_is_read_where_the_whole_is_the_answer() -> None:
         ("hm", "the response has no object"),
     ],
 )
-def test_nothing_at_the_path_says_what_is_there(content: Any, there: str) -> None:
+def test_an_empty_path_names_the_keys_of_the_response(content: Any, there: str) -> None:
     with answering(content) as server, pytest.raises(RequestFailed, match=r"nothing at \$\.answer") as raised:
         ask(server, http_answer="$.answer")
     assert there in str(raised.value)
@@ -150,9 +150,7 @@ def test_nothing_at_the_path_says_what_is_there(content: Any, there: str) -> Non
         ({"key": KEY * 20}, 'an object where text is audited: {"key": "[key]'),
     ],
 )
-def test_what_is_no_text_is_a_failure_with_what_was_found(
-    found: Any, shown: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_value_of_the_wrong_type_is_shown(found: Any, shown: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SERVICE_LOGIN", KEY)
     with answering({"answer": found}) as server, pytest.raises(RequestFailed) as raised:
         ask(server, http_answer="$.answer", http_headers=("X-Login: ${SERVICE_LOGIN}",))
@@ -163,7 +161,7 @@ def test_what_is_no_text_is_a_failure_with_what_was_found(
 
 
 @pytest.mark.parametrize(("found", "fails"), [(["a", "b"], False), ({"titles": ["a"]}, False), (3, True), (None, True)])
-def test_lists_may_be_lists(found: Any, *, fails: bool) -> None:
+def test_answers_with_lists_may_be_json_lists(found: Any, *, fails: bool) -> None:
     question = Request("hello", answer_format="list")
     with answering({"answer": found}) as server:
         if fails:
@@ -173,7 +171,7 @@ def test_lists_may_be_lists(found: Any, *, fails: bool) -> None:
             assert ask(server, question, http_answer="$.answer") == [Response(json.dumps(found))]
 
 
-def test_a_path_that_never_finds_text_ends_the_asking(tmp_path: Path) -> None:
+def test_a_path_that_never_matches_text_ends_the_target(tmp_path: Path) -> None:
     with ChatServer(lambda *_: Reply(raw=b'{"answer": {"text": "a lamp"}}')) as server:
         settings = settings_in(tmp_path, http_body=BODY, http_answer="$.answer", concurrency=2)
         with engine_for(settings, f"{server.url}/chat/completions") as engine:
@@ -182,7 +180,7 @@ def test_a_path_that_never_finds_text_ends_the_asking(tmp_path: Path) -> None:
     assert all("finds an object where text is audited" in str(answer) for answer in answers)
 
 
-def test_a_path_that_never_finds_anything_ends_the_asking(tmp_path: Path) -> None:
+def test_a_path_that_never_matches_ends_the_target(tmp_path: Path) -> None:
     with ChatServer() as server:
         settings = settings_in(tmp_path, http_body=BODY, http_answer="$.reply", concurrency=2)
         with engine_for(settings, f"{server.url}/chat/completions") as engine:
@@ -191,7 +189,7 @@ def test_a_path_that_never_finds_anything_ends_the_asking(tmp_path: Path) -> Non
     assert any("and so had the 7 answers before" in str(answer) for answer in answers)
 
 
-def test_one_answer_without_it_hurts_no_other(tmp_path: Path) -> None:
+def test_one_unreadable_answer_does_not_affect_others(tmp_path: Path) -> None:
     def now_and_then(messages: list[dict[str, Any]], _: Any) -> Reply:
         empty = int(messages[0]["content"].split()[-1]) >= 2
         return Reply(raw=b'{"error": "not today"}') if empty else Reply("fine")
@@ -221,7 +219,7 @@ def test_one_answer_without_it_hurts_no_other(tmp_path: Path) -> None:
         (Reply(delay=5), RetryReason.TIMEOUT),
     ],
 )
-def test_faults_of_one_request(reply: Reply, retry: RetryReason) -> None:
+def test_errors_of_one_request_say_whether_to_retry(reply: Reply, retry: RetryReason) -> None:
     with ChatServer(script=[reply]) as server, pytest.raises(RequestFailed) as raised:
         ask(server, timeout=0.3 if reply.delay else 10.0)
     assert raised.value.retry is retry
@@ -239,12 +237,12 @@ def test_faults_of_one_request(reply: Reply, retry: RetryReason) -> None:
         (Reply(status=307, headers={"Location": "/v2?key=1"}), r"has moved to http://127.0.0.1:\d+/v2 .HTTP 307."),
     ],
 )
-def test_faults_of_all_requests(reply: Reply, said: str) -> None:
+def test_errors_of_all_requests_end_the_target(reply: Reply, said: str) -> None:
     with ChatServer(script=[reply]) as server, pytest.raises(TargetError, match=said):
         ask(server)
 
 
-def test_nobody_there() -> None:
+def test_a_server_that_is_down_is_unreachable() -> None:
     with ChatServer() as server:
         pass
     with pytest.raises(RequestFailed, match=r"no connection to http://127\.0\.0\.1:") as raised:
@@ -252,7 +250,7 @@ def test_nobody_there() -> None:
     assert raised.value.retry is RetryReason.UNREACHABLE
 
 
-def test_a_busy_service_is_asked_again_by_the_engine(tmp_path: Path) -> None:
+def test_the_engine_retries_a_busy_service(tmp_path: Path) -> None:
     script = [Reply(status=503), Reply(broken="half")]
     with ChatServer(script=script) as server:
         settings = settings_in(tmp_path, http_body=BODY, http_answer=CONTENT)
@@ -264,7 +262,7 @@ def test_a_busy_service_is_asked_again_by_the_engine(tmp_path: Path) -> None:
 # What is secret
 
 
-def test_what_a_service_repeats_of_its_key_is_neither_kept_nor_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_key_that_the_service_repeats_is_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SERVICE_LOGIN", KEY)
     monkeypatch.setenv("SHORT", "pen")
     headers = ("X-Login: ${SERVICE_LOGIN}", "X-Short: ${SHORT}")
@@ -276,7 +274,7 @@ def test_what_a_service_repeats_of_its_key_is_neither_kept_nor_told(monkeypatch:
         ask(server, http_headers=headers)
 
 
-def test_secrets_of_the_query_come_from_the_environment_too(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_references_in_the_query_are_filled_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SERVICE_LOGIN", "a/b&c=4711")
     repeats = Reply("a/b&c=4711 a%2Fb%26c%3D4711 abc-0815", status=404)
     with ChatServer(script=[repeats]) as server, pytest.raises(TargetError) as raised:
@@ -285,7 +283,7 @@ def test_secrets_of_the_query_come_from_the_environment_too(monkeypatch: pytest.
     assert "0815" not in str(raised.value)
 
 
-def test_the_client_logs_nothing_secret(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+def test_the_client_logs_no_secrets(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
     monkeypatch.setenv("SERVICE_LOGIN", "a/b&c=4711")
     caplog.set_level("DEBUG")
     with ChatServer() as server, pytest.raises(TargetError):  # it knows no page with a query
@@ -295,7 +293,7 @@ def test_the_client_logs_nothing_secret(monkeypatch: pytest.MonkeyPatch, caplog:
     assert "0815" not in caplog.text
 
 
-def test_identity_tells_what_changes_answers_apart_and_holds_nothing_secret(tmp_path: Path) -> None:
+def test_identity_depends_on_everything_that_changes_answers_but_has_no_secret(tmp_path: Path) -> None:
     url = "http://host/ask"
     spellings: list[tuple[str, dict[str, Any]]] = [
         (url, {}),
@@ -323,11 +321,11 @@ def test_identity_tells_what_changes_answers_apart_and_holds_nothing_secret(tmp_
         ("a=local", "a=local"),
     ],
 )
-def test_targets_as_they_may_be_shown(typed: str, shown: str) -> None:
+def test_secrets_of_addresses_are_removed_from_targets(typed: str, shown: str) -> None:
     assert public_target(typed) == shown
 
 
-def test_checking_finds_what_the_environment_lacks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_check_names_missing_environment_variables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(TargetError, match="the address names the environment variable SERVICE_LOGIN, which is not set"):
         check_spec("http://host/?key=${SERVICE_LOGIN}", settings_in(tmp_path))
     monkeypatch.setenv("SERVICE_LOGIN", "two\nlines")

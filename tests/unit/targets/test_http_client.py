@@ -1,4 +1,4 @@
-"""Bodies beyond the limit, bombs, and redirects, for every target that is asked over HTTP."""
+"""Limits of size, decompression bombs and redirects, for every target over HTTP."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_an_answer_of_the_size_of_the_limit_is_read(kind: str, monkeypatch: pyte
 
 
 @pytest.mark.parametrize("kind", TARGETS)
-def test_of_a_long_error_the_beginning_is_told(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_beginning_of_a_long_error_is_shown(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     reply = Reply(raw=b"broken here " + b" " * 100_000_000, status=500)
     with server_of(kind, [reply]) as server, pytest.raises(RequestFailed, match=r"HTTP 500.*broken here"):
         ask(kind, server, monkeypatch)
@@ -98,7 +98,7 @@ def test_deep_json_is_a_failure_of_one_request(kind: str, size: int, monkeypatch
         ask(kind, server, monkeypatch)
 
 
-def test_large_answers_keep_no_other_waiting(tmp_path: Path) -> None:
+def test_large_answers_do_not_delay_others(tmp_path: Path) -> None:
     def answer(messages: list[dict[str, Any]], _: Any) -> Reply:
         large = messages[-1]["content"].endswith("0")
         return Reply(raw=b"{" + b" " * 100_000_000 if large else None, text="fine")
@@ -150,7 +150,7 @@ def test_a_redirect_within_the_host_is_followed(monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.parametrize("kind", ["openai", "anthropic"])
-def test_user_password_and_query_are_nowhere(
+def test_user_password_and_query_are_never_shown(
     kind: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("DEBUG")

@@ -1,4 +1,4 @@
-"""The key in use, in whatever form a server repeats it."""
+"""Removal of keys from answers and messages."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def forms(key: str) -> list[str]:
 
 @pytest.mark.parametrize("key", KEYS)
 @pytest.mark.parametrize("kind", ["openai", "anthropic", "http"])
-def test_the_key_in_use_is_masked_whatever_its_form(kind: str, key: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_key_is_hidden_in_every_form(kind: str, key: str, monkeypatch: pytest.MonkeyPatch) -> None:
     said = " ".join(forms(key))
     server_type = MessagesServer if kind == "anthropic" else ChatServer
     with server_type(script=[Reply(f"you said {said}"), Reply(f"no, {said}", status=400)]) as server:
@@ -79,7 +79,7 @@ def test_a_short_word_stays_in_answers_and_not_in_messages(monkeypatch: pytest.M
     assert hiding(["none"])("none of these") == "[key] of these"
 
 
-def test_what_is_secret_in_an_address() -> None:
+def test_user_password_and_query_of_an_address_are_secret() -> None:
     found = secrets_of("https://me:p%40ss@host/v1?key=a%20b&x")
     assert {"me:p%40ss", "me:p@ss", "p%40ss", "p@ss", "a%20b", "a b"} <= set(found)
     assert secrets_of("http://localhost:8000/v1") == []

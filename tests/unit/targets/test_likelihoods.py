@@ -1,4 +1,4 @@
-"""Likelihoods of given texts from servers that echo them, and from targets that give none."""
+"""Likelihoods from servers that echo texts, and targets that give none."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def read(response: Response) -> list[tuple[str, float | None]]:
     return list(zip(told["tokens"], told["log_probabilities"], strict=True))
 
 
-def test_a_server_that_echoes() -> None:
+def test_echoed_log_probabilities_are_read() -> None:
     with ChatServer(echo=echo_by_words) as server:
         (response,) = ask(server, NURSE)
     assert read(response) == [(" that", -5.0), (" she", -4.0), (" was", -4.0), (" tired.", -7.0)]
@@ -78,7 +78,7 @@ def test_a_token_that_a_server_puts_in_front_is_not_part_of_the_text() -> None:
     assert read(rest)[0] == (" that", -5.0)
 
 
-def test_characters_that_are_split_between_tokens() -> None:
+def test_tokens_that_split_a_character_share_its_place() -> None:
     face = "\N{GRINNING FACE}"
     inside = Request("Zoë", answer_format="likelihood", continuation=f" {face} is.")
     last = Request("Zoë is", answer_format="likelihood", continuation=f" {face}")
@@ -95,7 +95,7 @@ def test_characters_that_are_split_between_tokens() -> None:
     assert [log for _, log in read(other)] == [-1, -2]
 
 
-def test_a_token_across_the_boundary_is_the_continuations() -> None:
+def test_a_token_across_the_boundary_belongs_to_the_continuation() -> None:
     with ChatServer(echo=echo_by_words) as server:
         (response,) = ask(server, Request("The nur", answer_format="likelihood", continuation="se said"))
     assert read(response) == [(" nurse", -6.0), (" said", -5.0)]
@@ -109,15 +109,15 @@ def test_a_token_across_the_boundary_is_the_continuations() -> None:
         (Reply("too long a prompt", status=400), "HTTP 400 from .*: too long a prompt"),
         (
             Reply(raw=b'{"choices": [{"text": "x", "logprobs": null}]}'),
-            "the answer has no log-probabilities of its prompt's tok",
+            "the response has no log-probabilities of its prompt's tok",
         ),
-        (Reply(raw=b"no json"), "the answer has no log-probabilities of its prompt's tokens, so it gives"),
+        (Reply(raw=b"no json"), "the response has no log-probabilities of its prompt's tokens, so it gives"),
         ([("Something", None), (" else", -1.0)], "did not echo the text"),
         ([("The nurse said", None), (" that", -1.0)], "its tokens are not those of the text"),
-        ([("The nurse said", None), (" that she was tired.", "high")], "are not one to one"),
+        ([("The nurse said", None), (" that she was tired.", "high")], "of tokens and of log-probabilities differ"),
     ],
 )
-def test_a_server_that_does_not_echo(echo: Any, said: str) -> None:
+def test_a_server_that_does_not_echo_is_named(echo: Any, said: str) -> None:
     with ChatServer(echo=None if echo is None else lambda _: echo) as server:
         first, second, chat = ask(server, NURSE, NURSE, Request("hello"))
     for fault in (first, second):
@@ -161,7 +161,7 @@ def test_likelihoods_are_recorded_by_both_parts(tmp_path: Path) -> None:
     [
         ("local", "the same model does as transformers:.*SmolLM2-135M-Instruct.Q4_1.gguf"),
         ("local:tiny.gguf", "the same file does as transformers:PATH.gguf"),
-        ("python:app:polite", "audit a transformers: target, or an openai: endpoint whose completions echo"),
+        ("python:app:polite", "use a transformers: target, or an openai: endpoint whose completions echo"),
     ],
 )
 def test_targets_without_likelihoods_are_sent_none(tmp_path: Path, spec: str, cure: str) -> None:

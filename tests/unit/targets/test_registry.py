@@ -1,4 +1,4 @@
-"""Targets by the names that users type."""
+"""Registry of targets."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ from tests.support.asking import settings_in
         ("local:no-such.gguf", r"no-such.gguf cannot be read: No such file"),
     ],
 )
-def test_what_names_no_target(tmp_path: Path, spec: str, said: str) -> None:
+def test_invalid_names_are_explained(tmp_path: Path, spec: str, said: str) -> None:
     with pytest.raises(TargetError, match=said.replace("?", r"\?")):
         open_target(spec, settings_in(tmp_path))
 
 
-def test_a_base_url_that_is_none(tmp_path: Path) -> None:
+def test_an_invalid_base_url_is_rejected(tmp_path: Path) -> None:
     for url in ("localhost:8000/v1", "ftp://host/v1", "http://", "http://[::1", "http://host:port"):
         with pytest.raises(TargetError, match="is not an address; write it like"):
             open_target("openai:model", settings_in(tmp_path, url))
@@ -61,7 +61,7 @@ def test_checking_finds_a_missing_package(tmp_path: Path, monkeypatch: pytest.Mo
         check_spec("local", settings_in(tmp_path))
 
 
-def test_naming_targets_loads_none_of_their_libraries(tmp_path: Path) -> None:
+def test_making_a_target_imports_none_of_its_libraries(tmp_path: Path) -> None:
     program = f"""
 import sys
 from pathlib import Path

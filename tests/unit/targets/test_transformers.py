@@ -1,4 +1,4 @@
-"""Models of random weights, made here, really loaded by transformers and really asked."""
+"""Targets `transformers:…`, with small random models that transformers really loads."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ def token_by_token(folder: Path, request: Request) -> list[float]:
     return found
 
 
-def test_a_text_that_is_cut_in_two_has_the_likelihood_of_the_whole(llama: Path) -> None:
+def test_two_parts_of_a_text_have_the_likelihood_of_the_whole(llama: Path) -> None:
     whole = Request("", answer_format="likelihood", continuation="The nurse said that she was tired.")
     first = Request("", answer_format="likelihood", continuation="The nurse said")
     total, head, tail = (math.fsum(logs(answer)) for answer in ask(target_of(llama), whole, first, NURSE))
@@ -156,7 +156,7 @@ def test_tokens_are_the_pieces_of_the_continuation(llama: Path) -> None:
 # Sampling
 
 
-def test_seeds_repeat_and_differ(llama: Path) -> None:
+def test_equal_seeds_give_equal_answers(llama: Path) -> None:
     seeded = Request("Name one gift.", sampling=Sampling(max_tokens=12, temperature=1.0, seed=5))
     unseeded = replace(seeded, sampling=Sampling(max_tokens=12, temperature=1.0))
     answers = texts(
@@ -191,7 +191,7 @@ def test_temperature_0_takes_the_likeliest_token_each_time(llama: Path, model: A
 @pytest.mark.parametrize(
     ("sampling", "kept"), [(Sampling(temperature=1.5), None), (Sampling(temperature=1.0, top_p=0.6), 0.6)]
 )
-def test_tokens_are_drawn_with_the_models_probabilities(
+def test_tokens_are_sampled_with_the_models_probabilities(
     llama: Path, model: Any, sampling: Sampling, kept: float | None
 ) -> None:
     import torch
@@ -231,7 +231,7 @@ def test_groups_that_share_a_seed_do_not_share_their_noise(llama: Path) -> None:
     assert abs(float(torch.corrcoef(torch.stack([one, other]))[0, 1])) < 0.2
 
 
-def test_a_models_own_settings_hold_where_the_probe_sets_none(tmp_path: Path) -> None:
+def test_generation_settings_of_the_model_are_the_defaults(tmp_path: Path) -> None:
     folder = make_model(tmp_path / "model")
     settings = folder / "generation_config.json"
     settings.write_text(json.dumps({**json.loads(settings.read_text()), "do_sample": True, "top_k": 1}))
@@ -242,7 +242,7 @@ def test_a_models_own_settings_hold_where_the_probe_sets_none(tmp_path: Path) ->
 # Prompts
 
 
-def test_system_prompt_and_chat_template(llama: Path, gpt2: Path, tmp_path: Path) -> None:
+def test_prompts_are_written_in_the_chat_template(llama: Path, gpt2: Path, tmp_path: Path) -> None:
     asked = Request("Name one gift.", "Be brief.", Sampling(max_tokens=5, temperature=0))
     (answer,) = ask(target_of(llama), asked)
     (plain,) = ask(target_of(gpt2), asked)
@@ -260,7 +260,7 @@ def test_system_prompt_and_chat_template(llama: Path, gpt2: Path, tmp_path: Path
     assert merged.prompt_tokens == len(tokenizer(in_template, add_special_tokens=False)["input_ids"])
 
 
-def test_length_and_tokens(llama: Path) -> None:
+def test_finish_reason_and_tokens_are_reported(llama: Path) -> None:
     short = Request("Name one gift.", sampling=Sampling(max_tokens=3, temperature=1.0))
     (answer,) = ask(target_of(llama), short)
     assert (answer.completion_tokens, answer.finish_reason) == (3, "length")
@@ -270,7 +270,7 @@ def test_length_and_tokens(llama: Path) -> None:
         assert ended.finish_reason == ("length" if ended.completion_tokens == room else "stop")
 
 
-def test_what_is_too_long_fails_alone(llama: Path) -> None:
+def test_a_prompt_that_is_too_long_fails_alone(llama: Path) -> None:
     async def both() -> list[Any]:
         target = target_of(llama)
         await target.open()
@@ -311,7 +311,7 @@ def test_a_batch_that_does_not_fit_is_halved_and_grows_again(llama: Path, monkey
     assert tried == [9, 4, 2, 2, 2, 2, 1]
 
 
-def test_one_that_does_not_fit_alone_fails(llama: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_request_that_does_not_fit_into_memory_fails(llama: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from pytest_fairness.targets.transformers.language_model import LanguageModel
 
     def score(self: LanguageModel, requests: Sequence[Request]) -> Any:
@@ -323,7 +323,7 @@ def test_one_that_does_not_fit_alone_fails(llama: Path, monkeypatch: pytest.Monk
         ask(target_of(llama), NURSE)
 
 
-def test_batch_sizes() -> None:
+def test_batch_size_is_halved_and_doubled() -> None:
     size = BatchSize()
     assert size.take(1000) == 1000
     size.failed(9)
@@ -341,7 +341,7 @@ def test_batch_sizes() -> None:
 # With the engine, and under xdist
 
 
-def test_it_stops_what_nobody_waits_for(llama: Path, tmp_path: Path) -> None:
+def test_generation_stops_when_nobody_waits_for_it(llama: Path, tmp_path: Path) -> None:
     settings = settings_in(tmp_path, device="cpu", timeout=60.0, give_up=60.0)
     with engine_for(settings, open_target(f"transformers:{llama}", settings)) as engine:
         assert len(texts(engine.answers([*QUESTIONS, NURSE]))) == 7
@@ -366,7 +366,7 @@ def test_a_worker_gets_the_answers_of_the_process_with_the_model(llama: Path, tm
         ask(open_target(spec, settings, served.address), NURSE)
 
 
-def test_workers_are_told_why_it_cannot_be_loaded(llama: Path, tmp_path: Path) -> None:
+def test_a_worker_gets_the_error_of_loading(llama: Path, tmp_path: Path) -> None:
     broken = shutil.copytree(llama, tmp_path / "broken")
     next(broken.glob("*.safetensors")).write_bytes(b"no weights")
     spec = f"transformers:{broken}"
@@ -380,7 +380,7 @@ def test_workers_are_told_why_it_cannot_be_loaded(llama: Path, tmp_path: Path) -
 # Names, and what is wrong with them
 
 
-def test_a_gguf_file_answers_like_the_folder_that_it_was_made_of(llama: Path, tmp_path: Path) -> None:
+def test_a_gguf_file_answers_like_the_model_it_was_made_of(llama: Path, tmp_path: Path) -> None:
     make_gguf(llama, tmp_path / "tiny.gguf")
     folder, file = (ask(target_of(path), *QUESTIONS, *TEXTS) for path in (llama, tmp_path))
     assert texts(file)[: len(QUESTIONS)] == texts(folder)[: len(QUESTIONS)]
@@ -388,7 +388,7 @@ def test_a_gguf_file_answers_like_the_folder_that_it_was_made_of(llama: Path, tm
         assert logs(one) == pytest.approx(logs(other), abs=1e-3)
 
 
-def test_a_gguf_file_by_itself_or_in_its_folder(llama: Path, tmp_path: Path) -> None:
+def test_a_gguf_file_is_named_by_its_path_or_folder(llama: Path, tmp_path: Path) -> None:
     (tmp_path / "tiny.gguf").write_bytes(b"GGUF")
     for written in ("tiny.gguf", ".", str(tmp_path)):
         target = open_target(f"transformers:{written}", settings_in(tmp_path))
@@ -401,7 +401,7 @@ def test_a_gguf_file_by_itself_or_in_its_folder(llama: Path, tmp_path: Path) -> 
         ask(open_target("transformers:tiny.gguf", settings_in(tmp_path)), NURSE)
 
 
-def test_other_contents_are_another_target(llama: Path, tmp_path: Path) -> None:
+def test_folders_of_different_contents_are_different_targets(llama: Path, tmp_path: Path) -> None:
     copy = shutil.copytree(llama, tmp_path / "llama")
     assert target_of(copy).identity == target_of(llama).identity
     (copy / "chat_template.jinja").write_text(CHAT_TEMPLATE.replace("user", "human") + " ")
@@ -423,7 +423,7 @@ def test_other_contents_are_another_target(llama: Path, tmp_path: Path) -> None:
         (("m/config.json", "m/pytorch_model.bin"), "m", "contains its weights as pickles, which can run code"),
     ],
 )
-def test_what_is_no_model(tmp_path: Path, files: Sequence[str], written: str, said: str) -> None:
+def test_paths_without_a_model_are_explained(tmp_path: Path, files: Sequence[str], written: str, said: str) -> None:
     for file in files:
         (tmp_path / file).parent.mkdir(exist_ok=True)
         (tmp_path / file).write_text("{}")
@@ -433,7 +433,7 @@ def test_what_is_no_model(tmp_path: Path, files: Sequence[str], written: str, sa
         open_target("transformers", settings_in(tmp_path))
 
 
-def test_models_of_the_hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_models_of_the_hub_are_identified_by_their_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     settings = settings_in(tmp_path / "elsewhere")
@@ -452,7 +452,7 @@ def test_models_of_the_hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert open_target("transformers:gpt2", settings).identity == "transformers:gpt2 main"
 
 
-def test_a_model_of_the_hub_that_cannot_be_fetched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_model_that_cannot_be_downloaded_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from huggingface_hub import constants
 
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
@@ -463,7 +463,7 @@ def test_a_model_of_the_hub_that_cannot_be_fetched(tmp_path: Path, monkeypatch: 
         ask(open_target("transformers:no-such/model", settings_in(tmp_path)), NURSE)
 
 
-def test_a_device_that_there_is_not(llama: Path) -> None:
+def test_an_unknown_device_is_named(llama: Path) -> None:
     target = open_target(f"transformers:{llama}", settings_in(llama, device="abacus"))
     with pytest.raises(TargetError, match=r"torch cannot use the device 'abacus' .*ini fairness_device"):
         ask(target, NURSE)
