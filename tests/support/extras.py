@@ -16,10 +16,11 @@ from pytest_fairness.audits.base import Audit, AuditItem
 from pytest_fairness.audits.decision_rules import SignificantChange
 from pytest_fairness.audits.info import AuditInfo, Direction
 from pytest_fairness.probes.audit_settings import AuditSettings
+from pytest_fairness.probes.generation.model import GenerationProbe
 from pytest_fairness.records import Comparison, Measurement, Response
 
 
-class LongerAnswers(Audit[Any, AuditSettings]):
+class LongerAnswers(Audit[GenerationProbe, AuditSettings]):
     """Difference between two groups' mean numbers of words."""
 
     info = AuditInfo(
