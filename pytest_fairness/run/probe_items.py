@@ -91,7 +91,7 @@ class ProbeItem(AuditItem[Any]):
         if self.trials is not None:
             stages = list(dict.fromkeys(replace(stage, trials=None) for stage in stages))
         shares = growth.shares(stages)
-        alphas, betas = (sequential.levels(shares, total) for total in (self.alpha, self.beta))
+        alphas, betas = (sequential.alphas(shares, total) for total in (self.alpha, self.beta))
         return [
             replace(self, alpha=alpha, beta=beta, total_alpha=self.alpha, last_look=stage is stages[-1], stage=stage)
             for stage, alpha, beta in zip(stages, alphas, betas, strict=True)

@@ -20,7 +20,7 @@ from pytest_fairness.records import Answer, Comparison, Json, Request
 from pytest_fairness.run.measurements import ItemMeasurement
 from pytest_fairness.run.measurer import Measurer
 from pytest_fairness.run.probe_items import ProbeItem
-from pytest_fairness.stats import differences, normal, proportions
+from pytest_fairness.stats import normal, paired, proportions
 from pytest_fairness.targets.base import Target
 
 ALPHA = 0.05
@@ -199,7 +199,10 @@ def _quality(own: ItemMeasurement, other: ItemMeasurement) -> dict[str, Json] | 
     if ours is None or theirs is None or not shared:
         return None
     before, after = (np.array([each.scores[unit] for unit in shared]) for each in (ours, theirs))
-    change, interval = differences.paired_mean(after, before)
+    differences = after - before
+    change, n = float(differences.mean()), len(differences)
+    # One unit does not show how units vary.
+    interval = None if n < 2 else normal.interval(change, paired.mean_error(differences), degrees_of_freedom=n - 1)
     return {
         "measure": ours.measure,
         "value": float(after.mean()),

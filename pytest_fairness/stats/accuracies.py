@@ -18,7 +18,7 @@ class Accuracy:
 
     Attributes:
         value: 0..1, chance 0.5.
-        n: how many answers of two equal groups it is as good as; see `effective_size`.
+        n: number of answers of two equal groups with the same error; see `effective_size`.
         standard_error: of the value.
     """
 
@@ -46,30 +46,30 @@ class Accuracy:
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Two-sided 95 % interval on the log-odds scale, within 0..1."""
+        """Return the two-sided 95 % interval, computed on the log-odds scale, within 0..1."""
         half = INTERVAL_Z * self.log_odds_error
         low, high = logistic(self.log_odds - half), logistic(self.log_odds + half)
         return min(low, self.value), max(high, self.value)
 
     @property
     def log_odds(self) -> float:
-        """Log-odds of the value, with half a right and half a wrong answer added, so that they are finite."""
+        """Return the log-odds of the value; half a right and half a wrong answer added keep them finite."""
         return math.log((self.value * self.n + 0.5) / ((1 - self.value) * self.n + 0.5))
 
     @property
     def log_odds_error(self) -> float:
-        """Standard error of the log-odds, by the delta method."""
+        """Return the standard error of the log-odds, by the delta method."""
         shrunk = (self.value * self.n + 1) / (self.n + 2)
         return self.standard_error / (shrunk * (1 - shrunk))
 
     @property
     def above_chance(self) -> float:
-        """Log-odds of the value; 0 below chance, where groups are told apart as little as at chance."""
+        """Return the log-odds of the value, or 0 for a value below chance, which shows no more than chance does."""
         return max(0.0, self.log_odds)
 
     @property
     def above_chance_error(self) -> float:
-        """Standard error of `above_chance`, which varies less than the log-odds where they are near 0."""
+        """Return the standard error of `above_chance`, which varies less than log-odds near 0 do."""
         error = self.log_odds_error
         return error * _floored_sd(max(0.0, self.log_odds / error - SHRINKAGE))
 

@@ -1,6 +1,6 @@
-"""Resampling of an entity × value table: values exchanged within entities, runs swapped, entities drawn again.
+"""Resampling of a table by entity and value: values permuted within entities, runs swapped, entities drawn again.
 
-All of it gives the columns' means, (draws, values), from which any statistic of them follows.
+All functions return the (draws, values) means of the columns, from which any statistic of the means can be computed.
 """
 
 from __future__ import annotations
@@ -14,18 +14,19 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 NUMBERS_AT_ONCE = 2**20
+"""Numbers of drawn tables in memory at the same time."""
 
 
 def permuted_means(rows: Floats, count: int, random: np.random.Generator) -> tuple[Floats, bool]:
-    """Column means with the values exchanged within each entity, as if the value did not matter.
+    """Return column means with values permuted within each entity: the null distribution of equal values.
 
     Args:
-        rows: (entities, values), complete.
-        count: how many exchanges to draw; where there are no more than this many, all of them are given.
+        rows: (entities, values) numbers without NaN.
+        count: number of draws; if there are no more permutations than this, all of them are returned.
         random: the source of randomness.
 
     Returns:
-        (draws, values) means, and whether these are all there are (an exact test).
+        (draws, values) means, and whether the draws are all permutations (an exact test).
     """
     entities, values = rows.shape
     if math.factorial(values) ** entities <= count:
@@ -40,14 +41,14 @@ def permuted_means(rows: Floats, count: int, random: np.random.Generator) -> tup
 
 
 def swapped_means(now: Floats, then: Floats, count: int, random: np.random.Generator) -> tuple[Floats, Floats, bool]:
-    """Column means of two runs whose rows are swapped within each entity, as if nothing had changed between them.
+    """Return column means of two runs with rows swapped within each entity: the null distribution of no change.
 
     Args:
-        now, then: (entities, values), complete, of the same entities.
+        now, then: (entities, values) numbers of the same entities without NaN.
         count, random: as in `permuted_means`.
 
     Returns:
-        (draws, values) means of the one and of the other run, and whether these are all there are.
+        (draws, values) means of either run, and whether the draws are all swaps.
     """
     chosen, exact = _chosen_sums(then - now, count, random)
     moved = chosen / len(now)
@@ -55,18 +56,27 @@ def swapped_means(now: Floats, then: Floats, count: int, random: np.random.Gener
 
 
 def flipped_means(differences: Floats, count: int, random: np.random.Generator) -> tuple[Floats, bool]:
-    """Column means with the sign of each entity's differences turned at random, as if they were centred on 0.
+    """Return column means with random signs of the entities' differences: the null distribution of no difference.
 
     Args:
-        differences: (entities, columns); the signs of an entity's row are turned together.
+        differences: (entities, columns) numbers; all numbers of an entity get the same sign.
         count, random: as in `permuted_means`.
+
+    Returns:
+        (draws, columns) means, and whether the draws are all signs.
     """
     flipped, exact = _chosen_sums(differences, count, random)
     return (differences.sum(axis=0) - 2 * flipped) / len(differences), exact
 
 
 def bootstrap_means(rows: Floats, count: int, random: np.random.Generator) -> Floats:
-    """(count, values) column means of entities drawn with replacement; missing cells are NaN and left out."""
+    """Return (count, values) column means of entities drawn with replacement.
+
+    Args:
+        rows: (entities, values) numbers; NaN cells are left out.
+        count: number of draws.
+        random: the source of randomness.
+    """
     present = ~np.isnan(rows)
     filled = np.where(present, rows, 0.0)
     chances = np.full(len(rows), 1 / len(rows))
@@ -79,7 +89,7 @@ def bootstrap_means(rows: Floats, count: int, random: np.random.Generator) -> Fl
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """P-values adjusted for all of them being looked at (Holm 1979)."""
+    """Return the p-values adjusted for multiple tests, in the same order (Holm 1979); scipy has no such function."""
     order = sorted(range(len(p_values)), key=lambda index: p_values[index])
     adjusted, largest = [0.0] * len(p_values), 0.0
     for rank, index in enumerate(order):
@@ -89,7 +99,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 def _chosen_sums(rows: Floats, count: int, random: np.random.Generator) -> tuple[Floats, bool]:
-    """(draws, columns) sums of the rows that are chosen: by all choices there are, or `count` drawn ones."""
+    """Return (draws, columns) sums of chosen rows, and whether the draws are all choices."""
     entities = len(rows)
     if 2**entities <= count:
         return np.array(list(product((0.0, 1.0), repeat=entities))) @ rows, True

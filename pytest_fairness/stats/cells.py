@@ -1,4 +1,4 @@
-"""Two runs of answers in cells (a group within a stratum): how far the change of a weighted sum is off by chance."""
+"""Standard error of the change of a weighted sum between two runs of answers in cells (a group within a stratum)."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ Floats = NDArray[np.float64]
 
 
 def change_error(values: Floats, now: Bools, cells: Ints, coefficients: Floats) -> tuple[float, float | None]:
-    """Standard error of the sum of coefficient × value, where a cell's values vary by chance within each run.
+    """Return the standard error of the sum of coefficient × value, of values that vary within cells by chance.
 
-    The variance of a cell is pooled over both runs, so that what differs between cells (a question that is always
-    refused) is no error. Of a cell with a single value in either run, half the squared difference is taken, which is
-    unbiased where nothing changed.
+    The variance of a cell is pooled over both runs, so that differences between cells (a question that is always
+    refused) do not count as error. For a cell with a single value in either run, half the squared difference is an
+    unbiased estimate of the variance if nothing changed.
 
     Args:
-        values: (n,) of both runs.
-        now: (n,) whether the value is of the present run.
-        cells: (n,) the cell of each, from 0.
-        coefficients: (n,) positive for the one run and negative for the other; 0 for values that are left out.
+        values: (n,) values of both runs.
+        now: (n,) whether the value is of the current run.
+        cells: (n,) number of the value's cell, from 0.
+        coefficients: (n,) positive for one run and negative for the other; 0 for values that are left out.
 
     Returns:
-        the standard error, and its degrees of freedom (Satterthwaite 1946); `None` where nothing varies.
+        the standard error, and its degrees of freedom (Satterthwaite 1946); 0 and `None` if no value varies.
     """
     groups = cells * 2 + now
     sizes = np.bincount(groups, minlength=2 * (int(cells.max()) + 1)).astype(np.float64)

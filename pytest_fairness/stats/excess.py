@@ -158,14 +158,14 @@ class Words:
 
     @cached_property
     def squares(self) -> csr_array:
-        """(columns, documents) squared counts."""
+        """Return the (columns, documents) squared counts."""
         squares = self.counts.copy()
         squares.data = squares.data**2
         return squares
 
     @cached_property
     def sums(self) -> csr_array:
-        """(blocks, columns) 1 where the column is of the block."""
+        """Return a (blocks, columns) matrix of 1 where the column belongs to the block."""
         from scipy.sparse import csr_array
 
         columns = np.arange(len(self.blocks))
@@ -173,7 +173,7 @@ class Words:
 
     @cached_property
     def shared(self) -> csr_array:
-        """(blocks, documents) words of each document that another document of the block holds as well."""
+        """Return the (blocks, documents) number of words of a document that another document of the block holds too."""
         shared: csr_array = self.sums @ self.counts
         return shared
 

@@ -1,7 +1,7 @@
-"""Gaps between groups in shares: how far the group furthest ahead is from the one furthest behind.
+"""Gaps between groups in shares, and bounds of gaps and of standard deviations of means.
 
-A share is hits over size. Where a group has no size its share is not defined: it is NaN and left out, and never taken
-for 0. A gap is defined where at least two groups have a share.
+A share is hits over size. The share of a group of size 0 is not defined: it is NaN and left out. A gap is defined if at
+least two groups have a share.
 """
 
 from __future__ import annotations
@@ -17,23 +17,24 @@ from pytest_fairness.stats import normal
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-DRAWS_AT_ONCE = 2**22
+NUMBERS_AT_ONCE = 2**22
+"""Drawn numbers in memory at the same time."""
 
 
 def shares(hits: Floats, sizes: Floats) -> Floats:
-    """(..., groups) hits over sizes; NaN where a size is 0."""
+    """Return (..., groups) shares 0..1, hits over sizes; NaN for a size of 0."""
     with np.errstate(divide="ignore", invalid="ignore"):
         found: Floats = np.where(sizes > 0, hits / sizes, np.nan)
     return found
 
 
 def gap(rates: Floats) -> Floats:
-    """Largest minus smallest of (..., groups), of those that are defined; NaN where there are not two.
+    """Return the (...) largest minus smallest of the defined (..., groups) rates; NaN for fewer than two.
 
-    Of the shares of positive answers it is the demographic parity difference.
+    For the shares of positive answers this is the demographic parity difference.
     """
     with warnings.catch_warnings():
-        # That all of some draw are NaN, which is what it is to give.
+        # numpy warns of draws in which all rates are NaN; the result for these is NaN.
         warnings.simplefilter("ignore", RuntimeWarning)
         found = np.nanmax(rates, axis=-1) - np.nanmin(rates, axis=-1)
     defined = np.count_nonzero(~np.isnan(rates), axis=-1)
@@ -41,7 +42,7 @@ def gap(rates: Floats) -> Floats:
 
 
 def odds_gap(rates: Floats) -> Floats:
-    """The larger of two gaps: in true positive and in false positive rates (Hardt, Price and Srebro 2016).
+    """Return the larger of two gaps, in true positive and in false positive rates (Hardt, Price and Srebro 2016).
 
     Args:
         rates: (..., 2 × groups), first the true positive rates of all groups, then their false positive rates.
@@ -56,17 +57,17 @@ def odds_gap(rates: Floats) -> Floats:
 def largest_bounds(
     differences: Floats, errors: Floats, alpha: float, beta: float, degrees_of_freedom: float | None = None
 ) -> tuple[float, float]:
-    """One-sided bounds of the largest of many absolute differences, by the bounds of each of them.
+    """Return one-sided bounds of the largest of many absolute differences, from the bounds of each of them.
 
-    The largest difference that is seen is one of many that chance may have made large, so that all of them share
-    `alpha` (Bonferroni). The upper bound needs no sharing: the difference that is truly largest is above its own bound
-    with a chance of `beta` at most.
+    The largest observed difference may be the one of many that chance made large, so that all differences share `alpha`
+    (Bonferroni). For the upper bound no sharing is needed: the difference that is truly largest exceeds its own bound
+    with probability `beta` at most.
 
     Args:
-        differences: (pairs,) estimates; NaN where one is not defined.
+        differences: (pairs,) estimates; NaN for an undefined difference.
         errors: (pairs,) their standard errors.
-        alpha: chance that the lower bound is above the truth; of a truth of 0, which may seem to be a difference in
-            either direction, twice that.
+        alpha: chance that the lower bound is above the truth; twice that for a true difference of 0, which may appear
+            as a difference in either direction.
         beta: chance that the upper bound is below the truth.
         degrees_of_freedom: of the standard errors.
     """
@@ -80,11 +81,11 @@ def largest_bounds(
 def spread_bounds(
     means: Floats, covariance: Floats, alpha: float, beta: float, degrees_of_freedom: float
 ) -> tuple[float, float]:
-    """One-sided bounds of the population standard deviation of means.
+    """Return one-sided bounds of the population standard deviation of means.
 
-    The sum of squared deviations from the mean, divided by its scale, is about a noncentral chi-square variable (of
-    unequal errors with Satterthwaite's degrees of freedom, 1946); the bounds invert its distribution in the
-    noncentrality. Of few units the scale is widened as Student's quantiles are.
+    The sum of squared deviations from the mean, divided by its scale, is approximately a noncentral chi-square variable
+    (for unequal errors with the degrees of freedom of Satterthwaite 1946); the bounds invert its distribution in the
+    noncentrality. For few units the scale is widened by the ratio of Student's to normal quantiles.
 
     Args:
         means: (values,) estimates.
@@ -116,19 +117,19 @@ def spread_bounds(
 
 
 def exchanged(numbers: Floats, cells: Ints, strata: Ints, count: int, random: np.random.Generator) -> Floats:
-    """(count, cells) sums by cell, with the numbers exchanged among units of equal stratum: as if groups were alike.
+    """Return (count, cells) sums by cell with numbers permuted within strata: the null distribution of equal groups.
 
     Args:
-        numbers: (units,) one each.
-        cells: (units,) the cell of each, from 0.
-        strata: (units,) numbers are exchanged only between units of equal stratum.
-        count: how many draws.
+        numbers: (units,) one number for each unit.
+        cells: (units,) number of the unit's cell, from 0.
+        strata: (units,) number of the unit's stratum.
+        count: number of draws.
         random: the source of randomness.
     """
     member = np.zeros((len(cells), int(cells.max()) + 1))
     member[np.arange(len(cells)), cells] = 1.0
     indices = [np.flatnonzero(strata == stratum) for stratum in np.unique(strata)]
-    at_once = max(1, DRAWS_AT_ONCE // len(numbers))
+    at_once = max(1, NUMBERS_AT_ONCE // len(numbers))
     parts = []
     for start in range(0, count, at_once):
         drawn = np.tile(numbers, (min(at_once, count - start), 1))

@@ -62,7 +62,7 @@ class Classifier:
 
     @classmethod
     def of(cls, features: csr_array, strata: Ints, kinds: Ints) -> Classifier:
-        """Factorise.
+        """Return the classifier of these features, factorised once for all labellings.
 
         Args:
             features: (units, dimensions).

@@ -12,11 +12,11 @@ Floats = NDArray[np.float64]
 
 
 Sizes = tuple[Floats, Floats, float]
-"""Totals of the first sample, the second one and the prior."""
+"""Totals of the first sample, of the second sample and of the prior."""
 
 
 def log_odds(first: Floats, second: Floats, prior: Floats, sizes: Sizes | None = None) -> tuple[Floats, Floats]:
-    """Log-odds ratio of every word between two samples, natural logarithm, and its approximate variance.
+    """Return the natural log-odds ratio of every word between two samples, and its approximate variance.
 
     Args:
         first, second: (..., words) counts.
@@ -26,7 +26,7 @@ def log_odds(first: Floats, second: Floats, prior: Floats, sizes: Sizes | None =
 
     Returns:
         (..., words) log-odds ratio, positive where `first` uses the word more; and its variance.
-        Both are NaN where the vocabulary has one word only: no contrast is possible.
+        Both are NaN for a vocabulary of one word, which allows no contrast.
     """
     first_size, second_size, mass = sizes or (first.sum(axis=-1), second.sum(axis=-1), float(prior.sum()))
 
@@ -42,7 +42,7 @@ def log_odds(first: Floats, second: Floats, prior: Floats, sizes: Sizes | None =
 
 
 def z_scores(first: Floats, second: Floats, prior: Floats, sizes: Sizes | None = None) -> Floats:
-    """Log-odds ratios in units of their standard deviation; shapes as in `log_odds`."""
+    """Return (..., words) log-odds ratios in units of their standard deviation; arguments as in `log_odds`."""
     ratio, variance = log_odds(first, second, prior, sizes)
     scores: Floats = ratio / np.sqrt(variance)
     return scores

@@ -1,4 +1,4 @@
-"""Means of scores between 0 and 1: their errors, and bounds that hold for small and one-sided samples too."""
+"""Standard errors of means of scores in 0..1 that also hold for small samples and for equal scores."""
 
 from __future__ import annotations
 
@@ -7,16 +7,14 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from pytest_fairness.stats import proportions
-
 Floats = NDArray[np.float64]
 
 
 def shrunken(scores: Floats, added: float = 1.0) -> tuple[float, float]:
-    """Mean and standard error of scores in 0..1 to which as many as `added` zeros and ones are added.
+    """Return the mean and standard error of (n,) scores in 0..1 with `added` zeros and as many ones added.
 
-    For yes and no this is the error of Agresti and Coull (1998). It does not vanish where all scores are alike: twenty
-    equal answers do not show that every answer will be.
+    For scores of 0 and 1 this is the error of Agresti and Coull (1998). It is above 0 for equal scores too, as twenty
+    equal answers do not prove that all answers are equal.
     """
     n = len(scores) + 2 * added
     mean = (float(scores.sum()) + added) / n
@@ -25,7 +23,7 @@ def shrunken(scores: Floats, added: float = 1.0) -> tuple[float, float]:
 
 
 def standard_error(scores: Floats, added: float = 1.0) -> float:
-    """Standard error of the mean of scores in 0..1; never below that of the shrunken sample.
+    """Return the standard error of the mean of scores in 0..1, at least that of the shrunken sample.
 
     Args:
         scores: (n,) scores.
@@ -36,10 +34,5 @@ def standard_error(scores: Floats, added: float = 1.0) -> float:
 
 
 def effective_size(mean: float, error: float) -> float:
-    """How many yes-or-no answers would leave this error; `mean` strictly between 0 and 1."""
+    """Return the number of yes-or-no answers with this mean, above 0 and below 1, and this standard error."""
     return mean * (1 - mean) / error**2
-
-
-def interval(value: float, size: float, z: float) -> tuple[float, float]:
-    """Wilson's score interval of a mean in 0..1 that is worth `size` yes-or-no answers (Wilson 1927)."""
-    return proportions.wilson(value * size, size, z)

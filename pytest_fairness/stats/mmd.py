@@ -188,7 +188,7 @@ class Design:
 
     @property
     def between(self) -> float:
-        """Sum of the weights of all pairs of different strata."""
+        """Return the sum of the weights of all pairs of different strata."""
         return 1 - sum(stratum.weight**2 for stratum in self.strata)
 
     def within(self) -> Iterator[float]:

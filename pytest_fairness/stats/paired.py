@@ -1,4 +1,4 @@
-"""Pairs of answers to the same question: exact tests of which way they differ."""
+"""Exact tests and intervals of differences between paired answers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Floats = NDArray[np.float64]
 
 
 def mcnemar(one_way: int, other_way: int, *, two_sided: bool = False) -> float:
-    """Exact McNemar test of pairs of yes and no (McNemar 1947), by the binomial distribution.
+    """Return the p-value of the exact McNemar test of pairs of yes and no (McNemar 1947).
 
     Args:
         one_way: pairs that differ in the direction of interest.
@@ -21,7 +21,7 @@ def mcnemar(one_way: int, other_way: int, *, two_sided: bool = False) -> float:
         two_sided: whether both directions are of interest.
 
     Returns:
-        p-value; 1 where no pair differs.
+        the p-value, 0..1; 1 if no pair differs.
     """
     if one_way + other_way == 0:
         return 1.0
@@ -39,13 +39,13 @@ def mean_error(numbers: Floats) -> float:
 
 
 def share_interval(differences: Floats, z: float) -> tuple[float, float]:
-    """Interval of a difference of two shares of the same units (Agresti and Min 2005).
+    """Return the interval of a difference of two shares of the same units, within −1..1 (Agresti and Min 2005).
 
-    Half a unit is added to each of the four ways in which a pair of yes and no comes out, so that few differing units
-    give an interval that covers as well.
+    Half a unit is added to each of the four outcomes of a pair of yes and no, so that the interval also holds if few
+    units differ.
 
     Args:
-        differences: (units,) of numbers in 0..1, one for each unit.
+        differences: (units,) differences of two numbers in 0..1.
         z: quantile of the standard normal distribution.
     """
     size = len(differences) + 2
@@ -56,15 +56,15 @@ def share_interval(differences: Floats, z: float) -> tuple[float, float]:
 
 
 def sign_flip(differences: Floats, count: int, random: np.random.Generator, *, two_sided: bool = False) -> float:
-    """One-sided p-value that the mean difference is above 0, signs turned at random; exact where few units allow it.
+    """Return the p-value of a sign-flip test that the mean difference is above 0; exact for few units.
 
     Args:
-        differences: (units,) one number each, independent of each other.
-        count: how many draws of signs where not all can be tried.
+        differences: (units,) independent differences.
+        count: number of draws; if there are no more signs than this, all of them are tried.
         random: the source of randomness.
-        two_sided: whether a mean difference below 0 is of interest as well.
+        two_sided: whether a mean difference below 0 is of interest too.
     """
-    # Units without a difference are the same under either sign; without them more tests are exact.
+    # The sign of a difference of 0 does not matter; without such units more tests are exact.
     moving = differences[differences != 0]
     if not len(moving):
         return 1.0

@@ -1,4 +1,4 @@
-"""Shares and differences of shares: intervals that hold for small samples too."""
+"""Intervals of shares and of differences of shares that also hold for small samples."""
 
 from __future__ import annotations
 
@@ -6,7 +6,15 @@ import math
 
 
 def wilson(hits: float, n: float, z: float) -> tuple[float, float]:
-    """Wilson's score interval of a share, 0..1; (0, 1) for n = 0 (Wilson 1927)."""
+    """Return the score interval of a share, 0..1 (Wilson 1927).
+
+    `scipy.stats.binomtest` gives the same interval for whole numbers of hits only.
+
+    Args:
+        hits: number of hits, 0..n; a fraction for averaged answers.
+        n: size of the sample; 0 gives the interval (0, 1).
+        z: quantile of the standard normal distribution.
+    """
     if n == 0:
         return 0.0, 1.0
     share = hits / n
@@ -16,7 +24,13 @@ def wilson(hits: float, n: float, z: float) -> tuple[float, float]:
 
 
 def newcombe(hits: float, n: int, other_hits: float, other_n: int, z: float) -> tuple[float, float]:
-    """Newcombe's hybrid score interval of the difference of two independent shares (Newcombe 1998, method 10)."""
+    """Return the hybrid score interval of a difference of independent shares, −1..1 (Newcombe 1998, method 10).
+
+    Args:
+        hits, n: of the first share; see `wilson`.
+        other_hits, other_n: of the share that is subtracted.
+        z: quantile of the standard normal distribution.
+    """
     difference = (hits / n if n else 0.0) - (other_hits / other_n if other_n else 0.0)
     low, high = wilson(hits, n, z)
     other_low, other_high = wilson(other_hits, other_n, z)
@@ -28,9 +42,9 @@ def newcombe(hits: float, n: int, other_hits: float, other_n: int, z: float) -> 
 
 
 def difference_error(hits: float, n: int, other_hits: float, other_n: int) -> float:
-    """Standard error of a difference of shares with one success and one failure added to each sample.
+    """Return the standard error of a difference of shares with one hit and one miss added to each sample.
 
-    It does not collapse to 0 where a sample has no success at all (Agresti and Caffo 2000).
+    It is above 0 for samples without hits too (Agresti and Caffo 2000).
     """
 
     def variance(count: float, size: int) -> float:

@@ -1,4 +1,4 @@
-"""How good ranked lists are against what is relevant, and how much repeated lists vary."""
+"""Quality of ranked lists against relevant items, and variation of repeated lists."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Quality:
 
 
 def quality(lists: Sequence[Sequence[str]], relevant: Sequence[Collection[str]], k: int) -> Quality:
-    """Compare each list with what is relevant to it; an item is relevant or it is not.
+    """Return precision, recall and NDCG of each list; an item is either relevant or not.
 
     Normalised discounted cumulative gain (Järvelin and Kekäläinen 2002) is scikit-learn's `ndcg_score`, which gives the
     mean over lists only; here it is needed of each.
@@ -64,7 +64,7 @@ class Variation:
 
 
 def variation(lists: Sequence[Collection[str]]) -> Variation | None:
-    """The variation of repeated lists, ranks aside; `None` for fewer than two lists that hold anything."""
+    """Return the variation of repeated lists without regard to ranks; `None` for fewer than two non-empty lists."""
     sets = [set(items) for items in lists if items]
     if len(sets) < 2:
         return None
@@ -80,7 +80,7 @@ def variation(lists: Sequence[Collection[str]]) -> Variation | None:
 
 
 def _entropy(weights: Floats) -> Floats:
-    """Of the shares along the first axis, bits: `scipy.stats.entropy` without its checks, which take most of it."""
+    """Return the entropy of shares along the first axis in bits; `scipy.stats.entropy` spends most time on checks."""
     # Deferred, as scipy.special is not needed to load a probe.
     from scipy.special import entr
 

@@ -21,22 +21,22 @@ SYMMETRIC = 0.01
 
 
 def generator(seed: str) -> np.random.Generator:
-    """A random generator that depends on nothing but this text: the same on every machine and in every process."""
+    """Return a random generator seeded by a text, which is the same on every machine and in every process."""
     return np.random.default_rng(int.from_bytes(hashlib.sha256(seed.encode()).digest()[:16], "big"))
 
 
 def relabellings(labels: Bools, strata: Ints, count: int, random: np.random.Generator) -> tuple[Bools, bool]:
-    """Labels permuted within strata, as the hypothesis has it that labels do not matter.
+    """Return labels permuted within strata: the null distribution of labels that do not matter.
 
     Args:
         labels: (n,) the observed labels.
         strata: (n,) labels are exchanged only between units of equal stratum.
-        count: how many relabellings to draw; where there are no more than this many distinct ones, all of them are
-            given, the observed one among them.
+        count: number of draws; if there are no more distinct relabellings than this, all of them are returned, the
+            observed one included.
         random: the source of randomness.
 
     Returns:
-        (relabellings, n) labels, and whether these are all there are (an exact test).
+        (relabellings, n) labels, and whether they are all distinct relabellings (an exact test).
     """
     members = [np.flatnonzero(strata == stratum) for stratum in np.unique(strata)]
     distinct = math.prod(math.comb(len(indices), int(labels[indices].sum())) for indices in members)
@@ -101,38 +101,38 @@ def tail_p_value(null: Floats, observed: float) -> float:
     return min(resolved, max(resolved / 20, tail))
 
 
-def exceeded(largest: Floats, level: float) -> float:
-    """What the largest of many statistics exceeds with this probability, if nothing is there.
+def exceeded(largest: Floats, alpha: float) -> float:
+    """Return the threshold that the largest of many statistics exceeds with probability `alpha` under the hypothesis.
 
-    A level that so many draws cannot resolve is taken from the distribution of extremes (Gumbel's) that has their mean
-    and standard deviation.
+    A probability below the resolution of the draws is extrapolated by the Gumbel distribution with the mean and
+    standard deviation of the draws.
 
     Args:
         largest: (draws,) the largest statistic of each draw.
-        level: the probability.
+        alpha: the probability.
     """
-    observed = float(np.quantile(largest, 1 - level, method="higher"))
-    if level * (len(largest) + 1) >= 1:
+    observed = float(np.quantile(largest, 1 - alpha, method="higher"))
+    if alpha * (len(largest) + 1) >= 1:
         return observed
     scale = math.sqrt(6) / math.pi * float(np.std(largest, ddof=1))
-    tail = float(np.mean(largest)) - scale * (np.euler_gamma + math.log(-math.log1p(-level)))
+    tail = float(np.mean(largest)) - scale * (np.euler_gamma + math.log(-math.log1p(-alpha)))
     return max(observed, tail)
 
 
 def run_swaps(now: Bools, cells: Ints, count: int, random: np.random.Generator) -> tuple[Bools, Bools]:
-    """Run labels swapped within cells, at equal size: what two runs would look like if nothing had changed.
+    """Return run labels swapped within cells, at equal size: the null distribution of no change.
 
-    Units of both runs lie in one array; a cell is a group within a stratum. In each cell as many units are dealt to
-    either run as the smaller run holds there; a cell that one run lacks is left out.
+    The units of both runs are in one array; a cell is a group within a stratum. In each cell either run gets as many
+    units as the smaller run has there; a cell that is empty in one run is left out.
 
     Args:
-        now: (n,) whether the unit belongs to the present run.
-        cells: (n,) the unit's cell.
-        count: how many swaps to draw.
+        now: (n,) whether the unit belongs to the current run.
+        cells: (n,) number of the unit's cell.
+        count: number of draws.
         random: the source of randomness.
 
     Returns:
-        two (count, n) selections: the units dealt to the present run, and those dealt to the earlier one.
+        two (count, n) selections: the units that are given to the current run, and to the baseline.
     """
     dealt_now = np.zeros((count, len(now)), dtype=np.bool_)
     dealt_then = np.zeros((count, len(now)), dtype=np.bool_)
@@ -148,9 +148,9 @@ def run_swaps(now: Bools, cells: Ints, count: int, random: np.random.Generator) 
 
 
 def equal_size(now: Bools, cells: Ints, count: int, random: np.random.Generator) -> tuple[Bools, Bools]:
-    """The two runs as they are, cut to equal size in every cell: arguments and result as in `run_swaps`.
+    """Return the units of both runs, cut to equal size in every cell; arguments and result as in `run_swaps`.
 
-    Where they are of equal size in every cell there is only one such cut, and one row is given.
+    Runs of equal size in every cell need no cut; the result then has one row.
     """
     halves = []
     for side in (now, ~now):

@@ -68,7 +68,7 @@ class ShareGrowth:
 
     @classmethod
     def of(cls, present: csr_array, marked: Bools, strata: Ints, current: Bools) -> ShareGrowth:
-        """Prepare the test; documents of strata in which a run lacks a group have no influence.
+        """Return the prepared test; documents of strata in which a run lacks a group have no influence.
 
         Args:
             present: (documents, words) 1 where the document holds the word.
@@ -106,9 +106,9 @@ class ShareGrowth:
 
     @property
     def growth(self) -> Floats:
-        """(2, words) growth of the difference towards the marked and towards the unmarked group, at least 0.
+        """Return the (2, words) growth of the difference towards the marked and the unmarked group, at least 0.
 
-        A difference that was in favour of the other group counts from 0: only what is above equality is growth.
+        A baseline difference in favour of the other group counts as 0, so that a return to equality is no growth.
         """
         current, baseline = SIGNS[:, None] * (self.shares[0] - self.shares[1])[:, None]
         return np.asarray(np.maximum(0.0, current - np.maximum(0.0, baseline)))

@@ -1,4 +1,4 @@
-"""How alike two ranked lists are: Jaccard, SERP* and PRAG*, for many pairs of lists at once.
+"""Similarity of ranked lists: Jaccard, SERP* and PRAG*, for many pairs of lists at once.
 
 Zhang et al. 2023, "Is ChatGPT Fair for Recommendation?" (FaiRLLM). The published formulas, the authors' code and the
 LangFair library use three different scales; in the `normalized` one identical lists are 1 in all three measures.
@@ -33,7 +33,7 @@ def similarities(
     variant: Variant = "normalized",
     k: int,
 ) -> Floats:
-    """Similarity of each first list to the second list of the same place.
+    """Return the similarity of each first list to the second list of the same pair.
 
     Args:
         first, second: (pairs) lists of items, best first, cut to `k` here. In the audits the first is a conditioned
@@ -77,8 +77,8 @@ class Pairs:
         self._present: Bools = self._times > 0
 
     def similarities(self, measure: Measure) -> Floats:
-        """(pairs,) similarity of each first list to its second one."""
-        # Each measure meets empty lists here, of which it makes nothing.
+        """Return the (pairs,) similarity of each first list to its second list."""
+        # Empty lists divide by 0; their results are set below.
         with np.errstate(divide="ignore", invalid="ignore"):
             match measure:
                 case "jaccard":
@@ -127,8 +127,8 @@ class Pairs:
 
 
 def _encoded(lists: Sequence[Sequence[str]], numbers: defaultdict[str, int], k: int, variant: Variant) -> Ints:
-    """(pairs, k) numbers, equal ones for equal items, -1 after the end of a list."""
-    # The same list stands in many pairs, and is read once.
+    """Return (pairs, k) numbers, the same number for the same item, −1 after the end of a list."""
+    # A list that occurs in many pairs is encoded once.
     different = {id(items): items for items in lists}
     places = {name: place for place, name in enumerate(different)}
     order = np.fromiter((places[id(items)] for items in lists), dtype=np.int64, count=len(lists))
@@ -148,7 +148,7 @@ def _numbered(lists: Sequence[Sequence[str]], numbers: defaultdict[str, int], k:
 
 
 def _found(first: Ints, second: Ints, variant: Variant) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """How often each item of the first list stands in the second, and where: last for `fairllm`, else first."""
+    """Return how often the second list holds each item of the first, and where: last for `fairllm`, else first."""
     # (pairs, k, k): whether the item at a place of the first list is the one at a place of the second.
     equal: Bools = (first[:, :, None] == second[:, None, :]) & (first >= 0)[:, :, None]
     times = np.count_nonzero(equal, axis=2)
@@ -158,7 +158,7 @@ def _found(first: Ints, second: Ints, variant: Variant) -> tuple[NDArray[np.int6
 
 
 def _distinct(lists: Ints) -> NDArray[np.int64]:
-    """(pairs,) number of different items, -1 being none."""
+    """Return the (pairs,) number of different items; −1 is no item."""
     ordered = np.sort(lists, axis=1)
     new = ordered[:, 1:] != ordered[:, :-1]
     count: NDArray[np.int64] = np.count_nonzero(new & (ordered[:, 1:] >= 0), axis=1) + (ordered[:, 0] >= 0)

@@ -1,4 +1,4 @@
-"""How well a limit on a score tells what is acceptable from what is not: error rates at every limit that differs."""
+"""Error rates of limits on a score that shall separate acceptable from problematic cases."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ Bools = NDArray[np.bool_]
 
 FALSE_POSITIVES = 0.05
 MISSES = 0.10
-"""Rates below which both errors of a good limit stay."""
+"""Largest rate of misses, and above of false positives, of a good limit."""
 
 
 @dataclass(frozen=True)
 class Errors:
-    """What a limit gets wrong; a score above the limit is an alarm.
+    """Error rates of a limit; a score above the limit is an alarm.
 
     Attributes:
         limit: the limit.
@@ -39,12 +39,12 @@ class Errors:
 
     @property
     def good(self) -> bool:
-        """Whether both rates are as low as they should be."""
+        """Return whether both rates are below those of a good limit."""
         return self.false_positive < FALSE_POSITIVES and self.missed < MISSES
 
 
 def errors(scores: Floats, problematic: Bools, limit: float) -> Errors:
-    """The error rates of one limit.
+    """Return the error rates of one limit.
 
     Args:
         scores: (cases,) more is worse.
@@ -58,7 +58,7 @@ def errors(scores: Floats, problematic: Bools, limit: float) -> Errors:
 
 
 def curve(scores: Floats, problematic: Bools) -> list[Errors]:
-    """The error rates at every limit that differs from the others, from the lowest limit to the highest.
+    """Return the error rates of all limits with different results, from the lowest limit to the highest.
 
     Limits lie half-way between neighbouring scores; arguments as in `errors`.
     """
@@ -67,6 +67,6 @@ def curve(scores: Floats, problematic: Bools) -> list[Errors]:
 
 
 def best(candidates: Sequence[Errors]) -> Errors | None:
-    """Of these limits the one whose errors stay furthest below what they may be; `None` where none stays below."""
+    """Return the good limit whose errors are furthest below those allowed; `None` if no limit is good."""
     good = [each for each in candidates if each.good]
     return min(good, key=lambda each: max(each.false_positive / FALSE_POSITIVES, each.missed / MISSES), default=None)

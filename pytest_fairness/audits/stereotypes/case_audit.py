@@ -27,7 +27,7 @@ from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.probes.stereotype.cases import Case
 from pytest_fairness.probes.stereotype.model import StereotypeProbe
 from pytest_fairness.records import Answer, Comparison, Concern, Json, Measurement
-from pytest_fairness.stats import means, normal
+from pytest_fairness.stats import normal, proportions
 
 
 class MeasuredCases(NamedTuple):
@@ -233,8 +233,9 @@ class CaseAudit(Audit[StereotypeProbe, SettingsT]):
             return bounds["lower"] - limit, bounds["upper"] - limit
         if size is None:
             return None
-        low, _ = means.interval(measurement.value, size, normal.quantile(1 - item.alpha))
-        _, high = means.interval(measurement.value, size, normal.quantile(1 - item.beta))
+        hits = measurement.value * size
+        low, _ = proportions.wilson(hits, size, normal.quantile(1 - item.alpha))
+        _, high = proportions.wilson(hits, size, normal.quantile(1 - item.beta))
         return low - limit, high - limit
 
     def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from pytest_fairness.audits.stereotypes.scores import Scores
 from pytest_fairness.records import Json
-from pytest_fairness.stats import means, normal, resampling
+from pytest_fairness.stats import means, normal, proportions, resampling
 from pytest_fairness.stats.unit_statistics import TAIL
 
 PERMUTATIONS = 1999
@@ -36,7 +36,7 @@ def mean_estimate(scores: Scores, added: float, neutral: float | None) -> ScoreE
     size = means.effective_size(float(scores.shrunken_means(added).mean()), error)
     return ScoreEstimate(
         value=value,
-        interval=means.interval(value, size, normal.quantile(1 - TAIL)),
+        interval=proportions.wilson(value * size, size, normal.quantile(1 - TAIL)),
         standard_error=error,
         p_value=None if neutral is None else normal.upper_tail((value - neutral) / error),
         details={"effective_size": size},

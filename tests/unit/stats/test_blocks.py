@@ -1,4 +1,4 @@
-"""The statistics of values' means, and their resampling within entities."""
+"""Statistics of the values' means, and resampling within entities."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def random() -> np.random.Generator:
 
 
 @pytest.mark.parametrize("name", ["two_values", "all_equal", "one_value", "three_values_extreme"])
-def test_snsr_and_snsv_by_the_worked_vectors(name: str) -> None:
+def test_snsr_and_snsv_agree_with_the_worked_vectors(name: str) -> None:
     case = vector("snsr_snsv", name)
     means = np.array(case["input"]["sim_by_value"])
     assert spreads.value_range(means) == pytest.approx(case["expected"]["SNSR"], abs=case["tol"])
@@ -41,7 +41,7 @@ def test_snsr_and_snsv_by_the_worked_vectors(name: str) -> None:
         ("prag_langfair", "prag", "langfair"),
     ],
 )
-def test_snsr_of_lists_by_another_librarys_worked_example(name: str, measure: Any, variant: Any) -> None:
+def test_snsr_of_lists_agrees_with_the_worked_example_of_langfair(name: str, measure: Any, variant: Any) -> None:
     case = vector("snsr_snsv", "langfair_fixture")
     given_, expected = case["input"], case["expected"]
     artists = sorted(given_["neutral"])
@@ -70,7 +70,7 @@ def test_snsv_lies_within_its_bounds_by_snsr_and_number_of_values(means: Any) ->
     assert 0.5 - 1e-9 <= spreads.evenness(means) <= 1 + 1e-9
 
 
-def test_the_bounds_are_those_of_the_worked_vector() -> None:
+def test_the_bounds_of_snsv_agree_with_the_worked_vector() -> None:
     case = vector("snsr_snsv", "feasibility_bound")
     for count in case["input"]["n_values"]:
         extreme = np.array([0.0] * (count // 2) + [1.0] * (count - count // 2))
@@ -81,13 +81,13 @@ def test_the_bounds_are_those_of_the_worked_vector() -> None:
 
 
 @pytest.mark.parametrize("vector", vectors("pafs"))
-def test_pafs_by_the_worked_vectors(vector: dict[str, Any]) -> None:
+def test_pafs_agrees_with_the_worked_vectors(vector: dict[str, Any]) -> None:
     means = np.array(vector["input"]["sim_by_personality"])
     assert spreads.evenness(means) == pytest.approx(vector["expected"]["PAFS"], abs=vector["tol"])
 
 
 @pytest.mark.parametrize("vector", vectors("snsr_block_permutation"))
-def test_values_exchanged_within_entities_by_the_worked_vectors(vector: dict[str, Any]) -> None:
+def test_permutations_within_entities_agree_with_the_worked_vectors(vector: dict[str, Any]) -> None:
     rows, expected = np.array(vector["input"]["sim_rows_entities_cols_values"]), vector["expected"]
     null, exact = blocks.permuted_means(rows, 1000, random())
     observed = float(spreads.value_range(rows.mean(axis=0)))
@@ -98,7 +98,7 @@ def test_values_exchanged_within_entities_by_the_worked_vectors(vector: dict[str
 
 
 @pytest.mark.parametrize("vector", vectors("snsr_regression_run_swap"))
-def test_runs_swapped_within_entities_by_the_worked_vectors(vector: dict[str, Any]) -> None:
+def test_run_swaps_within_entities_agree_with_the_worked_vectors(vector: dict[str, Any]) -> None:
     now, then = (np.array(vector["input"][name]) for name in ("current", "baseline"))
     observed = float(spreads.value_range(now.mean(axis=0)) - spreads.value_range(then.mean(axis=0)))
     one, other, exact = blocks.swapped_means(now, then, 1000, random())
@@ -108,7 +108,7 @@ def test_runs_swapped_within_entities_by_the_worked_vectors(vector: dict[str, An
     assert resampling.p_value(null, observed, exact=True) == pytest.approx(vector["expected"]["p_exact"])
 
 
-def test_drawn_exchanges_agree_with_all_of_them() -> None:
+def test_sampled_permutations_agree_with_all_permutations() -> None:
     rows = np.random.default_rng(3).random((4, 3))
     observed = float(spreads.value_range(rows.mean(axis=0)))
     p = [
@@ -118,7 +118,7 @@ def test_drawn_exchanges_agree_with_all_of_them() -> None:
     assert p[0] == pytest.approx(p[1], abs=0.04)
 
 
-def test_flipped_signs_are_those_of_scipy() -> None:
+def test_the_sign_flip_test_agrees_with_scipy() -> None:
     differences = np.random.default_rng(5).normal(0.3, 1, (9, 1))
     null, exact = blocks.flipped_means(differences, 1000, random())
     expected = permutation_test((differences[:, 0],), np.mean, permutation_type="samples", alternative="greater")
@@ -134,6 +134,6 @@ def test_the_bootstrap_has_the_error_of_a_mean_and_leaves_missing_cells_out() ->
     assert drawn.std(axis=0) == pytest.approx(errors, rel=0.1)
 
 
-def test_holm_by_hand() -> None:
+def test_holm_agrees_with_a_hand_computed_example() -> None:
     assert blocks.holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
     assert blocks.holm([]) == []

@@ -17,7 +17,7 @@ def test_one_cell_has_the_error_of_two_means() -> None:
     assert degrees == pytest.approx(6)
 
 
-def test_what_differs_between_cells_is_no_error() -> None:
+def test_differences_between_cells_are_no_error() -> None:
     values = np.array([1.0, 1.0, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0])
     now = np.repeat([True, False], 4)
     assert cells.change_error(values, now, np.array([0, 0, 1, 1] * 2), np.where(now, 0.25, -0.25)) == (0.0, None)

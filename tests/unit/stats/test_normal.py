@@ -9,7 +9,7 @@ from tests.support.oracles import vectors
 
 
 @pytest.mark.parametrize("case", vectors("mde_paired_mean"))
-def test_minimum_detectable_effect(case: dict[str, Any]) -> None:
+def test_the_minimum_detectable_effect_agrees_with_the_worked_vectors(case: dict[str, Any]) -> None:
     given_ = case["input"]
     error = given_["sd_diff"] / given_["n_units"] ** 0.5
     found = normal.minimum_detectable(error, given_["alpha_one_sided"], given_["power"])
@@ -29,5 +29,5 @@ def test_few_units_take_quantiles_of_students_t() -> None:
     assert (low, high) == pytest.approx((1 - 0.5 * 3.1824, 1 + 0.5 * 3.1824), abs=1e-4)
 
 
-def test_an_interval_holds_its_estimate_in_the_middle() -> None:
+def test_an_interval_is_symmetric_about_its_estimate() -> None:
     assert normal.interval(1.0, 0.5) == pytest.approx((1 - 0.5 * 1.959964, 1 + 0.5 * 1.959964), abs=1e-6)

@@ -38,7 +38,7 @@ def test_mcnemar_is_the_tail_of_the_binomial(one_way: int, other_way: int) -> No
 
 @pytest.mark.parametrize("share", [0.0, 0.03, 0.1, 0.4])
 def test_the_interval_of_a_paired_difference_of_shares_covers_it(share: float) -> None:
-    """Computed exactly, of a hundred units of which none differs the other way."""
+    """The coverage is exact, for a hundred units of which none differs in the other direction."""
     from scipy.stats import binom
 
     held = 0.0
@@ -48,5 +48,5 @@ def test_the_interval_of_a_paired_difference_of_shares_covers_it(share: float) -
     assert held > 0.93
 
 
-def test_many_units_are_drawn_and_never_give_zero() -> None:
+def test_a_sampled_sign_flip_test_has_a_p_value_above_0() -> None:
     assert paired.sign_flip(np.ones(200), 999, resampling.generator("a test")) == pytest.approx(1 / 1000)

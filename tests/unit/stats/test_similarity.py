@@ -31,7 +31,7 @@ def similarity(first: list[str], second: list[str], measure: Measure, variant: V
 
 
 @pytest.mark.parametrize("vector", [each for each in vectors("recsim") if not each.id.startswith(("ceil", "both"))])
-def test_the_original_programs_numbers(vector: dict[str, Any]) -> None:
+def test_similarities_agree_with_the_original_programs(vector: dict[str, Any]) -> None:
     given_, expected = vector["input"], vector["expected"]
     lists = given_["x_sensitive"], given_["y_neutral"]
     for column, (measure, variant) in COLUMNS.items():
@@ -55,7 +55,7 @@ def test_the_highest_values_of_each_scale(k: int) -> None:
 
 
 @given(MEASURES, VARIANTS)
-def test_two_empty_lists_are_no_agreement_and_one_is_none(measure: Measure, variant: Variant) -> None:
+def test_two_empty_lists_have_no_similarity_and_one_empty_list_has_0(measure: Measure, variant: Variant) -> None:
     assert np.isnan(similarity([], [], measure, variant, 5))
     assert similarity([], ["a"], measure, variant, 5) == similarity(["a"], [], measure, variant, 5) == 0
     assert similarities([], [], measure=measure, variant=variant, k=5).shape == (0,)
@@ -91,7 +91,7 @@ def test_repeated_items_count_once_in_the_normalized_scale(
 
 
 @given(st.lists(st.tuples(DISTINCT, DISTINCT), min_size=1, max_size=8), MEASURES, VARIANTS)
-def test_many_pairs_at_once_are_each_as_alone(
+def test_many_pairs_at_once_equal_single_pairs(
     pairs: list[tuple[list[str], list[str]]], measure: Measure, variant: Variant
 ) -> None:
     first, second = ([pair[side] for pair in pairs] for side in (0, 1))
@@ -101,7 +101,7 @@ def test_many_pairs_at_once_are_each_as_alone(
 
 
 @given(st.integers(1, 8), st.data())
-def test_the_codes_serp_follows_from_the_published_one(k: int, data: st.DataObject) -> None:
+def test_serp_of_the_original_code_follows_from_the_published_formula(k: int, data: st.DataObject) -> None:
     first, second = (data.draw(st.permutations("abcdefghijklmnop")).__getitem__(slice(k)) for _ in range(2))
     hits = len({*first} & {*second})
     published = similarity(first, second, "serp", "normalized", k)
@@ -109,6 +109,6 @@ def test_the_codes_serp_follows_from_the_published_one(k: int, data: st.DataObje
     assert similarity(first, second, "serp", "fairllm", k) == pytest.approx(code)
 
 
-def test_lists_that_make_no_pairs_are_refused() -> None:
+def test_unequal_numbers_of_lists_raise_an_error() -> None:
     with pytest.raises(ValueError, match="1 first lists and 2 second ones"):
         similarities([["a"]], [["a"], ["b"]], k=1)

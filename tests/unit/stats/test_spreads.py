@@ -49,14 +49,14 @@ def test_a_signed_size_is_the_size_where_the_pattern_is_not_reversed(kind: str, 
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_of_two_numbers_it_is_their_difference(kind: str) -> None:
+def test_the_signed_size_of_two_numbers_is_their_difference(kind: str) -> None:
     spread = spread_of(kind, 2)
     signed, part = spread.signed(np.array([0.6, 0.5])), 1.0 if kind == "range" else 0.5
     for first, second in ((0.7, 0.5), (0.5, 0.5), (0.4, 0.8)):
         assert float(signed(np.array([first, second]))) == pytest.approx(part * (first - second))
 
 
-def test_what_is_not_defined_is_in_no_difference() -> None:
+def test_undefined_numbers_are_left_out() -> None:
     spread = spread_of("range", 3)
     assert float(spread.size(np.array([0.2, np.nan, 0.5]))) == pytest.approx(0.3)
     signed = spread.signed(np.array([0.2, np.nan, 0.5]))
@@ -85,7 +85,7 @@ def test_the_gradient_of_equal_means_is_that_of_the_first_mean_moving_up(spread:
 
 @pytest.mark.parametrize(("now", "then"), [((0.0, 0.1, 0.4), (0.0, 0.2, 0.1)), ((0.0, 0.2, 0.3), (0.0, 0.2, 0.1))])
 def test_the_error_is_the_spread_of_growth_over_runs(now: tuple[float, ...], then: tuple[float, ...]) -> None:
-    """Also where other groups are furthest apart in the one run than in the other."""
+    """Other groups may be furthest apart in one run than in the other."""
     random = np.random.default_rng(3)
     spread, error = spread_of("range", 3), 0.02
     grown, errors = [], []

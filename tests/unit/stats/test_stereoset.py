@@ -16,7 +16,7 @@ NAN = float("nan")
 
 
 @pytest.mark.parametrize("vector", vectors("stereoset"))
-def test_scores(vector: dict[str, Any]) -> None:
+def test_scores_agree_with_the_worked_vectors(vector: dict[str, Any]) -> None:
     rows, expected = vector["input"]["rows"], vector["expected"]
     columns = [np.array([row[name] for row in rows]) for name in ("stereotype", "anti", "unrelated")]
     found = stereoset(columns[0], columns[1], columns[2], [row["target"] for row in rows])
@@ -25,7 +25,7 @@ def test_scores(vector: dict[str, Any]) -> None:
     assert found.icat == pytest.approx(expected["ICAT Score"], abs=vector["tol"])
 
 
-def test_a_model_that_tells_nothing_apart_is_neither_fair_nor_the_contrary() -> None:
+def test_a_model_with_equal_scores_has_no_stereotype_score() -> None:
     alike = np.zeros(6)
     terms = ["a", "a", "b", "b", "c", "c"]
     assert stereoset(alike, alike, alike, terms, ties="left out").ss is None
@@ -33,7 +33,7 @@ def test_a_model_that_tells_nothing_apart_is_neither_fair_nor_the_contrary() -> 
     assert (published.ss, published.lms, published.icat) == (0, 0, 0)
 
 
-def test_scores_within_the_tolerance_are_alike() -> None:
+def test_scores_within_the_tolerance_are_equal() -> None:
     first, second = np.array([0.0, 0.0, 0.0]), np.array([1e-5, -1e-5, -1e-3])
     assert preferences(first, second, tolerance=1e-4).tolist() == [0, 0, 100]
     left = preferences(first, second, ties="left out", tolerance=1e-4)
@@ -47,7 +47,7 @@ def test_missing_sentences_are_left_out_of_what_needs_them() -> None:
     assert (pairs.ss, pairs.lms, pairs.icat) == (100, None, None)
 
 
-def test_impossible_sentences_are_alike() -> None:
+def test_two_sentences_of_probability_0_have_equal_scores() -> None:
     assert np.isnan(preferences(np.array([-np.inf]), np.array([-np.inf]), ties="left out")).all()
     assert preferences(np.array([-1.0]), np.array([-np.inf])).tolist() == [100]
 
@@ -56,7 +56,7 @@ scores = st.lists(st.tuples(st.sampled_from("abc"), *[st.integers(-5, 5).map(flo
 
 
 @given(scores)
-def test_turning_stereotypes_round_mirrors_the_score(rows: list[tuple[str, float, float, float]]) -> None:
+def test_exchanging_stereotypes_mirrors_the_score(rows: list[tuple[str, float, float, float]]) -> None:
     terms = [row[0] for row in rows]
     first, second, third = (np.array([row[column] for row in rows]) for column in (1, 2, 3))
     one = stereoset(first, second, third, terms, ties="left out")
@@ -73,7 +73,7 @@ def test_turning_stereotypes_round_mirrors_the_score(rows: list[tuple[str, float
 
 
 @given(scores)
-def test_terms_weigh_alike(rows: list[tuple[str, float, float, float]]) -> None:
+def test_every_term_has_the_same_weight(rows: list[tuple[str, float, float, float]]) -> None:
     terms = [row[0] for row in rows]
     first, second = (np.array([row[column] for row in rows]) for column in (1, 2))
     means = by_term(preferences(first, second), terms)

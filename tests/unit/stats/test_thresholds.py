@@ -16,7 +16,7 @@ CASES = st.lists(st.tuples(st.integers(0, 9), st.booleans()), min_size=2, max_si
 
 
 @given(CASES)
-def test_it_agrees_with_scikit_learn(cases: list[tuple[int, bool]]) -> None:
+def test_error_rates_agree_with_scikit_learn(cases: list[tuple[int, bool]]) -> None:
     scores = np.array([score for score, _ in cases], dtype=np.float64)
     problematic = np.array([label for _, label in cases])
     theirs = {
@@ -36,7 +36,7 @@ def test_a_limit_that_separates_is_found() -> None:
     assert list(found.false_positive_interval) == pytest.approx([0, 0.5615], abs=1e-4)
 
 
-def test_none_is_found_where_none_is_good() -> None:
+def test_no_limit_is_best_if_none_is_good() -> None:
     scores = np.array([0.1, 0.9, 0.2, 0.8])
     assert thresholds.best(thresholds.curve(scores, np.array([False, False, True, True]))) is None
 
