@@ -34,6 +34,9 @@ from pytest_fairness.asking.store import response_key
 from pytest_fairness.options import RunSettings
 from pytest_fairness.records import Response
 from pytest_fairness.run import Run
+from pytest_fairness.run.baseline_comparer import BaselineComparer
+from pytest_fairness.run.item_answers import ItemAnswers
+from pytest_fairness.run.measurer import Measurer
 
 MOST_MEBIBYTES = 1024
 """Of a run without a baseline."""
@@ -55,8 +58,14 @@ RUNS: dict[str, list[str]] = {
     "rebaseline": ["--fairness-rebaseline"],
     "compare": [],
 }
-STAGES = {"plan": "planned", "answers": "read", "measured": "measured", "before": "compared", "as_baseline": "compared"}
-"""Methods of `Run` to what they are called here."""
+STAGES = (
+    (Run, "plan", "planned"),
+    (ItemAnswers, "of", "read"),
+    (Measurer, "measure", "measured"),
+    (BaselineComparer, "compare", "compared"),
+    (BaselineComparer, "new_baseline", "compared"),
+)
+"""Methods of a run's parts, and what the lines call their stage."""
 
 
 def main() -> None:
@@ -154,13 +163,11 @@ class Stages:
     def watched(self) -> ExitStack:
         """A context in which the stages of runs are timed."""
         watched = ExitStack()
-        for name in STAGES:
-            watched.enter_context(patch.object(Run, name, self._timed(name)))
+        for part, name, stage in STAGES:
+            watched.enter_context(patch.object(part, name, self._timed(getattr(part, name), stage)))
         return watched
 
-    def _timed(self, name: str) -> Callable[..., Any]:
-        method, stage = getattr(Run, name), STAGES[name]
-
+    def _timed(self, method: Callable[..., Any], stage: str) -> Callable[..., Any]:
         def timed(*arguments: Any, **named: Any) -> Any:
             began = time.process_time()
             try:

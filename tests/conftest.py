@@ -15,6 +15,7 @@ import scipy.stats  # noqa: F401
 import sklearn.linear_model
 import sklearn.model_selection  # noqa: F401
 import vl_convert  # noqa: F401
+from _pytest.pytester import SysModulesSnapshot
 from hypothesis import settings
 
 # A run of pytest inside a test forgets afterwards what it imported first. Compiled modules cannot be loaded twice, and
@@ -25,6 +26,17 @@ from tests.support.projects import Project
 kinds.schemas()
 for name in probes.__all__:
     getattr(probes, name)
+
+COMPILED = ("torch", "transformers", "tokenizers", "safetensors", "xllamacpp", "gguf", "scipy", "sklearn", "numpy")
+"""Packages that crash the process when they are loaded a second time; not all are installed or worth loading here."""
+
+
+def _snapshot(pytester: pytest.Pytester) -> SysModulesSnapshot:
+    """Return pytester's snapshot of the imported modules, after which compiled packages stay imported."""
+    return SysModulesSnapshot(preserve=lambda name: name.partition(".")[0] in COMPILED)
+
+
+setattr(pytest.Pytester, "_Pytester__take_sys_modules_snapshot", _snapshot)  # noqa: B010 - a private method
 
 pytest_plugins = ["pytester"]
 

@@ -23,7 +23,7 @@ def test_a_benchmark_runs(name: str) -> None:
 
 
 def test_the_page_names_every_benchmark() -> None:
-    page = (ROOT / "docs" / "benchmarks.md").read_text("utf-8")
+    page = (ROOT / "docs" / "explanation" / "benchmarks.md").read_text("utf-8")
     files = {path.stem for path in (ROOT / "benchmarks").glob("*.py")} - {"__init__", "timing"}
     assert [name for name in sorted(files) if f"`{name}`" not in page] == []
 

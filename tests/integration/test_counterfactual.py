@@ -246,7 +246,7 @@ def test_a_missing_judge_is_an_error_before_anything_is_sent(judged: Project) ->
         result = judged.run("--fairness", "--fairness-base-url", server.url, target="openai:decider")
         assert server.count == 0
     assert result.ret == pytest.ExitCode.INTERRUPTED
-    assert says(result, "set `fairness_judge` in the ini file, for instance `fairness_judge = openai:MODEL`")
+    assert says(result, "Set `fairness_judge` in the ini file, for instance `fairness_judge = openai:MODEL`")
 
 
 def test_a_judge_of_an_unknown_kind_is_a_usage_error(judged: Project) -> None:

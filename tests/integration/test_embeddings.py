@@ -276,10 +276,10 @@ def test_a_model_of_this_machine_gives_the_mean_of_its_last_states(texts: Projec
     [
         (
             "../tiny",
-            "a folder with a model is named from the probe's folder, and is inside of it (`embeddings` in the probe",
+            "must be inside of the probe's folder; write its path from there (`embeddings` in the probe file)",
         ),
-        ("~/tiny", "is inside of it"),
-        ("/tmp", "is inside of it"),  # noqa: S108 - named, and not written to
+        ("~/tiny", "must be inside of the probe's folder"),
+        ("/tmp", "must be inside of the probe's folder"),  # noqa: S108 - named, and not written to
         ("nothing here", "there is no "),
     ],
 )
