@@ -40,6 +40,33 @@ setattr(pytest.Pytester, "_Pytester__take_sys_modules_snapshot", _snapshot)  # n
 
 pytest_plugins = ["pytester"]
 
+SLOW = (
+    "integration/",
+    "unit/asking/test_kill.py",
+    "unit/asking/test_system_limits.py",
+    "unit/audits/test_counterfactual_audits.py",
+    "unit/audits/test_flip_direction.py",
+    "unit/audits/test_generation_audits.py",
+    "unit/audits/test_markers.py",
+    "unit/audits/test_mmd.py",
+    "unit/audits/test_recommendation_audits.py",
+    "unit/audits/test_svm.py",
+    "unit/audits/test_unit_audit.py",
+    "unit/baselines/test_bounds.py",
+    "unit/scorers/test_classifier.py",
+    "unit/targets/test_local.py",
+    "unit/targets/test_transformers.py",
+)
+"""Tests that `-m "not slow"` leaves out."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what is slow by its file."""
+    here = Path(__file__).parent
+    for item in items:
+        if item.path.relative_to(here).as_posix().startswith(SLOW):
+            item.add_marker(pytest.mark.slow)
+
 # How long an example takes says something of the machine, which may have other things to do, and nothing of the code.
 settings.register_profile("patient", deadline=None)
 settings.load_profile("patient")
