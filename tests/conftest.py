@@ -67,6 +67,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if item.path.relative_to(here).as_posix().startswith(SLOW):
             item.add_marker(pytest.mark.slow)
 
+
 # How long an example takes says something of the machine, which may have other things to do, and nothing of the code.
 settings.register_profile("patient", deadline=None)
 settings.load_profile("patient")
