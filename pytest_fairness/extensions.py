@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Literal
@@ -11,13 +12,28 @@ from pytest_fairness.errors import FairnessError
 Group = Literal["audits", "targets", "scorers", "reports"]
 
 
-@cache
-def declared(group: Group) -> dict[str, EntryPoint]:
-    """Return the entry points `pytest_fairness.GROUP` of all installed packages by name; nothing is imported.
+def declared(group: Group, built_in: Collection[str] = ()) -> dict[str, EntryPoint]:
+    """Return the entry points `pytest_fairness.GROUP` of all installed packages by name; import none of them.
+
+    Args:
+        group: the kind of extension.
+        built_in: names that no package may declare.
 
     Raises:
-        FairnessError: two packages declare the same name.
+        FairnessError: a name is built in, or two packages declare it.
     """
+    found = _entries(group)
+    for name in found.keys() & built_in:
+        entry = found[name]
+        raise FairnessError(
+            f"{_package(entry)} declares {name!r} in the entry points {entry.group}, which is built in. "
+            "Rename it in that package, or uninstall it."
+        )
+    return found
+
+
+@cache
+def _entries(group: Group) -> dict[str, EntryPoint]:
     found: dict[str, EntryPoint] = {}
     for entry in sorted(entry_points(group=f"pytest_fairness.{group}"), key=lambda entry: (entry.name, entry.value)):
         other = found.setdefault(entry.name, entry)
@@ -42,15 +58,6 @@ def load(entry: EntryPoint) -> Any:
             f"{entry.group}: {entry.name} = {entry.value} of {_package(entry)} cannot be imported "
             f"({type(error).__name__}: {error}). Update or uninstall the package."
         ) from error
-
-
-def require_new(group: Group, name: str) -> None:
-    """Raise `FairnessError` for an extension that has the name of something built in."""
-    entry = declared(group)[name]
-    raise FairnessError(
-        f"{_package(entry)} declares {name!r} in the entry points {entry.group}, which is built in. "
-        "Rename it in that package, or uninstall it."
-    )
 
 
 def _package(entry: EntryPoint) -> str:

@@ -63,7 +63,8 @@ def audit_classes() -> dict[str, dict[str, str | type[Audit[Any, Any]]]]:
         FairnessError: an extension cannot be imported, is no audit, or has a name that is taken.
     """
     found: dict[str, dict[str, str | type[Audit[Any, Any]]]] = {kind: dict(names) for kind, names in AUDITS.items()}
-    for name, entry in extensions.declared("audits").items():
+    built_in = [name for names in AUDITS.values() for name in names]
+    for name, entry in extensions.declared("audits", built_in).items():
         audit = extensions.load(entry)
         if (
             not (isinstance(audit, type) and issubclass(audit, Audit))
@@ -74,8 +75,6 @@ def audit_classes() -> dict[str, dict[str, str | type[Audit[Any, Any]]]]:
                 f"{entry.group}: {name} = {entry.value} is not a subclass of pytest_fairness.audits.base.Audit whose "
                 f"`info.name` is {name!r} and whose `kind` is one of {', '.join(found)}. Correct it in its package."
             )
-        if name in found[audit.kind]:
-            extensions.require_new("audits", name)
         found[audit.kind][name] = audit
     return found
 

@@ -31,9 +31,8 @@ def require_writable(path: Path) -> None:
     Raises:
         FairnessError: the suffix is unknown, or the format needs packages that are not installed.
     """
-    own = {f".{name}": entry for name, entry in extensions.declared("reports").items()}
-    for suffix in own.keys() & set(SUFFIXES):
-        extensions.require_new("reports", suffix.removeprefix("."))
+    built_in = [suffix.removeprefix(".") for suffix in SUFFIXES]
+    own = {f".{name}": entry for name, entry in extensions.declared("reports", built_in).items()}
     if entry := own.get(path.suffix.lower()):
         extensions.load(entry)
     elif path.suffix.lower() not in SUFFIXES:

@@ -118,7 +118,7 @@ class ProbeItem(AuditItem[Any]):
     def classifier(self) -> Scorer | None:
         """Return the model that scores the item's answers, not loaded yet; `None` if the audit has none."""
         found = self.audit.classifier(self.settings)
-        return None if found is None else scorers.open_scorer(found[0], found[1], self.probe.path.parent)
+        return None if found is None else scorers.open_scorer(found[0], self.probe.path.parent)
 
     @property
     def embedder(self) -> str | None:

@@ -21,7 +21,11 @@ class Scorer(Protocol):
 
     @property
     def labels(self) -> Sequence[str]:
-        """Return the names of the scores, in lower case."""
+        """Return the names of the scores, in lower case.
+
+        Raises:
+            ModelError: the scorer cannot be used.
+        """
 
     def scores(self, texts: Sequence[str]) -> Sequence[dict[str, float]]:
         """Return the scores of each text by label, 0..1.
@@ -32,26 +36,23 @@ class Scorer(Protocol):
 
 
 @cache
-def open_scorer(name: str, label: str, folder: Path) -> Scorer:
+def open_scorer(name: str, folder: Path) -> Scorer:
     """Return the scorer of this name, the same object each time; a model is loaded when it first scores.
 
     Args:
         name: an entry point `pytest_fairness.scorers`, a Hub id, or a folder inside of `folder`.
-        label: label that the scorer must have.
         folder: folder of the probe.
 
     Raises:
         FairnessError: an extension cannot be imported.
     """
     if name not in extensions.declared("scorers"):
-        return Classifier(name, label, folder)
+        return Classifier(name, folder)
     scorer: Scorer = extensions.load(extensions.declared("scorers")[name])()
     return scorer
 
 
 def require(scorer: Scorer, label: str) -> None:
     """Raise `ModelError` unless the scorer is available and has the label; download a model if necessary."""
-    if isinstance(scorer, Classifier):
-        scorer.require()
-    elif label not in scorer.labels:
+    if label not in scorer.labels:
         raise ModelError(f"{scorer.identity} has no label {label!r}; its labels are {', '.join(scorer.labels)}")

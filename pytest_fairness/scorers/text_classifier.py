@@ -36,30 +36,13 @@ class Classifier:
 
     Args:
         name: a Hub id, or a folder inside of `folder`.
-        label: label that the model must have.
         folder: folder of the probe.
     """
 
-    def __init__(self, name: str, label: str, folder: Path) -> None:
+    def __init__(self, name: str, folder: Path) -> None:
         self.name = name
-        self._label = label
         self._given = folder / name
         self._folder = folder
-
-    def require(self) -> None:
-        """Check that the model can be loaded; download it from the Hub if necessary.
-
-        Raises:
-            ModelError: a package or the model is missing, or the model does not have the label.
-        """
-        missing = [package for package in ("torch", "transformers") if find_spec(package) is None]
-        if missing:
-            raise ModelError(
-                f"scoring answers with {self.name} needs the package {' and '.join(missing)}: "
-                "pip install 'pytest-fairness[transformers]'"
-            )
-        if self._label not in self.labels:
-            raise ModelError(f"{self.name} has no label {self._label!r}; its labels are {', '.join(self.labels)}")
 
     @cached_property
     def identity(self) -> str:
@@ -114,11 +97,18 @@ class Classifier:
 
     @cached_property
     def labels(self) -> tuple[str, ...]:
-        """Return the labels in the model's order, in lower case.
+        """Return the labels in the model's order, in lower case; download the model from the Hub if necessary.
 
         Raises:
-            ModelError: the model's configuration cannot be read, or its labels have no names.
+            ModelError: a package or the model is missing, its configuration cannot be read, or its labels have no
+                names.
         """
+        missing = [package for package in ("torch", "transformers") if find_spec(package) is None]
+        if missing:
+            raise ModelError(
+                f"scoring answers with {self.name} needs the package {' and '.join(missing)}: "
+                "pip install 'pytest-fairness[transformers]'"
+            )
         config = self._config
         written = config.get("id2label")
         names = written if isinstance(written, Mapping) else {}

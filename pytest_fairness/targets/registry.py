@@ -81,25 +81,18 @@ def open_target(spec: str, settings: RunSettings, address: str | None = None) ->
 def _make(spec: str, settings: RunSettings) -> Target:
     prefix, colon, rest = spec.strip().partition(":")
     value = rest if colon else None
-    if (factory := _extension(prefix)) is not None:
-        return factory(value, settings)
     entry = TARGETS.get(prefix)
-    if entry is None or value == "":
-        raise TargetError(_unknown(spec, prefix, rest))
-    module, _, function = entry.factory.partition(":")
-    factory = cast("Factory", getattr(import_module(module), function))
-    return factory(value, settings)
-
-
-def _extension(prefix: str) -> Factory | None:
-    """Return the factory that another package declares for a prefix, if one does."""
     try:
-        entry = extensions.declared("targets").get(prefix)
-        if entry is not None and prefix in TARGETS:
-            extensions.require_new("targets", prefix)
-        return None if entry is None else cast("Factory", extensions.load(entry))
+        extension = extensions.declared("targets", TARGETS).get(prefix)
+        factory = None if extension is None else cast("Factory", extensions.load(extension))
     except FairnessError as error:
         raise TargetError(str(error)) from error
+    if factory is None:
+        if entry is None or value == "":
+            raise TargetError(_unknown(spec, prefix, rest))
+        module, _, function = entry.factory.partition(":")
+        factory = cast("Factory", getattr(import_module(module), function))
+    return factory(value, settings)
 
 
 def check_spec(spec: str, settings: RunSettings) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from pytest_fairness.errors import ModelError
 from pytest_fairness.scorers import text_classifier
+from pytest_fairness.scorers.registry import require
 from pytest_fairness.scorers.text_classifier import REGARD_LABELS, Classifier
 
 needs_transformers = pytest.mark.skipif(
@@ -17,8 +18,8 @@ needs_transformers = pytest.mark.skipif(
 pytestmark = pytest.mark.filterwarnings("default")  # what other packages deprecate is theirs
 
 
-def of(folder: Path, label: str = "negative") -> Classifier:
-    return Classifier(folder.name, label, folder.parent)
+def of(folder: Path) -> Classifier:
+    return Classifier(folder.name, folder.parent)
 
 
 @needs_transformers
@@ -67,21 +68,21 @@ def test_labels_are_names_in_lower_case_or_those_of_regard(regard_model: Path, t
     assert of(copy).labels == REGARD_LABELS
     rename_labels(copy, ["NEGATIVE", "POSITIVE"])
     assert of(copy).labels == ("negative", "positive")
-    of(copy).require()
+    require(of(copy), "negative")
     with pytest.raises(ModelError, match="no label 'toxic'; its labels are negative, positive"):
-        of(copy, "toxic").require()
+        require(of(copy), "toxic")
     rename_labels(copy, ["LABEL_0", "LABEL_1"])
     with pytest.raises(ModelError, match="its labels have no names"):
-        of(copy).require()
+        require(of(copy), "negative")
 
 
 @needs_transformers
 def test_a_missing_model_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ModelError, match="there is no folder"):
-        Classifier("./none", "negative", tmp_path).require()
+        require(Classifier("./none", tmp_path), "negative")
     (tmp_path / "empty").mkdir()
     with pytest.raises(ModelError, match=r"its config\.json cannot be read"):
-        of(tmp_path / "empty").require()
+        require(of(tmp_path / "empty"), "negative")
 
     def offline(*arguments: object, **settings: object) -> None:
         from huggingface_hub.errors import LocalEntryNotFoundError
@@ -90,7 +91,7 @@ def test_a_missing_model_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr("huggingface_hub.snapshot_download", offline)
     with pytest.raises(ModelError, match="`hf download somebody/model` fetches it"):
-        Classifier("somebody/model", "negative", tmp_path).require()
+        require(Classifier("somebody/model", tmp_path), "negative")
 
 
 @needs_transformers
@@ -116,7 +117,7 @@ def test_pickled_weights_are_not_loaded(regard_model: Path, tmp_path: Path) -> N
     (copy / "model.safetensors").unlink()
     torch.save({"a": torch.zeros(1)}, copy / "pytorch_model.bin")
     with pytest.raises(ModelError, match="has no weights as safetensors"):
-        of(copy).require()
+        require(of(copy), "negative")
 
 
 @needs_transformers
@@ -126,23 +127,23 @@ def test_a_model_outside_of_the_probes_folder_is_rejected(regard_model: Path, tm
     probes = tmp_path / "probes"
     inside = copytree(regard_model, probes / "models" / "regard")
     copytree(regard_model, tmp_path / "outside")
-    Classifier("models/regard", "negative", probes).require()
+    require(Classifier("models/regard", probes), "negative")
     for name in (str(tmp_path / "outside"), str(inside), "../outside", "models/../../outside"):
         with pytest.raises(ModelError, match="named from the probe's folder, and is inside of it"):
-            Classifier(name, "negative", probes).require()
+            require(Classifier(name, probes), "negative")
     (probes / "linked").symlink_to(tmp_path / "outside", target_is_directory=True)
     with pytest.raises(ModelError, match="linked is a link that leads out of the probe's folder"):
-        Classifier("linked", "negative", probes).require()
+        require(Classifier("linked", probes), "negative")
     (inside / "model.safetensors").unlink()
     (inside / "model.safetensors").symlink_to(tmp_path / "outside" / "model.safetensors")
     with pytest.raises(ModelError, match=r"models/regard/model.safetensors is a link that leads out"):
-        Classifier("models/regard", "negative", probes).require()
+        require(Classifier("models/regard", probes), "negative")
     for name in ("~/model", "a/b/c", "http://host/model", "owner/../x"):
         with pytest.raises(ModelError, match="takes such a folder, or a Hub id"):
-            Classifier(name, "negative", probes).require()
+            require(Classifier(name, probes), "negative")
 
 
 def test_a_missing_package_names_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(text_classifier, "find_spec", lambda _: None)
     with pytest.raises(ModelError, match=r"pip install 'pytest-fairness\[transformers\]'"):
-        of(tmp_path).require()
+        require(of(tmp_path), "negative")
