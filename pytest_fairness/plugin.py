@@ -9,8 +9,8 @@ import pytest
 from pytest_fairness.options import OPTIONS
 
 if TYPE_CHECKING:
-    from pytest_fairness.pytest_integration.audit_service import AuditService
-    from pytest_fairness.pytest_integration.fixtures import Check, Client, CorpusGenerator
+    from pytest_fairness.pytest_integration.items.audit_service import AuditService
+    from pytest_fairness.pytest_integration.items.fixtures import Check, Client, CorpusGenerator
 
 SESSION = "fairness-session"
 """Name under which a run is registered with pytest; not registered without `--fairness`."""
@@ -69,7 +69,7 @@ def fairness_target(request: pytest.FixtureRequest) -> Any:
 def llm_client(request: pytest.FixtureRequest) -> Client:
     """Return a client of the target: `complete(prompt, system=None, trials=1, **sampling) -> list[Response]`."""
     service = _service(request.config, "llm_client")
-    from pytest_fairness.pytest_integration.fixtures import Client
+    from pytest_fairness.pytest_integration.items.fixtures import Client
 
     return Client(service, request)
 
@@ -78,7 +78,7 @@ def llm_client(request: pytest.FixtureRequest) -> Client:
 def corpus_generator(request: pytest.FixtureRequest) -> CorpusGenerator:
     """Return a function that generates parallel texts for the text audits: `corpus_generator(prompt, axes=...)`."""
     service = _service(request.config, "corpus_generator")
-    from pytest_fairness.pytest_integration.fixtures import CorpusGenerator
+    from pytest_fairness.pytest_integration.items.fixtures import CorpusGenerator
 
     return CorpusGenerator(service, request)
 
@@ -87,7 +87,7 @@ def corpus_generator(request: pytest.FixtureRequest) -> CorpusGenerator:
 def fairness_check(request: pytest.FixtureRequest) -> Check:
     """Return a function that judges a measurement: `fairness_check(name, measurement, limit=None, tolerance=None)`."""
     service = _service(request.config, "fairness_check")
-    from pytest_fairness.pytest_integration.fixtures import Check
+    from pytest_fairness.pytest_integration.items.fixtures import Check
 
     return Check(service, request)
 

@@ -9,11 +9,11 @@ import uuid
 from collections.abc import Collection, Iterable, Sequence
 from itertools import islice
 
-from pytest_fairness.asking.freshness import Freshness
 from pytest_fairness.asking.request_tracker import RequestTracker
-from pytest_fairness.asking.runs import RunId
 from pytest_fairness.asking.sender import Sender
-from pytest_fairness.asking.store import Store, response_key
+from pytest_fairness.asking.store.freshness import Freshness
+from pytest_fairness.asking.store.runs import RunId
+from pytest_fairness.asking.store.store import Store, response_key
 from pytest_fairness.asking.timing import DEFAULT_TIMING, Timing
 from pytest_fairness.errors import AnswersMissing, FairnessError
 from pytest_fairness.options import RunSettings

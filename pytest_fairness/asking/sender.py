@@ -14,12 +14,12 @@ from collections import defaultdict
 from collections.abc import Callable
 from typing import NamedTuple
 
-from pytest_fairness.asking.freshness import Freshness
 from pytest_fairness.asking.give_up import GiveUpTimer
 from pytest_fairness.asking.request_tracker import RequestTracker
 from pytest_fairness.asking.retries import Attempts
-from pytest_fairness.asking.runs import RunId
-from pytest_fairness.asking.store import Store
+from pytest_fairness.asking.store.freshness import Freshness
+from pytest_fairness.asking.store.runs import RunId
+from pytest_fairness.asking.store.store import Store
 from pytest_fairness.asking.store_sync import AttemptResult, StoreSync
 from pytest_fairness.asking.target_caller import TargetCaller
 from pytest_fairness.asking.timing import DEFAULT_TIMING, Timing

@@ -10,15 +10,15 @@ import math
 import time
 from typing import NamedTuple
 
-from pytest_fairness.asking.claims import Claim, StopReason
 from pytest_fairness.asking.costs import with_cost
-from pytest_fairness.asking.freshness import Freshness
 from pytest_fairness.asking.give_up import GiveUpTimer
 from pytest_fairness.asking.missing_answers import over_budget
 from pytest_fairness.asking.request_counts import FAILURES
 from pytest_fairness.asking.request_tracker import RequestTracker
-from pytest_fairness.asking.runs import RunId
-from pytest_fairness.asking.store import Store
+from pytest_fairness.asking.store.claims import Claim, StopReason
+from pytest_fairness.asking.store.freshness import Freshness
+from pytest_fairness.asking.store.runs import RunId
+from pytest_fairness.asking.store.store import Store
 from pytest_fairness.asking.timing import Timing
 from pytest_fairness.errors import AnswersMissing, FairnessError, RequestFailed, RetryReason, TargetError
 from pytest_fairness.options import RunSettings

@@ -21,7 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Show the values of earlier runs: a row for each item; for a single item, a row for each run."""
-    from pytest_fairness.asking.store import Store
+    from pytest_fairness.asking.store.store import Store
     from pytest_fairness.reports.formatting import without_commands
     from pytest_fairness.reports.terminal.history import history
     from pytest_fairness.run.history import History

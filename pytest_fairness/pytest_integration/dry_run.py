@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_fairness.errors import FairnessError
-from pytest_fairness.pytest_integration.asked_targets import (
+from pytest_fairness.pytest_integration.items.asked_targets import (
     ASKING,
     asked_by,
     is_of_settings,

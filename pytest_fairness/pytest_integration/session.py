@@ -16,22 +16,22 @@ import pytest
 from pytest_fairness.asking.timing import DEFAULT_TIMING
 from pytest_fairness.errors import FairnessError, StoreError, TargetError
 from pytest_fairness.options import RunSettings
-from pytest_fairness.pytest_integration.asked_targets import (
+from pytest_fairness.pytest_integration.configuration import settings_from
+from pytest_fairness.pytest_integration.controller.controller import Controller
+from pytest_fairness.pytest_integration.controller.header import Header, header
+from pytest_fairness.pytest_integration.dry_run import DryRun
+from pytest_fairness.pytest_integration.guarded_terminal import TerminalGuard
+from pytest_fairness.pytest_integration.ini import place, require_known_names
+from pytest_fairness.pytest_integration.interruption import Ending
+from pytest_fairness.pytest_integration.items.asked_targets import (
     ASKING,
     TARGET_FIXTURE,
     is_audit,
     is_overridden,
     name_asked,
 )
-from pytest_fairness.pytest_integration.audit_service import AuditService
-from pytest_fairness.pytest_integration.configuration import settings_from
-from pytest_fairness.pytest_integration.controller import Controller
-from pytest_fairness.pytest_integration.dry_run import DryRun
-from pytest_fairness.pytest_integration.guarded_terminal import TerminalGuard
-from pytest_fairness.pytest_integration.header import Header, header
-from pytest_fairness.pytest_integration.ini import place, require_known_names
-from pytest_fairness.pytest_integration.interruption import Ending
-from pytest_fairness.pytest_integration.item_results import (
+from pytest_fairness.pytest_integration.items.audit_service import AuditService
+from pytest_fairness.pytest_integration.items.item_results import (
     Unfair,
     is_inconclusive,
     record_of,
@@ -39,8 +39,8 @@ from pytest_fairness.pytest_integration.item_results import (
     undo_xfail,
     without_traceback,
 )
-from pytest_fairness.pytest_integration.items import FairnessItem, ProbeFile
-from pytest_fairness.pytest_integration.probe_files import PROBE_SUFFIXES
+from pytest_fairness.pytest_integration.items.items import FairnessItem, ProbeFile
+from pytest_fairness.pytest_integration.items.probe_files import PROBE_SUFFIXES
 from pytest_fairness.run import Run, error_result, open_judge
 from pytest_fairness.targets import open_target
 

@@ -10,7 +10,7 @@ from typing import Any, cast
 from pytest_fairness.errors import FairnessError
 from pytest_fairness.options import DEFAULT_TARGET, RunSettings
 from pytest_fairness.records import Measurement
-from pytest_fairness.run import variants
+from pytest_fairness.run.measuring import variants
 from pytest_fairness.run.probe_items import ProbeItem, items_of
 from pytest_fairness.run.run import Run
 from pytest_fairness.targets.base import Target

@@ -15,8 +15,8 @@ from pytest_fairness.errors import FairnessError, NotMeasurable
 from pytest_fairness.probes.base import Probe, ResponsesSettings
 from pytest_fairness.probes.loading import table
 from pytest_fairness.records import Answer, Json
+from pytest_fairness.run.answering.scoring import scored
 from pytest_fairness.run.probe_items import ProbeItem, items_of
-from pytest_fairness.run.scoring import scored
 from pytest_fairness.stats import thresholds
 from pytest_fairness.stats.thresholds import Errors
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from pytest_fairness.records import Answer, Json, Prompt
-from pytest_fairness.run.measurements import ItemMeasurement
+from pytest_fairness.run.measuring.measurements import ItemMeasurement
 
 SHOWN = 2
 """Sets of answers an item."""

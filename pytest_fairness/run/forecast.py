@@ -12,13 +12,13 @@ import numpy as np
 
 from pytest_fairness.asking.costs import cost_of
 from pytest_fairness.asking.engine import BATCH
-from pytest_fairness.asking.freshness import ANY_ANSWER, Freshness
-from pytest_fairness.asking.store import response_key
+from pytest_fairness.asking.store.freshness import ANY_ANSWER, Freshness
+from pytest_fairness.asking.store.store import response_key
 from pytest_fairness.errors import FairnessError
 from pytest_fairness.probes import Probe
 from pytest_fairness.records import Json, Prompt, Request, Response
-from pytest_fairness.run import variants
-from pytest_fairness.run.item_answers import read_all
+from pytest_fairness.run.answering.item_answers import read_all
+from pytest_fairness.run.measuring import variants
 from pytest_fairness.run.probe_items import ProbeItem
 from pytest_fairness.run.run import Run
 from pytest_fairness.targets import likelihoods

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from typing import Literal
 
-from pytest_fairness.asking.store import Store
+from pytest_fairness.asking.store.store import Store
 from pytest_fairness.records import Json, VerdictName
 
 MAX_RUNS = 500

@@ -10,8 +10,9 @@ from pytest_fairness.baselines.verdicts import BaselineEntry, decide, tolerance_
 from pytest_fairness.errors import FairnessError, NotMeasurable
 from pytest_fairness.probes.field_types import texts
 from pytest_fairness.records import ItemResult, Verdict, VerdictName
+from pytest_fairness.run.comparing.baseline_comparer import BaselineComparison
 from pytest_fairness.run.examples import examples
-from pytest_fairness.run.measurements import BaselineComparison, ItemMeasurement
+from pytest_fairness.run.measuring.measurements import ItemMeasurement
 from pytest_fairness.run.probe_items import ProbeItem
 
 _FINGERPRINT = re.compile(r" \([^()]*\)$")

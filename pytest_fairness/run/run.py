@@ -7,20 +7,20 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from pytest_fairness import kinds, probes
-from pytest_fairness.asking.runs import RunId
-from pytest_fairness.asking.store import Store
+from pytest_fairness.asking.store.runs import RunId
+from pytest_fairness.asking.store.store import Store
 from pytest_fairness.asking.timing import DEFAULT_TIMING
 from pytest_fairness.closing import Closing
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.options import RunSettings
 from pytest_fairness.probes.base import Probe
-from pytest_fairness.run import variants
-from pytest_fairness.run.baseline_comparer import BaselineComparer
-from pytest_fairness.run.engines import Engines
-from pytest_fairness.run.item_answers import ItemAnswers
-from pytest_fairness.run.measurements import BaselineComparison, ItemMeasurement
-from pytest_fairness.run.measurer import Measurer
-from pytest_fairness.run.open_targets import OpenTargets
+from pytest_fairness.run.answering.engines import Engines
+from pytest_fairness.run.answering.item_answers import ItemAnswers
+from pytest_fairness.run.answering.open_targets import OpenTargets
+from pytest_fairness.run.comparing.baseline_comparer import BaselineComparer, BaselineComparison
+from pytest_fairness.run.measuring import variants
+from pytest_fairness.run.measuring.measurements import ItemMeasurement
+from pytest_fairness.run.measuring.measurer import Measurer
 from pytest_fairness.run.probe_items import ProbeItem
 from pytest_fairness.run.results import settled
 from pytest_fairness.targets.base import Target

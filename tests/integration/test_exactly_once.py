@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from pytest_fairness.asking.store import Store
+from pytest_fairness.asking.store.store import Store
 from tests.support.asking import wait_until
 from tests.support.projects import PLUGINS, PROBE, Project
 from tests.support.servers import ChatServer, Reply

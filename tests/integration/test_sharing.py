@@ -11,8 +11,10 @@ from pytest_fairness import kinds, probes
 from pytest_fairness.baselines import files
 from pytest_fairness.baselines.answers import read_answers
 from pytest_fairness.options import RunSettings
-from pytest_fairness.run import ProbeItem, Run, items_of, variants
-from pytest_fairness.run.baseline_comparer import BaselineComparer
+from pytest_fairness.run import ProbeItem, Run, items_of
+from pytest_fairness.run.comparing.baseline_comparer import BaselineComparer
+from pytest_fairness.run.comparing.baseline_rows import row_from
+from pytest_fairness.run.measuring import variants
 from tests.support.projects import PROBE, Project
 
 TWO_AUDITS = PROBE + "  jsd: {}\n"
@@ -74,7 +76,7 @@ def test_a_baseline_is_read_once_for_the_items_of_its_probe(
             run.measurer.measure(part, target) for part in parts(tmp_path).values() if part.audit_name == "refusals"
         ]
         entries = {each.id: run.baselines.new_baseline(each).entry for each in measured}
-        rows = [row for each in measured for row in each.rows()]
+        rows = [row_from(answer, each.item.probe) for each in measured for answer in each.answers]
         known = {name: entry for name, entry in entries.items() if entry is not None}
         files.update(tmp_path / "baselines", "gifts", known, rows)
         monkeypatch.setattr(files, "read_answers", read)

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from pytest_fairness.asking.freshness import ANY_ANSWER
-from pytest_fairness.asking.store import Store, response_key
+from pytest_fairness.asking.store.freshness import ANY_ANSWER
+from pytest_fairness.asking.store.store import Store, response_key
 from pytest_fairness.asking.timing import Timing
 from pytest_fairness.errors import AnswersMissing, FairnessError, RequestFailed, TargetError
 from pytest_fairness.options import RunSettings

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from pytest_fairness.asking.freshness import ANY_ANSWER
-from pytest_fairness.asking.store import Store
+from pytest_fairness.asking.store.freshness import ANY_ANSWER
+from pytest_fairness.asking.store.store import Store
 from pytest_fairness.asking.timing import Timing
 from pytest_fairness.errors import AnswersMissing, RequestFailed, TargetError
 from tests.support.asking import engine_for, questions, settings_in, texts, wait_until

@@ -1,6 +1,6 @@
 """JUnit properties of an item."""
 
-from pytest_fairness.pytest_integration import junit
+from pytest_fairness.pytest_integration.items import junit
 from pytest_fairness.records import VerdictName
 from tests.support.results import report, result
 

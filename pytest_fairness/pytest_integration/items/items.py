@@ -13,9 +13,9 @@ import pytest
 from _pytest.fixtures import TopRequest
 
 from pytest_fairness.errors import FairnessError, ProbeError
-from pytest_fairness.pytest_integration.asked_targets import PROBE_ITEM
-from pytest_fairness.pytest_integration.audit_service import AuditService
 from pytest_fairness.pytest_integration.ini import registered_marks
+from pytest_fairness.pytest_integration.items.asked_targets import PROBE_ITEM
+from pytest_fairness.pytest_integration.items.audit_service import AuditService
 from pytest_fairness.run import BaselineComparison, ItemMeasurement, ProbeItem
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import pytest
 
 from pytest_fairness.asking.timing import DEFAULT_TIMING
 from pytest_fairness.errors import FairnessError, TargetError
-from pytest_fairness.pytest_integration.asked_targets import (
+from pytest_fairness.pytest_integration.items.asked_targets import (
     ASKING,
     TARGET_FIXTURE,
     active_target,
@@ -27,7 +27,7 @@ from pytest_fairness.run import Run
 if TYPE_CHECKING:
     from _pytest.fixtures import FixtureDef
 
-    from pytest_fairness.pytest_integration.asked_targets import Asked
+    from pytest_fairness.pytest_integration.items.asked_targets import Asked
     from pytest_fairness.targets.base import Target
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_fairness.errors import FairnessError
-from pytest_fairness.pytest_integration.header import Header
+from pytest_fairness.pytest_integration.controller.header import Header
 from pytest_fairness.run import Run
 from pytest_fairness.targets import serve
 

@@ -15,13 +15,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pytest_fairness.asking import schema
-from pytest_fairness.asking.claims import Claims, recorded_keys
-from pytest_fairness.asking.database import Database
-from pytest_fairness.asking.freshness import ANY_ANSWER, CONDITION, Freshness
-from pytest_fairness.asking.rate_limit_table import RateLimitTable
-from pytest_fairness.asking.result_cache import ResultCache
-from pytest_fairness.asking.runs import Runs
+from pytest_fairness.asking.store import schema
+from pytest_fairness.asking.store.claims import Claims, recorded_keys
+from pytest_fairness.asking.store.database import Database
+from pytest_fairness.asking.store.freshness import ANY_ANSWER, CONDITION, Freshness
+from pytest_fairness.asking.store.rate_limit_table import RateLimitTable
+from pytest_fairness.asking.store.result_cache import ResultCache
+from pytest_fairness.asking.store.runs import Runs
 from pytest_fairness.closing import Closing
 from pytest_fairness.records import Json, Request, Response, Sampling
 

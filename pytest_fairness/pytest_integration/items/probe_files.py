@@ -8,7 +8,7 @@ import pytest
 
 from pytest_fairness.errors import ProbeError
 from pytest_fairness.probes import Probe
-from pytest_fairness.pytest_integration.asked_targets import is_overridden, shown_path
+from pytest_fairness.pytest_integration.items.asked_targets import is_overridden, shown_path
 from pytest_fairness.run import ProbeItem, Run, items_of
 
 PROBE_SUFFIXES = frozenset({".yaml", ".yml"})

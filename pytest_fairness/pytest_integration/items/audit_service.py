@@ -5,14 +5,15 @@ from __future__ import annotations
 import pytest
 
 from pytest_fairness.errors import BaselineError, FairnessError, NotMeasurable
-from pytest_fairness.pytest_integration.asked_targets import asks_default, probe_item_of
-from pytest_fairness.pytest_integration.item_results import Unfair, attach_result
-from pytest_fairness.pytest_integration.probe_files import ProbeFiles
-from pytest_fairness.pytest_integration.request_planner import RequestPlanner
+from pytest_fairness.pytest_integration.items.asked_targets import asks_default, probe_item_of
+from pytest_fairness.pytest_integration.items.item_results import Unfair, attach_result
+from pytest_fairness.pytest_integration.items.probe_files import ProbeFiles
+from pytest_fairness.pytest_integration.items.request_planner import RequestPlanner
 from pytest_fairness.pytest_integration.suggested_commands import accept_command, export_command
 from pytest_fairness.records import ItemResult, Json
 from pytest_fairness.reports.terminal.summary import failure_text
 from pytest_fairness.run import BaselineComparison, ItemMeasurement, ProbeItem, Run, error_result, judge
+from pytest_fairness.run.comparing.baseline_rows import row_from
 
 
 class AuditService:
@@ -68,8 +69,9 @@ class AuditService:
         result = judge(measured, compared, item.nodeid, self._accept(item, item.nodeid))
         more: dict[str, Json] = {"siblings": siblings}
         if self._rebaseline and compared.entry is not None and measured.measurement.judgeable:
-            rows = ([dict(row.labels), row.trial, row.text, row.judged, row.refused] for row in measured.rows())
-            more |= {"entry": compared.entry.to_json(), "answers": self.run.store.cache.put_answers(rows)}
+            rows = (row_from(answer, measured.item.probe) for answer in measured.answers)
+            plain = ([dict(row.labels), row.trial, row.text, row.judged, row.refused] for row in rows)
+            more |= {"entry": compared.entry.to_json(), "answers": self.run.store.cache.put_answers(plain)}
         attach_result(item, result, measured.item, measured.target, **more)
         return result
 

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
 
-from pytest_fairness.asking.database import Database
+from pytest_fairness.asking.store.database import Database
 from pytest_fairness.records import Json
 
 T = TypeVar("T")

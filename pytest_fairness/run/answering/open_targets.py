@@ -11,7 +11,7 @@ from pytest_fairness.errors import ProbeError
 from pytest_fairness.options import RunSettings
 from pytest_fairness.probes.base import Probe
 from pytest_fairness.probes.field_types import shown
-from pytest_fairness.run.judging import open_judge
+from pytest_fairness.run.answering.judging import open_judge
 from pytest_fairness.run.probe_items import ProbeItem
 from pytest_fairness.targets import open_target
 from pytest_fairness.targets.base import Target

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 
-from pytest_fairness.asking.database import Database
 from pytest_fairness.asking.rate_limit import RateLimit
+from pytest_fairness.asking.store.database import Database
 
 RATE_LIMIT_KEPT = 60.0
 """Seconds after the last change at which a rate limit is forgotten."""

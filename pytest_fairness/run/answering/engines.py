@@ -10,10 +10,10 @@ from functools import cached_property
 from itertools import islice
 
 from pytest_fairness.asking.engine import Engine
-from pytest_fairness.asking.freshness import Freshness
-from pytest_fairness.asking.processes import this_process
-from pytest_fairness.asking.runs import RunId
-from pytest_fairness.asking.store import Store
+from pytest_fairness.asking.store.freshness import Freshness
+from pytest_fairness.asking.store.processes import this_process
+from pytest_fairness.asking.store.runs import RunId
+from pytest_fairness.asking.store.store import Store
 from pytest_fairness.asking.timing import DEFAULT_TIMING
 from pytest_fairness.closing import Closing
 from pytest_fairness.errors import FairnessError, StoreError

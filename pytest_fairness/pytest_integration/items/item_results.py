@@ -12,8 +12,8 @@ import pytest
 from _pytest._code.code import ReprExceptionInfo, ReprFileLocation
 from _pytest.outcomes import Failed
 
-from pytest_fairness.pytest_integration import junit
-from pytest_fairness.pytest_integration.asked_targets import probe_item_of
+from pytest_fairness.pytest_integration.items import junit
+from pytest_fairness.pytest_integration.items.asked_targets import probe_item_of
 from pytest_fairness.records import ItemResult, Json, VerdictName
 from pytest_fairness.run import ProbeItem
 

@@ -14,15 +14,15 @@ import pytest
 
 from pytest_fairness.asking.request_counts import failure_counts
 from pytest_fairness.errors import FairnessError
-from pytest_fairness.pytest_integration.baseline_writer import by_baseline, write_baseline
 from pytest_fairness.pytest_integration.configuration import report_paths, root_from_here
-from pytest_fairness.pytest_integration.header import DEFAULT, Header
-from pytest_fairness.pytest_integration.item_results import Record, records_on
+from pytest_fairness.pytest_integration.controller.baseline_writer import by_baseline, write_baseline
+from pytest_fairness.pytest_integration.controller.header import DEFAULT, Header
+from pytest_fairness.pytest_integration.controller.request_totals import RequestTotals
+from pytest_fairness.pytest_integration.controller.workers import Workers
+from pytest_fairness.pytest_integration.items.item_results import Record, records_on
 from pytest_fairness.pytest_integration.node_names import keep_name_in_junit, keep_names_in_summary
 from pytest_fairness.pytest_integration.progress import ProgressLine, WorkersProgress
-from pytest_fairness.pytest_integration.request_totals import RequestTotals
 from pytest_fairness.pytest_integration.suggested_commands import accept_options
-from pytest_fairness.pytest_integration.workers import Workers
 from pytest_fairness.records import ItemResult, Json, VerdictName
 from pytest_fairness.reports import files as reports
 from pytest_fairness.reports import run_notes, step_summary

@@ -12,12 +12,12 @@ from pytest_fairness.answers import reading
 from pytest_fairness.errors import AnswersMissing, FairnessError, RequestFailed
 from pytest_fairness.probes.base import Probe
 from pytest_fairness.records import Answer, Prompt, Response
-from pytest_fairness.run.embedding import embedded
-from pytest_fairness.run.engines import Engines
-from pytest_fairness.run.judging import judged
-from pytest_fairness.run.open_targets import OpenTargets
+from pytest_fairness.run.answering.embedding import embedded
+from pytest_fairness.run.answering.engines import Engines
+from pytest_fairness.run.answering.judging import judged
+from pytest_fairness.run.answering.open_targets import OpenTargets
+from pytest_fairness.run.answering.scoring import scored
 from pytest_fairness.run.probe_items import ProbeItem
-from pytest_fairness.run.scoring import scored
 from pytest_fairness.targets.base import Target
 
 READ_AT_ONCE = 4_000

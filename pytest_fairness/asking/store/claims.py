@@ -9,11 +9,11 @@ from enum import Enum, auto
 from itertools import chain, islice
 from typing import NamedTuple
 
-from pytest_fairness.asking.database import Database
-from pytest_fairness.asking.freshness import CONDITION, Freshness
-from pytest_fairness.asking.processes import is_gone, this_process
-from pytest_fairness.asking.rate_limit_table import RateLimitTable
-from pytest_fairness.asking.runs import RunId, Runs
+from pytest_fairness.asking.store.database import Database
+from pytest_fairness.asking.store.freshness import CONDITION, Freshness
+from pytest_fairness.asking.store.processes import is_gone, this_process
+from pytest_fairness.asking.store.rate_limit_table import RateLimitTable
+from pytest_fairness.asking.store.runs import RunId, Runs
 
 CHUNK = 500
 """Keys looked up with one query."""

@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from hashlib import sha256
 
-from pytest_fairness.asking.store import Store
+from pytest_fairness.asking.store.store import Store
 from pytest_fairness.records import Answer, Json
 from pytest_fairness.run.probe_items import ProbeItem
 from pytest_fairness.scorers.registry import Scorer

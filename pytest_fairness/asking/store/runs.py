@@ -8,8 +8,8 @@ import uuid
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from pytest_fairness.asking.database import Database
-from pytest_fairness.asking.processes import is_gone, this_process
+from pytest_fairness.asking.store.database import Database
+from pytest_fairness.asking.store.processes import is_gone, this_process
 from pytest_fairness.records import Json
 
 RUN_KEPT = 7 * 86_400.0

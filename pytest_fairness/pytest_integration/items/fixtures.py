@@ -16,8 +16,8 @@ from pytest_fairness import kinds, probes
 from pytest_fairness.audits import registry
 from pytest_fairness.errors import FairnessError, ProbeError
 from pytest_fairness.probes import Probe
-from pytest_fairness.pytest_integration.asked_targets import name_asked
-from pytest_fairness.pytest_integration.audit_service import AuditService
+from pytest_fairness.pytest_integration.items.asked_targets import name_asked
+from pytest_fairness.pytest_integration.items.audit_service import AuditService
 from pytest_fairness.records import Answer, Request, Response, Sampling, Verdict
 from pytest_fairness.run import MAX_ALPHA, ItemMeasurement, ProbeItem, read_all
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pytest_fairness.baselines import files
 from pytest_fairness.baselines.answers import Row
 from pytest_fairness.errors import BaselineError
-from pytest_fairness.pytest_integration.item_results import Record
+from pytest_fairness.pytest_integration.items.item_results import Record
 from pytest_fairness.records import ItemResult
 from pytest_fairness.reports.formatting import number, printable
 from pytest_fairness.reports.terminal.summary import Line

@@ -10,11 +10,11 @@ from pytest_fairness.audits import answer_checks
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.probes.base import ResponsesSettings
 from pytest_fairness.records import Answer, Json, Measurement
-from pytest_fairness.run import noise
-from pytest_fairness.run.engines import Engines
-from pytest_fairness.run.item_answers import ItemAnswers
-from pytest_fairness.run.measurements import ItemMeasurement, measurement_key
-from pytest_fairness.run.open_targets import OpenTargets
+from pytest_fairness.run.answering.engines import Engines
+from pytest_fairness.run.answering.item_answers import ItemAnswers
+from pytest_fairness.run.answering.open_targets import OpenTargets
+from pytest_fairness.run.measuring import noise
+from pytest_fairness.run.measuring.measurements import ItemMeasurement, measurement_key
 from pytest_fairness.run.probe_items import ProbeItem
 from pytest_fairness.targets.base import Target
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -12,11 +12,30 @@ from pytest_fairness.baselines import files
 from pytest_fairness.baselines.answers import Row
 from pytest_fairness.errors import BaselineError, BaselineStale, NotMeasurable
 from pytest_fairness.records import Answer, Comparison
-from pytest_fairness.run import noise, stored_values
-from pytest_fairness.run.baseline_rows import answer_from
-from pytest_fairness.run.measurements import BaselineComparison, ItemMeasurement, digest
-from pytest_fairness.run.measurer import Measurer
+from pytest_fairness.run.comparing import stored_values
+from pytest_fairness.run.comparing.baseline_rows import answer_from
+from pytest_fairness.run.measuring import noise
+from pytest_fairness.run.measuring.measurements import ItemMeasurement, digest
+from pytest_fairness.run.measuring.measurer import Measurer
 from pytest_fairness.run.probe_items import ProbeItem
+
+
+@dataclass(frozen=True)
+class BaselineComparison:
+    """An item's baseline, its answers and the change since; everything is empty if there is no baseline.
+
+    Attributes:
+        stale_parts: parts of the fingerprint that changed since; without a comparison then.
+        note: addition to the verdict's reason.
+        new: whether the current run becomes the baseline.
+    """
+
+    entry: files.Entry | None = None
+    stale_parts: Sequence[str] = ()
+    comparison: Comparison | None = None
+    answers: Sequence[Answer] = ()
+    note: str | None = None
+    new: bool = False
 
 
 class BaselineComparer:

@@ -1,19 +1,16 @@
-"""Measurements of items, their baselines, and the keys under which the store keeps them."""
+"""Measurements of items, and the keys under which the store keeps them."""
 
 from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
 
 from pytest_fairness.audits import answer_checks
-from pytest_fairness.baselines import files
-from pytest_fairness.baselines.answers import Row
-from pytest_fairness.records import Answer, Comparison, Json, Measurement
-from pytest_fairness.run.baseline_rows import row_from
+from pytest_fairness.records import Answer, Json, Measurement
 from pytest_fairness.run.probe_items import ProbeItem
 
 NOT_MEASURED = {"audits", "description", "intersections", "marks", "variants", "compare_sampling"}
@@ -55,28 +52,6 @@ class ItemMeasurement:
     def about(self) -> Sequence[Answer]:
         """Return the answers that the value is about; see `Audit.about`."""
         return self.item.audit.about(self.item.probe, self.item, self.answers)
-
-    def rows(self) -> Iterator[Row]:
-        """Yield the answers as baselines keep them, one by one, as there may be millions."""
-        return (row_from(answer, self.item.probe) for answer in self.answers)
-
-
-@dataclass(frozen=True)
-class BaselineComparison:
-    """An item's baseline, its answers and the change since; everything is empty if there is no baseline.
-
-    Attributes:
-        stale_parts: parts of the fingerprint that changed since; without a comparison then.
-        note: addition to the verdict's reason.
-        new: whether the current run becomes the baseline.
-    """
-
-    entry: files.Entry | None = None
-    stale_parts: Sequence[str] = ()
-    comparison: Comparison | None = None
-    answers: Sequence[Answer] = ()
-    note: str | None = None
-    new: bool = False
 
 
 def measurement_key(what: str, item: ProbeItem, *answers: Sequence[Answer], embedder: str | None = None) -> str:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_fairness.errors import StoreError, TargetError
-from pytest_fairness.pytest_integration.asked_targets import (
+from pytest_fairness.pytest_integration.items.asked_targets import (
     asked_by,
     asks_default,
     fixture_name,
@@ -27,7 +27,7 @@ from pytest_fairness.run import ProbeItem, Run
 from pytest_fairness.run.forecast import RequestCount, count_requests
 
 if TYPE_CHECKING:
-    from pytest_fairness.pytest_integration.asked_targets import Asked
+    from pytest_fairness.pytest_integration.items.asked_targets import Asked
     from pytest_fairness.targets.base import Target
 
 DEFAULT = "no `fairness_target` is set: this run {} the bundled demonstration model"

@@ -1,0 +1,1 @@
+"""Test items of probe files and Python tests: collection, targets, planning, results."""

@@ -1,0 +1,1 @@
+"""Comparison of measurements with their baselines."""

@@ -1,0 +1,1 @@
+"""Measurements of items, and what is measured besides: noise and variants."""
