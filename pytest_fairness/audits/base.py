@@ -69,13 +69,31 @@ class AuditItem(Generic[SettingsT]):
 
 
 class DecisionRule(ABC):
-    """Rule that decides whether a change is a regression and whether a value exceeds its limit."""
+    """Rule that decides whether a change is a regression and whether a value exceeds its limit.
+
+    Class attributes:
+        tested: whether decisions rest on statistical tests.
+    """
+
+    tested: ClassVar[bool] = True
+
+    def for_gate(self, gate: str) -> DecisionRule:
+        """Return the variant of the rule that a probe's `gate` names; by default the rule itself."""
+        return self
 
     @abstractmethod
     def judge_change(
-        self, audit: Audit[Any, Any], item: AuditItem[Any], comparison: Comparison, tolerance: float
+        self, audit: Audit[Any, Any], item: AuditItem[Any], comparison: Comparison, tolerance: float, difference: float
     ) -> Decision:
-        """Decide whether the change since the baseline is a regression."""
+        """Decide whether the change since the baseline is a regression.
+
+        Args:
+            audit: the method.
+            item: the item.
+            comparison: of this run with the baseline, over what both runs share.
+            tolerance: largest acceptable change.
+            difference: by how much the run's own value is worse than the baseline's own value.
+        """
 
     @abstractmethod
     def judge_value(
@@ -234,15 +252,6 @@ class Audit(ABC, Generic[ProbeT, SettingsT]):
             p_value=normal.upper_tail(change / error) if error > 0 else float(change <= 0),
             paired=paired,
         )
-
-    def distance_bounds(
-        self, item: AuditItem[SettingsT], measurement: Measurement, limit: float
-    ) -> tuple[float, float] | None:
-        """Return the one-sided bounds, at the item's alpha and beta, of how far the value is beyond the limit.
-
-        `None` where the standard error gives them.
-        """
-        return None
 
     def describe(self, measurement: Measurement) -> str:
         """Return the value as a phrase for a verdict's reason."""

@@ -1,4 +1,4 @@
-"""The decision rule: whether an estimate is too bad, acceptable, or not known well enough.
+"""Decision on an estimate: whether it is too bad, acceptable, or not known well enough.
 
 Pure arithmetic on an estimate, its standard error and its p-value. Against a baseline the estimate is the change and
 the threshold is the tolerance; against a limit the estimate is the distance from the limit and the threshold is 0.
@@ -33,6 +33,7 @@ class Decision:
         accepted: what the bound may be at most for the outcome `within`.
         times_more_units: the factor by which the run must grow until a decision can be expected.
         explanation: for the verdict's reason, where the numbers above do not tell the reason.
+        changed_sides: whether the estimate is too bad only because the disadvantage changed sides.
     """
 
     outcome: Outcome
@@ -42,6 +43,7 @@ class Decision:
     accepted: float | None = None
     times_more_units: float = 1.0
     explanation: str | None = None
+    changed_sides: bool = False
 
 
 def decide(

@@ -1,55 +1,89 @@
 """Decision rules: how a change from the baseline, and a value against a limit, are judged.
 
-An audit names its rule in the class attribute `rule`.
+An audit names its rule in the class attribute `rule`, and a probe's `gate` the variant of it; see `rule_of`.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import replace
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 from pytest_fairness.audits.base import Audit, AuditItem, DecisionRule
-from pytest_fairness.audits.decision import Decision, decide, one_sided_bounds
+from pytest_fairness.audits.decision import ROUNDING, Decision, decide, one_sided_bounds
 from pytest_fairness.records import Comparison, Measurement
-from pytest_fairness.stats import normal
+from pytest_fairness.stats import normal, proportions
+from pytest_fairness.stats.share_growth import smallest_share
 from pytest_fairness.stats.unit_change import needed_units
 
+VISIBLE_SHARE = 0.35
+"""Share of one group's texts in which a run must be able to find a new word before it may pass."""
 
+
+def rule_of(audit: Audit[Any, Any], item: AuditItem[Any]) -> DecisionRule:
+    """Return the rule that decides the item: the audit's, in the variant that the probe's `gate` names."""
+    gate = item.settings.gate
+    return PointEstimate(audit.rule) if gate == "point" else audit.rule.for_gate(gate)
+
+
+@dataclass(frozen=True)
 class SignificantChange(DecisionRule):
     """A change is a regression where it exceeds the tolerance and is significantly worse than no change.
 
-    With `gate: bound` the lower bound of the change must exceed the tolerance too. A change is acceptable where its
-    estimate is within the tolerance and its upper bound within twice the tolerance; with `gate: strict`, within the
-    tolerance.
+    A change is acceptable where its estimate is within the tolerance and its upper bound within twice the tolerance.
+    Of few units (entities, records), in which no change could be significant, none passes.
+
+    Attributes:
+        strict: whether the upper bound of an acceptable change, or of an acceptable value, must be within the tolerance
+            or the limit itself (`gate: strict`).
     """
 
+    strict: bool = False
+    proof: ClassVar[bool] = False
+    """Whether the lower bound of a regression must exceed the tolerance."""
+
+    def for_gate(self, gate: str) -> DecisionRule:
+        """Return the variant of the rule that a probe's `gate` names."""
+        match gate:
+            case "bound":
+                return ChangeBound()
+            case "strict":
+                return SignificantChange(strict=True)
+            case _:
+                return self
+
     def judge_change(
-        self, audit: Audit[Any, Any], item: AuditItem[Any], comparison: Comparison, tolerance: float
+        self, audit: Audit[Any, Any], item: AuditItem[Any], comparison: Comparison, tolerance: float, difference: float
     ) -> Decision:
         """Decide whether the change since the baseline is a regression; see `decision.decide`.
 
         A gap that changed sides moved by more than it grew: it is worse by its present size at most, and beyond the
-        tolerance it does not pass as a smaller gap on the old side. Where it is not known which side the gap is on
-        (`details["either_side"]`), a worsening to either side must be excluded, each at half of the beta.
+        tolerance it does not pass as a smaller gap on the old side; if the change of sides is significant too, it is a
+        regression. Where it is not known which side the gap is on (`details["either_side"]`), a worsening to either
+        side must be excluded, each at half of the beta.
         """
         value, reversal = comparison.value, comparison.reversal
         beta = item.beta / 2 if comparison.details.get("either_side") else item.beta
-        bounds = _change_bounds(item, comparison, beta) if reversal is None else None
         if reversal is not None:
             value = reversal.value if reversal.value > tolerance else min(value, reversal.value)
-        return decide(
+        decision = decide(
             value,
             comparison.standard_error,
             threshold=tolerance,
-            accepted=tolerance if item.settings.gate == "strict" else 2 * tolerance,
+            accepted=tolerance if self.strict else 2 * tolerance,
             significant=comparison.p_value is not None and comparison.p_value <= item.alpha,
-            proof=item.settings.gate == "bound",
+            proof=self.proof,
             alpha=item.alpha,
             beta=beta,
             degrees_of_freedom=comparison.degrees_of_freedom,
-            bounds=bounds,
+            bounds=_change_bounds(item, comparison, beta) if reversal is None else None,
         )
+        if decision.outcome == "beyond":
+            return decision
+        if reversal is not None and reversal.value > tolerance + ROUNDING and reversal.p_value <= item.alpha:
+            return replace(decision, outcome="beyond", changed_sides=True)
+        return _unless_too_few_units(decision, audit, item, comparison)
 
     def judge_value(
         self, audit: Audit[Any, Any], item: AuditItem[Any], measurement: Measurement, limit: float, tolerance: float
@@ -58,19 +92,19 @@ class SignificantChange(DecisionRule):
 
         The value exceeds the limit where its lower bound does, and the groups differ significantly where there is a
         test of that. It is acceptable where the estimate is within the limit and its upper bound within the limit plus
-        twice the tolerance; with `gate: strict`, within the limit.
+        twice the tolerance.
         """
         decision = decide(
             audit.loss(measurement.value) - audit.loss(limit),
             measurement.standard_error,
             threshold=0.0,
-            accepted=0.0 if item.settings.gate == "strict" else 2 * tolerance,
+            accepted=0.0 if self.strict else 2 * tolerance,
             significant=measurement.p_value is None or measurement.p_value <= item.alpha,
             proof=True,
             alpha=item.alpha,
             beta=item.beta,
             degrees_of_freedom=measurement.degrees_of_freedom,
-            bounds=audit.distance_bounds(item, measurement, limit),
+            bounds=_distance_bounds(item, measurement, audit.loss(limit)),
         )
         if decision.outcome == "within" and audit.grows_with_size and not item.last_look:
             return replace(decision, outcome="unclear")
@@ -91,35 +125,113 @@ class SignificantChange(DecisionRule):
         )
 
 
-class SignificantChangeOfUnits(SignificantChange):
-    """The rule `SignificantChange`, which nothing passes where too few units could show a significant change."""
+@dataclass(frozen=True)
+class ChangeBound(SignificantChange):
+    """A change is a regression where its lower bound exceeds the tolerance too (`gate: bound`)."""
+
+    proof: ClassVar[bool] = True
+
+
+class GrownWords(DecisionRule):
+    """A change is a regression where more words than the tolerance grew, each significantly and materially.
+
+    A pass needs a run that would have found a new word.
+    """
 
     def judge_change(
-        self, audit: Audit[Any, Any], item: AuditItem[Any], comparison: Comparison, tolerance: float
+        self, audit: Audit[Any, Any], item: AuditItem[Any], comparison: Comparison, tolerance: float, difference: float
     ) -> Decision:
-        """Decide as `SignificantChange` does; a pass needs enough units for a test to reject."""
-        decision = super().judge_change(audit, item, comparison, tolerance)
-        units = comparison.details.get(f"compared_{audit.counted}")
-        if decision.outcome != "within" or units is None or decision.accepted is None:
-            return decision
-        needed = needed_units(item.planned_alpha)
-        if units < needed:
-            return replace(
-                decision,
-                outcome="unclear",
-                times_more_units=needed / units,
-                explanation=f"no change could be significant in fewer than {needed} {audit.counted}",
+        """Judge the number of words that grew, each of them significantly, family-wise, and by `min_share` or more.
+
+        A pass excludes that a word is new in twice `min_share` of one group's texts: such a word would have grown more
+        than any other word did, but for a chance of `item.beta`.
+        """
+        if not comparison.paired:
+            return Decision(
+                "unclear",
+                times_more_units=math.inf,
+                explanation="without enough of the baseline's answers, equal numbers of words may be other words",
             )
-        # Where an answer either flips or does not, fewer flips than `needed` are never significant.
-        fewest = needed * float(comparison.details.get("step", 0.0))
-        if fewest > decision.accepted:
-            return replace(
-                decision,
-                outcome="unclear",
-                times_more_units=fewest / decision.accepted if decision.accepted else math.inf,
-                explanation=f"no change smaller than {fewest:.3g} could be significant in {units} {audit.counted}",
-            )
+        if comparison.value > tolerance:
+            return Decision("beyond", exceeds=True, significant=True)
+        needed, documents = comparison.details["documents_to_stand_out"]
+        missed = smallest_share((needed, documents), 1 - item.beta)
+        return _unless_missed((needed, documents), missed, 2 * item.settings.min_share)
+
+    def judge_value(
+        self, audit: Audit[Any, Any], item: AuditItem[Any], measurement: Measurement, limit: float, tolerance: float
+    ) -> Decision:
+        """Judge the number of significant words; a pass takes a run that would have found a new one."""
+        if measurement.value > limit:
+            return Decision("beyond", exceeds=True, significant=True)
+        if not item.last_look:
+            return Decision("unclear")
+        details = measurement.details
+        return _unless_missed(details["documents_needed"], details["smallest_share"], VISIBLE_SHARE)
+
+    def minimum_detectable(
+        self, item: AuditItem[Any], measurement: Measurement, comparison: Comparison | None, tolerance: float
+    ) -> float | None:
+        """Return the smallest share of one group's texts in which a new word is found with 80 % power."""
+        details = measurement.details if comparison is None or not comparison.paired else comparison.details
+        return float(details["smallest_share"])
+
+
+@dataclass(frozen=True)
+class PointEstimate(DecisionRule):
+    """The bare values decide, without any test (`gate: point`).
+
+    Attributes:
+        tested_rule: the audit's rule, which knows what a test of a run of this size would find.
+    """
+
+    tested_rule: DecisionRule
+    tested: ClassVar[bool] = False
+
+    def judge_change(
+        self, audit: Audit[Any, Any], item: AuditItem[Any], comparison: Comparison, tolerance: float, difference: float
+    ) -> Decision:
+        """Decide whether the run's value is worse than the baseline's value by more than the tolerance."""
+        return Decision("beyond" if difference > tolerance + ROUNDING else "within")
+
+    def judge_value(
+        self, audit: Audit[Any, Any], item: AuditItem[Any], measurement: Measurement, limit: float, tolerance: float
+    ) -> Decision:
+        """Decide whether the value is worse than the limit."""
+        return Decision("beyond" if audit.loss(measurement.value) > audit.loss(limit) + ROUNDING else "within")
+
+    def minimum_detectable(
+        self, item: AuditItem[Any], measurement: Measurement, comparison: Comparison | None, tolerance: float
+    ) -> float | None:
+        """Return what the audit's rule returns."""
+        return self.tested_rule.minimum_detectable(item, measurement, comparison, tolerance)
+
+
+def _unless_too_few_units(
+    decision: Decision, audit: Audit[Any, Any], item: AuditItem[Any], comparison: Comparison
+) -> Decision:
+    """Return the decision; `unclear` in place of `within` where no change could be significant in so few units."""
+    units = comparison.details.get(f"compared_{audit.counted}")
+    if decision.outcome != "within" or units is None or decision.accepted is None:
         return decision
+    needed = needed_units(item.planned_alpha)
+    if units < needed:
+        return replace(
+            decision,
+            outcome="unclear",
+            times_more_units=needed / units,
+            explanation=f"no change could be significant in fewer than {needed} {audit.counted}",
+        )
+    # Where an answer either flips or does not, fewer flips than `needed` are never significant.
+    fewest = needed * float(comparison.details.get("step", 0.0))
+    if fewest > decision.accepted:
+        return replace(
+            decision,
+            outcome="unclear",
+            times_more_units=fewest / decision.accepted if decision.accepted else math.inf,
+            explanation=f"no change smaller than {fewest:.3g} could be significant in {units} {audit.counted}",
+        )
+    return decision
 
 
 def _change_bounds(item: AuditItem[Any], comparison: Comparison, beta: float) -> tuple[float, float] | None:
@@ -136,3 +248,41 @@ def _change_bounds(item: AuditItem[Any], comparison: Comparison, beta: float) ->
         one_sided_bounds(value, error, item.alpha, beta, comparison.degrees_of_freedom) for value, error in changes
     ]
     return bounds[0][0], max(upper for _, upper in bounds)
+
+
+def _distance_bounds(item: AuditItem[Any], measurement: Measurement, limit: float) -> tuple[float, float] | None:
+    """Return the one-sided bounds, at the item's alpha and beta, of how far the loss exceeds that of the limit.
+
+    `None` where the standard error gives the bounds. An audit whose loss has other bounds puts them into
+    `details["bounds"]`; an audit whose loss is a share puts the size of its sample into `details["effective_size"]`,
+    from which Wilson's bounds follow.
+    """
+    bounds, size = (measurement.details.get(name) for name in ("bounds", "effective_size"))
+    if bounds is not None:
+        return bounds["lower"] - limit, bounds["upper"] - limit
+    if size is None:
+        return None
+    hits = measurement.value * size
+    low, _ = proportions.wilson(hits, size, normal.quantile(1 - item.alpha))
+    _, high = proportions.wilson(hits, size, normal.quantile(1 - item.beta))
+    return low - limit, high - limit
+
+
+def _unless_missed(needed: Sequence[int | None], smallest: float, accepted: float) -> Decision:
+    """Return `within` where a new word in the accepted share of a group's texts would have been found.
+
+    Args:
+        needed: documents that must hold the word, and documents of the group.
+        smallest: share of the group's texts that a new word must be in to be found with the wanted power.
+        accepted: the largest such share.
+    """
+    if smallest <= accepted:
+        return Decision("within")
+    least, _ = needed
+    told = "in every text" if least is None else f"in up to {min(1.0, smallest):.0%} of the texts"
+    return Decision(
+        "unclear",
+        # However many documents there are, the word must be in about as many of them.
+        times_more_units=math.inf if least is None else smallest / accepted,
+        explanation=f"a new word {told} of one group may have been missed; a pass needs at most {accepted:.0%}",
+    )

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pytest_fairness.audits.base import Audit, AuditItem, ProbeT
-from pytest_fairness.audits.decision_rules import SignificantChangeOfUnits
+from pytest_fairness.audits.decision_rules import SignificantChange
 from pytest_fairness.errors import BaselineStale, NotMeasurable
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.records import Answer, Comparison, Concern, Json, Measurement, Reversal
@@ -103,7 +103,7 @@ class UnitAudit(Audit[ProbeT, SettingsT]):
         usable: predicate of the units that can be measured, for messages.
     """
 
-    rule = SignificantChangeOfUnits()
+    rule = SignificantChange()
     usable: ClassVar[str] = "can be measured"
 
     @abstractmethod
@@ -244,14 +244,6 @@ class UnitAudit(Audit[ProbeT, SettingsT]):
                 **self.change_details(current, [shared[row] for row in np.flatnonzero(both)], first, second),
             },
         )
-
-    def distance_bounds(
-        self, item: AuditItem[SettingsT], measurement: Measurement, limit: float
-    ) -> tuple[float, float] | None:
-        """Return the bounds of the loss, which are in the details, less that of the limit."""
-        found = measurement.details.get("bounds")
-        worst = self.loss(limit)
-        return None if found is None else (found["lower"] - worst, found["upper"] - worst)
 
 
 def _reversal(side_change: SideChange, names: Sequence[str]) -> Reversal:

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from pytest_fairness.audits.base import Audit, AuditItem
-from pytest_fairness.audits.decision import ROUNDING, Decision
+from pytest_fairness.audits.decision import Decision
+from pytest_fairness.audits.decision_rules import rule_of
 from pytest_fairness.records import Comparison, Concern, Measurement, Reversal, Verdict, VerdictName
 
 MISSING_SHARE = 0.10
@@ -70,7 +71,8 @@ def decide(
     limit, tolerance = item.settings.limit, tolerance_of(audit, item)
     what = f"{item.id}: {audit.describe(measurement)}"
     doubt = _doubt(measurement)
-    minimum_detectable = audit.rule.minimum_detectable(item, measurement, comparison, tolerance)
+    rule = rule_of(audit, item)
+    minimum_detectable = rule.minimum_detectable(item, measurement, comparison, tolerance)
 
     notes = "".join(
         f" {concern.message[:1].upper()}{concern.message[1:]}."
@@ -112,19 +114,14 @@ def decide(
     driven = audit.top_contributors(measurement, comparison)[:NAMED_CONTRIBUTORS]
     because = f" Driven by {', '.join(driven)}." if driven else ""
 
-    tested = item.settings.gate != "point"
-    if doubt is not None and (doubt.withholds == "verdict" or (doubt.withholds == "test" and tested)):
+    if doubt is not None and (doubt.withholds == "verdict" or (doubt.withholds == "test" and rule.tested)):
         return verdict(VerdictName.INCONCLUSIVE, f"{what}; {doubt.message}.")
-    if not tested:
-        change, value = _compare_estimates(audit, item, measurement, earlier, comparison, tolerance)
-    else:
-        change = None if comparison is None else audit.rule.judge_change(audit, item, comparison, tolerance)
-        value = None if limit is None else audit.rule.judge_value(audit, item, measurement, limit, tolerance)
-    if change is not None and comparison is not None:
+    if earlier is not None and comparison is not None:
+        difference = audit.loss(measurement.value) - audit.loss(earlier.value)
+        change = rule.judge_change(audit, item, comparison, tolerance, difference)
         if change.outcome == "beyond":
-            return verdict(VerdictName.REGRESSION, f"{what}{_significance(item, comparison)}.{because}")
-        if (reversed_ := _reversed(item, comparison, tolerance)) is not None:
-            return verdict(VerdictName.REGRESSION, f"{what}; {reversed_}.{because}")
+            return verdict(VerdictName.REGRESSION, f"{what}{_significance(item, comparison, change)}.{because}")
+    value = None if limit is None else rule.judge_value(audit, item, measurement, limit, tolerance)
     if value is not None and value.outcome == "beyond":
         return verdict(VerdictName.OVER_LIMIT, f"{what}.{because}")
     if undecided := [each for each in (change, value) if each is not None and each.outcome == "unclear"]:
@@ -154,40 +151,15 @@ def _doubt(measurement: Measurement) -> Concern | None:
     return next((each for each in (*measurement.concerns, *missing) if each.withholds != "nothing"), None)
 
 
-def _compare_estimates(
-    audit: Audit[Any, Any],
-    item: AuditItem[Any],
-    measurement: Measurement,
-    earlier: BaselineEntry | None,
-    comparison: Comparison | None,
-    tolerance: float,
-) -> tuple[Decision | None, Decision | None]:
-    """Return the decisions on the change and on the value by bare estimates, for `gate: point`."""
-    limit, loss = item.settings.limit, audit.loss(measurement.value)
-    change = value = None
-    if earlier is not None and comparison is not None:
-        change = Decision("beyond" if loss > audit.loss(earlier.value) + tolerance + ROUNDING else "within")
-    if limit is not None:
-        value = Decision("beyond" if loss > audit.loss(limit) + ROUNDING else "within")
-    return change, value
-
-
-def _significance(item: AuditItem[Any], comparison: Comparison) -> str:
+def _significance(item: AuditItem[Any], comparison: Comparison, change: Decision) -> str:
     """Return by which test a regression is significant, as a part of the reason."""
-    if item.settings.gate == "point" or comparison.p_value is None:
-        return ""
-    sides = "" if comparison.reversal is None else f"; {_sides(comparison.reversal)}"
-    return f"{sides}; significant ({_p(comparison.p_value)}, alpha {item.alpha:.2g})"
-
-
-def _reversed(item: AuditItem[Any], comparison: Comparison, tolerance: float) -> str | None:
-    """Return what changed sides, if it is significant and the gap now exceeds the tolerance."""
     reversal = comparison.reversal
-    if reversal is None or item.settings.gate == "point":
-        return None
-    if reversal.value <= tolerance + ROUNDING or reversal.p_value > item.alpha:
-        return None
-    return f"{_sides(reversal)} ({_p(reversal.p_value)}, alpha {item.alpha:.2g})"
+    if change.changed_sides and reversal is not None:
+        return f"; {_sides(reversal)} ({_p(reversal.p_value)}, alpha {item.alpha:.2g})"
+    if not change.significant or comparison.p_value is None:
+        return ""
+    sides = "" if reversal is None else f"; {_sides(reversal)}"
+    return f"{sides}; significant ({_p(comparison.p_value)}, alpha {item.alpha:.2g})"
 
 
 def _sides(reversal: Reversal) -> str:

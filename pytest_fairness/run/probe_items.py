@@ -10,6 +10,7 @@ from typing import Any
 
 from pytest_fairness.audits import registry
 from pytest_fairness.audits.base import BETA, Audit, AuditItem
+from pytest_fairness.audits.decision_rules import rule_of
 from pytest_fairness.errors import FairnessError, ModelError
 from pytest_fairness.probes import Probe, growth
 from pytest_fairness.probes.growth import Stage
@@ -86,7 +87,7 @@ class ProbeItem(AuditItem[Any]):
         if not self.asks:
             return [self]
         stages = self.probe.stages()
-        if self.settings.gate == "point":
+        if not rule_of(self.audit, self).tested:
             stages = stages[-1:]  # a bare estimate has no error rate that the looks could share
         if self.trials is not None:
             stages = list(dict.fromkeys(replace(stage, trials=None) for stage in stages))

@@ -187,7 +187,7 @@ def test_a_pass_excludes_a_word_new_in_twice_the_share_that_counts() -> None:
             0.0, None, None, 0.5, paired=paired, details={"documents_to_stand_out": [needed, documents]}
         )
         item = AuditItem("marked_words", None, {}, audit.settings_model(), beta=beta)
-        return audit.rule.judge_change(audit, item, comparison, 0).outcome == "within"
+        return audit.rule.judge_change(audit, item, comparison, 0, 0).outcome == "within"
 
     assert [passes(documents, 0.01) for documents in (40, 100)] == [False, True]
     assert not passes(100, 0.01, None), "not even a word in every text would have stood out"

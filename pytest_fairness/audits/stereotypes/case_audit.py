@@ -27,7 +27,7 @@ from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.probes.stereotype.cases import Case
 from pytest_fairness.probes.stereotype.model import StereotypeProbe
 from pytest_fairness.records import Answer, Comparison, Concern, Json, Measurement
-from pytest_fairness.stats import normal, proportions
+from pytest_fairness.stats import normal
 
 
 class MeasuredCases(NamedTuple):
@@ -223,20 +223,6 @@ class CaseAudit(Audit[StereotypeProbe, SettingsT]):
             reversal=change.reversal,
             details={"compared_cases": shared, **change.details},
         )
-
-    def distance_bounds(
-        self, item: AuditItem[SettingsT], measurement: Measurement, limit: float
-    ) -> tuple[float, float] | None:
-        """Return the bounds of a gap from the details, or Wilson's bounds of a mean, less the limit."""
-        size, bounds = measurement.details.get("effective_size"), measurement.details.get("bounds")
-        if bounds is not None:
-            return bounds["lower"] - limit, bounds["upper"] - limit
-        if size is None:
-            return None
-        hits = measurement.value * size
-        low, _ = proportions.wilson(hits, size, normal.quantile(1 - item.alpha))
-        _, high = proportions.wilson(hits, size, normal.quantile(1 - item.beta))
-        return low - limit, high - limit
 
     def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
         """Return what became worse; without a baseline the groups furthest apart, or the worst cases."""

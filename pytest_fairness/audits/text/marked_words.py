@@ -20,6 +20,7 @@ import numpy as np
 from pydantic import Field
 
 from pytest_fairness.audits.base import AuditItem
+from pytest_fairness.audits.decision_rules import GrownWords
 from pytest_fairness.audits.findings import details_of, plain_words
 from pytest_fairness.audits.info import AuditInfo, Direction
 from pytest_fairness.audits.text.documents import Documents, tie_order
@@ -29,7 +30,6 @@ from pytest_fairness.audits.text.word_association import Association, Corpus, Pr
 from pytest_fairness.audits.text.word_growth import (
     ROUNDING,
     SIDES,
-    GrownWords,
     Growth,
     describe_growth,
     grown_words,

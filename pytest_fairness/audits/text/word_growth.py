@@ -1,4 +1,4 @@
-"""Words whose use grew in one group's texts since the baseline: the test, the decision rule and the description.
+"""Words whose use grew in one group's texts since the baseline: the test and the description.
 
 A word counts by the documents that hold it; see `stats.share_growth`. Log-odds with a prior of all texts hardly move
 where a fifth of one group's texts hold a new word once.
@@ -6,7 +6,6 @@ where a fifth of one group's texts hold a new word once.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,8 +13,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pytest_fairness.audits.base import Audit, AuditItem, DecisionRule
-from pytest_fairness.audits.decision import Decision
 from pytest_fairness.audits.text.documents import (
     MINIMUM_DOCUMENTS_OF_A_WORD,
     Documents,
@@ -25,15 +22,13 @@ from pytest_fairness.audits.text.documents import (
     require_words,
 )
 from pytest_fairness.errors import NotMeasurable
-from pytest_fairness.records import Comparison, Json, Measurement
+from pytest_fairness.records import Json
 from pytest_fairness.stats import resampling
 from pytest_fairness.stats.share_growth import Needed, ShareGrowth, hardest, smallest_share
 
 Floats = NDArray[np.float64]
 
 PERMUTATIONS = 1999
-VISIBLE_SHARE = 0.35
-"""Share of one group's texts in which a run must be able to find a new word before it may pass."""
 NAMED_WORDS = 3
 ROUNDING = 1e-9
 SIDES = ("marked", "unmarked")
@@ -134,75 +129,6 @@ def grown_words(tests: Sequence[Growth]) -> list[dict[str, Any]]:
         if all((word, side) in other for other in others)
     ]
     return sorted(words, key=lambda word: (-round(word["growth"], 12), word["word"]))
-
-
-class GrownWords(DecisionRule):
-    """A change is a regression where more words than the tolerance grew, each significantly and materially.
-
-    A pass needs a run that would have found a new word.
-    """
-
-    def judge_change(
-        self, audit: Audit[Any, Any], item: AuditItem[Any], comparison: Comparison, tolerance: float
-    ) -> Decision:
-        """Judge the number of words that grew, each of them significantly, family-wise, and by `min_share` or more.
-
-        A pass excludes that a word is new in twice `min_share` of one group's texts: such a word would have grown more
-        than any other word did, but for a chance of `item.beta`.
-        """
-        if not comparison.paired:
-            return Decision(
-                "unclear",
-                times_more_units=math.inf,
-                explanation="without enough of the baseline's answers, equal numbers of words may be other words",
-            )
-        if comparison.value > tolerance:
-            return Decision("beyond", exceeds=True, significant=True)
-        needed, documents = comparison.details["documents_to_stand_out"]
-        missed = smallest_share((needed, documents), 1 - item.beta)
-        return _unless_missed((needed, documents), missed, 2 * item.settings.min_share)
-
-    def judge_value(
-        self, audit: Audit[Any, Any], item: AuditItem[Any], measurement: Measurement, limit: float, tolerance: float
-    ) -> Decision:
-        """Judge the number of significant words; a pass takes a run that would have found a new one."""
-        if measurement.value > limit:
-            return Decision("beyond", exceeds=True, significant=True)
-        if not item.last_look:
-            return Decision("unclear")
-        details = measurement.details
-        return _unless_missed(details["documents_needed"], details["smallest_share"], VISIBLE_SHARE)
-
-    def minimum_detectable(
-        self,
-        item: AuditItem[Any],
-        measurement: Measurement,
-        comparison: Comparison | None,
-        tolerance: float,
-    ) -> float | None:
-        """Return the smallest share of one group's texts in which a new word is found with 80 % power."""
-        details = measurement.details if comparison is None or not comparison.paired else comparison.details
-        return float(details["smallest_share"])
-
-
-def _unless_missed(needed: Sequence[int | None], smallest: float, accepted: float) -> Decision:
-    """Return `within` where a new word in the accepted share of a group's texts would have been found.
-
-    Args:
-        needed: documents that must hold the word, and documents of the group.
-        smallest: share of the group's texts that a new word must be in to be found with the wanted power.
-        accepted: the largest such share.
-    """
-    if smallest <= accepted:
-        return Decision("within")
-    least, _ = needed
-    told = "in every text" if least is None else f"in up to {min(1.0, smallest):.0%} of the texts"
-    return Decision(
-        "unclear",
-        # However many documents there are, the word must be in about as many of them.
-        times_more_units=math.inf if least is None else smallest / accepted,
-        explanation=f"a new word {told} of one group may have been missed; a pass needs at most {accepted:.0%}",
-    )
 
 
 def visibility(needed: Sequence[Needed]) -> dict[str, Json]:

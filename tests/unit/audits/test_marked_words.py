@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from pytest_fairness.audits.base import AuditItem
+from pytest_fairness.audits.decision_rules import VISIBLE_SHARE
 from pytest_fairness.audits.text.marked_words import MarkedWords, MarkedWordsSettings
-from pytest_fairness.audits.text.word_growth import VISIBLE_SHARE
 from pytest_fairness.baselines.verdicts import BaselineEntry, decide
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.records import Answer, Comparison, Status, Verdict
@@ -145,7 +145,7 @@ def test_a_decision_takes_a_paired_run_that_is_large_enough() -> None:
     def outcome(value: float, needed: int | None, *, paired: bool = True) -> str:
         details = {"documents_to_stand_out": [needed, 60]}
         comparison = Comparison(value, None, None, None, paired=paired, details=details)
-        return AUDIT.rule.judge_change(AUDIT, item(), comparison, 0).outcome
+        return AUDIT.rule.judge_change(AUDIT, item(), comparison, 0, value).outcome
 
     assert outcome(0, 7) == "within"
     assert outcome(0, 8) == "unclear", "eight of 60 is the 95 % bound of a word in 21 % of the texts"

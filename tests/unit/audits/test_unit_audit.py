@@ -87,7 +87,7 @@ def test_answers_that_flip_or_do_not_need_enough_records(records: int, enough: b
     """At level 0.01 seven flips one way are the fewest that chance does not give; they must be twice the tolerance."""
     audit: Any = Share()
     run = answers(0, records)
-    found = audit.rule.judge_change(audit, ITEM, audit.compare(None, ITEM, run, run), 0.05)
+    found = audit.rule.judge_change(audit, ITEM, audit.compare(None, ITEM, run, run), 0.05, 0.0)
     assert (found.outcome == "within") is enough
     assert found.times_more_units == pytest.approx(max(1.0, 70 / records))
 
@@ -112,7 +112,7 @@ def outcomes(now: tuple[float, float, float], then: tuple[float, float, float], 
     random, audit, found = np.random.default_rng(5), Gap(), Counter[str]()
     for _ in range(repeats):
         comparison = audit.compare(None, ITEM, scored(random, now), scored(random, then))
-        found[audit.rule.judge_change(audit, ITEM, comparison, 0.05).outcome] += 1
+        found[audit.rule.judge_change(audit, ITEM, comparison, 0.05, comparison.value).outcome] += 1
     return found
 
 
