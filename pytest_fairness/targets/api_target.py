@@ -10,6 +10,7 @@ from pytest_fairness.options import RunSettings
 from pytest_fairness.records import Request, Response
 from pytest_fairness.targets.address import is_web_address, public_url
 from pytest_fairness.targets.base import versioned
+from pytest_fairness.targets.endpoint import Endpoint
 
 
 class Client(Protocol):
@@ -56,12 +57,32 @@ class ApiTarget(ABC, Generic[ClientT]):
         self.identity = versioned(f"{self.name} at {self.address}", settings.target_version)
 
     @abstractmethod
-    def check(self) -> None:
-        """See `Target`."""
+    def _key(self) -> str:
+        """Return the API key; an empty text for a server that needs none.
+
+        Raises:
+            TargetError: the key is missing or cannot be sent.
+        """
 
     @abstractmethod
     def _connect(self) -> ClientT:
         """Return a client; import the SDK, which takes a second, no earlier than here."""
+
+    def _endpoint(self, where: str) -> Endpoint:
+        """Return the endpoint with its key; `where` names the settings of both, for messages."""
+        return Endpoint(
+            name=self.name,
+            model=self._model,
+            base_url=self._base_url,
+            key=self._key(),
+            timeout=self._timeout,
+            max_bytes=self._max_bytes,
+            where=where,
+        )
+
+    def check(self) -> None:
+        """See `Target`."""
+        self._key()
 
     async def open(self) -> None:
         """See `Target`."""

@@ -14,6 +14,7 @@ from pytest_fairness.errors import RequestFailed, RetryReason, TargetError
 from pytest_fairness.records import Json, Response
 from pytest_fairness.targets.address import public_url
 from pytest_fairness.targets.api_keys import hiding, is_distinct, secrets_of
+from pytest_fairness.targets.endpoint import Endpoint
 from pytest_fairness.targets.http_client import BoundedClient, is_too_long, parsed, too_long
 from pytest_fairness.targets.http_errors import HttpErrors
 
@@ -35,44 +36,25 @@ class SdkClient(ABC):
 
     Args:
         sdk: the module `openai` or `anthropic`.
-        name: the target's name, for messages.
-        model: the model, which is sent with every request.
-        base_url: address of the API.
-        key: the API key, or an empty text.
-        timeout: seconds that one attempt may take.
-        max_bytes: most bytes of a response's body.
-        where: settings that name the endpoint and the key, for messages.
-        trust_environment: whether the proxies of the environment are used.
+        endpoint: the model and its server.
     """
 
-    def __init__(
-        self,
-        sdk: ModuleType,
-        name: str,
-        model: str,
-        *,
-        base_url: str,
-        key: str,
-        timeout: float,
-        max_bytes: int,
-        where: str,
-        trust_environment: bool = True,
-    ) -> None:
-        self._sdk, self._name, self._model, self._where = sdk, name, model, where
-        self._endpoint = public_url(base_url)
-        secrets = [key, *secrets_of(base_url)]
-        self._errors = HttpErrors(name, self._endpoint, where, hiding(secrets))
+    def __init__(self, sdk: ModuleType, endpoint: Endpoint) -> None:
+        self._sdk, self._name, self._model, self._where = sdk, endpoint.name, endpoint.model, endpoint.where
+        self._endpoint = public_url(endpoint.base_url)
+        secrets = [endpoint.key, *secrets_of(endpoint.base_url)]
+        self._errors = HttpErrors(self._name, self._endpoint, self._where, hiding(secrets))
         self._hidden_in_answers = hiding(filter(is_distinct, secrets))
         self._http_client = BoundedClient(
-            max_bytes=max_bytes,
-            timeout=timeout,
+            max_bytes=endpoint.max_bytes,
+            timeout=endpoint.timeout,
             limits=sdk.DEFAULT_CONNECTION_LIMITS,
             follow_redirects=True,
-            trust_env=trust_environment,
+            trust_env=endpoint.trust_environment,
         )
         self._connection: Connection = {
-            "base_url": base_url,
-            "timeout": timeout,
+            "base_url": endpoint.base_url,
+            "timeout": endpoint.timeout,
             "max_retries": 0,
             "http_client": self._http_client,
         }
@@ -83,9 +65,14 @@ class SdkClient(ABC):
 
     @abstractmethod
     def _status_error(self, status: int, said: str, error: Any) -> RequestFailed | TargetError:
-        """Return the error for an HTTP status; `said` is the server's message, `error` the SDK's exception."""
+        """Return the error for an HTTP status other than 401 and 403; `said` is the server's message, `error` the SDK's exception."""
 
     def _error_of(self, error: Any) -> RequestFailed | TargetError:
+        if error.status_code in (401, 403):
+            # Without the server's message, which may quote the key.
+            return TargetError(
+                f"{self._name}: {self._endpoint} rejects the key (HTTP {error.status_code}). Check {self._where}."
+            )
         return self._status_error(error.status_code, said_in(error), error)
 
     @contextmanager
@@ -99,10 +86,6 @@ class SdkClient(ABC):
             raise self._errors.timed_out(error.__cause__) from error
         except self._sdk.APIConnectionError as error:
             raise self._errors.disconnected(error.__cause__ or error) from error
-
-    def _key_rejected(self, status: int) -> TargetError:
-        # Without the server's message, which may quote the key.
-        return TargetError(f"{self._name}: {self._endpoint} rejects the key (HTTP {status}). Check {self._where}.")
 
     def _malformed(self, wanted: str, content: bytes) -> RequestFailed:
         """Return the error for a response that is not what was wanted."""

@@ -11,6 +11,7 @@ import httpx2
 
 from pytest_fairness.errors import RequestFailed, RetryReason, TargetError
 from pytest_fairness.records import Request, Response
+from pytest_fairness.targets.endpoint import Endpoint
 from pytest_fairness.targets.one_line import identifier
 from pytest_fairness.targets.sdk_client import MALFORMED, SdkClient, read_response, said_in, token_count
 
@@ -34,22 +35,13 @@ class Messages(SdkClient):
     """Client of the Messages API.
 
     Args:
-        name, model, base_url, key, timeout, max_bytes: see `SdkClient`.
+        endpoint: the model and its server.
     """
 
-    def __init__(self, name: str, model: str, *, base_url: str, key: str, timeout: float, max_bytes: int) -> None:
-        super().__init__(
-            anthropic,
-            name,
-            model,
-            base_url=base_url,
-            key=key,
-            timeout=timeout,
-            max_bytes=max_bytes,
-            where="ANTHROPIC_API_KEY and ANTHROPIC_BASE_URL",
-        )
+    def __init__(self, endpoint: Endpoint) -> None:
+        super().__init__(anthropic, endpoint)
         self._takes_no_sampling = False
-        self._client = anthropic.AsyncAnthropic(api_key=key, **self._connection)
+        self._client = anthropic.AsyncAnthropic(api_key=endpoint.key, **self._connection)
 
     async def ask(self, request: Request) -> Response:
         """Send a request with its sampling parameters; the API takes no seed, and always demands `max_tokens`.
@@ -96,8 +88,6 @@ class Messages(SdkClient):
     def _status_error(self, status: int, said: str, error: Any) -> RequestFailed | TargetError:
         shown = self._errors.quoted(said)
         match status:
-            case 401 | 403:
-                return self._key_rejected(status)
             case 404:
                 return TargetError(
                     f"{self._name}: {self._endpoint} knows no model {self._model!r} (HTTP 404: {shown}). Check "

@@ -38,19 +38,12 @@ class AnthropicTarget(ApiTarget["Messages"]):
         """See `Target`."""
         if not _is_installed():
             raise TargetError(f"{self.name} needs the package anthropic: pip install 'pytest-fairness[anthropic]'.")
-        self._key()
+        super().check()
 
     def _connect(self) -> Messages:
         from pytest_fairness.targets.anthropic.messages import Messages
 
-        return Messages(
-            self.name,
-            self._model,
-            base_url=self._base_url,
-            key=self._key(),
-            timeout=self._timeout,
-            max_bytes=self._max_bytes,
-        )
+        return Messages(self._endpoint(f"{KEY_NAME} and {URL_NAME}"))
 
     def _key(self) -> str:
         key = key_of(self.name, KEY_NAME)

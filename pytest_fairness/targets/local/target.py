@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from pytest_fairness.options import RunSettings
 from pytest_fairness.records import Json, Request, Response
 from pytest_fairness.targets.base import versioned
+from pytest_fairness.targets.endpoint import Endpoint
 from pytest_fairness.targets.local import json_grammar, model_file
 from pytest_fairness.targets.local.server import SLOTS, LocalServer, check_runner
 from pytest_fairness.targets.threads import DaemonThreads
@@ -59,16 +60,17 @@ class LocalTarget:
         from pytest_fairness.targets.openai.chat import Chat
 
         self._server = await self._threads.run(self._load)
-        self._chat = Chat(
-            self.name,
-            self.name,
+        endpoint = Endpoint(
+            name=self.name,
+            model=self.name,
             base_url=f"{self._server.url}/v1",
-            key=None,
+            key="",
             timeout=self._timeout,
             max_bytes=self._max_bytes,
             where="--fairness-target",
             trust_environment=False,
         )
+        self._chat = Chat(endpoint)
 
     async def ask(self, request: Request) -> Response:
         """See `Target`."""

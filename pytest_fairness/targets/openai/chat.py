@@ -12,6 +12,7 @@ import openai
 from pytest_fairness.errors import FairnessError, RequestFailed, RetryReason, TargetError
 from pytest_fairness.records import Json, Request, Response
 from pytest_fairness.targets import embeddings
+from pytest_fairness.targets.endpoint import Endpoint
 from pytest_fairness.targets.http_client import is_too_long, parsed
 from pytest_fairness.targets.one_line import identifier
 from pytest_fairness.targets.openai import echoed_likelihoods
@@ -27,44 +28,22 @@ class Chat(SdkClient):
     """Client of chat completions, echoed completions and embeddings.
 
     Args:
-        name, model, base_url, timeout, max_bytes, where, trust_environment: see `SdkClient`.
-        key: the API key, or `None` for a server that needs none.
+        endpoint: the model and its server.
         setting: setting that names the model, for messages.
         serves: what the endpoint has to be, for messages.
     """
 
     def __init__(
-        self,
-        name: str,
-        model: str,
-        *,
-        base_url: str,
-        key: str | None,
-        timeout: float,
-        max_bytes: int,
-        where: str,
-        trust_environment: bool = True,
-        setting: str = "--fairness-target",
-        serves: str = "chat endpoint",
+        self, endpoint: Endpoint, *, setting: str = "--fairness-target", serves: str = "chat endpoint"
     ) -> None:
-        super().__init__(
-            openai,
-            name,
-            model,
-            base_url=base_url,
-            key=key or "",
-            timeout=timeout,
-            max_bytes=max_bytes,
-            where=where,
-            trust_environment=trust_environment,
-        )
+        super().__init__(openai, endpoint)
         self._setting, self._serves = setting, serves
         self._takes_json_format = True
         self._asked_without_json: set[Request] = set()
         self._no_echo: str | None = None
         self._limit_name = "max_tokens"
         # The SDK demands a key.
-        self._client = openai.AsyncOpenAI(api_key=key or "none", **self._connection)
+        self._client = openai.AsyncOpenAI(api_key=endpoint.key or "none", **self._connection)
 
     async def ask(
         self, request: Request, more: Mapping[str, Json] | None = None, *, json_format: bool = True
@@ -181,8 +160,6 @@ class Chat(SdkClient):
     def _status_error(self, status: int, said: str, error: Any) -> RequestFailed | TargetError:
         shown = self._errors.quoted(said)
         match status:
-            case 401 | 403:
-                return self._key_rejected(status)
             case 404:
                 return TargetError(
                     f"{self._name}: {self._endpoint} knows no model {self._model!r}, or is no {self._serves} (HTTP "

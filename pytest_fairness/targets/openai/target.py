@@ -39,24 +39,11 @@ class OpenAITarget(ApiTarget["Chat"]):
         base_url = settings.base_url or OPENAI_URL
         super().__init__("openai", model, base_url=base_url, url_settings=where, settings=settings)
 
-    def check(self) -> None:
-        """See `Target`."""
-        self._key()
-
     def _connect(self) -> Chat:
         from pytest_fairness.targets.openai.chat import Chat
 
-        return Chat(
-            self.name,
-            self._model,
-            base_url=self._base_url,
-            key=self._key(),
-            timeout=self._timeout,
-            max_bytes=self._max_bytes,
-            where=f"--fairness-base-url and {KEY_NAME}" if self._own_url else KEY_NAME,
-            setting=self.setting,
-            serves=self.serves,
-        )
+        where = f"--fairness-base-url and {KEY_NAME}" if self._own_url else KEY_NAME
+        return Chat(self._endpoint(where), setting=self.setting, serves=self.serves)
 
     async def ask(self, request: Request) -> Response:
         """See `Target`."""
@@ -64,14 +51,14 @@ class OpenAITarget(ApiTarget["Chat"]):
             return await self._opened().likelihood(request)
         return await super().ask(request)
 
-    def _key(self) -> str | None:
+    def _key(self) -> str:
         key = key_of(self.name, KEY_NAME)
         if not key and not self._own_url:
             raise TargetError(
                 f"{self.name} needs a key: set the environment variable {KEY_NAME}, or name a server of your own with "
                 "--fairness-base-url."
             )
-        return key or None
+        return key
 
 
 def open_openai(rest: str | None, settings: RunSettings) -> OpenAITarget:
