@@ -65,7 +65,13 @@ class SdkClient(ABC):
 
     @abstractmethod
     def _status_error(self, status: int, said: str, error: Any) -> RequestFailed | TargetError:
-        """Return the error for an HTTP status other than 401 and 403; `said` is the server's message, `error` the SDK's exception."""
+        """Return the error for an HTTP status other than 401 and 403.
+
+        Args:
+            status: the status.
+            said: the server's message.
+            error: the SDK's exception.
+        """
 
     def _error_of(self, error: Any) -> RequestFailed | TargetError:
         if error.status_code in (401, 403):
