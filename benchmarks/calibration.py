@@ -32,7 +32,7 @@ from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.records import Answer, Comparison, Measurement, VerdictName
 from pytest_fairness.run import BaselineComparison, ItemMeasurement, ProbeItem, items_of
 from pytest_fairness.run.results import decided, settled
-from pytest_fairness.stats.proportions import wilson
+from pytest_fairness.stats.intervals.proportions import wilson
 
 COUNTS = Path(__file__).with_suffix(".jsonl")
 FAILED = (VerdictName.REGRESSION, VerdictName.OVER_LIMIT)

@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from pytest_fairness.stats.similarity import Measure, Pairs
-from pytest_fairness.stats.spreads import value_range, value_spread
+from pytest_fairness.stats.groups.spreads import value_range, value_spread
+from pytest_fairness.stats.lists.similarity import Measure, Pairs
 
 LEAST = 20
 K = 25

@@ -24,9 +24,10 @@ from sklearn.svm import SVC
 
 from benchmarks.simulated import texts
 from pytest_fairness.audits.text.documents import count_words
-from pytest_fairness.stats import least_squares, resampling
-from pytest_fairness.stats.excess import Words
-from pytest_fairness.stats.log_odds import z_scores
+from pytest_fairness.stats.resampling import randomness, relabelling
+from pytest_fairness.stats.texts import least_squares
+from pytest_fairness.stats.texts.excess_divergence import Words
+from pytest_fairness.stats.texts.log_odds import z_scores
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -45,7 +46,7 @@ def main() -> None:
     given = parser.parse_args()
     counts, marked = documents(given.documents)
     strata = np.zeros(len(marked), dtype=np.int64)
-    labels, _ = resampling.relabellings(marked, strata, PERMUTATIONS, resampling.generator("benchmark"))
+    labels, _ = relabelling.relabellings(marked, strata, PERMUTATIONS, randomness.generator("benchmark"))
     ratios = [
         compared("divergence", lambda: divergences(labels, counts), lambda: plain_divergences(labels, counts)),
         compared("log-odds", lambda: largest_z(labels, counts), lambda: plain_largest_z(labels, counts)),
@@ -111,7 +112,7 @@ def compared(name: str, ours: Callable[[], Floats], plain: Callable[[], Floats])
 def refits(counts: Floats, marked: Bools) -> float:
     """How many times faster a classifier is fitted to relabellings, each document left out, than in five folds."""
     strata = np.zeros(len(marked), dtype=np.int64)
-    labels, _ = resampling.relabellings(marked, strata, REFITS, resampling.generator("benchmark"))
+    labels, _ = relabelling.relabellings(marked, strata, REFITS, randomness.generator("benchmark"))
 
     def own() -> Floats:
         classifier = least_squares.Classifier.of(csr_array(counts), strata, np.arange(len(marked)))

@@ -18,7 +18,7 @@ from typing import Any
 import vl_convert
 
 from benchmarks.calibration import CHANGED, COUNTS, FAILED, UNCHANGED, WHOLE
-from pytest_fairness.stats.proportions import wilson
+from pytest_fairness.stats.intervals.proportions import wilson
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "explanation" / "trust.md"

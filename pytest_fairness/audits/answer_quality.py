@@ -17,7 +17,7 @@ from pytest_fairness.probes.coreference.model import CoreferenceProbe
 from pytest_fairness.probes.counterfactual.model import FLIPPED, CounterfactualProbe
 from pytest_fairness.probes.recommendation.model import RecommendationProbe
 from pytest_fairness.records import Answer
-from pytest_fairness.stats import ranking
+from pytest_fairness.stats.lists import ranking
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from pytest_fairness.audits.info import AuditInfo, Numbers
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.base import Probe
 from pytest_fairness.records import Answer, Comparison, Concern, ItemResult, Measurement
-from pytest_fairness.stats import normal
+from pytest_fairness.stats.intervals import normal
 
 BETA = 0.05
 """Chance that an item passes although it is worse by twice the tolerance."""

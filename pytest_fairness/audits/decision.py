@@ -10,7 +10,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-from pytest_fairness.stats import normal
+from pytest_fairness.stats.intervals import normal
 
 Outcome = Literal["within", "unclear", "beyond"]
 """Acceptable; not known well enough; too bad."""

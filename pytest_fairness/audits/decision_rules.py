@@ -13,9 +13,9 @@ from typing import Any, ClassVar
 from pytest_fairness.audits.base import Audit, AuditItem, DecisionRule
 from pytest_fairness.audits.decision import ROUNDING, Decision, decide, one_sided_bounds
 from pytest_fairness.records import Comparison, Measurement
-from pytest_fairness.stats import normal, proportions
-from pytest_fairness.stats.share_growth import smallest_share
-from pytest_fairness.stats.unit_change import needed_units
+from pytest_fairness.stats.intervals import normal, proportions
+from pytest_fairness.stats.texts.share_growth import smallest_share
+from pytest_fairness.stats.unit_tables.change import needed_units
 
 VISIBLE_SHARE = 0.35
 """Share of one group's texts in which a run must be able to find a new word before it may pass."""

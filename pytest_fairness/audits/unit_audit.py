@@ -20,9 +20,10 @@ from pytest_fairness.audits.decision_rules import SignificantChange
 from pytest_fairness.errors import BaselineStale, NotMeasurable
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.records import Answer, Comparison, Concern, Json, Measurement, Reversal
-from pytest_fairness.stats import normal, resampling
-from pytest_fairness.stats.unit_change import SideChange, UnitChange
-from pytest_fairness.stats.unit_statistics import Sample, UnitStatistic
+from pytest_fairness.stats.intervals import normal
+from pytest_fairness.stats.resampling import randomness
+from pytest_fairness.stats.unit_tables.change import SideChange, UnitChange
+from pytest_fairness.stats.unit_tables.statistic import Sample, UnitStatistic
 
 Floats = NDArray[np.float64]
 
@@ -158,7 +159,7 @@ class UnitAudit(Audit[ProbeT, SettingsT]):
         table = self.table(probe, item, answers)
         self.check_table(table)
         statistic, sample = self.statistic(len(table.columns)), table.sample()
-        random = resampling.generator(f"{item.seed}/measure")
+        random = randomness.generator(f"{item.seed}/measure")
         bounds = statistic.bounds(sample, item.alpha, item.beta)
         return Measurement(
             value=float(statistic.value(sample.means)),

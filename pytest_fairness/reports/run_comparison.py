@@ -9,7 +9,7 @@ from typing import Literal
 
 from pytest_fairness.records import Interval, Json, VerdictName
 from pytest_fairness.reports.report_items import WORST_FIRST, Item
-from pytest_fairness.stats import normal
+from pytest_fairness.stats.intervals import normal
 
 State = Literal["worse", "new", "removed", "better", "value changed", "unchanged"]
 """State of an item: `worse` and `better` refer to the verdict; `value changed` means the same verdict, but the 95 %

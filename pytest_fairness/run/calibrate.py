@@ -17,8 +17,8 @@ from pytest_fairness.probes.loading import table
 from pytest_fairness.records import Answer, Json
 from pytest_fairness.run.answering.scoring import scored
 from pytest_fairness.run.probe_items import ProbeItem, items_of
-from pytest_fairness.stats import thresholds
-from pytest_fairness.stats.thresholds import Errors
+from pytest_fairness.stats.intervals import limit_errors
+from pytest_fairness.stats.intervals.limit_errors import Errors
 
 LABEL, SET = "label", "set"
 ACCEPTABLE, PROBLEMATIC = LABELS = ("acceptable", "problematic")
@@ -132,9 +132,9 @@ def _of_audit(probe: Probe, name: str, sets: Mapping[str, Sequence[Answer]], nam
     if not all(counts.values()):
         return Calibration(name, counts, len(sets) - len(scores), None, (), None)
     values = np.array(scores)
-    curve = thresholds.curve(values, bad)
-    present = None if limit is None else thresholds.errors(values, bad, audit.loss(limit))
-    best = thresholds.best([*([] if present is None else [present]), *curve])
+    curve = limit_errors.curve(values, bad)
+    present = None if limit is None else limit_errors.errors(values, bad, audit.loss(limit))
+    best = limit_errors.best([*([] if present is None else [present]), *curve])
     turned = [_turned(audit, each) for each in curve]
     return Calibration(
         name,

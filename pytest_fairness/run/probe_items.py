@@ -17,7 +17,7 @@ from pytest_fairness.probes.growth import Stage
 from pytest_fairness.records import Prompt, Request
 from pytest_fairness.scorers import registry as scorers
 from pytest_fairness.scorers.registry import Scorer
-from pytest_fairness.stats import sequential
+from pytest_fairness.stats import interim_analyses
 
 EVERYTHING = Stage()
 """The stage at which every prompt is asked."""
@@ -82,7 +82,7 @@ class ProbeItem(AuditItem[Any]):
         """Return the item at each interim analysis; each has more answers, and the last one has all.
 
         The looks share alpha and beta by a spending function, so that all looks together err no more often than a
-        single one; see `stats.sequential`.
+        single one; see `stats.interim_analyses`.
         """
         if not self.asks:
             return [self]
@@ -92,7 +92,7 @@ class ProbeItem(AuditItem[Any]):
         if self.trials is not None:
             stages = list(dict.fromkeys(replace(stage, trials=None) for stage in stages))
         shares = growth.shares(stages)
-        alphas, betas = (sequential.alphas(shares, total) for total in (self.alpha, self.beta))
+        alphas, betas = (interim_analyses.alphas(shares, total) for total in (self.alpha, self.beta))
         return [
             replace(self, alpha=alpha, beta=beta, total_alpha=self.alpha, last_look=stage is stages[-1], stage=stage)
             for stage, alpha, beta in zip(stages, alphas, betas, strict=True)

@@ -19,7 +19,7 @@ from pytest_fairness.kinds import KINDS, kind_of
 from pytest_fairness.probes import Probe
 from pytest_fairness.probes.exchange import Position
 from pytest_fairness.records import Answer, Json, Prompt, Request, Response
-from pytest_fairness.stats import resampling
+from pytest_fairness.stats.resampling import randomness
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ def _names_a_group(answer: Answer, names: Anonymizer) -> bool:
 def _dealt(groups: dict[Hashable, list[str]], seed: str) -> list[tuple[Hashable, str]]:
     """Each group with the answers that it is given: as many as the group with the fewest has."""
     size = min(map(len, groups.values()))
-    random = resampling.generator(seed)
+    random = randomness.generator(seed)
     kept = {group: random.permutation(len(texts))[:size].tolist() for group, texts in groups.items()}
     order, shift = list(groups), int(random.integers(len(groups)))
     dealt = []

@@ -26,7 +26,7 @@ from pytest_fairness.audits.unit_audit import PERMUTATIONS, UnitAudit, UnitTable
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.recommendation.model import RecommendationProbe
 from pytest_fairness.records import Answer, Comparison, ItemResult, Json, Measurement
-from pytest_fairness.stats import blocks, resampling
+from pytest_fairness.stats.resampling import column_means, significance
 
 Floats = NDArray[np.float64]
 
@@ -54,9 +54,9 @@ class EntityAudit(UnitAudit[RecommendationProbe, SettingsT]):
     def p_value(self, table: UnitTable, random: np.random.Generator) -> float | None:
         """Return the p-value of the hypothesis that the values can be exchanged within each entity."""
         rows, statistic = table.rows[table.complete], self.statistic(len(table.columns))
-        null, exact = blocks.permuted_means(rows, PERMUTATIONS, random)
+        null, exact = column_means.permuted_means(rows, PERMUTATIONS, random)
         observed = float(self.loss(statistic.value(rows.mean(axis=0))))
-        return resampling.p_value(self.loss(statistic.value(null)), observed, exact=exact)
+        return significance.p_value(self.loss(statistic.value(null)), observed, exact=exact)
 
     def value_details(self, table: UnitTable, random: np.random.Generator) -> dict[str, Json]:
         """Return the values' means with intervals, the value that is worst off, and every cell."""

@@ -14,8 +14,10 @@ from pytest_fairness.audits.lists.matrix import Matrix
 from pytest_fairness.audits.lists.normalization import NEUTRAL
 from pytest_fairness.audits.unit_audit import PERMUTATIONS, UnitTable
 from pytest_fairness.records import ItemResult, Json
-from pytest_fairness.stats import blocks, normal, paired, resampling
-from pytest_fairness.stats.unit_statistics import UnitStatistic
+from pytest_fairness.stats.intervals import normal
+from pytest_fairness.stats.intervals.mean_errors import mean_error
+from pytest_fairness.stats.resampling import column_means, significance
+from pytest_fairness.stats.unit_tables.statistic import UnitStatistic
 
 Floats = NDArray[np.float64]
 
@@ -41,10 +43,10 @@ def worst_value(table: UnitTable, harmed: str, random: np.random.Generator) -> d
         return {}
     effects = rows - (rows.sum(axis=1, keepdims=True) - rows) / (values - 1)
     loss = effects if harmed == "highest" else -effects
-    null, exact = blocks.flipped_means(loss, PERMUTATIONS, random)
+    null, exact = column_means.flipped_means(loss, PERMUTATIONS, random)
     observed = loss.mean(axis=0)
-    adjusted = blocks.holm(
-        [resampling.p_value(null[:, column], float(observed[column]), exact=exact) for column in range(values)]
+    adjusted = significance.holm(
+        [significance.p_value(null[:, column], float(observed[column]), exact=exact) for column in range(values)]
     )
     # Rounded, so that equal values are a tie whatever their last bits are; the first of a tie is taken.
     column = int(np.argmax(np.round(observed, 12)))
@@ -115,7 +117,7 @@ def column_spread(numbers: Floats) -> dict[str, Json]:
     return {
         "sd": float(present.std(ddof=1)),
         "entities": size,
-        "interval": list(normal.interval(mean, paired.mean_error(present), degrees_of_freedom=size - 1)),
+        "interval": list(normal.interval(mean, mean_error(present), degrees_of_freedom=size - 1)),
     }
 
 

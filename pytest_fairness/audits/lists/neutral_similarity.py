@@ -14,7 +14,7 @@ from pytest_fairness.audits.lists.normalization import NEUTRAL, Draw, Lists, cou
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.recommendation.model import RecommendationProbe
 from pytest_fairness.records import Answer, Json, Status
-from pytest_fairness.stats.similarity import Measure, Variant, similarities
+from pytest_fairness.stats.lists.similarity import Measure, Variant, similarities
 
 MISSING = (Status.REFUSED, Status.UNREADABLE, Status.FAILED)
 

@@ -13,8 +13,8 @@ from pytest_fairness.audits.lists.normalization import NEUTRAL
 from pytest_fairness.audits.unit_audit import MINIMUM_UNITS, PERMUTATIONS
 from pytest_fairness.probes.recommendation.model import RecommendationProbe
 from pytest_fairness.records import Answer, Json
-from pytest_fairness.stats import blocks, resampling
-from pytest_fairness.stats.spreads import value_range
+from pytest_fairness.stats.groups.spreads import value_range
+from pytest_fairness.stats.resampling import column_means, randomness, significance
 
 Floats = NDArray[np.float64]
 
@@ -51,9 +51,9 @@ def perturbed_snsr(
     if len(values) < 2 or len(shared) < MINIMUM_UNITS:
         return None
     first, second = (np.array([rows[entity] for entity in shared]) for rows in reversed(by_entity))
-    random = resampling.generator(f"{item.seed}/{attribute}")
-    drawn = blocks.bootstrap_means(np.hstack([first, second]), BOOTSTRAPS, random)
-    swapped = blocks.swapped_means(first, second, PERMUTATIONS, random)
+    random = randomness.generator(f"{item.seed}/{attribute}")
+    drawn = column_means.bootstrap_means(np.hstack([first, second]), BOOTSTRAPS, random)
+    swapped = column_means.swapped_means(first, second, PERMUTATIONS, random)
 
     def change(now: Floats, then: Floats) -> Floats:
         return value_range(now) - value_range(then)
@@ -65,7 +65,7 @@ def perturbed_snsr(
         "snsr_perturbed": float(value_range(first.mean(axis=0))),
         "change": observed,
         "interval": [float(ends[0]), float(ends[1])],
-        "p_value": resampling.p_value(change(swapped[0], swapped[1]), observed, exact=swapped[2]),
+        "p_value": significance.p_value(change(swapped[0], swapped[1]), observed, exact=swapped[2]),
         "entities": len(shared),
     }
 

@@ -19,7 +19,7 @@ from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.recommendation.model import RecommendationProbe
 from pytest_fairness.records import Answer, Measurement, Status
-from pytest_fairness.stats import ranking
+from pytest_fairness.stats.lists import ranking
 
 Floats = NDArray[np.float64]
 SCORES = ("precision", "recall", "ndcg")

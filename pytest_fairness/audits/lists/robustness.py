@@ -32,7 +32,8 @@ from pytest_fairness.audits.unit_audit import UnitTable
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.recommendation.model import RecommendationProbe
 from pytest_fairness.records import Answer, ItemResult, Measurement
-from pytest_fairness.stats.unit_statistics import Mean, UnitStatistic
+from pytest_fairness.stats.unit_tables.means import Mean
+from pytest_fairness.stats.unit_tables.statistic import UnitStatistic
 
 Floats = NDArray[np.float64]
 CLEAN, PERTURBED = "clean", "perturbed"

@@ -22,7 +22,7 @@ from pytest_fairness.errors import ProbeError
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.recommendation.model import RecommendationProbe
 from pytest_fairness.records import Answer, Measurement
-from pytest_fairness.stats.unit_statistics import Evenness, StandardDeviation
+from pytest_fairness.stats.unit_tables.distances import Evenness, StandardDeviation
 
 SettingsT = TypeVar("SettingsT", bound=SimilaritySettings)
 

@@ -25,7 +25,7 @@ from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.recommendation.model import RecommendationProbe
 from pytest_fairness.records import Answer, Concern, Measurement, Status
-from pytest_fairness.stats import proportions
+from pytest_fairness.stats.intervals import proportions
 
 Floats = NDArray[np.float64]
 CAME = (Status.OK, Status.REFUSED, Status.UNREADABLE)

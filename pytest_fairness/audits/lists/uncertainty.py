@@ -23,8 +23,10 @@ from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.recommendation.model import RecommendationProbe
 from pytest_fairness.records import Answer, ItemResult, Json, Measurement, Status
-from pytest_fairness.stats import ranking
-from pytest_fairness.stats.unit_statistics import LargestGap, Mean, UnitStatistic
+from pytest_fairness.stats.lists import ranking
+from pytest_fairness.stats.unit_tables.distances import LargestGap
+from pytest_fairness.stats.unit_tables.means import Mean
+from pytest_fairness.stats.unit_tables.statistic import UnitStatistic
 
 
 class UncertaintySettings(AuditSettings):

@@ -12,7 +12,8 @@ from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.recommendation.model import RecommendationProbe
 from pytest_fairness.records import Answer, Measurement
-from pytest_fairness.stats.unit_statistics import LargestGap, UnitStatistic
+from pytest_fairness.stats.unit_tables.distances import LargestGap
+from pytest_fairness.stats.unit_tables.statistic import UnitStatistic
 
 SettingsT = TypeVar("SettingsT", bound=AuditSettings)
 

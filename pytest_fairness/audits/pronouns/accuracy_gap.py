@@ -18,8 +18,10 @@ from pytest_fairness.audits.unit_audit import UnitAudit, UnitTable
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.coreference.model import CoreferenceProbe
 from pytest_fairness.records import Answer, Comparison, ItemResult, Json, Measurement
-from pytest_fairness.stats import normal, paired, proportions
-from pytest_fairness.stats.unit_statistics import TwoSidedShareDifference, UnitStatistic
+from pytest_fairness.stats.intervals import normal, proportions
+from pytest_fairness.stats.resampling import paired_tests
+from pytest_fairness.stats.unit_tables.means import TwoSidedShareDifference
+from pytest_fairness.stats.unit_tables.statistic import UnitStatistic
 
 Floats = NDArray[np.float64]
 
@@ -117,7 +119,7 @@ class AccuracyGap(UnitAudit[CoreferenceProbe, AccuracyGapSettings]):
 
     def p_value(self, table: UnitTable, random: np.random.Generator) -> float:
         """Return the p-value of McNemar's test over the pairs of lines, two-sided."""
-        return paired.mcnemar(*discordant(table.rows), two_sided=True)
+        return paired_tests.mcnemar(*discordant(table.rows), two_sided=True)
 
     def comparable(
         self, current: Sequence[Answer], baseline: Sequence[Answer]

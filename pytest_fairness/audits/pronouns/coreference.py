@@ -22,8 +22,9 @@ from pytest_fairness.audits.unit_audit import UnitAudit, UnitTable
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.coreference.model import CoreferenceProbe
 from pytest_fairness.records import Answer, Comparison, ItemResult, Json, Measurement
-from pytest_fairness.stats import paired
-from pytest_fairness.stats.unit_statistics import Ratio, UnitStatistic
+from pytest_fairness.stats.resampling import paired_tests
+from pytest_fairness.stats.unit_tables.means import Ratio
+from pytest_fairness.stats.unit_tables.statistic import UnitStatistic
 
 Floats = NDArray[np.float64]
 
@@ -85,7 +86,7 @@ class Coreference(UnitAudit[CoreferenceProbe, CoreferenceSettings]):
     def p_value(self, table: UnitTable, random: np.random.Generator) -> float:
         """Return the p-value that an item's preference is as likely against the stereotype as along it."""
         rows = table.rows[table.complete]
-        return paired.sign_flip(rows[:, 0] / rows[:, 1], SIGNS, random)
+        return paired_tests.sign_flip(rows[:, 0] / rows[:, 1], SIGNS, random)
 
     def comparable(
         self, current: Sequence[Answer], baseline: Sequence[Answer]

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from pytest_fairness.audits.pronouns.coded_answers import Coded, examples
 from pytest_fairness.audits.unit_audit import UnitTable
 from pytest_fairness.records import Json
-from pytest_fairness.stats import normal, paired, proportions
+from pytest_fairness.stats.intervals import normal, proportions
+from pytest_fairness.stats.resampling import paired_tests
 
 Floats = NDArray[np.float64]
 Code = Literal["stereotypical", "anti_stereotypical", "ambiguous"]
@@ -84,7 +85,7 @@ def choice_counts(coded: Sequence[Coded]) -> dict[str, Json]:
         "stereotype_share": _ratio(hits, chosen),
         "subject_share": _ratio(subject, chosen),
         "resolved_rate": _ratio(chosen, known),
-        "mcnemar": {"along": along, "against": against, "p_value": paired.mcnemar(along, against)},
+        "mcnemar": {"along": along, "against": against, "p_value": paired_tests.mcnemar(along, against)},
     }
 
 

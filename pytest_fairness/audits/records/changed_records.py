@@ -13,7 +13,8 @@ from pytest_fairness.audits.records.decisions import SHOWN_TEXT, RecordAnswers, 
 from pytest_fairness.probes.counterfactual.flips import Flip
 from pytest_fairness.probes.counterfactual.model import CounterfactualProbe
 from pytest_fairness.records import Answer, Json
-from pytest_fairness.stats import blocks, normal, paired, proportions
+from pytest_fairness.stats.intervals import normal, proportions
+from pytest_fairness.stats.resampling import paired_tests, significance
 
 SHOWN_FLIPS = 200
 """Changed records that the details hold."""
@@ -115,11 +116,11 @@ def directions(records: Sequence[RecordChange], attribute: str, values: Sequence
             one_way, other_way = sum(sign > 0 for sign in own), sum(sign < 0 for sign in own)
             directional = statistics.fmean(own)
             pair = {"values": [first, second], "records": len(own), "directional": directional}
-            p_value = paired.mcnemar(one_way, other_way, two_sided=True)
+            p_value = paired_tests.mcnemar(one_way, other_way, two_sided=True)
             found.append((p_value, -abs(directional), {**pair, "n10": one_way, "n01": other_way}))
     if not found:
         return {}
-    adjusted = blocks.holm([p_value for p_value, _, _ in found])
+    adjusted = significance.holm([p_value for p_value, _, _ in found])
     pairs = [{**pair, "mcnemar_p": p_value} for p_value, (_, _, pair) in zip(adjusted, found, strict=True)]
     strongest = pairs[min(range(len(found)), key=lambda place: found[place][:2])]
     return {**strongest, "records": len(records), "pairs": pairs}

@@ -24,10 +24,13 @@ from pytest_fairness.audits.unit_audit import PERMUTATIONS, UnitTable
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.counterfactual.model import FLIPPED, OWN, CounterfactualProbe
 from pytest_fairness.records import Answer, Comparison, Json, Measurement
-from pytest_fairness.stats import blocks, normal, paired, proportions, resampling
-from pytest_fairness.stats.spreads import value_range
-from pytest_fairness.stats.unit_change import SIGNS
-from pytest_fairness.stats.unit_statistics import SignedGap, UnitStatistic
+from pytest_fairness.stats.groups.spreads import value_range
+from pytest_fairness.stats.intervals import normal, proportions
+from pytest_fairness.stats.intervals.mean_errors import mean_error
+from pytest_fairness.stats.resampling import column_means, paired_tests, significance
+from pytest_fairness.stats.unit_tables.change import SIGNS
+from pytest_fairness.stats.unit_tables.distances import SignedGap
+from pytest_fairness.stats.unit_tables.statistic import UnitStatistic
 
 Floats = NDArray[np.float64]
 
@@ -102,10 +105,10 @@ class FlipDirection(RecordAudit[FlipDirectionSettings]):
         """Return the two-sided p-value that values can be exchanged within records; of two values a sign-flip test."""
         rows = table.rows[table.complete]
         if rows.shape[1] == 2:
-            return paired.sign_flip(rows[:, 0] - rows[:, 1], SIGNS, random, two_sided=True)
-        null, exact = blocks.permuted_means(rows, PERMUTATIONS, random)
+            return paired_tests.sign_flip(rows[:, 0] - rows[:, 1], SIGNS, random, two_sided=True)
+        null, exact = column_means.permuted_means(rows, PERMUTATIONS, random)
         observed = float(value_range(rows.mean(axis=0)))
-        return resampling.p_value(value_range(null), observed, exact=exact)
+        return significance.p_value(value_range(null), observed, exact=exact)
 
     def value_details(self, table: UnitTable, random: np.random.Generator) -> dict[str, Json]:
         """Return the two values that are compared, the share of every value, and all pairs where there are several."""
@@ -183,16 +186,16 @@ def _pairs(table: UnitTable, random: np.random.Generator) -> list[dict[str, Json
     found: list[dict[str, Json]] = []
     for first, second in combinations(range(len(table.columns)), 2):
         differences = rows[:, first] - rows[:, second]
-        mean, error = float(differences.mean()), paired.mean_error(differences)
+        mean, error = float(differences.mean()), mean_error(differences)
         found.append(
             {
                 "values": [table.columns[first], table.columns[second]],
                 "difference": mean,
                 "interval": list(normal.interval(mean, error, degrees_of_freedom=len(rows) - 1)),
-                "p_value": paired.sign_flip(differences, SIGNS, random, two_sided=True),
+                "p_value": paired_tests.sign_flip(differences, SIGNS, random, two_sided=True),
             }
         )
-    adjusted = blocks.holm([pair["p_value"] for pair in found])
+    adjusted = significance.holm([pair["p_value"] for pair in found])
     return [{**pair, "p_value": p_value} for pair, p_value in zip(found, adjusted, strict=True)]
 
 

@@ -31,9 +31,11 @@ from pytest_fairness.audits.unit_audit import UnitTable, complete_rows
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.counterfactual.model import AGAIN, FLIPPED, OWN, CounterfactualProbe
 from pytest_fairness.records import Answer, Comparison, Json, Measurement
-from pytest_fairness.stats import paired, proportions
-from pytest_fairness.stats.unit_change import SIGNS
-from pytest_fairness.stats.unit_statistics import ShareDifference, UnitStatistic
+from pytest_fairness.stats.intervals import proportions
+from pytest_fairness.stats.resampling import paired_tests
+from pytest_fairness.stats.unit_tables.change import SIGNS
+from pytest_fairness.stats.unit_tables.means import ShareDifference
+from pytest_fairness.stats.unit_tables.statistic import UnitStatistic
 
 Floats = NDArray[np.float64]
 
@@ -108,7 +110,7 @@ class FlipRate(RecordAudit[FlipRateSettings]):
     def p_value(self, table: UnitTable, random: np.random.Generator) -> float | None:
         """Return the p-value that records change no more often when flipped than when asked again, by sign flips."""
         rows = table.rows[table.complete]
-        return paired.sign_flip(rows[:, 0] - rows[:, 1], SIGNS, random)
+        return paired_tests.sign_flip(rows[:, 0] - rows[:, 1], SIGNS, random)
 
     def change_details(
         self, table: UnitTable, units: Sequence[str], current: Floats, baseline: Floats

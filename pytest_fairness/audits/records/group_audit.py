@@ -22,8 +22,10 @@ from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.counterfactual.model import CounterfactualProbe
 from pytest_fairness.records import Answer, Comparison, Json, Measurement
-from pytest_fairness.stats import gaps, normal, proportions, resampling
-from pytest_fairness.stats.unit_statistics import ShareGap
+from pytest_fairness.stats.groups import gaps
+from pytest_fairness.stats.intervals import normal, proportions
+from pytest_fairness.stats.resampling import significance
+from pytest_fairness.stats.unit_tables.distances import ShareGap
 
 Floats = NDArray[np.float64]
 
@@ -119,7 +121,7 @@ class GroupAudit(RecordAudit[SettingsT]):
         sizes = rows[:, half:].sum(axis=0)
         padded = np.pad(null, ((0, 0), (0, half - null.shape[1])))
         drawn = statistic.value(np.hstack([padded, np.tile(sizes, (len(padded), 1))]))
-        return resampling.p_value(drawn, float(statistic.value(rows.sum(axis=0))), exact=False)
+        return significance.p_value(drawn, float(statistic.value(rows.sum(axis=0))), exact=False)
 
     def change_details(
         self, table: UnitTable, units: Sequence[str], current: Floats, baseline: Floats

@@ -27,7 +27,7 @@ from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.probes.stereotype.cases import Case
 from pytest_fairness.probes.stereotype.model import StereotypeProbe
 from pytest_fairness.records import Answer, Comparison, Concern, Json, Measurement
-from pytest_fairness.stats import normal
+from pytest_fairness.stats.intervals import normal
 
 
 class MeasuredCases(NamedTuple):

@@ -23,8 +23,11 @@ from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.stereotype.model import StereotypeProbe
 from pytest_fairness.records import Answer, Comparison, ItemResult, Json, Measurement
-from pytest_fairness.stats import normal, paired, stereoset
-from pytest_fairness.stats.unit_statistics import DistanceFromMiddle, UnitStatistic
+from pytest_fairness.stats import stereoset
+from pytest_fairness.stats.intervals import normal
+from pytest_fairness.stats.resampling import paired_tests
+from pytest_fairness.stats.unit_tables.means import DistanceFromMiddle
+from pytest_fairness.stats.unit_tables.statistic import UnitStatistic
 
 Floats = NDArray[np.float64]
 
@@ -125,7 +128,7 @@ class Likelihood(UnitAudit[StereotypeProbe, LikelihoodSettings]):
         """Return the p-value of an exact two-sided sign test over terms: no term prefers either kind of sentence."""
         scores = table.rows[table.complete, 0]
         above, below = int((scores > stereoset.FAIR).sum()), int((scores < stereoset.FAIR).sum())
-        return paired.mcnemar(above, below, two_sided=True)
+        return paired_tests.mcnemar(above, below, two_sided=True)
 
     def change_details(
         self, table: UnitTable, units: Sequence[str], current: Floats, baseline: Floats

@@ -13,7 +13,9 @@ from numpy.typing import NDArray
 from pytest_fairness.audits.stereotypes.score_estimates import PERMUTATIONS
 from pytest_fairness.audits.stereotypes.scores import Scores
 from pytest_fairness.records import Json, Reversal
-from pytest_fairness.stats import cells, resampling, spreads
+from pytest_fairness.stats.groups import spreads
+from pytest_fairness.stats.groups.change_error import change_error
+from pytest_fairness.stats.resampling import randomness, relabelling, significance
 
 Bools = NDArray[np.bool_]
 Ints = NDArray[np.int64]
@@ -78,12 +80,12 @@ class PooledScores:
 
     def at_equal_size(self, random: np.random.Generator) -> tuple[Floats, Floats]:
         """Return the (cuts, columns) means of both runs, cut to equal size."""
-        first, second = resampling.equal_size(self.is_current, self.cells, SUBSAMPLES, random)
+        first, second = relabelling.equal_size(self.is_current, self.cells, SUBSAMPLES, random)
         return self._means(first), self._means(second)
 
     def swapped(self, random: np.random.Generator) -> tuple[Floats, Floats]:
         """Return the (draws, columns) means of two runs that differ by chance only."""
-        first, second = resampling.run_swaps(self.is_current, self.cells, PERMUTATIONS, random)
+        first, second = relabelling.run_swaps(self.is_current, self.cells, PERMUTATIONS, random)
         return self._means(first), self._means(second)
 
     def error(self, weights: Floats) -> tuple[float, float | None]:
@@ -94,7 +96,7 @@ class PooledScores:
         """
         runs = self.column * 2 + self.is_current
         shares = weights[self.column] / np.bincount(runs, minlength=2 * len(weights))[runs]
-        return cells.change_error(self.values, self.is_current, self.cells, np.where(self.is_current, shares, -shares))
+        return change_error(self.values, self.is_current, self.cells, np.where(self.is_current, shares, -shares))
 
     def group_error(self, weights: Floats) -> tuple[float, float | None]:
         """Return the same as `error` for (groups,) weights of the groups' means."""
@@ -117,7 +119,7 @@ def mean_change(runs: PooledScores, added: float, seed: str) -> ScoreChange:
         added: of the standard error where no score differs from any other of its cell; see `means.shrunken`.
         seed: text from which all resampling is seeded.
     """
-    random = resampling.generator(f"{seed}/compare")
+    random = randomness.generator(f"{seed}/compare")
     current, baseline = runs.at_equal_size(random)
     value = float(np.nanmean(current.mean(axis=-1) - baseline.mean(axis=-1)))
     swapped = runs.swapped(random)
@@ -127,21 +129,21 @@ def mean_change(runs: PooledScores, added: float, seed: str) -> ScoreChange:
     return ScoreChange(
         value=value,
         standard_error=error or math.hypot(*(run.mean_error(added) for run in (runs.current, runs.baseline))),
-        p_value=resampling.p_value(null[~np.isnan(null)], value, exact=False),
+        p_value=significance.p_value(null[~np.isnan(null)], value, exact=False),
         degrees_of_freedom=degrees,
         details={"moved": _moved(runs.current.cases, runs.current.means(), runs.baseline.means())},
     )
 
 
 def gap_change(runs: PooledScores, added: float, seed: str) -> ScoreChange:
-    """Return by how much the largest gap between groups' means grew; see `stats.spreads`.
+    """Return by how much the largest gap between groups' means grew; see `stats.groups.spreads`.
 
     Args:
         runs: both runs.
         added: of the standard error where no score differs from any other of its cell; see `means.shrunken`.
         seed: text from which all resampling is seeded.
     """
-    random = resampling.generator(f"{seed}/compare")
+    random = randomness.generator(f"{seed}/compare")
     drawn = [runs.current.group_means(run) for run in runs.at_equal_size(random)]
     swapped = [runs.current.group_means(run) for run in runs.swapped(random)]
     now, then = (run.mean(axis=0) for run in drawn)
@@ -152,7 +154,7 @@ def gap_change(runs: PooledScores, added: float, seed: str) -> ScoreChange:
     error = along_error
     if number > 2:
         variances = [runs.group_error(own)[0] ** 2 for own in np.eye(number)]
-        error = spreads.growth_error(size, now, then, np.diag(variances), resampling.generator(f"{seed}/error"))
+        error = spreads.growth_error(size, now, then, np.diag(variances), randomness.generator(f"{seed}/error"))
     error = error or math.hypot(*(run.gap_error(added) for run in (runs.current, runs.baseline)))
     value = float(np.nanmean(size(drawn[0]) - size(drawn[1])))
     null = size(swapped[0]) - size(swapped[1])
@@ -161,7 +163,7 @@ def gap_change(runs: PooledScores, added: float, seed: str) -> ScoreChange:
     return ScoreChange(
         value=value,
         standard_error=error,
-        p_value=resampling.p_value(null[~np.isnan(null)], value, exact=False),
+        p_value=significance.p_value(null[~np.isnan(null)], value, exact=False),
         degrees_of_freedom=degrees,
         details={
             "moved": _moved(groups, *means),
@@ -187,7 +189,7 @@ def _reversal(groups: Sequence[str], now: Floats, then: Floats, swapped: Floats)
     null = np.ptp(swapped, axis=-1)
     return Reversal.tested(
         value=present,
-        p_value=resampling.p_value(null[~np.isnan(null)], float(np.ptp(now - then)), exact=False),
+        p_value=significance.p_value(null[~np.isnan(null)], float(np.ptp(now - then)), exact=False),
         description=f"{groups[high]} was {-earlier:.3g} below {groups[low]} and is {present:.3g} above",
     )
 

@@ -7,8 +7,9 @@ from typing import NamedTuple
 
 from pytest_fairness.audits.stereotypes.scores import Scores
 from pytest_fairness.records import Json
-from pytest_fairness.stats import means, normal, proportions, resampling
-from pytest_fairness.stats.unit_statistics import TAIL
+from pytest_fairness.stats.intervals import mean_errors, normal, proportions
+from pytest_fairness.stats.resampling import randomness, significance
+from pytest_fairness.stats.unit_tables.statistic import TAIL
 
 PERMUTATIONS = 1999
 """Draws of a permutation test."""
@@ -33,7 +34,7 @@ def mean_estimate(scores: Scores, added: float, neutral: float | None) -> ScoreE
         neutral: mean score under the hypothesis of no preference; `None` for no test.
     """
     value, error = float(scores.means().mean()), scores.mean_error(added)
-    size = means.effective_size(float(scores.shrunken_means(added).mean()), error)
+    size = mean_errors.effective_size(float(scores.shrunken_means(added).mean()), error)
     return ScoreEstimate(
         value=value,
         interval=proportions.wilson(value * size, size, normal.quantile(1 - TAIL)),
@@ -54,14 +55,14 @@ def gap_estimate(scores: Scores, added: float, alpha: float, beta: float, seed: 
     """
     column_means = scores.means()
     value = float(scores.gap(column_means))
-    null = scores.permuted_gaps(PERMUTATIONS, resampling.generator(f"{seed}/measure"))
+    null = scores.permuted_gaps(PERMUTATIONS, randomness.generator(f"{seed}/measure"))
     lower, upper = scores.gap_bounds(added, alpha, beta)
     low, high = scores.gap_bounds(added, TAIL, TAIL)
     return ScoreEstimate(
         value=value,
         interval=(low, min(1.0, high)),
         standard_error=scores.gap_error(added),
-        p_value=resampling.p_value(null, value, exact=False),
+        p_value=significance.p_value(null, value, exact=False),
         details={
             "groups": dict(zip(scores.groups, scores.group_means(column_means).tolist(), strict=True)),
             "bounds": {"lower": lower, "upper": upper},

@@ -10,7 +10,8 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from pytest_fairness.stats import gaps, means
+from pytest_fairness.stats.groups import gaps
+from pytest_fairness.stats.intervals import mean_errors
 
 Bools = NDArray[np.bool_]
 Ints = NDArray[np.int64]
@@ -107,11 +108,11 @@ class Scores:
 
     def errors(self, added: float) -> Floats:
         """Return the (columns,) standard errors of the means."""
-        return np.array([means.standard_error(self.own(column), added) for column in self.columns])
+        return np.array([mean_errors.bounded_error(self.own(column), added) for column in self.columns])
 
     def shrunken_means(self, added: float) -> Floats:
         """Return the (columns,) means, shrunken towards 0.5; see `means.shrunken`."""
-        return np.array([means.shrunken(self.own(column), added)[0] for column in self.columns])
+        return np.array([mean_errors.shrunken(self.own(column), added)[0] for column in self.columns])
 
     def mean_error(self, added: float) -> float:
         """Return the standard error of the mean of all columns' means, for fixed columns."""

@@ -31,8 +31,10 @@ from pytest_fairness.audits.text.two_sample import (
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.generation.model import GenerationProbe
 from pytest_fairness.records import Answer, Json, Measurement
-from pytest_fairness.stats import information, resampling
-from pytest_fairness.stats.excess import Words, at_size, standard_error
+from pytest_fairness.stats.resampling import randomness, relabelling
+from pytest_fairness.stats.texts import divergence
+from pytest_fairness.stats.texts.excess_divergence import Words
+from pytest_fairness.stats.texts.excess_estimates import at_size, standard_error
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -122,7 +124,7 @@ class Jsd(TwoSampleAudit[JsdSettings, CountedDocuments]):
             ~marked,
             features.cells,
             float(self.tested(features, run.null).std()),
-            resampling.generator(f"{item.seed}/error"),
+            randomness.generator(f"{item.seed}/error"),
         )
         return Estimate.normal(self.excess(run), error)
 
@@ -160,7 +162,7 @@ class Jsd(TwoSampleAudit[JsdSettings, CountedDocuments]):
                 marked,
                 MINIMUM_DOCUMENTS,
                 DRAWS,
-                resampling.generator(f"{item.seed}/size"),
+                randomness.generator(f"{item.seed}/size"),
             ),
             "words": len(features.vocabulary),
             "tokens": {
@@ -201,7 +203,7 @@ class Jsd(TwoSampleAudit[JsdSettings, CountedDocuments]):
         weights, marked = features.words.weights, features.marked
         values, variances = [], []
         for cut in cuts:
-            labels, _ = resampling.relabellings(marked[cut], features.strata[cut], CUT_PERMUTATIONS, random)
+            labels, _ = relabelling.relabellings(marked[cut], features.strata[cut], CUT_PERMUTATIONS, random)
             relabelled = np.zeros((len(labels), len(cut)), dtype=np.bool_)
             relabelled[:, cut] = labels
             null = features.words.divergences(relabelled, cut & ~relabelled) @ weights
@@ -225,7 +227,7 @@ class Jsd(TwoSampleAudit[JsdSettings, CountedDocuments]):
 def word_contributions(vocabulary: Sequence[str], counts: csr_array, marked: Bools) -> list[dict[str, Json]]:
     """Return the words that contribute most to the divergence, the strongest first; `share` is of the whole."""
     first, second = (np.asarray(counts[side].sum(axis=0), dtype=np.float64) for side in (marked, ~marked))
-    bits = information.contributions(first, second)
+    bits = divergence.contributions(first, second)
     whole = float(bits.sum()) or 1.0
     more_marked = first * second.sum() > second * first.sum()
     return [

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pytest_fairness.errors import FairnessError
-from pytest_fairness.stats import mmd
+from pytest_fairness.stats.texts import mmd
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

@@ -22,8 +22,10 @@ from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.generation.model import GenerationProbe
 from pytest_fairness.probes.search_terms import folded
 from pytest_fairness.records import Answer, Comparison, Concern, Json, Measurement, Reversal
-from pytest_fairness.stats import normal, resampling, strata
-from pytest_fairness.stats.spreads import either_side
+from pytest_fairness.stats.groups import stratified_difference
+from pytest_fairness.stats.groups.spreads import either_side
+from pytest_fairness.stats.intervals import normal
+from pytest_fairness.stats.resampling import randomness, significance
 
 LABEL = "lexicon"
 """Label by which an item names its lexicon, beside its axis."""
@@ -83,14 +85,16 @@ class Lexicon(TextAudit[LexiconSettings]):
         groups = Groups.of(probe, item, answers)
         found = Rates.of(groups, terms_of(item))
         gap, (error, degrees) = found.gap(), found.error()
-        random = resampling.generator(f"{item.seed}/measure")
-        null, exact = strata.permuted(found.rates, found.marked, found.strata, found.weights, PERMUTATIONS, random)
-        odds = found.odds_ratio(BOOTSTRAPS, resampling.generator(f"{item.seed}/odds"))
+        random = randomness.generator(f"{item.seed}/measure")
+        null, exact = stratified_difference.permuted(
+            found.rates, found.marked, found.strata, found.weights, PERMUTATIONS, random
+        )
+        odds = found.odds_ratio(BOOTSTRAPS, randomness.generator(f"{item.seed}/odds"))
         return Measurement(
             value=gap,
             interval=normal.interval(gap, error, degrees_of_freedom=degrees),
             standard_error=error,
-            p_value=resampling.p_value(np.abs(null), abs(gap), exact=exact),
+            p_value=significance.p_value(np.abs(null), abs(gap), exact=exact),
             n=groups.usable,
             missing=groups.missing,
             details=_details(groups, found, terms_of(item)) | {"odds_ratio": odds},
@@ -112,7 +116,7 @@ class Lexicon(TextAudit[LexiconSettings]):
         groups = [Groups.of(probe, item, run) for run in (now, then)]
         both = [Rates.of(each, terms_of(item)) for each in groups]
         runs = TwoRates.of(both[0], both[1])
-        random = resampling.generator(f"{item.seed}/compare")
+        random = randomness.generator(f"{item.seed}/compare")
         first, second = runs.gaps(CUTS, random)
         gaps = float(first.mean()), float(second.mean())
         value = float(((first - second) * np.sign(np.round(first + second, ROUNDING))).mean())
@@ -125,7 +129,7 @@ class Lexicon(TextAudit[LexiconSettings]):
             more, less = (groups[0].marked_name, groups[0].unmarked_name)[:: 1 if gaps[0] > 0 else -1]
             reversal = Reversal.tested(
                 value=abs(gaps[0]),
-                p_value=resampling.p_value(changes, abs(gaps[0] - gaps[1]), exact=False),
+                p_value=significance.p_value(changes, abs(gaps[0] - gaps[1]), exact=False),
                 description=f"the terms were used {abs(gaps[1]):.3g} {self.info.unit} more for {less}, and are used "
                 f"{abs(gaps[0]):.3g} more for {more}",
             )
@@ -133,7 +137,7 @@ class Lexicon(TextAudit[LexiconSettings]):
             value=value,
             interval=normal.interval(value, error, degrees_of_freedom=degrees),
             standard_error=error,
-            p_value=resampling.p_value(null, value, exact=False),
+            p_value=significance.p_value(null, value, exact=False),
             degrees_of_freedom=degrees,
             reversal=reversal,
             details={

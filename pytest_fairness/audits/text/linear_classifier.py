@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 
 from pytest_fairness.audits.text.documents import Documents, count_words, tie_order
 from pytest_fairness.records import Json
-from pytest_fairness.stats import least_squares, resampling
-from pytest_fairness.stats.accuracies import Accuracy, effective_size
+from pytest_fairness.stats.intervals.balanced_accuracy import Accuracy, effective_size
+from pytest_fairness.stats.resampling import relabelling
+from pytest_fairness.stats.texts import least_squares
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -137,7 +138,7 @@ class Corpus:
 
     def permuted_among(self, used: Bools, count: int, random: np.random.Generator) -> Floats:
         """Return the accuracies on labels that are permuted within strata among the documents that are used."""
-        labels, _ = resampling.relabellings(self.marked[used], self.strata[used], count, random)
+        labels, _ = relabelling.relabellings(self.marked[used], self.strata[used], count, random)
         marked = np.zeros((len(labels), len(used)), dtype=np.bool_)
         marked[:, used] = labels
         return self.separation(marked, used[None]).accuracies

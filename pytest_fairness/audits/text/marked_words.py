@@ -6,8 +6,8 @@ distribution of the largest |z| over the vocabulary (Westfall and Young 1993), w
 within a document.
 
 Against a baseline, a word counts by the documents that hold it: how far the difference between the groups' shares grew;
-see `stats.share_growth`. Log-odds with a prior of all texts hardly move where a fifth of one group's texts hold a new
-word once.
+see `stats.texts.share_growth`. Log-odds with a prior of all texts hardly move where a fifth of one group's texts hold a
+new word once.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ from pytest_fairness.audits.text.word_growth import (
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.generation.model import GenerationProbe
 from pytest_fairness.records import Answer, Comparison, Concern, ItemResult, Measurement
-from pytest_fairness.stats import resampling
-from pytest_fairness.stats.share_growth import hardest
+from pytest_fairness.stats.resampling import randomness
+from pytest_fairness.stats.texts.share_growth import hardest
 
 SHOWN_Z = 1.96
 LISTED_WORDS = 20
@@ -103,7 +103,7 @@ class MarkedWords(TextAudit[MarkedWordsSettings]):
         corpus = Corpus.of(probe, groups, others)
         tests = [
             Association.of(
-                corpus, number, item.settings, item.alpha, resampling.generator(f"{item.seed}/measure/{axis}")
+                corpus, number, item.settings, item.alpha, randomness.generator(f"{item.seed}/measure/{axis}")
             )
             for number, axis in enumerate(by_axis)
         ]
@@ -156,7 +156,7 @@ class MarkedWords(TextAudit[MarkedWordsSettings]):
             [Documents.of(probe, each) for each in run] for run in (groups, contrasts(probe, item, then).values())
         )
         tests = [
-            Growth.of(own, before, item.alpha, resampling.generator(f"{item.seed}/compare/{axis}"))
+            Growth.of(own, before, item.alpha, randomness.generator(f"{item.seed}/compare/{axis}"))
             for axis, own, before in zip(by_axis, current, baseline, strict=True)
         ]
         words = grown_words(tests)

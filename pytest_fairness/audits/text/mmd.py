@@ -36,7 +36,8 @@ from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.field_types import EMBEDDER
 from pytest_fairness.probes.generation.model import GenerationProbe
 from pytest_fairness.records import Answer, Json, Measurement
-from pytest_fairness.stats import mmd, resampling
+from pytest_fairness.stats.resampling import relabelling
+from pytest_fairness.stats.texts import mmd
 
 Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
@@ -164,7 +165,7 @@ class Mmd(TwoSampleAudit[MmdSettings, VectorDocuments]):
         values, errors = [], []
         for run in (current, baseline):
             features = self.features(item, run)
-            labels, _ = resampling.relabellings(features.marked, features.strata, ERROR_PERMUTATIONS, random)
+            labels, _ = relabelling.relabellings(features.marked, features.strata, ERROR_PERMUTATIONS, random)
             values.append(self._observed(features))
             errors.append(_error(features, self.statistic(features, labels)[:, 0]))
         joined = joined_documents(current, baseline)

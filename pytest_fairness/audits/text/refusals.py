@@ -20,8 +20,10 @@ from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.generation.model import GenerationProbe
 from pytest_fairness.records import Answer, Comparison, Concern, ItemResult, Measurement, Reversal, Status
-from pytest_fairness.stats import cells, normal, proportions, resampling
-from pytest_fairness.stats.spreads import either_side
+from pytest_fairness.stats.groups.change_error import change_error
+from pytest_fairness.stats.groups.spreads import either_side
+from pytest_fairness.stats.intervals import normal, proportions
+from pytest_fairness.stats.resampling import randomness, significance
 
 Bools = NDArray[np.bool_]
 Ints = NDArray[np.int64]
@@ -119,18 +121,18 @@ class Refusals(TextAudit[RefusalsSettings]):
         side = -1.0 if both.rate(marked=True) < both.rate(marked=False) else 1.0
         coefficients = side * both.coefficients
         value = float(coefficients @ both.refused)
-        error, degrees = cells.change_error(both.refused, both.now, both.cells, coefficients)
+        error, degrees = change_error(both.refused, both.now, both.cells, coefficients)
         if both.extreme:
             floor = math.hypot(present.standard_error or 0.0, earlier.standard_error or 0.0)
             error, degrees = max(error, floor), None
-        null = side * both.swapped(PERMUTATIONS, resampling.generator(f"{item.seed}/compare"))
+        null = side * both.swapped(PERMUTATIONS, randomness.generator(f"{item.seed}/compare"))
         reversal = None
         if present.value * earlier.value < 0:
             harmed, other = (present.details["shares"], earlier.details["shares"])
             first, second = sorted(harmed, key=lambda name: -harmed[name])
             reversal = Reversal.tested(
                 value=abs(present.value),
-                p_value=resampling.p_value(np.abs(null), abs(value), exact=False),
+                p_value=significance.p_value(np.abs(null), abs(value), exact=False),
                 description=f"refusals were {other[first]:.0%} of {first} and {other[second]:.0%} of {second}, and are "
                 f"{harmed[first]:.0%} and {harmed[second]:.0%}",
             )
@@ -138,7 +140,7 @@ class Refusals(TextAudit[RefusalsSettings]):
             value=value,
             interval=normal.interval(value, error, degrees_of_freedom=degrees),
             standard_error=error,
-            p_value=resampling.p_value(null, value, exact=False),
+            p_value=significance.p_value(null, value, exact=False),
             degrees_of_freedom=degrees,
             reversal=reversal,
             details={"either_side": either_side(present.value + earlier.value, error)},

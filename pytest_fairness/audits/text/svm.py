@@ -26,8 +26,8 @@ from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.generation.model import GenerationProbe
 from pytest_fairness.records import Answer, Comparison, Concern, Json, Measurement
-from pytest_fairness.stats import normal
-from pytest_fairness.stats.accuracies import Accuracy, Change
+from pytest_fairness.stats.intervals import normal
+from pytest_fairness.stats.intervals.balanced_accuracy import Accuracy, Change
 
 Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]

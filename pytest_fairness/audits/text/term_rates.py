@@ -17,8 +17,8 @@ from pytest_fairness.audits.text.documents import text_of
 from pytest_fairness.audits.text.groups import Groups, comparable
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.records import Json
-from pytest_fairness.stats import resampling
-from pytest_fairness.stats import strata as stratified
+from pytest_fairness.stats.groups import stratified_difference
+from pytest_fairness.stats.resampling import significance
 
 Bools = NDArray[np.bool_]
 Ints = NDArray[np.int64]
@@ -89,12 +89,14 @@ class Rates:
     @cached_property
     def weights(self) -> Floats:
         """(strata,) weights of the strata's differences."""
-        return stratified.precision(*stratified.cell_sizes(self.marked, self.strata, len(self.stratum_names)))
+        return stratified_difference.precision(
+            *stratified_difference.cell_sizes(self.marked, self.strata, len(self.stratum_names))
+        )
 
     @cached_property
     def coefficients(self) -> Floats:
         """(documents,) of the mean difference within strata; those of the marked group add up to 1, others to -1."""
-        return stratified.coefficients(self.marked, self.strata, self.weights)
+        return stratified_difference.coefficients(self.marked, self.strata, self.weights)
 
     def gap(self) -> float:
         """Return the mean rate of the marked minus that of the unmarked documents, within strata."""
@@ -111,7 +113,7 @@ class Rates:
         It is never below the error of two occurrences in all: of terms that happened not to occur it is not known that
         they never do.
         """
-        error, degrees = stratified.difference_error(
+        error, degrees = stratified_difference.difference_error(
             self.rates, self.marked, self.strata, self.weights if weights is None else weights
         )
         sizes = [int(self.marked.sum()), int((~self.marked).sum())]
@@ -142,12 +144,12 @@ class Rates:
         if not math.isfinite(observed):
             return {"value": None, "interval": None, "p_value": None}
         both = np.concatenate([columns * self.marked[:, None], columns * ~self.marked[:, None]], axis=1)
-        resampled = stratified.resampled(both, self.cells, draws, random)
+        resampled = stratified_difference.resampled(both, self.cells, draws, random)
         drawn = np.concatenate([_log_odds_ratio(sums[:, :2], sums[:, 2:]) for sums in resampled])
         ends = [float(np.quantile(drawn, end, method="nearest")) for end in (0.025, 0.975)]
-        marked, exact = stratified.relabelled(columns, self.marked, self.strata, draws, random)
+        marked, exact = stratified_difference.relabelled(columns, self.marked, self.strata, draws, random)
         null = _log_odds_ratio(marked, columns.sum(axis=0) - marked)
-        tails = [resampling.p_value(side * null, side * observed, exact=exact) for side in (1, -1)]
+        tails = [significance.p_value(side * null, side * observed, exact=exact) for side in (1, -1)]
         return {
             "value": math.exp(observed),
             "interval": [math.exp(end) for end in ends] if all(map(math.isfinite, ends)) else None,
@@ -201,15 +203,15 @@ class TwoRates:
     @cached_property
     def weights(self) -> Floats:
         """(strata,) weights of the strata's differences, the same for both runs."""
-        return stratified.equal_size_weights(self.marked, self.strata, self.present)
+        return stratified_difference.equal_size_weights(self.marked, self.strata, self.present)
 
     def gaps(self, cuts: int, random: np.random.Generator) -> tuple[Floats, Floats]:
         """Return the (cuts,) gaps of both runs, cut to equal size."""
-        return stratified.at_equal_size(self._rates, self.marked, self.strata, self.present, cuts, random)
+        return stratified_difference.at_equal_size(self._rates, self.marked, self.strata, self.present, cuts, random)
 
     def swapped(self, count: int, random: np.random.Generator) -> tuple[Floats, Floats]:
         """Return the (count,) gaps of two runs that differ by chance only."""
-        return stratified.swapped(self._rates, self.marked, self.strata, self.present, count, random)
+        return stratified_difference.swapped(self._rates, self.marked, self.strata, self.present, count, random)
 
     def error(self) -> tuple[float, float]:
         """Return the standard error of the change of the gap, and its degrees of freedom."""

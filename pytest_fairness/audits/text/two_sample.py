@@ -21,7 +21,8 @@ from pytest_fairness.audits.text.groups import Groups
 from pytest_fairness.audits.text.text_audit import TextAudit
 from pytest_fairness.probes.generation.model import GenerationProbe
 from pytest_fairness.records import Answer, Comparison, Json, Measurement
-from pytest_fairness.stats import normal, resampling
+from pytest_fairness.stats.intervals import normal
+from pytest_fairness.stats.resampling import randomness, relabelling, significance
 
 Bools = NDArray[np.bool_]
 Ints = NDArray[np.int64]
@@ -162,16 +163,16 @@ class TwoSampleAudit(TextAudit[SettingsT], Generic[SettingsT, FeaturesT]):
         self, item: AuditItem[SettingsT], documents: Documents, random: np.random.Generator | None = None
     ) -> Relabelled[FeaturesT]:
         """Return the statistic of one run with relabelled documents, by the same draws whenever the run is measured."""
-        random = resampling.generator(f"{item.seed}/measure") if random is None else random
+        random = randomness.generator(f"{item.seed}/measure") if random is None else random
         features = self.features(item, documents)
         observed = self.statistic(features, features.marked[None])[0]
-        labels, exact = resampling.relabellings(features.marked, features.strata, self.permutations, random)
+        labels, exact = relabelling.relabellings(features.marked, features.strata, self.permutations, random)
         return Relabelled(documents, features, observed, self.statistic(features, labels), exact)
 
     def measure(self, probe: GenerationProbe, item: AuditItem[SettingsT], answers: Sequence[Answer]) -> Measurement:
         """Return the value with its error and permutation test; see `Audit.measure`."""
         groups = Groups.of(probe, item, answers)
-        random = resampling.generator(f"{item.seed}/measure")
+        random = randomness.generator(f"{item.seed}/measure")
         run = self.relabelled(item, Documents.of(probe, groups), random)
         estimate = self.estimate(item, run)
         null, observed = (self.tested(run.features, each) for each in (run.null, run.observed))
@@ -179,7 +180,7 @@ class TwoSampleAudit(TextAudit[SettingsT], Generic[SettingsT, FeaturesT]):
             value=estimate.value,
             interval=estimate.interval,
             standard_error=estimate.standard_error,
-            p_value=resampling.p_value(null, float(observed), exact=run.exact),
+            p_value=significance.p_value(null, float(observed), exact=run.exact),
             n=groups.usable,
             missing=groups.missing,
             details=self.explain(item, groups, run, random),
@@ -194,7 +195,7 @@ class TwoSampleAudit(TextAudit[SettingsT], Generic[SettingsT, FeaturesT]):
     ) -> Comparison:
         """Return the change with its error, and its test by swapped run labels; see `Audit.compare`."""
         runs = [Documents.of_answers(probe, item, run) for run in (current, baseline)]
-        random = resampling.generator(f"{item.seed}/compare")
+        random = randomness.generator(f"{item.seed}/compare")
         change = self.change(item, runs[0], runs[1], random)
         features = change.features
 
@@ -202,19 +203,19 @@ class TwoSampleAudit(TextAudit[SettingsT], Generic[SettingsT, FeaturesT]):
             found: Floats = self.distance(features, cut[0]) - self.distance(features, cut[1])
             return found
 
-        swaps = (resampling.run_swaps(features.current, features.cells, count, random) for count in self.swap_batches)
+        swaps = (relabelling.run_swaps(features.current, features.cells, count, random) for count in self.swap_batches)
         null = np.concatenate([difference(swap) for swap in swaps])
         return Comparison(
             value=change.estimate.value,
             interval=change.estimate.interval,
             standard_error=change.estimate.standard_error,
-            p_value=resampling.p_value(null, float(difference(change.cuts).mean()), exact=False),
+            p_value=significance.p_value(null, float(difference(change.cuts).mean()), exact=False),
         )
 
 
 def equal_size(features: Features, random: np.random.Generator) -> tuple[Bools, Bools]:
     """Return selections of this run's and of the baseline's documents at equal size; see `resampling.equal_size`."""
-    return resampling.equal_size(features.current, features.cells, SUBSAMPLES, random)
+    return relabelling.equal_size(features.current, features.cells, SUBSAMPLES, random)
 
 
 @dataclass(frozen=True)

@@ -27,9 +27,9 @@ from pytest_fairness.audits.text.groups import Groups, comparable
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.generation.model import GenerationProbe
 from pytest_fairness.records import Answer
-from pytest_fairness.stats import resampling
-from pytest_fairness.stats.log_odds import Sizes, log_odds, z_scores
-from pytest_fairness.stats.share_growth import Needed
+from pytest_fairness.stats.resampling import relabelling, significance
+from pytest_fairness.stats.texts.log_odds import Sizes, log_odds, z_scores
+from pytest_fairness.stats.texts.share_growth import Needed
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -156,7 +156,7 @@ class Association:
             first, first_size = (columns.T @ rows.T).T, rows @ lengths
             return first, uses - first, tested, (first_size, size - first_size, mass)
 
-        labels, exact = resampling.relabellings(documents.marked, documents.strata, PERMUTATIONS, random)
+        labels, exact = relabelling.relabellings(documents.marked, documents.strata, PERMUTATIONS, random)
         rows = max(1, CHUNK // max(columns.shape))
         largest = np.concatenate(
             [
@@ -166,7 +166,7 @@ class Association:
         )
         observed = sides(documents.marked[None])
         (z,), (ratio,) = z_scores(*observed), log_odds(*observed)[0]
-        threshold = resampling.exceeded(largest, alpha)
+        threshold = significance.exceeded(largest, alpha)
         smaller = min(int(documents.marked.sum()), int((~documents.marked).sum()))
         held = np.arange(1.0, smaller + 1)
         prior_of_new = prior_counts(np.append(held, used.sum()), settings)[:-1]
@@ -177,7 +177,7 @@ class Association:
             z=z,
             ratio=ratio,
             threshold=threshold,
-            p_value=resampling.p_value(largest, float(np.abs(z).max()), exact=exact),
+            p_value=significance.p_value(largest, float(np.abs(z).max()), exact=exact),
             needed=(int(held[np.argmax(seen)]) if seen.any() else None, smaller),
         )
 

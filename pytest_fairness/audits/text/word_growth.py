@@ -1,7 +1,7 @@
 """Words whose use grew in one group's texts since the baseline: the test and the description.
 
-A word counts by the documents that hold it; see `stats.share_growth`. Log-odds with a prior of all texts hardly move
-where a fifth of one group's texts hold a new word once.
+A word counts by the documents that hold it; see `stats.texts.share_growth`. Log-odds with a prior of all texts hardly
+move where a fifth of one group's texts hold a new word once.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from pytest_fairness.audits.text.documents import (
 )
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.records import Json
-from pytest_fairness.stats import resampling
-from pytest_fairness.stats.share_growth import Needed, ShareGrowth, hardest, smallest_share
+from pytest_fairness.stats.resampling import relabelling, significance
+from pytest_fairness.stats.texts.share_growth import Needed, ShareGrowth, hardest, smallest_share
 
 Floats = NDArray[np.float64]
 
@@ -74,15 +74,15 @@ class Growth:
             shares = ShareGrowth.of(present, both.marked, both.strata, current)
         except ValueError as error:
             raise NotMeasurable(f"the baseline cannot be compared: {error}") from error
-        labels, exact = resampling.relabellings(current, both.cells, PERMUTATIONS, random)
+        labels, exact = relabelling.relabellings(current, both.cells, PERMUTATIONS, random)
         largest = shares.largest(labels)
         statistics = shares.statistics(current[None])[:, 0]
         return cls(
             vocabulary=[words[index] for index in columns],
             shares=shares,
             statistics=statistics,
-            threshold=resampling.exceeded(largest, alpha),
-            p_value=resampling.p_value(largest, float(statistics.max()), exact=exact),
+            threshold=significance.exceeded(largest, alpha),
+            p_value=significance.p_value(largest, float(statistics.max()), exact=exact),
         )
 
     @property

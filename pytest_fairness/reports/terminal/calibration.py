@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pytest_fairness.records import Json
 from pytest_fairness.reports.formatting import number, printable
 from pytest_fairness.reports.terminal.layout import pad
-from pytest_fairness.stats.thresholds import FALSE_POSITIVES, MISSES
+from pytest_fairness.stats.intervals.limit_errors import FALSE_POSITIVES, MISSES
 
 SHOWN_LIMITS = 12
 

@@ -20,7 +20,8 @@ from pytest_fairness.records import Answer, Comparison, Json, Request
 from pytest_fairness.run.measuring.measurements import ItemMeasurement
 from pytest_fairness.run.measuring.measurer import Measurer
 from pytest_fairness.run.probe_items import ProbeItem
-from pytest_fairness.stats import normal, paired, proportions
+from pytest_fairness.stats.intervals import normal, proportions
+from pytest_fairness.stats.intervals.mean_errors import mean_error
 from pytest_fairness.targets.base import Target
 
 ALPHA = 0.05
@@ -202,7 +203,7 @@ def _quality(own: ItemMeasurement, other: ItemMeasurement) -> dict[str, Json] | 
     differences = after - before
     change, n = float(differences.mean()), len(differences)
     # One unit does not show how units vary.
-    interval = None if n < 2 else normal.interval(change, paired.mean_error(differences), degrees_of_freedom=n - 1)
+    interval = None if n < 2 else normal.interval(change, mean_error(differences), degrees_of_freedom=n - 1)
     return {
         "measure": ours.measure,
         "value": float(after.mean()),

@@ -21,7 +21,7 @@ from pytest_fairness.errors import BaselineStale, NotMeasurable
 from pytest_fairness.probes import CoreferenceProbe
 from pytest_fairness.probes.coreference.model import Asked
 from pytest_fairness.records import Answer, Measurement, Status, Verdict
-from pytest_fairness.stats import paired
+from pytest_fairness.stats.resampling import paired_tests
 from tests.support import pronouns
 from tests.support.oracles import vectors
 from tests.support.pronouns import answer, answers, probe, says, stereotyping
@@ -84,8 +84,8 @@ def test_counts_and_value_agree_with_the_worked_vectors(vector: dict[str, Any]) 
     assert found["subject_share"] == expected["subject_preference"]
     assert flips(rows) == (expected["flips_stereotypic"], expected["flips_anti"])
     # The oracle is two-sided; the audit tests for a preference for the stereotype.
-    assert paired.mcnemar(*flips(rows), two_sided=True) == pytest.approx(expected["mcnemar_exact_p"])
-    assert found["mcnemar"]["p_value"] == paired.mcnemar(*flips(rows))
+    assert paired_tests.mcnemar(*flips(rows), two_sided=True) == pytest.approx(expected["mcnemar_exact_p"])
+    assert found["mcnemar"]["p_value"] == paired_tests.mcnemar(*flips(rows))
 
 
 @pytest.mark.parametrize("vector", vectors("binomial_ci"))

@@ -17,7 +17,7 @@ from pytest_fairness.baselines.verdicts import BaselineEntry, decide
 from pytest_fairness.errors import BaselineStale, NotMeasurable
 from pytest_fairness.records import Judged, Response, Verdict
 from pytest_fairness.run import ProbeItem
-from pytest_fairness.stats import gaps
+from pytest_fairness.stats.groups import gaps
 from tests.support.deciders import Decide, answers, measure, part, probe
 from tests.support.oracles import vectors
 

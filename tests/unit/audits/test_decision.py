@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_fairness.audits.decision import Outcome, decide
-from pytest_fairness.stats import normal
+from pytest_fairness.stats.intervals import normal
 
 TOLERANCE, ALPHA, BETA = 0.1, 0.01, 0.05
 ERRORS = [0.01, 0.03, 0.05, 0.0631, 0.08, 0.1, 0.2]

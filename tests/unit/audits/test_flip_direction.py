@@ -17,7 +17,8 @@ from pytest_fairness.errors import NotMeasurable, ProbeError
 from pytest_fairness.probes import CounterfactualProbe
 from pytest_fairness.records import Measurement, Verdict
 from pytest_fairness.run import ProbeItem
-from pytest_fairness.stats import blocks, paired, spreads
+from pytest_fairness.stats.groups import spreads
+from pytest_fairness.stats.resampling import column_means, paired_tests
 from tests.support.deciders import GROUPS, Decide, answers, measure, part, probe
 
 People = Sequence[tuple[str, str | None]]
@@ -122,13 +123,13 @@ def test_of_three_values_the_two_furthest_apart_are_compared_in_the_order_of_the
 
 def test_of_two_values_the_sign_flip_test_is_the_permutation_test() -> None:
     rows = np.array([[1, 0], [1, 0], [0, 0], [0.5, 0], [0, 1], [1, 0.5]], dtype=np.float64)
-    null, exact = blocks.permuted_means(rows, 1999, np.random.default_rng(1))
+    null, exact = column_means.permuted_means(rows, 1999, np.random.default_rng(1))
     assert exact
     expected = np.mean(spreads.value_range(null) >= spreads.value_range(rows.mean(axis=0)) - 1e-12)
     differences = rows[:, 0] - rows[:, 1]
-    assert paired.sign_flip(differences, 1999, np.random.default_rng(1), two_sided=True) == expected
-    assert paired.sign_flip(-differences, 1999, np.random.default_rng(1), two_sided=True) == expected
-    assert paired.sign_flip(-differences, 1999, np.random.default_rng(1)) > 0.5
+    assert paired_tests.sign_flip(differences, 1999, np.random.default_rng(1), two_sided=True) == expected
+    assert paired_tests.sign_flip(-differences, 1999, np.random.default_rng(1), two_sided=True) == expected
+    assert paired_tests.sign_flip(-differences, 1999, np.random.default_rng(1)) > 0.5
 
 
 # Planted preferences

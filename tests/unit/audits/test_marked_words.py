@@ -16,7 +16,7 @@ from pytest_fairness.audits.text.marked_words import MarkedWords, MarkedWordsSet
 from pytest_fairness.baselines.verdicts import BaselineEntry, decide
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.records import Answer, Comparison, Status, Verdict
-from pytest_fairness.stats.log_odds import z_scores
+from pytest_fairness.stats.texts.log_odds import z_scores
 from tests.support import corpora
 from tests.support.oracles import vector
 

@@ -14,8 +14,8 @@ from pytest_fairness.audits import registry
 from pytest_fairness.baselines.verdicts import BaselineEntry, decide
 from pytest_fairness.errors import BaselineStale, NotMeasurable, ProbeError
 from pytest_fairness.records import Answer, Measurement, Status, Verdict
-from pytest_fairness.stats import spreads
-from pytest_fairness.stats.similarity import similarities
+from pytest_fairness.stats.groups import spreads
+from pytest_fairness.stats.lists.similarity import similarities
 from tests.support.listeners import RELIGIONS, K, item, probe, run
 
 PROBE = probe()

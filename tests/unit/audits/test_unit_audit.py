@@ -16,7 +16,9 @@ from pytest_fairness.errors import BaselineStale, NotMeasurable
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.base import Probe
 from pytest_fairness.records import Answer, Status
-from pytest_fairness.stats.unit_statistics import LargestGap, Mean, UnitStatistic
+from pytest_fairness.stats.unit_tables.distances import LargestGap
+from pytest_fairness.stats.unit_tables.means import Mean
+from pytest_fairness.stats.unit_tables.statistic import UnitStatistic
 
 ITEM = AuditItem("share", None, {}, AuditSettings(), 0.01, "a test")
 

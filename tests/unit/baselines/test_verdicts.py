@@ -16,7 +16,7 @@ from pytest_fairness.audits.info import AuditInfo, Direction
 from pytest_fairness.baselines.verdicts import BaselineEntry, decide, missing_reason
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.records import Comparison, Concern, Measurement, Reversal, Verdict
-from pytest_fairness.stats import normal
+from pytest_fairness.stats.intervals import normal
 
 ACCEPT = "pytest --fairness-rebaseline probes/x.yaml"
 

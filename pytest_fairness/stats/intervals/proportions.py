@@ -1,0 +1,81 @@
+"""Intervals of shares and of differences of shares that also hold for small samples."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+def wilson(hits: float, n: float, z: float) -> tuple[float, float]:
+    """Return the score interval of a share, 0..1 (Wilson 1927).
+
+    `scipy.stats.binomtest` gives the same interval for whole numbers of hits only.
+
+    Args:
+        hits: number of hits, 0..n; a fraction for averaged answers.
+        n: size of the sample; 0 gives the interval (0, 1).
+        z: quantile of the standard normal distribution.
+    """
+    if n == 0:
+        return 0.0, 1.0
+    share = hits / n
+    centre = (share + z * z / (2 * n)) / (1 + z * z / n)
+    half = z / (1 + z * z / n) * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
+    return max(0.0, centre - half), min(1.0, centre + half)
+
+
+def newcombe(hits: float, n: int, other_hits: float, other_n: int, z: float) -> tuple[float, float]:
+    """Return the hybrid score interval of a difference of independent shares, −1..1 (Newcombe 1998, method 10).
+
+    Args:
+        hits, n: of the first share; see `wilson`.
+        other_hits, other_n: of the share that is subtracted.
+        z: quantile of the standard normal distribution.
+    """
+    difference = (hits / n if n else 0.0) - (other_hits / other_n if other_n else 0.0)
+    low, high = wilson(hits, n, z)
+    other_low, other_high = wilson(other_hits, other_n, z)
+    share, other = hits / n if n else 0.0, other_hits / other_n if other_n else 0.0
+    return (
+        difference - math.hypot(share - low, other_high - other),
+        difference + math.hypot(high - share, other - other_low),
+    )
+
+
+def difference_error(hits: float, n: int, other_hits: float, other_n: int) -> float:
+    """Return the standard error of a difference of shares with one hit and one miss added to each sample.
+
+    It is above 0 for samples without hits too (Agresti and Caffo 2000).
+    """
+
+    def variance(count: float, size: int) -> float:
+        share = (count + 1) / (size + 2)
+        return share * (1 - share) / (size + 2)
+
+    return math.sqrt(variance(hits, n) + variance(other_hits, other_n))
+
+
+def least_difference_error(n: int) -> float:
+    """Return the standard error of the difference of two shares of 0, each of `n` units; see `difference_error`."""
+    return difference_error(0, n, 0, n)
+
+
+def paired_interval(differences: NDArray[np.float64], z: float) -> tuple[float, float]:
+    """Return the interval of a difference of two shares of the same units, within −1..1 (Agresti and Min 2005).
+
+    Half a unit is added to each of the four outcomes of a pair of yes and no, so that the interval also holds if few
+    units differ.
+
+    Args:
+        differences: (units,) differences of two numbers in 0..1.
+        z: quantile of the standard normal distribution.
+    """
+    size = len(differences) + 2
+    mean = float(differences.sum()) / size
+    variance = (float((differences**2).sum()) + 1) / size - mean**2
+    half = z * math.sqrt(variance / size)
+    return max(-1.0, mean - half), min(1.0, mean + half)

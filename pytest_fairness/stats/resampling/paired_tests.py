@@ -1,0 +1,51 @@
+"""Exact tests of differences between paired answers."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pytest_fairness.stats.resampling import column_means, significance
+
+Floats = NDArray[np.float64]
+
+
+def mcnemar(one_way: int, other_way: int, *, two_sided: bool = False) -> float:
+    """Return the p-value of the exact McNemar test of pairs of yes and no (McNemar 1947).
+
+    Args:
+        one_way: pairs that differ in the direction of interest.
+        other_way: pairs that differ in the other direction.
+        two_sided: whether both directions are of interest.
+
+    Returns:
+        the p-value, 0..1; 1 if no pair differs.
+    """
+    if one_way + other_way == 0:
+        return 1.0
+    # Deferred, as scipy.stats takes half a second to import and only measuring needs it.
+    from scipy.stats import binomtest
+
+    pairs = one_way + other_way
+    test = binomtest(one_way, pairs) if two_sided else binomtest(one_way, pairs, alternative="greater")
+    return float(test.pvalue)
+
+
+def sign_flip(differences: Floats, count: int, random: np.random.Generator, *, two_sided: bool = False) -> float:
+    """Return the p-value of a sign-flip test that the mean difference is above 0; exact for few units.
+
+    Args:
+        differences: (units,) independent differences.
+        count: number of draws; if there are no more signs than this, all of them are tried.
+        random: the source of randomness.
+        two_sided: whether a mean difference below 0 is of interest too.
+    """
+    # The sign of a difference of 0 does not matter; without such units more tests are exact.
+    moving = differences[differences != 0]
+    if not len(moving):
+        return 1.0
+    null, exact = column_means.flipped_means(moving[:, None], count, random)
+    means, observed = null[:, 0], float(moving.mean())
+    if two_sided:
+        means, observed = np.abs(means), abs(observed)
+    return significance.p_value(means, observed, exact=exact)

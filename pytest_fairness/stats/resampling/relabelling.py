@@ -1,0 +1,95 @@
+"""Relabelling of units within strata, and swapping of runs within cells."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from itertools import combinations, product
+
+import numpy as np
+from numpy.typing import NDArray
+
+Bools = NDArray[np.bool_]
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+def relabellings(labels: Bools, strata: Ints, count: int, random: np.random.Generator) -> tuple[Bools, bool]:
+    """Return labels permuted within strata: the null distribution of labels that do not matter.
+
+    Args:
+        labels: (n,) the observed labels.
+        strata: (n,) labels are exchanged only between units of equal stratum.
+        count: number of draws; if there are no more distinct relabellings than this, all of them are returned, the
+            observed one included.
+        random: the source of randomness.
+
+    Returns:
+        (relabellings, n) labels, and whether they are all distinct relabellings (an exact test).
+    """
+    members = [np.flatnonzero(strata == stratum) for stratum in np.unique(strata)]
+    distinct = math.prod(math.comb(len(indices), int(labels[indices].sum())) for indices in members)
+    if distinct <= count:
+        rows = np.zeros((distinct, len(labels)), dtype=np.bool_)
+        for row, choice in zip(rows, _all_choices(labels, members), strict=True):
+            row[choice] = True
+        return rows, True
+    rows = np.empty((count, len(labels)), dtype=np.bool_)
+    for indices in members:
+        rows[:, indices] = random.permuted(np.tile(labels[indices], (count, 1)), axis=1)
+    return rows, False
+
+
+def _all_choices(labels: Bools, members: list[Ints]) -> Iterator[Ints]:
+    per_stratum = [combinations(indices, int(labels[indices].sum())) for indices in members]
+    for choice in product(*per_stratum):
+        yield np.array([index for part in choice for index in part], dtype=np.int64)
+
+
+def run_swaps(now: Bools, cells: Ints, count: int, random: np.random.Generator) -> tuple[Bools, Bools]:
+    """Return run labels swapped within cells, at equal size: the null distribution of no change.
+
+    The units of both runs are in one array; a cell is a group within a stratum. In each cell either run gets as many
+    units as the smaller run has there; a cell that is empty in one run is left out.
+
+    Args:
+        now: (n,) whether the unit belongs to the current run.
+        cells: (n,) number of the unit's cell.
+        count: number of draws.
+        random: the source of randomness.
+
+    Returns:
+        two (count, n) selections: the units that are given to the current run, and to the baseline.
+    """
+    dealt_now = np.zeros((count, len(now)), dtype=np.bool_)
+    dealt_then = np.zeros((count, len(now)), dtype=np.bool_)
+    for cell in np.unique(cells):
+        indices = np.flatnonzero(cells == cell)
+        size = int(min(now[indices].sum(), (~now[indices]).sum()))
+        deal = np.zeros(len(indices), dtype=np.int8)
+        deal[:size], deal[size : 2 * size] = 1, 2
+        drawn = random.permuted(np.tile(deal, (count, 1)), axis=1)
+        dealt_now[:, indices] = drawn == 1
+        dealt_then[:, indices] = drawn == 2
+    return dealt_now, dealt_then
+
+
+def equal_size(now: Bools, cells: Ints, count: int, random: np.random.Generator) -> tuple[Bools, Bools]:
+    """Return the units of both runs, cut to equal size in every cell; arguments and result as in `run_swaps`.
+
+    Runs of equal size in every cell need no cut; the result then has one row.
+    """
+    halves = []
+    for side in (now, ~now):
+        selected = np.zeros((count, len(now)), dtype=np.bool_)
+        for cell in np.unique(cells):
+            own = np.flatnonzero((cells == cell) & side)
+            size = min(len(own), int(np.count_nonzero((cells == cell) & ~side)))
+            deal = np.zeros(len(own), dtype=np.bool_)
+            deal[:size] = True
+            selected[:, own] = random.permuted(np.tile(deal, (count, 1)), axis=1)
+        halves.append(selected)
+    first, second = halves
+    if (first | second).all():
+        return first[:1], second[:1]
+    return first, second

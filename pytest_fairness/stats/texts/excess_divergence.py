@@ -1,0 +1,277 @@
+"""Excess Jensen-Shannon divergence of two groups of documents, for many labellings at once.
+
+The divergence of two finite samples is never 0, not even if both come from the same distribution (Gerlach, Font-Clos
+and Altmann 2016). The excess is the divergence minus its mean over labels that are permuted within strata.
+
+Divergences are combined over blocks of documents: all documents together (opposite differences in two strata cancel
+there), and the larger strata one by one (where they do not cancel).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+Bools = NDArray[np.bool_]
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+CHUNK = 15_000
+"""Numbers held at once while many divergences are computed: larger arrays are fetched from the system each time."""
+LEAST_ROWS = 16
+"""Labellings computed at once at least."""
+TINY = float(np.finfo(np.float64).tiny)
+LARGEST_SHARE = 0.5
+"""Largest total weight of the divergences within strata."""
+KNOWN_OCCURRENCES = 64
+"""Occurrences of a word from which on its mean divergence is that of a normal variable."""
+
+
+@dataclass(frozen=True)
+class Words:
+    """Word counts of documents, block by block.
+
+    A word that only one document of a block holds is on one side alone under every labelling. It then adds nothing to
+    `p log p + q log q − (p + q) log (p + q)`, so that such words are left out, and only count in the lengths.
+
+    Attributes:
+        counts: (columns, documents) counts; a column is a word within a block that two documents or more hold.
+        blocks: (columns,) the block of each column.
+        lengths: (blocks, documents) number of words of each document of the block, 0 for other documents.
+        members: (blocks, documents) 1 for documents of the block, 0 for other documents.
+        weights: (blocks,) weight of each block's divergence, 0..1, adding up to 1.
+        occurrences: (blocks, occurrences) see `_mean_bits`.
+        strata: the strata of the blocks from the second on; the first block is all documents.
+    """
+
+    counts: csr_array
+    blocks: Ints
+    lengths: csr_array
+    members: csr_array
+    weights: Floats
+    occurrences: Floats
+    strata: tuple[int, ...]
+
+    @classmethod
+    def of(cls, counts: csr_array, strata: Ints, first: Bools, second: Bools, least: int) -> Words:
+        """Lay out the blocks.
+
+        Let w(s) be the share of stratum s in the selected documents, and S = 1 / Σ w(s)² the number of strata. The
+        weight of the divergence within stratum s is λ w(s), and that of all documents together gets the rest. Where
+        the groups are alike, this has a standard deviation of √(1 + λ² (S − 1)) times that of all documents together;
+        λ = 1 / (2 √(S − 1)), at most `LARGEST_SHARE`, keeps this below 1.12.
+
+        Args:
+            counts: (documents, words) counts.
+            strata: (documents,) the stratum of each document.
+            first: (documents,) the documents of the first group in one selection that stands for all.
+            second: (documents,) the documents of the second group.
+            least: documents a group from which on a stratum is a block of its own.
+        """
+        from scipy.sparse import csr_array
+
+        chosen = first | second
+        block_of = np.zeros(len(strata), dtype=np.int64)
+        weights, kept_strata = [1.0], []
+        present, sizes = np.unique(strata[chosen], return_counts=True)
+        shares = sizes / sizes.sum()
+        in_effect = 1 / float((shares**2).sum())
+        within = min(LARGEST_SHARE, 1 / (2 * math.sqrt(in_effect - 1))) if len(present) > 1 else 0.0
+        for stratum, share in zip(present, shares, strict=True):
+            own = strata == stratum
+            if within and min(np.count_nonzero(first & own), np.count_nonzero(second & own)) >= least:
+                block_of[own] = len(weights)
+                kept_strata.append(int(stratum))
+                weights.append(within * float(share))
+                weights[0] -= within * float(share)
+        entries = counts.tocoo()
+        words, documents = entries.coords[1].astype(np.int64), entries.coords[0]
+        apart = block_of[documents] > 0
+        # A column's key is its block times the number of words, plus its word.
+        keys = np.concatenate([words, (block_of[documents] * counts.shape[1] + words)[apart]])
+        found, column, holders = np.unique(keys, return_inverse=True, return_counts=True)
+        kept = holders > 1
+        number = np.cumsum(kept) - 1
+        where = kept[column]
+        rows = np.concatenate([documents, documents[apart]])[where]
+        values = np.concatenate([entries.data, entries.data[apart]])[where]
+        table = csr_array((values, (number[column[where]], rows)), shape=(int(kept.sum()), len(strata)))
+        members = np.array([np.ones(len(strata)), *(block_of == block for block in range(1, len(weights)))])
+        groups = members @ np.stack([first, second], axis=1)
+        return cls(
+            counts=table,
+            blocks=found[kept] // max(1, counts.shape[1]),
+            lengths=csr_array(members * np.asarray(counts.sum(axis=1)).ravel()),
+            members=csr_array(members),
+            weights=np.array(weights),
+            occurrences=np.array([_mean_bits(int(m), int(n)) for m, n in groups]),
+            strata=tuple(kept_strata),
+        )
+
+    @classmethod
+    def together(cls, counts: csr_array, first: Bools, second: Bools) -> Words:
+        """Lay out one block only, all documents; arguments as in `of`."""
+        return cls.of(counts, np.zeros(len(first), dtype=np.int64), first, second, least=1)
+
+    def divergences(self, first: Bools, second: Bools) -> Floats:
+        """Return the divergence of each labelling in each block, in bits, (labellings, blocks).
+
+        A block in which a side holds no word counts as 0.
+
+        Args:
+            first: (labellings, documents) whether the document is in the first group.
+            second: (labellings, documents) whether it is in the second group. A document may be in neither.
+        """
+        return np.concatenate([part.divergences().T for part in self._parts(first, second)])
+
+    def excesses(self, first: Bools, second: Bools) -> Floats:
+        """Return the excess of each labelling, in bits, blocks combined, (labellings,); arguments as in `divergences`.
+
+        The mean over permuted labels is approximated: a word with counts c(d), t in all, is taken for k = t² / Σ c(d)²
+        occurrences of equal size, each of which falls to either side at random. This takes no draws.
+        """
+        return np.concatenate(
+            [self.weights @ (part.divergences() - part.by_chance()) for part in self._parts(first, second)]
+        )
+
+    def _parts(self, first: Bools, second: Bools) -> Iterator[_Part]:
+        rows = max(LEAST_ROWS, CHUNK // max(1, len(self.blocks)))
+        space = np.empty((2, len(self.blocks) * min(rows, len(first))))
+        # Where a document can only be on one side, as when runs are swapped, the other side need not look at it.
+        used = [np.flatnonzero(side.any(axis=0)) for side in (first, second)]
+        counts = [self.counts if len(own) == self.counts.shape[1] else self.counts[:, own] for own in used]
+        for start in range(0, len(first), rows):
+            sides = [np.ascontiguousarray(side[start : start + rows].T, dtype=np.float64) for side in (first, second)]
+            totals = [table @ side[own] for table, side, own in zip(counts, sides, used, strict=True)]
+            yield _Part(self, sides, totals, space)
+
+    @cached_property
+    def squares(self) -> csr_array:
+        """Return the (columns, documents) squared counts."""
+        squares = self.counts.copy()
+        squares.data = squares.data**2
+        return squares
+
+    @cached_property
+    def sums(self) -> csr_array:
+        """Return a (blocks, columns) matrix of 1 where the column belongs to the block."""
+        from scipy.sparse import csr_array
+
+        columns = np.arange(len(self.blocks))
+        return csr_array((np.ones(len(columns)), (self.blocks, columns)), shape=(len(self.weights), len(columns)))
+
+    @cached_property
+    def shared(self) -> csr_array:
+        """Return the (blocks, documents) number of words of a document that another document of the block holds too."""
+        shared: csr_array = self.sums @ self.counts
+        return shared
+
+
+class _Part:
+    """A few labellings, computed in place: making new arrays takes longer than filling them.
+
+    Args:
+        words: the counts.
+        sides: of either group, (documents, labellings) 1 for its documents.
+        totals: of either group, (columns, labellings) summed counts; they are overwritten.
+        space: two arrays of columns × labellings numbers or more, which are overwritten.
+    """
+
+    def __init__(self, words: Words, sides: Sequence[Floats], totals: Sequence[Floats], space: Floats) -> None:
+        first, second = sides
+        self.words, self.totals = words, totals
+        self.selected = first + second
+        self.lengths = words.lengths @ first, words.lengths @ second
+        self.shared = words.shared @ first, words.shared @ second
+        shape = self.totals[0].shape
+        self.space, self.more = (each[: math.prod(shape)].reshape(shape) for each in space)
+
+    def divergences(self) -> Floats:
+        """Return the divergences, (blocks, labellings)."""
+        (first, second), (one, other) = self.totals, self.lengths
+        measured = (one > 0) & (other > 0)
+        # With lengths m and n, p = a / m and q = b / n, m (p + q) is a + b m / n.
+        ratio = np.divide(one, other, out=np.zeros_like(one), where=measured)
+        np.multiply(second, self._of_columns(ratio), out=self.space)
+        self.space += first
+        shared_one, shared_other = self.shared
+        mixed = shared_one + ratio * shared_other, self._sum_of_xlogx(self.space)
+        sides = (shared_one, self._sum_of_xlogx(first)), (shared_other, self._sum_of_xlogx(second))
+        bits = measured.astype(np.float64)
+        for (total, terms), length, sign in (*zip((*sides, mixed), (one, other, one), (1, 1, -1), strict=True),):
+            size = np.maximum(length, 1.0)
+            bits += sign / 2 * (terms - total * np.log2(size)) / size
+        # Rounding can push 0 a little below it.
+        return np.where(measured, np.maximum(bits, 0.0), 0.0)
+
+    def by_chance(self) -> Floats:
+        """Return the approximate means over permuted labels, (blocks, labellings); `divergences` cannot follow."""
+        words, (totals, scratch) = self.words, self.totals
+        totals += scratch
+        lengths, documents = self.lengths[0] + self.lengths[1], words.members @ self.selected
+        squares = words.squares @ self.selected
+        np.multiply(totals, totals, out=scratch)
+        np.maximum(squares, 1.0, out=self.space)
+        np.divide(scratch, self.space, out=self.space)
+        np.minimum(self.space, KNOWN_OCCURRENCES, out=self.space)
+        np.rint(self.space, out=self.space)
+        self.space += words.blocks[:, None] * (KNOWN_OCCURRENCES + 1)
+        known = self.more.view(np.int64)
+        np.copyto(known, self.space, casting="unsafe")
+        words.occurrences.take(known, out=self.space, mode="clip")
+        # Documents are dealt without replacement: a word that is in each of them as often varies little.
+        alone = lengths - self.shared[0] - self.shared[1]
+        scratch *= self._of_columns(1 / np.maximum(documents, 1))
+        squares -= scratch
+        squares *= self.space
+        np.maximum(totals, 1.0, out=totals)
+        squares /= totals
+        finite = documents / np.maximum(documents - 1, 1)
+        # A word that one document holds is on one side, whichever that is: it adds its whole share.
+        found: Floats = (alone + (words.sums @ squares) * finite) / np.maximum(lengths, 1)
+        return found
+
+    def _sum_of_xlogx(self, values: Floats) -> Floats:
+        np.maximum(values, TINY, out=self.more)
+        np.log2(self.more, out=self.more)
+        self.more *= values
+        found: Floats = self.words.sums @ self.more
+        return found
+
+    def _of_columns(self, by_block: Floats) -> Floats:
+        return by_block if len(by_block) == 1 else by_block[self.words.blocks]
+
+
+@cache
+def _mean_bits(first: int, second: int) -> Floats:
+    """Return the mean divergence of a word that occurs k times, k from 0 on, times the number of words over its size.
+
+    Each occurrence falls to the first group with the group's share of the documents. The result runs from 1 for a
+    single occurrence to 1 / (8 ln 2 share (1 − share)).
+    """
+    share = first / (first + second)
+    log_factorial = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, KNOWN_OCCURRENCES + 1)))])
+    found = np.zeros(KNOWN_OCCURRENCES + 1)
+    for count in range(1, len(found)):
+        k = np.arange(count + 1)
+        chances = np.exp(
+            log_factorial[count]
+            - log_factorial[k]
+            - log_factorial[count - k]
+            + k * math.log(share)
+            + (count - k) * math.log1p(-share)
+        )
+        sides = np.stack([k / share, (count - k) / (1 - share)])
+        sides = np.stack([*sides, sides.sum(axis=0)])
+        first_part, second_part, both = sides * np.log2(np.maximum(sides, TINY))
+        found[count] = chances @ (first_part + second_part - both + sides[2]) / 2
+    return found

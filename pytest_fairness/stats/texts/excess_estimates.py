@@ -1,0 +1,114 @@
+"""Standard error of the excess divergence, and the excess of samples of a given size."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pytest_fairness.stats.texts.excess_divergence import Words
+
+Bools = NDArray[np.bool_]
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+GROUPS = 100
+"""Groups of documents that the jackknife leaves out one after the other, at least two in each cell."""
+
+
+def standard_error(
+    words: Words, first: Bools, second: Bools, cells: Ints, null_sd: float, random: np.random.Generator
+) -> float:
+    """Return the standard error of the excess, in bits, whether the groups differ or not.
+
+    A jackknife over groups of documents within cells (Kott 2001). Where the groups are alike, the excess is a quadratic
+    form of differences that are all noise, and the jackknife gives twice its variance, once too much; the variance over
+    permuted labels is what is too much, and what is left at least.
+
+    Args:
+        words: the counts.
+        first: (documents,) whether the document is in the first group.
+        second: (documents,) whether the document is in the second group.
+        cells: (documents,) the document's group within its stratum.
+        null_sd: standard deviation of the divergence over labels permuted within strata.
+        random: the source of randomness.
+    """
+    chosen = np.flatnonzero(first | second)
+    cells = np.array(cells)
+    numbers, sizes = np.unique(cells[chosen], return_counts=True)
+    # Single documents show no spread of their own: that between strata stands in.
+    single = np.isin(cells, numbers[sizes == 1])
+    cells[single] = np.where(first[single], -1, -2)
+    left_out: list[Bools] = []
+    cell_of = []
+    for cell in np.unique(cells[chosen]):
+        documents = random.permutation(chosen[cells[chosen] == cell])
+        count = min(len(documents), max(2, round(GROUPS * len(documents) / len(chosen))))
+        for group in range(count):
+            left_out.append(np.isin(np.arange(len(first)), documents[group::count]))
+            cell_of.append(cell)
+    without = np.array(left_out)
+    sizes, side_sizes = without.sum(axis=1), np.where((without & first).any(axis=1), first.sum(), second.sum())
+    values = words.excesses(first & ~without, second & ~without) - words.excesses(first[None], second[None])
+    # The other documents of the side weigh more than before: leaving out one of n moves a mean by n / (n - 1) of its
+    # part.
+    moved, variance = values * (1 - sizes / side_sizes), 0.0
+    for cell in np.unique(cell_of):
+        own = np.array(cell_of) == cell
+        if np.count_nonzero(own) > 1:
+            mean = moved[own].sum() / sizes[own].sum()
+            of_one = ((moved[own] - mean * sizes[own]) ** 2 / sizes[own]).sum() / (np.count_nonzero(own) - 1)
+            variance += float(of_one * sizes[own].sum())
+    return math.sqrt(max(variance - null_sd**2, null_sd**2))
+
+
+def at_size(
+    words: Words, strata: Ints, first: Bools, size: int, draws: int, random: np.random.Generator
+) -> float | None:
+    """Return the mean excess in bits of so many documents a group, drawn from all without replacement.
+
+    It estimates the same quantity without bias however many documents there are, so that values of runs of different
+    sizes can be compared. Both groups are drawn with equal numbers from every stratum.
+
+    Args:
+        words: the counts, with all documents in the first or in the second group.
+        strata: (documents,) the stratum of each document.
+        first: (documents,) whether the document is in the first group.
+        size: documents a group.
+        draws: how many samples to draw.
+        random: the source of randomness.
+
+    Returns:
+        the excess, or `None` if the strata hold fewer documents that can be paired.
+    """
+    sides: list[list[Ints]] = [[], []]
+    for stratum in np.unique(strata):
+        members = [np.flatnonzero(side & (strata == stratum)) for side in (first, ~first)]
+        pairs = min(map(len, members))
+        for drawn, own in zip(sides, members, strict=True):
+            drawn.append(random.permuted(np.tile(own, (draws, 1)), axis=1)[:, :pairs])
+    both = [np.concatenate(drawn, axis=1) for drawn in sides]
+    available = both[0].shape[1]
+    if available < size:
+        return None
+    chosen = random.permuted(np.tile(np.arange(available), (draws, 1)), axis=1)[:, :size]
+    documents = np.concatenate([np.take_along_axis(side, chosen, axis=1) for side in both], axis=1)
+    # Both orders go by stratum, the second at random within it: labels move within strata only.
+    by_stratum = np.argsort(strata[documents], axis=1, kind="stable")
+    at_random = np.argsort(strata[documents] + random.random(documents.shape), axis=1)
+    labels = np.zeros(documents.shape, dtype=np.bool_)
+    labels[:, :size] = True
+    permuted = np.empty_like(labels)
+    np.put_along_axis(permuted, by_stratum, np.take_along_axis(labels, at_random, axis=1), axis=1)
+    observed, by_chance = (
+        words.divergences(_selections(documents, own, len(first)), _selections(documents, ~own, len(first)))
+        for own in (labels, permuted)
+    )
+    return float((observed - by_chance).mean(axis=0) @ words.weights)
+
+
+def _selections(documents: Ints, chosen: Bools, count: int) -> Bools:
+    selected = np.zeros((len(documents), count), dtype=np.bool_)
+    np.put_along_axis(selected, documents, chosen, axis=1)
+    return selected

@@ -1,0 +1,178 @@
+"""Statistics that are distances among several column means: largest gaps and spreads."""
+
+from __future__ import annotations
+
+import math
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pytest_fairness.stats.groups import gaps
+from pytest_fairness.stats.groups.spreads import (
+    MEAN_DEVIATION,
+    STANDARD_DEVIATION,
+    evenness,
+    largest_difference,
+    value_range,
+    value_spread,
+)
+from pytest_fairness.stats.intervals import normal, proportions
+from pytest_fairness.stats.unit_tables.statistic import TAIL, Sample, UnitStatistic
+
+Floats = NDArray[np.float64]
+
+
+class LargestGap(UnitStatistic):
+    """The largest minus the smallest column mean.
+
+    Args:
+        columns: number of columns, at least two.
+    """
+
+    def __init__(self, columns: int) -> None:
+        self.pairs = tuple(combinations(range(columns), 2))
+        self.distance = largest_difference(self.pairs)
+
+    def value(self, means: Floats) -> Floats:
+        """Return the (...) ranges of the columns."""
+        return value_range(means)
+
+    def loss_gradient(self, means: Floats) -> Floats:
+        """Return the gradient of the difference between the two groups that are furthest apart."""
+        return self.difference_gradient(means)
+
+    def bounds(self, sample: Sample, alpha: float, beta: float) -> tuple[float, float]:
+        """Return bounds from those of all pairs; see `gaps.largest_bounds`."""
+        first, second = (np.array(side) for side in zip(*self.pairs, strict=True))
+        influence = (sample.rows - sample.rows.mean(axis=0)) @ self.group_gradients(sample.means).T
+        spread = (influence[:, first] - influence[:, second]).std(axis=0, ddof=1)
+        errors = spread / math.sqrt(len(sample.rows))
+        if not errors.any():
+            errors = np.full(len(errors), sample.least_error)
+        groups, degrees = self.groups(sample.means), self.degrees_of_freedom(sample.rows)
+        return gaps.largest_bounds(groups[first] - groups[second], errors, alpha, beta, degrees)
+
+
+class SignedGap(LargestGap):
+    """The largest difference between two columns' means, above 0 where the earlier column has the larger mean."""
+
+    def value(self, means: Floats) -> Floats:
+        """Return the (...) signed differences."""
+        earlier_is_higher = means.argmax(axis=-1) <= means.argmin(axis=-1)
+        difference = value_range(means)
+        return np.where(earlier_is_higher, difference, -difference)
+
+    def interval(self, sample: Sample) -> tuple[float, float]:
+        """Return the interval on the side of the value; of two columns Agresti and Min's, as in `ShareDifference`."""
+        if len(self.pairs) == 1:
+            return proportions.paired_interval(sample.rows[:, 0] - sample.rows[:, 1], normal.quantile(1 - TAIL))
+        value, degrees = float(self.value(sample.means)), self.degrees_of_freedom(sample.rows)
+        _, upper = self.bounds(sample, TAIL, TAIL)
+        lower = abs(value) - normal.quantile(1 - TAIL / len(self.pairs), degrees) * self.standard_error(sample)
+        return (lower, upper) if value >= 0 else (-upper, -lower)
+
+
+class ShareGap(LargestGap):
+    """The largest gap between groups in a rate; of several rates the largest of their gaps.
+
+    The first half of the columns holds the hits of each rate of each group, the second half the sizes.
+
+    Args:
+        rates: number of rates; the columns of a half are ordered by rate, then by group.
+        groups: number of groups.
+    """
+
+    def __init__(self, rates: int, groups: int) -> None:
+        super().__init__(groups)
+        self.pairs = tuple(
+            (rate * groups + first, rate * groups + second)
+            for rate in range(rates)
+            for first, second in combinations(range(groups), 2)
+        )
+        self.distance = largest_difference(self.pairs)
+        self._rates = rates
+
+    def value(self, means: Floats) -> Floats:
+        """Return the (...) gaps; NaN where no rate is defined for two groups."""
+        rates = self.groups(means)
+        return gaps.gap(rates) if self._rates == 1 else gaps.odds_gap(rates)
+
+    def groups(self, means: Floats) -> Floats:
+        """Return the (..., rates × groups) shares; NaN where a group has no size."""
+        cells = means.shape[-1] // 2
+        return gaps.shares(means[..., :cells], means[..., cells:])
+
+    def group_gradients(self, means: Floats) -> Floats:
+        """Return the gradients of hits over sizes; 0 where a share is not defined."""
+        cells = len(means) // 2
+        hits, sizes = means[:cells], means[cells:]
+        inverse = np.divide(1.0, sizes, out=np.zeros(cells), where=sizes > 0)
+        return np.hstack([np.diag(inverse), np.diag(-hits * inverse**2)])
+
+    def degrees_of_freedom(self, rows: Floats) -> float:
+        """Return the degrees of freedom of the smallest group, whose share is known least."""
+        sizes = rows[:, rows.shape[1] // 2 :].sum(axis=0)
+        return float(max(1.0, sizes[sizes > 0].min() - 1))
+
+    def bounds(self, sample: Sample, alpha: float, beta: float) -> tuple[float, float]:
+        """Return bounds from Newcombe's interval of each pair of groups (1998, method 10).
+
+        As in `gaps.largest_bounds`, all pairs share `alpha`, and each has the whole of `beta`.
+        """
+        cells = sample.rows.shape[1] // 2
+        hits, sizes = sample.rows[:, :cells].sum(axis=0), sample.rows[:, cells:].sum(axis=0)
+        pairs = [pair for pair in self.pairs if all(sizes[cell] for cell in pair)]
+        below, above = normal.quantile(1 - alpha / len(pairs)), normal.quantile(1 - beta)
+        lower, upper = 0.0, 0.0
+        for pair in pairs:
+            low, high = sorted(pair, key=lambda cell: hits[cell] / sizes[cell])
+            counts = float(hits[high]), int(sizes[high]), float(hits[low]), int(sizes[low])
+            lower = max(lower, proportions.newcombe(*counts, below)[0])
+            upper = max(upper, proportions.newcombe(*counts, above)[1])
+        return lower, upper
+
+
+class StandardDeviation(UnitStatistic):
+    """The population standard deviation of the column means (SNSV)."""
+
+    distance = STANDARD_DEVIATION
+
+    def value(self, means: Floats) -> Floats:
+        """Return the (...) standard deviations."""
+        return value_spread(means)
+
+    def loss_gradient(self, means: Floats) -> Floats:
+        """Return the gradient of the standard deviation."""
+        return STANDARD_DEVIATION.gradient(means)
+
+    def bounds(self, sample: Sample, alpha: float, beta: float) -> tuple[float, float]:
+        """Return bounds of a standard deviation of means; see `gaps.spread_bounds`."""
+        covariance = np.cov(sample.rows.T) / len(sample.rows)
+        return gaps.spread_bounds(sample.means, covariance, alpha, beta, len(sample.rows) - 1)
+
+
+class Evenness(StandardDeviation):
+    """1 minus the mean absolute deviation of the column means (PAFS), of which a smaller value is worse."""
+
+    distance = MEAN_DEVIATION
+
+    def value(self, means: Floats) -> Floats:
+        """Return the (...) evennesses."""
+        return evenness(means)
+
+    def loss_gradient(self, means: Floats) -> Floats:
+        """Return the gradient of the mean absolute deviation."""
+        return MEAN_DEVIATION.gradient(means)
+
+    def bounds(self, sample: Sample, alpha: float, beta: float) -> tuple[float, float]:
+        """Return bounds of the loss, −value: those of a standard deviation, scaled to the mean absolute deviation."""
+        spread = float(value_spread(sample.means))
+        scale = (1 - float(evenness(sample.means))) / spread if spread else 1.0
+        lower, upper = super().bounds(sample, alpha, beta)
+        return scale * lower - 1, scale * upper - 1
+
+    def interval(self, sample: Sample) -> tuple[float, float]:
+        """Return the two-sided 95 % interval of the value, which is 1 at most."""
+        lower, upper = self.bounds(sample, TAIL, TAIL)
+        return -upper, -lower

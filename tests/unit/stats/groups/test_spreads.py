@@ -1,0 +1,98 @@
+"""Spreads of several numbers, signed by a pattern, and the standard error of their growth."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from pytest_fairness.stats.groups import spreads
+from pytest_fairness.stats.groups.spreads import Spread, largest_difference
+
+SIZE = st.integers(2, 6)
+NUMBERS = SIZE.flatmap(lambda size: arrays(np.float64, (2, size), elements=st.floats(0, 1, width=16)))
+MEANS = arrays(np.float64, st.integers(2, 7), elements=st.floats(0, 1, width=16))
+KINDS = ["range", "standard deviation", "mean deviation"]
+
+
+def spread_of(kind: str, count: int) -> Spread:
+    match kind:
+        case "range":
+            return largest_difference(list(combinations(range(count), 2)))
+        case "standard deviation":
+            return spreads.STANDARD_DEVIATION
+        case _:
+            return spreads.MEAN_DEVIATION
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@given(runs=NUMBERS)
+def test_the_gradient_gives_the_size_of_the_pattern_itself(kind: str, runs: np.ndarray) -> None:
+    spread = spread_of(kind, len(runs[0]))
+    assert float(spread.gradient(runs[0]) @ runs[0]) == pytest.approx(float(spread.size(runs[0])), abs=1e-9)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@given(runs=NUMBERS)
+def test_a_signed_size_is_the_size_where_the_pattern_is_not_reversed(kind: str, runs: np.ndarray) -> None:
+    """It is never larger than the size, and the negative size of the reversed pattern."""
+    pattern, numbers = runs
+    spread = spread_of(kind, len(pattern))
+    signed = spread.signed(pattern)
+    assert float(signed(pattern)) == pytest.approx(float(spread.size(pattern)), abs=1e-9)
+    assert float(signed(-pattern)) == pytest.approx(-float(spread.size(pattern)), abs=1e-9)
+    assert float(signed(numbers)) <= float(spread.size(numbers)) + 1e-9 or spread.gradient(pattern) @ numbers < 0
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_signed_size_of_two_numbers_is_their_difference(kind: str) -> None:
+    spread = spread_of(kind, 2)
+    signed, part = spread.signed(np.array([0.6, 0.5])), 1.0 if kind == "range" else 0.5
+    for first, second in ((0.7, 0.5), (0.5, 0.5), (0.4, 0.8)):
+        assert float(signed(np.array([first, second]))) == pytest.approx(part * (first - second))
+
+
+def test_undefined_numbers_are_left_out() -> None:
+    spread = spread_of("range", 3)
+    assert float(spread.size(np.array([0.2, np.nan, 0.5]))) == pytest.approx(0.3)
+    signed = spread.signed(np.array([0.2, np.nan, 0.5]))
+    assert float(signed(np.array([0.5, np.nan, 0.4]))) == pytest.approx(-0.1)
+
+
+@pytest.mark.parametrize("spread", [spreads.STANDARD_DEVIATION, spreads.MEAN_DEVIATION])
+@given(MEANS, arrays(np.float64, 7, elements=st.floats(-1, 1, width=16)))
+def test_gradients_agree_with_finite_differences(spread: Spread, means: np.ndarray, direction: np.ndarray) -> None:
+    """The spreads are smooth where no two means are equal and none equals the mean of all."""
+    direction = direction[: len(means)]
+    centred = np.abs(means - means.mean())
+    apart = np.abs(np.subtract.outer(means, means))[~np.eye(len(means), dtype=bool)]
+    assume(min(apart.min(), centred.min()) >= 1e-3)
+    step = 1e-6
+    moved = (spread.size(means + step * direction) - spread.size(means - step * direction)) / (2 * step)
+    assert moved == pytest.approx(spread.gradient(means) @ direction, abs=1e-4)
+
+
+@pytest.mark.parametrize("spread", [spreads.STANDARD_DEVIATION, spreads.MEAN_DEVIATION])
+def test_the_gradient_of_equal_means_is_that_of_the_first_mean_moving_up(spread: Spread) -> None:
+    equal = np.full(4, 0.5)
+    moved = equal + np.array([0.1, 0, 0, 0])
+    assert spread.size(moved) - spread.size(equal) == pytest.approx(0.1 * spread.gradient(equal)[0])
+
+
+@pytest.mark.parametrize(("now", "then"), [((0.0, 0.1, 0.4), (0.0, 0.2, 0.1)), ((0.0, 0.2, 0.3), (0.0, 0.2, 0.1))])
+def test_the_error_is_the_spread_of_growth_over_runs(now: tuple[float, ...], then: tuple[float, ...]) -> None:
+    """Other groups may be furthest apart in one run than in the other."""
+    random = np.random.default_rng(3)
+    spread, error = spread_of("range", 3), 0.02
+    grown, errors = [], []
+    for _ in range(500):
+        runs = [np.array(means) + random.normal(0, error, 3) for means in (now, then)]
+        size = spread.signed((runs[0] + runs[1]) / 2)
+        grown.append(float(size(runs[0]) - size(runs[1])))
+        errors.append(spreads.growth_error(size, runs[0], runs[1], 2 * error**2 * np.eye(3), random))
+    assert np.mean(grown) == pytest.approx(max(now) - max(then), abs=0.01)
+    assert np.mean(errors) / np.std(grown) == pytest.approx(1, abs=0.12)

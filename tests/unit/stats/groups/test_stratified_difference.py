@@ -1,0 +1,102 @@
+"""Mean differences within strata: weights, errors, and resampling."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from pytest_fairness.stats.groups import stratified_difference
+from pytest_fairness.stats.intervals import normal
+from pytest_fairness.stats.resampling import relabelling
+
+RANDOM = np.random.default_rng(0)
+
+
+def weights_of(marked: np.ndarray, within: np.ndarray) -> np.ndarray:
+    return stratified_difference.precision(*stratified_difference.cell_sizes(marked, within, int(within.max()) + 1))
+
+
+def test_one_stratum_is_welchs_test() -> None:
+    first, second = RANDOM.normal(1, 2, 12), RANDOM.normal(0, 1, 9)
+    values, marked = np.concatenate([first, second]), np.repeat([True, False], [12, 9])
+    within = np.zeros(21, dtype=np.int64)
+    weights = weights_of(marked, within)
+    expected = stats.ttest_ind(first, second, equal_var=False)
+    error, degrees = stratified_difference.difference_error(values, marked, within, weights)
+    value = float(stratified_difference.coefficients(marked, within, weights) @ values)
+    assert value / error == pytest.approx(expected.statistic)
+    assert degrees == pytest.approx(expected.df)
+    assert normal.interval(value, error, degrees_of_freedom=degrees) == pytest.approx(
+        tuple(expected.confidence_interval())
+    )
+
+
+def test_single_units_in_every_stratum_are_the_paired_test() -> None:
+    first, second = RANDOM.normal(1, 1, 10), RANDOM.normal(0, 1, 10)
+    values, marked = np.concatenate([first, second]), np.repeat([True, False], 10)
+    within = np.tile(np.arange(10), 2)
+    error, degrees = stratified_difference.difference_error(values, marked, within, weights_of(marked, within))
+    assert error == pytest.approx(stats.sem(first - second))
+    assert degrees == pytest.approx(9)
+
+
+@pytest.mark.parametrize("sizes", [((8, 8),), ((4, 4), (4, 4)), ((15, 5), (3, 12)), ((1, 6), (9, 9)), ((1, 4),) * 8])
+def test_the_error_is_that_of_the_estimate(sizes: tuple[tuple[int, int], ...]) -> None:
+    random = np.random.default_rng(1)
+    marked = np.concatenate([np.repeat([True, False], pair) for pair in sizes])
+    within = np.repeat(np.arange(len(sizes)), [sum(pair) for pair in sizes])
+    weights = weights_of(marked, within)
+    share, found, squares, covered = stratified_difference.coefficients(marked, within, weights), [], [], 0
+    for _ in range(1500):
+        values = random.gamma(2, 1, len(marked)) + 3 * within
+        error, degrees = stratified_difference.difference_error(values, marked, within, weights)
+        low, high = normal.interval(float(share @ values), error, degrees_of_freedom=degrees)
+        found.append(float(share @ values))
+        squares.append(error**2)
+        covered += low <= 0 <= high
+    assert np.sqrt(np.mean(squares)) / np.std(found) == pytest.approx(1, abs=0.08)
+    assert covered / 1500 == pytest.approx(0.955, abs=0.025)
+
+
+def test_permuted_differences_are_those_of_permuted_labels() -> None:
+    marked, within = np.array([True, True, False, False, True, False]), np.array([0, 0, 0, 0, 1, 1])
+    values = RANDOM.normal(size=6)
+    weights = weights_of(marked, within)
+    found, exact = stratified_difference.permuted(values, marked, within, weights, 100, np.random.default_rng(2))
+    labels, _ = relabelling.relabellings(marked, within, 100, np.random.default_rng(2))
+    expected = [stratified_difference.coefficients(row, within, weights) @ values for row in labels]
+    assert exact
+    assert len(found) == 12
+    assert found == pytest.approx(np.array(expected))
+
+
+def test_swapped_runs_of_one_kind_differ_by_chance_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    random = np.random.default_rng(3)
+    marked, within = np.tile([True, False], 40), np.repeat([0, 1], 40)
+    now = random.permutation(np.repeat([True, False], 40))
+    values = random.normal(size=80) + 2 * marked
+    whole = stratified_difference.swapped(values, marked, within, now, 999, np.random.default_rng(4))
+    assert np.mean(whole[0] - whole[1]) == pytest.approx(0, abs=0.05)
+    assert np.mean(whole[0]) == pytest.approx(2, abs=0.4)
+    monkeypatch.setattr(stratified_difference, "CHUNK", 200)
+    parts = stratified_difference.swapped(values, marked, within, now, 999, np.random.default_rng(4))
+    assert np.std(parts[0]) == pytest.approx(np.std(whole[0]), rel=0.1)
+    assert [len(side) for side in parts] == [999, 999]
+
+
+def test_runs_are_cut_to_equal_size_in_every_cell() -> None:
+    marked, within = np.repeat([True, False, True, False], [4, 4, 2, 8]), np.zeros(18, dtype=np.int64)
+    now = np.repeat([True, False], [8, 10])
+    values = np.where(marked, 5.0, 2.0)
+    first, second = stratified_difference.at_equal_size(values, marked, within, now, 7, np.random.default_rng(5))
+    assert first == pytest.approx(np.full(7, 3.0))
+    assert second == pytest.approx(np.full(7, 3.0))
+    assert stratified_difference.equal_size_weights(marked, within, now) == pytest.approx([1 / (1 / 2 + 1 / 4)])
+
+
+def test_documents_are_drawn_within_their_cells() -> None:
+    cells = np.repeat([0, 1], [5, 10])
+    columns = np.stack([cells == 0, cells == 1], axis=1).astype(float)
+    sums = np.concatenate(list(stratified_difference.resampled(columns, cells, 50, np.random.default_rng(6))))
+    assert sums.tolist() == [[5.0, 10.0]] * 50

@@ -1,0 +1,57 @@
+"""Exact tests of pairs against worked vectors and their definitions."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_fairness.stats.intervals import proportions
+from pytest_fairness.stats.resampling import paired_tests, randomness
+from tests.support.oracles import vectors
+
+
+@pytest.mark.parametrize("vector", vectors("mcnemar"))
+def test_mcnemar_agrees_with_the_worked_vectors(vector: dict[str, Any]) -> None:
+    b, c = vector["input"]["b"], vector["input"]["c"]
+    assert paired_tests.mcnemar(b, c) == pytest.approx(vector["expected"]["p_greater"], abs=vector["tol"])
+    assert paired_tests.mcnemar(b, c, two_sided=True) == pytest.approx(
+        vector["expected"]["p_two_sided"], abs=vector["tol"]
+    )
+
+
+@pytest.mark.parametrize("vector", vectors("paired_sign_flip"))
+def test_sign_flip_agrees_with_the_worked_vectors(vector: dict[str, Any]) -> None:
+    differences = np.array(vector["input"]["diff_current_minus_baseline"])
+    p = paired_tests.sign_flip(differences, 1999, randomness.generator("a test"))
+    assert p == pytest.approx(vector["expected"]["p"], abs=vector["tol"])
+
+
+@given(st.integers(0, 60), st.integers(0, 60))
+def test_mcnemar_is_the_tail_of_the_binomial(one_way: int, other_way: int) -> None:
+    pairs = one_way + other_way
+    tail = sum(math.comb(pairs, k) for k in range(one_way, pairs + 1)) / 2**pairs
+    assert paired_tests.mcnemar(one_way, other_way) == pytest.approx(tail)
+    assert paired_tests.mcnemar(one_way, other_way, two_sided=True) == paired_tests.mcnemar(
+        other_way, one_way, two_sided=True
+    )
+
+
+@pytest.mark.parametrize("share", [0.0, 0.03, 0.1, 0.4])
+def test_the_interval_of_a_paired_difference_of_shares_covers_it(share: float) -> None:
+    """The coverage is exact, for a hundred units of which none differs in the other direction."""
+    from scipy.stats import binom
+
+    held = 0.0
+    for differing in range(101):
+        low, high = proportions.paired_interval(np.repeat([1.0, 0.0], [differing, 100 - differing]), 1.96)
+        held += float(binom.pmf(differing, 100, share)) * (low <= share <= high)
+    assert held > 0.93
+
+
+def test_a_sampled_sign_flip_test_has_a_p_value_above_0() -> None:
+    assert paired_tests.sign_flip(np.ones(200), 999, randomness.generator("a test")) == pytest.approx(1 / 1000)
