@@ -9,11 +9,13 @@ import uuid
 from collections.abc import Collection, Iterable, Sequence
 from itertools import islice
 
+from pytest_fairness.asking.give_up import GiveUpTimer
 from pytest_fairness.asking.request_tracker import RequestTracker
 from pytest_fairness.asking.sender import Sender
 from pytest_fairness.asking.store.freshness import Freshness
 from pytest_fairness.asking.store.runs import RunId
 from pytest_fairness.asking.store.store import Store, response_key
+from pytest_fairness.asking.store_sync import StoreSync
 from pytest_fairness.asking.timing import DEFAULT_TIMING, Timing
 from pytest_fairness.errors import AnswersMissing, FairnessError
 from pytest_fairness.options import RunSettings
@@ -60,16 +62,19 @@ class Engine:
         self._store, self._target, self._replay = store, target, settings.replay
         self._fresh = Freshness(run.name, oldest)
         self._tracker, self._timing = RequestTracker(), timing
-        self._sender = Sender(
+        timer = GiveUpTimer(target.name, settings.give_up, timing.give_up_unreachable)
+        self._sync = StoreSync(
             store,
             target,
             self._tracker,
             settings,
+            timer,
             fresh=self._fresh,
             owner=f"{owner}/{uuid.uuid4().hex[:8]}",
             run=run,
             timing=timing,
         )
+        self._sender = Sender(target, self._tracker, settings, self._sync, timer, timing)
         self._thread: threading.Thread | None = None
         self._starting = threading.Lock()
 
@@ -129,7 +134,7 @@ class Engine:
             asked_again: answers that no other run reuses.
             cost: cost of the tokens, if the target has a price.
         """
-        return self._sender.counts()
+        return self._sync.counts()
 
     def stop(self, grace: float | None = None) -> None:
         """Send nothing more, wait for the requests in flight and close the target; requests planned later fail.
@@ -138,7 +143,7 @@ class Engine:
             grace: seconds to wait; answers that arrive in this time are recorded. Default: `Timing.stop_grace`.
         """
         grace = self._timing.stop_grace if grace is None else grace
-        self._tracker.close_unsent(AnswersMissing("not sent: the run was stopped; run again to go on"))
+        self._tracker.close(AnswersMissing("not sent: the run was stopped; run again to go on"), unsent_only=True)
         self._sender.stop(grace)
         with self._starting:
             thread = self._thread

@@ -122,21 +122,22 @@ class RequestTracker:
             return True
         return self._unsent.pop(key, None) is not None
 
-    def close(self, error: FairnessError) -> None:
-        """Fail every request that is not settled, now and later."""
-        with self._changed:
-            self.close_unsent(error)
-            self._failed |= dict.fromkeys(self._in_flight, error)
-            self._counts["failed"] += len(self._in_flight)
-            self._messages[short_message(str(error))] += len(self._in_flight)
-            self._in_flight.clear()
+    def close(self, error: FairnessError, *, unsent_only: bool = False) -> None:
+        """Fail every request that is not settled, now and later.
 
-    def close_unsent(self, error: FairnessError) -> None:
-        """Fail every request that is not sent, now and later; requests in flight may still be answered."""
+        Args:
+            error: why.
+            unsent_only: whether requests in flight may still be answered.
+        """
         with self._changed:
             self._closed = self._closed or error
             self._failed |= dict.fromkeys(self._unsent, error)
             self._unsent.clear()
+            if not unsent_only:
+                self._failed |= dict.fromkeys(self._in_flight, error)
+                self._counts["failed"] += len(self._in_flight)
+                self._messages[short_message(str(error))] += len(self._in_flight)
+                self._in_flight.clear()
             self._changed.notify_all()
 
     @property

@@ -17,12 +17,9 @@ from typing import NamedTuple
 from pytest_fairness.asking.give_up import GiveUpTimer
 from pytest_fairness.asking.request_tracker import RequestTracker
 from pytest_fairness.asking.retries import Attempts
-from pytest_fairness.asking.store.freshness import Freshness
-from pytest_fairness.asking.store.runs import RunId
-from pytest_fairness.asking.store.store import Store
 from pytest_fairness.asking.store_sync import AttemptResult, StoreSync
 from pytest_fairness.asking.target_caller import TargetCaller
-from pytest_fairness.asking.timing import DEFAULT_TIMING, Timing
+from pytest_fairness.asking.timing import Timing
 from pytest_fairness.errors import AnswersMissing, FairnessError, RequestFailed, StoreError, TargetError
 from pytest_fairness.options import RunSettings
 from pytest_fairness.records import Request
@@ -41,44 +38,25 @@ class Sender:
     """Sends the requests of a tracker, within the limits of the run and of the target.
 
     Args:
-        store: recorded responses.
         target: the system that is asked; opened and closed by the sender.
         tracker: the requests and their states.
-        settings: settings of the run; `concurrency`, `timeout`, `give_up` and `max_requests` matter.
-        fresh: which recorded answers count.
-        owner: owner of the claims; unique.
-        run: the run that the requests belong to.
+        settings: settings of the run; `timeout` and `max_answer_bytes` matter.
+        sync: exchange with the store.
+        timer: timer that ends when the target is given up.
         timing: pauses and time limits.
     """
 
     def __init__(
         self,
-        store: Store,
         target: Target,
         tracker: RequestTracker,
         settings: RunSettings,
-        *,
-        fresh: Freshness,
-        owner: str,
-        run: RunId,
-        timing: Timing = DEFAULT_TIMING,
+        sync: StoreSync,
+        timer: GiveUpTimer,
+        timing: Timing,
     ) -> None:
-        self._target, self._tracker, self._timing = target, tracker, timing
-        self._capacity = min(settings.concurrency, target.concurrency or settings.concurrency)
-        self._timer = GiveUpTimer(target.name, settings.give_up, timing.give_up_unreachable)
-        self._caller = TargetCaller(target, settings, self._timer)
-        self._sync = StoreSync(
-            store,
-            target,
-            tracker,
-            settings,
-            self._timer,
-            capacity=self._capacity,
-            fresh=fresh,
-            owner=owner,
-            run=run,
-            timing=timing,
-        )
+        self._target, self._tracker, self._sync, self._timer, self._timing = target, tracker, sync, timer, timing
+        self._caller = TargetCaller(target, settings, timer)
         self._threads = DaemonThreads("fairness-store")
         self._loop: asyncio.AbstractEventLoop | None = None
         self._wakeup = asyncio.Event()
@@ -87,10 +65,6 @@ class Sender:
         self._results: list[AttemptResult] = []
         self._attempts: defaultdict[str, Attempts] = defaultdict(lambda: Attempts(timing))
         self._stop_at = math.inf
-
-    def counts(self) -> dict[str, float]:
-        """Return the request counts; see `Engine.progress`."""
-        return self._sync.counts()
 
     # Called from any thread
 
@@ -150,7 +124,7 @@ class Sender:
         self._wakeup.clear()
         results, self._results = self._results, []
         fatal = next((result.outcome for result in results if isinstance(result.outcome, TargetError)), None)
-        free = 0 if fatal or self._stopping else self._capacity - len(self._in_flight)
+        free = 0 if fatal or self._stopping else self._sync.capacity - len(self._in_flight)
         try:
             claimed = await self._threads.run(self._sync.exchange, results, free, woken)
         except StoreError:

@@ -60,11 +60,18 @@ class StoreSync:
     One call at a time; all methods but `counts` block, so they run in a thread of their own.
 
     Args:
-        store, target, tracker, settings, fresh, owner, run, timing: see `Sender`.
-        timer: told when another process got an answer.
-        capacity: most requests in flight.
+        store: recorded responses.
+        target: the system that is asked.
+        tracker: the requests and their states.
+        settings: settings of the run; `concurrency`, `max_requests`, `fresh` and `prices` matter.
+        timer: timer that is told when another process got an answer.
+        fresh: which recorded answers count.
+        owner: owner of the claims; unique.
+        run: the run that the requests belong to.
+        timing: pauses and time limits.
 
     Attributes:
+        capacity: most requests in flight.
         target_error: why the target can answer no request, if another process of the run found so.
         stopped: whether the run was stopped.
         resume_at: when the target's rate limit allows the next request (monotonic seconds).
@@ -78,17 +85,17 @@ class StoreSync:
         settings: RunSettings,
         timer: GiveUpTimer,
         *,
-        capacity: int,
         fresh: Freshness,
         owner: str,
         run: RunId,
         timing: Timing,
     ) -> None:
         self._store, self._target, self._tracker, self._settings, self._timer = store, target, tracker, settings, timer
-        self._capacity, self._fresh, self._owner, self._run, self._timing = capacity, fresh, owner, run, timing
+        self._fresh, self._owner, self._run, self._timing = fresh, owner, run, timing
         self._position = store.position()
         self._backing_off: dict[str, BackingOff] = {}
         self._last_claim = self._last_renewal = 0.0
+        self.capacity = min(settings.concurrency, target.concurrency or settings.concurrency)
         self.target_error: str | None = None
         self.stopped = False
         self.resume_at = 0.0
@@ -133,7 +140,7 @@ class StoreSync:
         late = now - self._last_claim > self._timing.claim_retry or (self._last_claim < self.resume_at <= now)
         claiming = free > 0 and (woken or changed or late or due)
         # More than can be sent: other processes may have claimed the first of them.
-        candidates = tracker.next_unsent(free + 2 * self._capacity) if claiming else []
+        candidates = tracker.next_unsent(free + 2 * self.capacity) if claiming else []
         if not (results or candidates or renewing or (claiming and due)):
             return {}
         with store.transaction():
@@ -159,7 +166,7 @@ class StoreSync:
         if claim.stop_reason is StopReason.OVER_BUDGET:
             self._end_budget()
         elif claim.stop_reason is StopReason.STOPPED:
-            tracker.close_unsent(AnswersMissing("not sent: the run was stopped; run again to go on"))
+            tracker.close(AnswersMissing("not sent: the run was stopped; run again to go on"), unsent_only=True)
             self.stopped = True
         retries = {key: self._backing_off.pop(key).request for key in claim.claimed if key in self._backing_off}
         return retries | tracker.start(claim.claimed, retries=len(retries))
@@ -170,7 +177,7 @@ class StoreSync:
             self._owner,
             retries=due,
             limit=max(free, 0),
-            capacity=self._capacity,
+            capacity=self.capacity,
             lease_seconds=self._timing.claim_lease,
             fresh=self._fresh,
             target=self._target.identity,
@@ -199,10 +206,10 @@ class StoreSync:
         for result in results:
             outcome = result.outcome
             if isinstance(outcome, Response):
-                limit = limit.after_answer(self._capacity)
+                limit = limit.after_answer(self.capacity)
             elif isinstance(outcome, RequestFailed) and outcome.retry in _OVERLOADS:
                 limit = limit.after_overload(
-                    self._capacity,
+                    self.capacity,
                     sent_at=result.sent_at,
                     now=time.time(),
                     retry_after=outcome.retry_after,

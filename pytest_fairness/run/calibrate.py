@@ -50,9 +50,9 @@ class Calibration:
             "audit": self.audit,
             "cases": dict(self.cases),
             "unmeasured": self.unmeasured,
-            "present": self.present and _plain(self.present),
-            "best": self.best and _plain(self.best),
-            "curve": [_plain(each) for each in self.curve],
+            "present": self.present and asdict(self.present),
+            "best": self.best and asdict(self.best),
+            "curve": [asdict(each) for each in self.curve],
         }
 
 
@@ -160,7 +160,3 @@ def _turned(audit: Audit[Any, Any], errors: Errors) -> Errors:
     """The errors of a limit on loss as those of the limit that a probe file names."""
     limits = {"higher": -errors.limit, "fifty": 50 + errors.limit}
     return replace(errors, limit=limits.get(audit.info.better, errors.limit))
-
-
-def _plain(errors: Errors) -> dict[str, Json]:
-    return asdict(errors)

@@ -53,10 +53,6 @@ class ProbeItem(AuditItem[Any]):
         """Return the name of the baseline that holds the item: the probe's, with the target's if that has a name."""
         return self.probe.name if self.target is None else f"{self.probe.name}@{self.target}"
 
-    def for_target(self, name: str | None) -> ProbeItem:
-        """Return the item for the target of this name; the seed of its resampling stays the same."""
-        return replace(self, target=name)
-
     @property
     def asks(self) -> bool:
         """Return whether a target is asked; if not, the answers are in the probe's `responses:` file."""
@@ -105,11 +101,6 @@ class ProbeItem(AuditItem[Any]):
         return whole.looks[-1]
 
     @property
-    def measured_by(self) -> Mapping[str, float]:
-        """Return what a value depends on besides answers and fingerprint: the audit's version and the item's alpha."""
-        return {"version": self.audit.version, "level": self.alpha}
-
-    @property
     def fingerprint(self) -> Mapping[str, str]:
         """Return everything that the item's prompts and the reading of its answers depend on, by readable name."""
         model = {} if self.classifier is None else {"model": self.classifier.identity}
@@ -120,11 +111,6 @@ class ProbeItem(AuditItem[Any]):
         """Return the model that scores the item's answers, not loaded yet; `None` if the audit has none."""
         found = self.audit.classifier(self.settings)
         return None if found is None else scorers.open_scorer(found[0], self.probe.path.parent)
-
-    @property
-    def embedder(self) -> str | None:
-        """Return the model that embeds the item's answers, as the probe names it; `None` if the audit has none."""
-        return self.audit.embedder(self.settings)
 
     def require_models(self) -> None:
         """Raise `ModelError` if the model that scores answers, or a package that the model needs, is missing."""
@@ -144,12 +130,6 @@ class ProbeItem(AuditItem[Any]):
     def uses(self, labels: Mapping[str, str]) -> bool:
         """Return whether the item measures answers with these labels at its stage."""
         return self.audit.uses(self.probe, self, labels) and self.probe.within(self.stage, labels)
-
-    def has_same_prompts_as(self, other: ProbeItem) -> bool:
-        """Return whether the other item has the same prompts, so that their answers can be shared."""
-        if self.probe is not other.probe or (self.draws, self.stage) != (other.draws, other.stage):
-            return False
-        return all(self.uses(prompt.labels) == other.uses(prompt.labels) for prompt in self.probe.prompts(self.draws))
 
 
 def items_of(probe: Probe, trials: int | None = None) -> list[ProbeItem]:

@@ -141,8 +141,8 @@ class Corpus:
                 f"corpus.{name}: no {axis} {value!r} to compare; there are {', '.join(i.id for i in items)}"
             )
         trials = self._service.run.settings.trials
-        tested = replace(item, alpha=MAX_ALPHA, seed=item.id)
-        probe_item = ProbeItem.made_of(tested, self._probe, audit, trials).for_target(self._name)
+        tested = replace(item, alpha=MAX_ALPHA, seed=item.id, target=self._name)
+        probe_item = ProbeItem.made_of(tested, self._probe, audit, trials)
         answers = [answer for answer in self.answers if probe_item.uses(answer.labels)]
         return self._service.run.measurer.measure_answers(probe_item, answers, self._target)
 

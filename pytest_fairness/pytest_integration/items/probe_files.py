@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -62,4 +63,4 @@ class ProbeFiles:
         if not targets or not named or probe.responses is not None:
             return items
         # Target by target for each item, so that all targets are busy from the beginning.
-        return [item.for_target(name) for item in items for name in targets]
+        return [replace(item, target=name) for item in items for name in targets]

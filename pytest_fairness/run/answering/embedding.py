@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from pytest_fairness.errors import AnswersMissing, FairnessError
-from pytest_fairness.records import Answer, Request, Response
+from pytest_fairness.records import Answer, Request
+from pytest_fairness.run.answering.engines import Engines
 from pytest_fairness.run.probe_items import ProbeItem
 from pytest_fairness.targets import embeddings
 from pytest_fairness.targets.base import Target
@@ -14,10 +15,8 @@ from pytest_fairness.targets.base import Target
 TOGETHER = 1_000
 """Texts whose recorded embeddings are in memory together, which are larger than the vectors that are made of them."""
 
-Ask = Callable[[Target, Sequence[Request]], list[Response | FairnessError]]
 
-
-def embedded(item: ProbeItem, answers: Sequence[Answer], embedder: Target, ask: Ask) -> list[Answer]:
+def embedded(item: ProbeItem, answers: Sequence[Answer], embedder: Target, engines: Engines) -> list[Answer]:
     """Return the answers with the embeddings that the item's audit measures; blocks until they are there.
 
     Equal texts are embedded once, and what is recorded is not sent.
@@ -26,7 +25,7 @@ def embedded(item: ProbeItem, answers: Sequence[Answer], embedder: Target, ask: 
         item: the item.
         answers: as they were read.
         embedder: the model that embeds texts.
-        ask: see `Run.ask`.
+        engines: the run's engines, which ask the embedder.
 
     Raises:
         AnswersMissing: a text has no embedding.
@@ -37,7 +36,7 @@ def embedded(item: ProbeItem, answers: Sequence[Answer], embedder: Target, ask: 
     faults: list[str] = []
     for start in range(0, len(different), TOGETHER):
         batch = different[start : start + TOGETHER]
-        responses = ask(embedder, [Request(text, answer_format="embedding") for text in batch])
+        responses = engines.ask(embedder, [Request(text, answer_format="embedding") for text in batch])
         for text, response in zip(batch, responses, strict=True):
             if isinstance(response, FairnessError):
                 faults.append(str(response))

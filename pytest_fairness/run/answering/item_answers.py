@@ -47,7 +47,7 @@ class ItemAnswers:
             return self._judged(item, [answer for answer in self._rows(item.probe) if item.uses(answer.labels)])
         if self._last is not None:
             other, asked, answers = self._last
-            if asked is target and item.has_same_prompts_as(other):
+            if asked is target and _have_same_prompts(item, other):
                 return answers
             # Freed before the next answers are read: the memory may hold those of one item only.
             del answers
@@ -68,7 +68,7 @@ class ItemAnswers:
         """
         embedder = self._targets.embedder(item)
         if embedder is not None:
-            return embedded(item, answers, embedder, self._engines.ask)
+            return embedded(item, answers, embedder, self._engines)
         return scored(item, answers, self._engines.store)
 
     def forget(self) -> None:
@@ -104,7 +104,14 @@ class ItemAnswers:
         if judging is None:
             return answers
         self._targets.require_judge(item.probe)
-        return judged(answers, judging, cast("Target", self._targets.judge), self._engines.ask)
+        return judged(answers, judging, cast("Target", self._targets.judge), self._engines)
+
+
+def _have_same_prompts(item: ProbeItem, other: ProbeItem) -> bool:
+    """Return whether two items have the same prompts, so that they can share the answers."""
+    if item.probe is not other.probe or (item.draws, item.stage) != (other.draws, other.stage):
+        return False
+    return all(item.uses(prompt.labels) == other.uses(prompt.labels) for prompt in item.probe.prompts(item.draws))
 
 
 def read_all(prompts: Sequence[Prompt], responses: Sequence[Response | FairnessError]) -> list[Answer]:

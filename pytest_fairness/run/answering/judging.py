@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from pytest_fairness.answers import judge_votes as reading
 from pytest_fairness.errors import AnswersMissing, FairnessError, RequestFailed, TargetError
 from pytest_fairness.options import RunSettings
-from pytest_fairness.records import Answer, Judged, Judging, Request, Response
+from pytest_fairness.records import Answer, Judged, Judging
+from pytest_fairness.run.answering.engines import Engines
 from pytest_fairness.targets import open_target
 from pytest_fairness.targets.base import Target
-
-Ask = Callable[[Target, Sequence[Request]], list[Response | FairnessError]]
 
 
 def open_judge(settings: RunSettings, addresses: Mapping[str, str] | None = None) -> Target | None:
@@ -36,14 +35,14 @@ def open_judge(settings: RunSettings, addresses: Mapping[str, str] | None = None
         raise TargetError(str(error).replace("--fairness-target", "fairness_judge")) from error
 
 
-def judged(answers: Sequence[Answer], judging: Judging, judge: Target, ask: Ask) -> list[Answer]:
+def judged(answers: Sequence[Answer], judging: Judging, judge: Target, engines: Engines) -> list[Answer]:
     """The answers as the judge reads them; blocks until it has answered.
 
     Raises:
         FairnessError: votes that could have been had are missing: not recorded, given up, or none came at all.
     """
     asked = reading.requests(judging, answers)
-    votes = ask(judge, [request for requests in asked for request in requests])
+    votes = engines.ask(judge, [request for requests in asked for request in requests])
     errors = [vote for vote in votes if isinstance(vote, FairnessError)]
     for error in errors:
         if not isinstance(error, RequestFailed) or len(errors) == len(votes):

@@ -76,15 +76,16 @@ class OpenTargets:
         Raises:
             TargetError: there is no such model.
         """
-        if item.embedder is None:
+        name = item.audit.embedder(item.settings)
+        if name is None:
             return None
         folder = item.probe.path.parent
-        if (item.embedder, folder) not in self._embedders:
+        if (name, folder) not in self._embedders:
             # Imported here, as few probes have an embedder.
             from pytest_fairness.targets.embedders import open_embedder
 
-            self._embedders[item.embedder, folder] = open_embedder(item.embedder, self._settings, folder)
-        return self._embedders[item.embedder, folder]
+            self._embedders[name, folder] = open_embedder(name, self._settings, folder)
+        return self._embedders[name, folder]
 
     def _open(self, spec: str) -> Target:
         return open_target(spec, self._settings, self._addresses.get(spec.strip()))

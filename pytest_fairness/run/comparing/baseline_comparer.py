@@ -93,8 +93,8 @@ class BaselineComparer:
             sampling=item.probe.sampling.to_json() if item.asks else {},
             shape=item.fingerprint,
             date=datetime.fromtimestamp(self._started, UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
-            run_to_run=noise.run_to_run(item, self._measurer.prepared(item, measured.answers)),
-            measured_by=item.measured_by,
+            run_to_run=noise.run_to_run(item, self._measurer.answers.prepared(item, measured.answers)),
+            measured_by=stored_values.measured_by(item),
             served=measured.served,
         )
         return BaselineComparison(entry, new=True)
@@ -116,7 +116,7 @@ class BaselineComparer:
             return entry, None
 
         def value() -> float:
-            return float(item.audit.value(item.probe, item, self._measurer.prepared(item, answers)))
+            return float(item.audit.value(item.probe, item, self._measurer.answers.prepared(item, answers)))
 
         try:
             own = self._measurer.stored("value", item, [answers], float, value)
@@ -138,7 +138,7 @@ class BaselineComparer:
             return by_value()
 
         def comparison() -> Comparison:
-            runs = (self._measurer.prepared(item, answers) for answers in (measured.answers, earlier))
+            runs = (self._measurer.answers.prepared(item, answers) for answers in (measured.answers, earlier))
             found = item.audit.compare(item.probe, item, *runs)
             return _without_change(found) if digest(earlier) == digest(measured.answers) else found
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import replace
 
 from pytest_fairness.baselines import files
@@ -12,6 +13,11 @@ from pytest_fairness.version import __version__
 
 ALLOWED_ERRORS = 0.1
 """Standard errors by which other versions of the numerical libraries may move a value."""
+
+
+def measured_by(item: ProbeItem) -> Mapping[str, float]:
+    """Return what a value depends on besides answers and fingerprint: the audit's version and the item's alpha."""
+    return {"version": item.audit.version, "level": item.alpha}
 
 
 def require_possible(item: ProbeItem, baseline: files.Baseline, entry: files.Entry) -> None:
@@ -62,7 +68,7 @@ def _measured_alike(item: ProbeItem, entry: files.Entry) -> bool:
     """Return whether the entry was measured by this version of the package and the audit, at the same level."""
     if entry.tool_version != __version__:
         return False  # how answers are read may have changed too
-    return entry.measured_by is None or bool(dict(entry.measured_by) == files.rounded(item.measured_by))
+    return entry.measured_by is None or bool(dict(entry.measured_by) == files.rounded(measured_by(item)))
 
 
 def _bound(least: float, most: float) -> str:

@@ -27,10 +27,14 @@ FoundT = TypeVar("FoundT", bound=_HasJson | float)
 
 
 class Measurer:
-    """Measures items from answers."""
+    """Measures items from answers.
+
+    Attributes:
+        answers: answers of the items, as they are read and as audits measure them.
+    """
 
     def __init__(self, targets: OpenTargets, engines: Engines, answers: ItemAnswers) -> None:
-        self._targets, self._engines, self._answers = targets, engines, answers
+        self._targets, self._engines, self.answers = targets, engines, answers
 
     def measure(self, item: ProbeItem, target: Target | None) -> ItemMeasurement:
         """Return the measurement of an item; sends the requests that are not recorded, and waits for the responses.
@@ -43,7 +47,7 @@ class Measurer:
             NotMeasurable: too few usable answers.
             FairnessError: as in `ItemAnswers.of`.
         """
-        answers = self._answers.of(item, target)
+        answers = self.answers.of(item, target)
         if target is None:
             return self.measure_answers(item, answers, cast("ResponsesSettings", item.probe.responses).file.name)
         return self.measure_answers(item, answers, target.name)
@@ -56,10 +60,6 @@ class Measurer:
         """
         found = self.stored("measure", item, [answers], Measurement.from_json, lambda: self._measured(item, answers))
         return ItemMeasurement(item, target, answers, found)
-
-    def prepared(self, item: ProbeItem, answers: Sequence[Answer]) -> Sequence[Answer]:
-        """Return the answers as the item's audit measures them; see `ItemAnswers.prepared`."""
-        return self._answers.prepared(item, answers)
 
     def stored(
         self,
@@ -88,7 +88,7 @@ class Measurer:
         return found
 
     def _measured(self, item: ProbeItem, answers: Sequence[Answer]) -> Measurement:
-        readable = self.prepared(item, answers)
+        readable = self.answers.prepared(item, answers)
         about = item.audit.about(item.probe, item, answers)
         try:
             measurement = item.audit.measure(item.probe, item, readable)

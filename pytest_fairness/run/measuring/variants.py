@@ -154,7 +154,7 @@ def _comparison(
     item = current.item
 
     def compare() -> Comparison:
-        runs = (measurer.prepared(item, answers) for answers in (current_answers, baseline_answers))
+        runs = (measurer.answers.prepared(item, answers) for answers in (current_answers, baseline_answers))
         return item.audit.compare(item.probe, item, *runs)
 
     try:
