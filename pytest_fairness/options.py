@@ -160,11 +160,11 @@ class RunSettings:
     marks: tuple[str, ...] = _setting(
         (), "Marks that probes may have, besides those that `markers` registers", WORDS, default="none"
     )
-    baselines: Path = _setting(Path("baselines"), "Folder of the baseline files", PATH)  # noqa: RUF009 - makes a field
+    baselines: Path = _setting(Path("baselines"), "Folder of the baseline files", PATH)  # noqa: RUF009 - returns a field
     baseline_responses: bool = _setting(
         True, "Keep the responses beside the baselines that were measured from them", BOOLEAN, default="true"
     )
-    store: Path = _setting(Path(".fairness/responses.sqlite"), "File of the recorded responses", PATH)  # noqa: RUF009 - makes a field
+    store: Path = _setting(Path(".fairness/responses.sqlite"), "File of the recorded responses", PATH)  # noqa: RUF009 - returns a field
     max_age_hours: float = _setting(
         24.0,
         "Hours after which a recorded response is asked for again",
@@ -243,30 +243,17 @@ class RunSettings:
         return next((price for price in self.prices if price.model in named), None)
 
 
+def _switch(name: str, help_: str) -> Option:
+    return Option(name=name, help=help_, default="off", type=BOOLEAN, on_command_line=True, in_ini=False)
+
+
 ACTIONS = (
-    Option(
-        name="fairness",
-        help="Run audits: collect the probe files too, and run tests marked `fairness`",
-        default="off",
-        type=BOOLEAN,
-        on_command_line=True,
-        in_ini=False,
+    _switch("fairness", "Run audits: collect the probe files too, and run tests marked `fairness`"),
+    _switch(
+        "fairness_rebaseline", "Run audits, and write the measurements of the selected items as their new baseline"
     ),
-    Option(
-        name="fairness_rebaseline",
-        help="Run audits, and write the measurements of the selected items as their new baseline",
-        default="off",
-        type=BOOLEAN,
-        on_command_line=True,
-        in_ini=False,
-    ),
-    Option(
-        name="fairness_dry_run",
-        help="Print what each selected probe would send, without sending anything or running any test",
-        default="off",
-        type=BOOLEAN,
-        on_command_line=True,
-        in_ini=False,
+    _switch(
+        "fairness_dry_run", "Print what each selected probe would send, without sending anything or running any test"
     ),
     Option(
         name="fairness_report",

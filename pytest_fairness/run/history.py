@@ -108,7 +108,7 @@ class History:
     def _runs(self, order: Literal["ASC", "DESC"]) -> Iterator[dict[str, Json]]:
         """Yield the kept runs; each is decoded when it is reached."""
         if self._database.read("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'history'"):
-            for (text,) in self._database.read(f"SELECT run FROM history ORDER BY sequence {order}"):  # noqa: S608 - two words
+            for (text,) in self._database.read(f"SELECT run FROM history ORDER BY sequence {order}"):  # noqa: S608 - one of two constants
                 with self._database.readable():
                     run: dict[str, Json] = json.loads(text)
                 yield run

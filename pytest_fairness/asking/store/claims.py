@@ -168,5 +168,5 @@ class Claims:
 
 def recorded_keys(database: Database, keys: Iterable[str], fresh: Freshness) -> set[str]:
     """Return the keys that have a recorded answer which the run accepts."""
-    query = f"SELECT key FROM responses WHERE {CONDITION} AND key IN (SELECT value FROM json_each(?))"  # noqa: S608
+    query = f"SELECT key FROM responses WHERE {CONDITION} AND key IN (SELECT value FROM json_each(?))"  # noqa: S608 - `CONDITION` is a constant
     return {key for (key,) in database.read(query, (*fresh.parameters, json.dumps(list(keys))))}

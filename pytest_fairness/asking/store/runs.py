@@ -55,7 +55,7 @@ class Runs:
                 self._drop_ended_runs(now)
                 connection.execute("INSERT INTO runs VALUES (?, ?, 0, 0, ?)", (run.name, run.process, now))
                 for table in ("refusals", "tallies"):
-                    connection.execute(f"DELETE FROM {table} WHERE run NOT IN (SELECT run FROM runs)")  # noqa: S608
+                    connection.execute(f"DELETE FROM {table} WHERE run NOT IN (SELECT run FROM runs)")  # noqa: S608 - one of two constants
                 found = (0, 0)
         return found[0], bool(found[1]) or is_gone(run.process)
 

@@ -31,7 +31,7 @@ FAILURE_KEPT = 86_400.0
 _ANSWERS = f"""
 SELECT key, response, created FROM responses WHERE {CONDITION} AND key IN (SELECT value FROM json_each(?))
 ORDER BY run = ?, sequence
-"""  # noqa: S608
+"""  # noqa: S608 - `CONDITION` is a constant
 
 # ASCII, as SQLite's text holds neither NUL nor lone surrogates.
 _encode = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
@@ -153,12 +153,15 @@ class Store(Closing):
             _encode(_plain_response(response)),
             response.created,
         )
-        columns = "key, run, target, request, response, created"
         with self.database.transaction() as connection:
             connection.execute(
                 "DELETE FROM responses WHERE key = ? AND run NOT IN (SELECT run FROM runs WHERE NOT stopped)", (key,)
             )
-            connection.execute(f"INSERT OR REPLACE INTO responses ({columns}) VALUES (?, ?, ?, ?, ?, ?)", row)  # noqa: S608
+            connection.execute(
+                "INSERT OR REPLACE INTO responses (key, run, target, request, response, created) "
+                "VALUES (?, ?, ?, ?, ?, ?)",
+                row,
+            )
             connection.execute("DELETE FROM claims WHERE key = ? AND scope = ?", (key, fresh.scope))
 
     def record_failure(self, key: str, target_identity: str, message: str, fresh: Freshness = ANY_ANSWER) -> None:
@@ -192,7 +195,7 @@ class Store(Closing):
     def changes(self, position: tuple[int, int], target_identity: str, fresh: Freshness) -> Changes:
         """Return the answers and failures written after a position that concern a run and a target."""
         answers = self.database.read(
-            f"SELECT sequence, key FROM responses WHERE {CONDITION} AND sequence > ? ORDER BY 1",  # noqa: S608
+            f"SELECT sequence, key FROM responses WHERE {CONDITION} AND sequence > ? ORDER BY 1",  # noqa: S608 - `CONDITION` is a constant
             (*fresh.parameters, position[0]),
         )
         failures = self.database.read(
