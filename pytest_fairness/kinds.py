@@ -6,7 +6,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic
 
-from pytest_fairness.answers.recorded import coreference, counterfactual, generation, recommendation, stereotype
+from pytest_fairness.answers.recorded.coreference import CoreferenceReader
+from pytest_fairness.answers.recorded.counterfactual import CounterfactualReader
+from pytest_fairness.answers.recorded.generation import GenerationReader
+from pytest_fairness.answers.recorded.reader import Reader
+from pytest_fairness.answers.recorded.recommendation import RecommendationReader
+from pytest_fairness.answers.recorded.stereotype import StereotypeReader
 from pytest_fairness.audits import answer_quality, registry
 from pytest_fairness.audits.answer_quality import AnswerQuality
 from pytest_fairness.probes.base import Probe
@@ -26,27 +31,27 @@ class Kind(Generic[ProbeT]):
 
     Attributes:
         model: validates the probe files of the kind.
-        rows: reads the recorded answers of a `responses:` file.
+        reader: reads the recorded answers of a `responses:` file.
         exchange: the rules by which recorded answers are exchanged between groups; `None` if they cannot be.
         quality: scores answers by what the probe says is right; `None` if no probe of the kind says it.
     """
 
     model: type[ProbeT]
-    rows: Callable[[ProbeT], list[Answer]]
+    reader: type[Reader[ProbeT]]
     exchange: Exchange[ProbeT] | None = None
     quality: Callable[[ProbeT, Sequence[Answer]], AnswerQuality | None] | None = None
 
 
 KINDS: dict[str, Kind[Any]] = {
-    "generation": Kind(GenerationProbe, generation.rows, exchange=TextExchange()),
+    "generation": Kind(GenerationProbe, GenerationReader, exchange=TextExchange()),
     "recommendation": Kind(
-        RecommendationProbe, recommendation.rows, exchange=ListExchange(), quality=answer_quality.of_lists
+        RecommendationProbe, RecommendationReader, exchange=ListExchange(), quality=answer_quality.of_lists
     ),
-    "coreference": Kind(CoreferenceProbe, coreference.rows, quality=answer_quality.of_resolutions),
+    "coreference": Kind(CoreferenceProbe, CoreferenceReader, quality=answer_quality.of_resolutions),
     "counterfactual": Kind(
-        CounterfactualProbe, counterfactual.rows, exchange=RecordExchange(), quality=answer_quality.of_decisions
+        CounterfactualProbe, CounterfactualReader, exchange=RecordExchange(), quality=answer_quality.of_decisions
     ),
-    "stereotype": Kind(StereotypeProbe, stereotype.rows),
+    "stereotype": Kind(StereotypeProbe, StereotypeReader),
 }
 """Name of each kind, as probe files have it, to the kind."""
 
@@ -66,12 +71,12 @@ def rows(probe: Probe) -> list[Answer]:
     """Return the recorded answers of a probe, as its kind reads them from the `responses:` file.
 
     Raises:
-        ProbeError: the file cannot be read, lacks a column, or holds no row of the probe.
+        ProbeError: the file cannot be read, lacks a column, has an invalid row, or lacks answers of the probe.
         ValueError: the probe has no `responses:`.
     """
     if probe.responses is None:
         raise ValueError(f"the probe {probe.name} has no `responses:`")
-    return kind_of(probe).rows(probe)
+    return kind_of(probe).reader(probe, probe.responses).answers()
 
 
 def quality(probe: Probe, answers: Sequence[Answer]) -> AnswerQuality | None:

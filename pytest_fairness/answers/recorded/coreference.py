@@ -3,116 +3,91 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from functools import cached_property
 
 from pytest_fairness.answers.recorded import fields
-from pytest_fairness.answers.recorded.draws import Draws
+from pytest_fairness.answers.recorded.reader import Reader
 from pytest_fairness.errors import ProbeError
-from pytest_fairness.probes.coreference.model import PRONOUNS, VERSIONS
+from pytest_fairness.probes.coreference.model import PRONOUNS, VERSIONS, CoreferenceProbe
 from pytest_fairness.probes.data_file import as_line
-from pytest_fairness.probes.field_types import shown
-from pytest_fairness.probes.loading import table
 from pytest_fairness.probes.loading.diagnostics import raise_file_errors
+from pytest_fairness.probes.loading.table import Row
 from pytest_fairness.records import Answer, Json
-
-if TYPE_CHECKING:
-    from pytest_fairness.probes.coreference.model import CoreferenceProbe
-    from pytest_fairness.probes.loading.table import Row, Table
 
 OCCUPATIONS = ("masculine", "feminine")
 
 
-def rows(probe: CoreferenceProbe) -> list[Answer]:
-    """Return the answers of a probe's `responses:` file, in the file's order.
+class CoreferenceReader(Reader[CoreferenceProbe]):
+    """Reader of a file with one answer a row.
 
     A row names the item, the occupation that its sentence names first, and the pronoun; of WinoBias sentences the line
     and the version, `pro` or `anti`. Where the probe has no items, both occupations stand in the row. Rows of items
     that the probe does not have are left out. Without a `trial` column the answers to a prompt are numbered in the
     file's order.
-
-    Raises:
-        ProbeError: the file cannot be read, lacks a column, holds rows that are not understood, or none for an item.
     """
-    return _Reader(probe).answers()
 
-
-class _Reader:
-    """Reader of one file for one probe."""
-
-    def __init__(self, probe: CoreferenceProbe) -> None:
-        assert probe.responses is not None  # noqa: S101 - `kinds.rows` checks it
-        self.probe = probe
-        self.file = probe.responses.file
-        self.written = probe.responses.columns
-        self.name = shown(probe.responses.file, probe.root)
-        self.items = {fields.folded(name): name for name in probe.sentences}
+    @cached_property
+    def _items(self) -> dict[str, str]:
+        """The names of the items by their folded forms."""
+        return {fields.folded(name): name for name in self.probe.sentences}
 
     def answers(self) -> list[Answer]:
-        content = table.read(self.file, self.name)
-        columns = self._columns(content)
-        self.draws = Draws(self.name, columns.get("trial"))
+        """Return the answers; see `Reader`."""
         found: list[tuple[Json, dict[str, str], int]] = []
-        for row in content.rows:
-            labels = self._labels(row, columns)
+        for row in self.content.rows:
+            labels = self._labels(row)
             if labels is None:
                 continue
             where = ", ".join(value for name, value in labels.items() if name != "wording")
             trial = self.draws.number(row, tuple(labels.values()), where)
             if trial is not None:
-                found.append((row.fields.get(columns["text"]), labels, trial))
+                found.append((row.fields.get(self.columns["text"]), labels, trial))
         self.draws.raise_errors()
         self._require_items({labels.get("item") or labels["line"] for _, labels, _ in found})
         return [fields.answer(written, labels, trial, self.probe.answer_format) for written, labels, trial in found]
 
-    def _columns(self, content: Table) -> dict[str, str]:
-        """Return the file's columns by the probe's names."""
+    def _columns(self) -> dict[str, str]:
         if self.probe.is_winobias:
-            names = ["line", "version", "text"]
-        else:
-            names = ["first", "pronoun", "text"]
-            names += ["item"] if self.items or {"item", self.written.get("item", "item")} & {*content.columns} else []
-            names += [] if self.items else OCCUPATIONS
-        if "trial" in self.written or "trial" in content.columns:
-            names.append("trial")
-        columns = {name: self.written.get(name, name) for name in names}
-        fields.require_columns(self.name, columns, content.columns)
-        return columns
+            return self._mapped(["line", "version", "text"], ["trial"])
+        names = ["first", "pronoun", "text"]
+        item = self.responses.columns.get("item", "item")
+        names += ["item"] if self._items or {"item", item} & {*self.content.columns} else []
+        names += [] if self._items else OCCUPATIONS
+        return self._mapped(names, ["trial"])
 
-    def _labels(self, row: Row, columns: Mapping[str, str]) -> dict[str, str] | None:
+    def _labels(self, row: Row) -> dict[str, str] | None:
         """Return the labels of a row, or `None` for a row with an error or of another probe."""
-        written = {name: as_line(row.fields.get(column)) for name, column in columns.items() if name != "text"}
+        written = {name: as_line(row.fields.get(column)) for name, column in self.columns.items() if name != "text"}
         if self.probe.is_winobias:
             number = fields.whole_number(written["line"])
-            version = self._one_of(row, columns["version"], written["version"], VERSIONS)
+            version = self._one_of(row, self.columns["version"], written["version"], VERSIONS)
             if number is None:
-                self.draws.add_error(row, f"{columns['line']!r} must be the number of a line")
+                self.draws.add_error(row, f"{self.columns['line']!r} must be the number of a line")
             if number is None or version is None or str(number) not in self.probe.pairs:
                 return None
             return self.probe.labels_of_line(str(number), version)
-        names, item = self._item(row, columns, written)
+        names, item = self._item(row, written)
         if names is None:
             return None
-        first = self._one_of(row, columns["first"], written["first"], names)
-        pronoun = self._one_of(row, columns["pronoun"], written["pronoun"], PRONOUNS)
+        first = self._one_of(row, self.columns["first"], written["first"], names)
+        pronoun = self._one_of(row, self.columns["pronoun"], written["pronoun"], PRONOUNS)
         if first is None or pronoun is None:
             return None
-        if self.items:
+        if self._items:
             return self.probe.labels(item, first, pronoun)
         return {"item": item, "first": first, "pronoun": pronoun, **dict(zip(OCCUPATIONS, names, strict=True))}
 
-    def _item(
-        self, row: Row, columns: Mapping[str, str], written: Mapping[str, str]
-    ) -> tuple[tuple[str, str] | None, str]:
+    def _item(self, row: Row, written: Mapping[str, str]) -> tuple[tuple[str, str] | None, str]:
         """Return the occupations and the name of a row's item; `None` for a row with an error or of another probe."""
-        if self.items:
-            item = self.items.get(fields.folded(written["item"]))
+        if self._items:
+            item = self._items.get(fields.folded(written["item"]))
             if item is None:
                 return None, ""
             asked = self.probe.sentences[item]
             return (asked.masculine, asked.feminine), item
         names = written["masculine"], written["feminine"]
         if not all(names) or fields.folded(names[0]) == fields.folded(names[1]):
-            wanted = " and ".join(repr(columns[name]) for name in OCCUPATIONS)
+            wanted = " and ".join(repr(self.columns[name]) for name in OCCUPATIONS)
             self.draws.add_error(row, f"{wanted} must be two occupations")
             return None, ""
         return names, written.get("item") or "/".join(names)
@@ -124,7 +99,7 @@ class _Reader:
         return found
 
     def _require_items(self, there: set[str]) -> None:
-        names = [*self.probe.sentences] if self.items else [*self.probe.pairs]
+        names = [*self.probe.sentences] if self._items else [*self.probe.pairs]
         lacking = [name for name in names if name not in there]
         what = "line" if self.probe.is_winobias else "item"
         raise_file_errors([f"{self.name}:1: no row has the {what} {name!r}" for name in lacking], self.name)

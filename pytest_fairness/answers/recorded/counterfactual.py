@@ -3,105 +3,77 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from functools import cached_property
 
 from pytest_fairness.answers.recorded import fields
-from pytest_fairness.answers.recorded.draws import Draws
-from pytest_fairness.probes.counterfactual.model import AGAIN, FLIPPED, OWN
-from pytest_fairness.probes.field_types import shown
-from pytest_fairness.probes.loading import table
+from pytest_fairness.answers.recorded.reader import Reader
+from pytest_fairness.probes.counterfactual.model import AGAIN, FLIPPED, OWN, CounterfactualProbe
 from pytest_fairness.probes.loading.diagnostics import raise_file_errors
+from pytest_fairness.probes.loading.table import Row
 from pytest_fairness.records import Answer
-
-if TYPE_CHECKING:
-    from pytest_fairness.probes.counterfactual.model import CounterfactualProbe
-    from pytest_fairness.probes.loading.table import Row, Table
 
 Values = dict[str, str]
 """Value of each flipped attribute in a row."""
 
 
-def rows(probe: CounterfactualProbe) -> list[Answer]:
-    """Return the answers of a probe's `responses:` file, in the file's order.
+class CounterfactualReader(Reader[CounterfactualProbe]):
+    """Reader of a file with one answer a row.
 
     The first row of a record says what it is like. Rows with another value of an attribute are flipped ones. Further
     rows like the first were asked again, from as many on as there are flipped ones; without any they are trials. Rows
     with none of the probe's values are left out.
-
-    Raises:
-        ProbeError: the file cannot be read, lacks a column, holds no row for a value, or rows do not fit together.
     """
-    return _Reader(probe).answers()
 
-
-class _Reader:
-    """Reader of one file for one probe."""
-
-    def __init__(self, probe: CounterfactualProbe) -> None:
-        assert probe.responses is not None  # noqa: S101 - `kinds.rows` checks it
-        self.probe = probe
-        self.file = probe.responses.file
-        self.written = probe.responses.columns
-        self.strata = probe.responses.strata
-        self.name = shown(probe.responses.file, probe.root)
-        self.values = {
-            name: {fields.folded(value): value for value in flip.values} for name, flip in probe.flips.items()
-        }
+    @cached_property
+    def _values(self) -> dict[str, dict[str, str]]:
+        """The values of each flipped attribute by their folded forms."""
+        return {name: {fields.folded(value): value for value in flip.values} for name, flip in self.probe.flips.items()}
 
     def answers(self) -> list[Answer]:
-        content = table.read(self.file, self.name)
-        columns = self._columns(content)
-        self.draws = Draws(self.name, columns.get("trial"))
+        """Return the answers; see `Reader`."""
         by_record: dict[tuple[str, ...], list[tuple[Row, Values]]] = {}
-        for row in content.rows:
-            record = _cell(row, columns["id"])
+        for row in self.content.rows:
+            record = _cell(row, self.columns["id"])
             if not record:
-                self.draws.add_error(row, f"no {columns['id']!r} in this row")
+                self.draws.add_error(row, f"no {self.columns['id']!r} in this row")
                 continue
-            values = self._values(row, columns)
+            values = self._values_of(row)
             if values:
                 by_record.setdefault((record, *self._strata(row).values()), []).append((row, values))
-        found = [answer for name, own in by_record.items() for answer in self._of_record(name[0], own, columns)]
+        found = [answer for name, own in by_record.items() for answer in self._of_record(name[0], own)]
         self.draws.raise_errors()
-        self._require_values(content, columns)
+        self._require_values()
         return found
 
-    def _columns(self, content: Table) -> dict[str, str]:
-        """Return the file's columns by those of the probe's names that the file has."""
-        names = ["id", *self.probe.flips, "answer"]
-        if self.probe.truth is not None:
-            names.append("truth")
-        columns = {name: self.written.get(name, name) for name in names}
-        truth = self.probe.truth
-        if truth is not None and "truth" not in self.written and truth.column in content.columns:
+    def _columns(self) -> dict[str, str]:
+        truth, written = self.probe.truth, self.responses.columns
+        names = ["id", *self.probe.flips, "answer", *(() if truth is None else ("truth",))]
+        columns = self._mapped(names, ["trial"])
+        if truth is not None and "truth" not in written and truth.column in self.content.columns:
             columns["truth"] = truth.column
-        if "answer" not in self.written and "answer" not in content.columns and "text" in content.columns:
+        if "answer" not in written and "answer" not in self.content.columns and "text" in self.content.columns:
             columns["answer"] = "text"
-        if "trial" in self.written or "trial" in content.columns:
-            columns["trial"] = self.written.get("trial", "trial")
-        fields.require_columns(self.name, columns, content.columns)
         return columns
 
-    def _values(self, row: Row, columns: Mapping[str, str]) -> Values:
+    def _values_of(self, row: Row) -> Values:
         found = {}
-        for name, values in self.values.items():
-            value = values.get(fields.folded(_cell(row, columns[name])))
+        for name, values in self._values.items():
+            value = values.get(fields.folded(_cell(row, self.columns[name])))
             if value is not None:
                 found[name] = value
         return found
 
-    def _of_record(self, record: str, rows_: list[tuple[Row, Values]], columns: Mapping[str, str]) -> list[Answer]:
+    def _of_record(self, record: str, rows_: list[tuple[Row, Values]]) -> list[Answer]:
         """Return a record's answers: those of its own values, the flipped ones, and repetitions of its own."""
         own = rows_[0][1]
-        truth = self._truth(rows_[0][0], columns)
+        truth = self._truth(rows_[0][0])
         labels = {"record": record, **own, **({"truth": truth} if truth else {}), **self._strata(rows_[0][0])}
         found: list[tuple[Row, dict[str, str]]] = []
         for row, values in rows_:
             other = [name for name in own if values.get(name) != own[name]]
-            if self._truth(row, columns) != truth:
+            if self._truth(row) != truth:
                 self.draws.add_error(
-                    row, f"record {record} has another {columns['truth']!r} in line {rows_[0][0].line}"
+                    row, f"record {record} has another {self.columns['truth']!r} in line {rows_[0][0].line}"
                 )
             elif len(other) > 1 or values.keys() != own.keys():
                 self.draws.add_error(
@@ -112,9 +84,9 @@ class _Reader:
                 found.append((row, {**labels, **flipped}))
             else:
                 found.append((row, {**labels, "form": OWN}))
-        return self._numbered(found, columns)
+        return self._numbered(found)
 
-    def _numbered(self, found: list[tuple[Row, dict[str, str]]], columns: Mapping[str, str]) -> list[Answer]:
+    def _numbered(self, found: list[tuple[Row, dict[str, str]]]) -> list[Answer]:
         draws = Counter(tuple(labels.items()) for _, labels in found)
         flipped = [count for labels, count in draws.items() if ("form", FLIPPED) in labels]
         # Own answers beyond the number of flipped ones are repetitions, which show how much answers differ by chance.
@@ -126,29 +98,26 @@ class _Reader:
                 continue
             if labels["form"] == OWN and trial >= paired:
                 labels, trial = {**labels, "form": AGAIN}, trial - paired
-            answers.append(self._answer(row, labels, trial, columns))
+            written = row.fields.get(self.columns["answer"])
+            answers.append(fields.answer(written, labels, trial, choices=self.probe.choices))
         return answers
-
-    def _answer(self, row: Row, labels: Mapping[str, str], trial: int, columns: Mapping[str, str]) -> Answer:
-        written = row.fields.get(columns["answer"])
-        return fields.answer(written, labels, trial, choices=self.probe.choices)
 
     def _strata(self, row: Row) -> dict[str, str]:
         """Return the strata of a row, such as the labels of outputs from which limits are chosen."""
-        return {name: _cell(row, name) for name in self.strata}
+        return {name: _cell(row, name) for name in self.responses.strata}
 
-    def _truth(self, row: Row, columns: Mapping[str, str]) -> str:
-        return _cell(row, columns["truth"]) if "truth" in columns else ""
+    def _truth(self, row: Row) -> str:
+        return _cell(row, self.columns["truth"]) if "truth" in self.columns else ""
 
-    def _require_values(self, content: Table, columns: Mapping[str, str]) -> None:
+    def _require_values(self) -> None:
         faults = []
-        for name, values in self.values.items():
-            written = [_cell(row, columns[name]) for row in content.rows]
+        for name, values in self._values.items():
+            written = [_cell(row, self.columns[name]) for row in self.content.rows]
             there = dict.fromkeys(filter(None, written))
             folded = {*map(fields.folded, there)}
             others = ", ".join(map(repr, list(there)[:10]))
             faults += [
-                f"{self.name}:1: no row has {value!r} in the column {columns[name]!r}; there are {others}"
+                f"{self.name}:1: no row has {value!r} in the column {self.columns[name]!r}; there are {others}"
                 for key, value in values.items()
                 if key not in folded
             ]
