@@ -196,7 +196,7 @@ class Audit(ABC, Generic[ProbeT, SettingsT]):
 
     @abstractmethod
     def compare(
-        self, probe: ProbeT, item: AuditItem[SettingsT], now: Sequence[Answer], then: Sequence[Answer]
+        self, probe: ProbeT, item: AuditItem[SettingsT], current: Sequence[Answer], baseline: Sequence[Answer]
     ) -> Comparison:
         """Compare this run's answers with the baseline's, both of them as in `measure`.
 

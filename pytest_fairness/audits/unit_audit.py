@@ -200,7 +200,7 @@ class UnitAudit(Audit[ProbeT, SettingsT]):
         ]
 
     def compare(
-        self, probe: ProbeT, item: AuditItem[SettingsT], now: Sequence[Answer], then: Sequence[Answer]
+        self, probe: ProbeT, item: AuditItem[SettingsT], current: Sequence[Answer], baseline: Sequence[Answer]
     ) -> Comparison:
         """Return the change over the units that are complete in both runs; see `UnitChange`.
 
@@ -208,23 +208,26 @@ class UnitAudit(Audit[ProbeT, SettingsT]):
             NotMeasurable: fewer than `MINIMUM_UNITS` such units.
             BaselineStale: the runs share less than 80 % of their units.
         """
-        now, then = self.comparable(now, then)
-        current, baseline = self.table(probe, item, now), self.table(probe, item, then)
-        shared = sorted({*current.units} & {*baseline.units})
-        if len(shared) < SHARED_UNITS * max(len(current.units), len(baseline.units)):
+        current_table, baseline_table = (self.table(probe, item, run) for run in self.comparable(current, baseline))
+        shared = sorted({*current_table.units} & {*baseline_table.units})
+        if len(shared) < SHARED_UNITS * max(len(current_table.units), len(baseline_table.units)):
             raise BaselineStale([f"list of {self.counted}"])
-        first, second = (table.rows_of(shared) for table in (current, baseline))
+        first, second = (each.rows_of(shared) for each in (current_table, baseline_table))
         both = complete_rows(first) & complete_rows(second)
         if both.sum() < MINIMUM_UNITS:
             raise NotMeasurable(
                 f"only {int(both.sum())} {self.counted} {self.usable} in both runs, {MINIMUM_UNITS} are needed"
             )
         first, second = first[both], second[both]
-        statistic = self.statistic(len(current.columns))
+        statistic = self.statistic(len(current_table.columns))
         if math.isnan(float(statistic.value((first.mean(axis=0) + second.mean(axis=0)) / 2))):
             raise NotMeasurable(f"the {self.counted} that {self.usable} in both runs leave nothing to compare")
         change = UnitChange.of(
-            statistic, first, second, least_error=max(current.least_error, baseline.least_error), seed=item.seed
+            statistic,
+            first,
+            second,
+            least_error=max(current_table.least_error, baseline_table.least_error),
+            seed=item.seed,
         )
         return Comparison(
             value=change.value,
@@ -234,15 +237,15 @@ class UnitAudit(Audit[ProbeT, SettingsT]):
             degrees_of_freedom=change.degrees_of_freedom,
             reversal=None
             if change.side_change is None
-            else _reversal(change.side_change, statistic.group_names(current.columns)),
+            else _reversal(change.side_change, statistic.group_names(current_table.columns)),
             details={
                 f"compared_{self.counted}": int(both.sum()),
-                **({"step": current.step} if current.step else {}),
+                **({"step": current_table.step} if current_table.step else {}),
                 "either_side": change.either_side,
                 **({"along_pattern": [change.along, change.along_error]} if statistic.among_several else {}),
-                "only_now": sorted({*current.units} - {*shared}),
-                "only_in_baseline": sorted({*baseline.units} - {*shared}),
-                **self.change_details(current, [shared[row] for row in np.flatnonzero(both)], first, second),
+                "only_now": sorted({*current_table.units} - {*shared}),
+                "only_in_baseline": sorted({*baseline_table.units} - {*shared}),
+                **self.change_details(current_table, [shared[row] for row in np.flatnonzero(both)], first, second),
             },
         )
 

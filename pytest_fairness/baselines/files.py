@@ -298,12 +298,12 @@ def stale_parts(entry: Entry, shape: Mapping[str, Json]) -> list[str]:
     Returns:
         Names of changed parts; of parts that were added or are gone, followed by ` (new)` or ` (gone)`.
     """
-    now = {part: _hash(content) for part, content in shape.items()}
-    then = entry.shape
+    current = {part: _hash(content) for part, content in shape.items()}
+    baseline = entry.shape
     return sorted(
-        part if part in now and part in then else f"{part} (new)" if part in now else f"{part} (gone)"
-        for part in {*now, *then}
-        if now.get(part) != then.get(part)
+        part if part in current and part in baseline else f"{part} (new)" if part in current else f"{part} (gone)"
+        for part in {*current, *baseline}
+        if current.get(part) != baseline.get(part)
     )
 
 

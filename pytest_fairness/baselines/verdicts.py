@@ -232,10 +232,9 @@ def _advice(
     if baseline is not None:
         if audit.counted == "trials":
             # The square of the error is the sum of what either run adds, which is as the inverse of its size.
-            now, then = 1.0, 1 / baseline
-            wanted = (now + then) / factor
-            enough_there = then <= wanted / 2
-            factor = now / (wanted - then) if enough_there else 2 / wanted
+            wanted = (1.0 + 1 / baseline) / factor
+            enough_there = 1 / baseline <= wanted / 2
+            factor = 1.0 / (wanted - 1 / baseline) if enough_there else 2 / wanted
         else:
             enough_there = factor <= baseline  # units are compared with themselves
         if factor <= 1 and not enough_there:

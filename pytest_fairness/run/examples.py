@@ -13,12 +13,12 @@ LONGEST = 4000
 """Characters of an answer or a question."""
 
 
-def examples(measured: ItemMeasurement, then: Iterable[Answer]) -> list[dict[str, Json]]:
+def examples(measured: ItemMeasurement, baseline: Iterable[Answer]) -> list[dict[str, Json]]:
     """The most telling answers, one after the other; those that stand side by side have the same `set`.
 
     Args:
         measured: this run.
-        then: the answers of the baseline.
+        baseline: the answers of the baseline.
 
     Returns:
         mappings of `set`, `group`, `labels`, `trial`, `prompt` (`None` where nobody was asked), `text` (`None` where
@@ -31,7 +31,7 @@ def examples(measured: ItemMeasurement, then: Iterable[Answer]) -> list[dict[str
     shown = {_key(answer) for side_by_side in chosen for _, answer in side_by_side}
     questions = item.prompts() if item.asks else ()
     asked = {key: prompt.request.prompt for prompt in questions if (key := _key(prompt)) in shown}
-    before = {key: answer.text for answer in then if (key := _key(answer)) in shown}
+    before = {key: answer.text for answer in baseline if (key := _key(answer)) in shown}
     found = []
     for number, side_by_side in enumerate(chosen, start=1):
         for group, answer in side_by_side:

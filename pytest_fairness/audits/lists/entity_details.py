@@ -83,9 +83,9 @@ def by_domain(table: UnitTable, statistic: UnitStatistic, quantity: str) -> dict
     return {"by_domain": found}
 
 
-def moved_values(values: Sequence[str], now: Floats, then: Floats) -> list[dict[str, Json]]:
+def moved_values(values: Sequence[str], current: Floats, baseline: Floats) -> list[dict[str, Json]]:
     """Return the values' means in both runs, the value that moved most against the mean of all values first."""
-    means = now.mean(axis=0), then.mean(axis=0)
+    means = current.mean(axis=0), baseline.mean(axis=0)
     moved = means[0] - means[1]
     against = np.abs(moved - moved.mean()) if len(moved) > 1 else np.abs(moved)
     # Two values always move equally far against their mean; the larger move of its own then comes first.
@@ -98,9 +98,9 @@ def moved_values(values: Sequence[str], now: Floats, then: Floats) -> list[dict[
     ]
 
 
-def moved_entities(entities: Sequence[str], now: Floats, then: Floats) -> list[dict[str, Json]]:
+def moved_entities(entities: Sequence[str], current: Floats, baseline: Floats) -> list[dict[str, Json]]:
     """Return the entities whose values moved apart most."""
-    moved = now - then
+    moved = current - baseline
     sizes = np.abs(moved - (moved.mean(axis=1, keepdims=True) if moved.shape[1] > 1 else 0)).max(axis=1)
     order = sorted(range(len(entities)), key=lambda row: (-round(float(sizes[row]), 12), entities[row]))
     return [{"entity": entities[row], "change": float(sizes[row])} for row in order[:SHOWN_ENTITIES] if sizes[row] > 0]

@@ -55,8 +55,8 @@ def perturbed_snsr(
     drawn = column_means.bootstrap_means(np.hstack([first, second]), BOOTSTRAPS, random)
     swapped = column_means.swapped_means(first, second, PERMUTATIONS, random)
 
-    def change(now: Floats, then: Floats) -> Floats:
-        return value_range(now) - value_range(then)
+    def change(current: Floats, baseline: Floats) -> Floats:
+        return value_range(current) - value_range(baseline)
 
     observed = float(change(first.mean(axis=0), second.mean(axis=0)))
     ends = np.percentile(change(drawn[:, : len(values)], drawn[:, len(values) :]), [2.5, 97.5])

@@ -131,13 +131,13 @@ class AccuracyGap(UnitAudit[CoreferenceProbe, AccuracyGapSettings]):
         self,
         probe: CoreferenceProbe,
         item: AuditItem[AccuracyGapSettings],
-        now: Sequence[Answer],
-        then: Sequence[Answer],
+        current: Sequence[Answer],
+        baseline: Sequence[Answer],
     ) -> Comparison:
         """Return the change, with the sentences that are newly misunderstood in the version that lost."""
-        comparison = super().compare(probe, item, now, then)
-        runs = [code(probe, run) for run in self.comparable(now, then)]
-        table = self.table(probe, item, now)
+        comparison = super().compare(probe, item, current, baseline)
+        runs = [code(probe, run) for run in self.comparable(current, baseline)]
+        table = self.table(probe, item, current)
         gap = float(self.statistic(len(table.columns)).value(table.means()))
         harmed = "anti" if gap > 0 else "pro"
         first, second = ([each for each in run if each.labels["version"] == harmed] for run in runs)

@@ -65,14 +65,14 @@ def _code(probe: CoreferenceProbe, answer: Answer) -> Coded:
     return Coded(answer.labels, answer.trial, asked.sentence, asked.names, named, text)
 
 
-def comparable(now: Sequence[Answer], then: Sequence[Answer]) -> tuple[list[Answer], list[Answer]]:
+def comparable(current: Sequence[Answer], baseline: Sequence[Answer]) -> tuple[list[Answer], list[Answer]]:
     """Return both runs with the same number of trials, without baseline answers to other wordings."""
-    wordings = {_unit(answer): answer.labels.get("wording") for answer in now}
-    then = [answer for answer in then if wordings.get(_unit(answer)) == answer.labels.get("wording")]
-    if not then:
-        return list(now), []
-    trials = min(max((answer.trial + 1 for answer in run), default=0) for run in (now, then))
-    first, second = ([answer for answer in run if answer.trial < trials] for run in (now, then))
+    wordings = {_unit(answer): answer.labels.get("wording") for answer in current}
+    baseline = [answer for answer in baseline if wordings.get(_unit(answer)) == answer.labels.get("wording")]
+    if not baseline:
+        return list(current), []
+    trials = min(max((answer.trial + 1 for answer in run), default=0) for run in (current, baseline))
+    first, second = ([answer for answer in run if answer.trial < trials] for run in (current, baseline))
     return first, second
 
 
@@ -80,17 +80,19 @@ def _unit(answer: Answer) -> str:
     return answer.labels.get("item") or answer.labels["line"]
 
 
-def became_worse(now: Sequence[Coded], then: Sequence[Coded], loss: Callable[[Coded], int]) -> list[dict[str, Json]]:
+def became_worse(
+    current: Sequence[Coded], baseline: Sequence[Coded], loss: Callable[[Coded], int]
+) -> list[dict[str, Json]]:
     """Return the sentences whose answers became worse, the worst first, with both answers.
 
     Args:
-        now, then: the answers of either run; missing answers are left out.
+        current, baseline: the answers of either run; missing answers are left out.
         loss: function from an answer to its loss.
     """
-    earlier = {(coded.cell, coded.trial): coded for coded in then if coded.choice is not None}
+    earlier = {(coded.cell, coded.trial): coded for coded in baseline if coded.choice is not None}
     pairs = [
         (loss(coded) - loss(before), coded, before)
-        for coded in now
+        for coded in current
         if coded.choice is not None and (before := earlier.get((coded.cell, coded.trial))) is not None
     ]
     worse = sorted((pair for pair in pairs if pair[0] > 0), key=lambda pair: -pair[0])

@@ -98,12 +98,12 @@ class Coreference(UnitAudit[CoreferenceProbe, CoreferenceSettings]):
         self,
         probe: CoreferenceProbe,
         item: AuditItem[CoreferenceSettings],
-        now: Sequence[Answer],
-        then: Sequence[Answer],
+        current: Sequence[Answer],
+        baseline: Sequence[Answer],
     ) -> Comparison:
         """Return the change, with the sentences whose answers moved towards the stereotype."""
-        comparison = super().compare(probe, item, now, then)
-        runs = [code(probe, run) for run in self.comparable(now, then)]
+        comparison = super().compare(probe, item, current, baseline)
+        runs = [code(probe, run) for run in self.comparable(current, baseline)]
         scores = {"stereotypical": 1, "anti_stereotypical": -1}
         worse = became_worse(runs[0], runs[1], lambda coded: scores.get(code_of(coded) or "", 0))
         return replace(comparison, details={**comparison.details, "changed_sentences": worse})

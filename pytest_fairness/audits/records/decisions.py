@@ -90,17 +90,21 @@ class RecordAudit(UnitAudit[CounterfactualProbe, SettingsT]):
         )
 
     def compare(
-        self, probe: CounterfactualProbe, item: AuditItem[SettingsT], now: Sequence[Answer], then: Sequence[Answer]
+        self,
+        probe: CounterfactualProbe,
+        item: AuditItem[SettingsT],
+        current: Sequence[Answer],
+        baseline: Sequence[Answer],
     ) -> Comparison:
         """Return the change of answers that the same judge model read; see `UnitAudit.compare`.
 
         Raises:
             BaselineStale: another judge model read the baseline's answers.
         """
-        judges = [{answer.judged.by for answer in run if answer.judged} for run in (now, then)]
+        judges = [{answer.judged.by for answer in run if answer.judged} for run in (current, baseline)]
         if judges[0] != judges[1]:
             raise BaselineStale(["judge model"])
-        return super().compare(probe, item, now, then)
+        return super().compare(probe, item, current, baseline)
 
     def finding(self, result: ItemResult) -> Finding:
         """Return in whose favour decisions change; see `Audit.finding`."""
@@ -128,19 +132,21 @@ class RecordAudit(UnitAudit[CounterfactualProbe, SettingsT]):
         return first, second
 
 
-def moved_records(table: UnitTable, units: Sequence[str], now: Floats, then: Floats, change: Floats) -> dict[str, Json]:
+def moved_records(
+    table: UnitTable, units: Sequence[str], current: Floats, baseline: Floats, change: Floats
+) -> dict[str, Json]:
     """Return the shares of both runs by column, and the records whose answers became worse, the worst first.
 
     Args:
         table: of this run, for the names of the columns.
         units: names of the records that are complete in both runs.
-        now, then: (records, columns) shares in either run.
+        current, baseline: (records, columns) shares in either run.
         change: (records,) by how much each became worse.
     """
     more = change.tolist()
     order = sorted((row for row, size in enumerate(more) if size > 0), key=lambda row: (-more[row], units[row]))
     shares = [
-        {"value": name, "now": float(now[:, column].mean()), "then": float(then[:, column].mean())}
+        {"value": name, "now": float(current[:, column].mean()), "then": float(baseline[:, column].mean())}
         for column, name in enumerate(table.columns)
     ]
     return {"moved": shares, "moved_records": [units[row] for row in order[:SHOWN_MOVED]]}

@@ -205,15 +205,17 @@ class CaseAudit(Audit[StereotypeProbe, SettingsT]):
         return found
 
     def compare(
-        self, probe: StereotypeProbe, item: AuditItem[SettingsT], now: Sequence[Answer], then: Sequence[Answer]
+        self, probe: StereotypeProbe, item: AuditItem[SettingsT], current: Sequence[Answer], baseline: Sequence[Answer]
     ) -> Comparison:
         """Return the change over the cases that are complete in both runs, tested by swapping runs within cells."""
-        current, baseline = (self.measured_cases(probe, item, sorted_answers(run)) for run in (now, then))
-        shared = [case for case in current.scores.cases if case in baseline.scores.cases]
+        current_cases, baseline_cases = (
+            self.measured_cases(probe, item, sorted_answers(run)) for run in (current, baseline)
+        )
+        shared = [case for case in current_cases.scores.cases if case in baseline_cases.scores.cases]
         if not shared:
             raise NotMeasurable("no case can be measured in both runs")
-        runs = PooledScores.of(current.scores.of_cases(shared), baseline.scores.of_cases(shared))
-        change = (gap_change if current.answers.groups else mean_change)(runs, self.added, item.seed)
+        runs = PooledScores.of(current_cases.scores.of_cases(shared), baseline_cases.scores.of_cases(shared))
+        change = (gap_change if current_cases.answers.groups else mean_change)(runs, self.added, item.seed)
         return Comparison(
             value=change.value,
             interval=normal.interval(change.value, change.standard_error, degrees_of_freedom=change.degrees_of_freedom),

@@ -134,12 +134,10 @@ class Likelihood(UnitAudit[StereotypeProbe, LikelihoodSettings]):
         self, table: UnitTable, units: Sequence[str], current: Floats, baseline: Floats
     ) -> dict[str, Json]:
         """Return the terms whose score changed most."""
-        scores = list(zip(units, current[:, 0].tolist(), baseline[:, 0].tolist(), strict=True))
+        scores = zip(units, current[:, 0].tolist(), baseline[:, 0].tolist(), strict=True)
         order = sorted(scores, key=lambda score: (-abs(score[1] - score[2]), score[0]))
         return {
-            "moved": [
-                {"term": term, "now": now, "then": then} for term, now, then in order[:SHOWN_TERMS] if now != then
-            ]
+            "moved": [{"term": term, "now": new, "then": old} for term, new, old in order[:SHOWN_TERMS] if new != old]
         }
 
     def finding(self, result: ItemResult) -> Finding:

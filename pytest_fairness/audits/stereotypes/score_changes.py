@@ -146,15 +146,15 @@ def gap_change(runs: PooledScores, added: float, seed: str) -> ScoreChange:
     random = randomness.generator(f"{seed}/compare")
     drawn = [runs.current.group_means(run) for run in runs.at_equal_size(random)]
     swapped = [runs.current.group_means(run) for run in runs.swapped(random)]
-    now, then = (run.mean(axis=0) for run in drawn)
-    pattern, number = (now + then) / 2, len(now)
+    current, baseline = (run.mean(axis=0) for run in drawn)
+    pattern, number = (current + baseline) / 2, len(current)
     spread = spreads.largest_difference(tuple(combinations(range(number), 2)))
     size, gradient = spread.signed(pattern), spread.gradient(pattern)
     along_error, degrees = runs.group_error(gradient)
     error = along_error
     if number > 2:
         variances = [runs.group_error(own)[0] ** 2 for own in np.eye(number)]
-        error = spreads.growth_error(size, now, then, np.diag(variances), randomness.generator(f"{seed}/error"))
+        error = spreads.growth_error(size, current, baseline, np.diag(variances), randomness.generator(f"{seed}/error"))
     error = error or math.hypot(*(run.gap_error(added) for run in (runs.current, runs.baseline)))
     value = float(np.nanmean(size(drawn[0]) - size(drawn[1])))
     null = size(swapped[0]) - size(swapped[1])
@@ -167,34 +167,36 @@ def gap_change(runs: PooledScores, added: float, seed: str) -> ScoreChange:
         degrees_of_freedom=degrees,
         details={
             "moved": _moved(groups, *means),
-            "along_pattern": [float((now - then) @ gradient), along_error or error],
+            "along_pattern": [float((current - baseline) @ gradient), along_error or error],
             "either_side": spreads.either_side(2 * float(spread.size(pattern)), along_error or error),
         },
-        reversal=_reversal(groups, now, then, swapped[0] - swapped[1]),
+        reversal=_reversal(groups, current, baseline, swapped[0] - swapped[1]),
     )
 
 
-def _reversal(groups: Sequence[str], now: Floats, then: Floats, swapped: Floats) -> Reversal | None:
+def _reversal(groups: Sequence[str], current: Floats, baseline: Floats, swapped: Floats) -> Reversal | None:
     """Return the gap of the two groups that are furthest apart now, if it was on the other side in the baseline.
 
     Args:
         groups: names of the groups.
-        now, then: (groups,) means of either run.
+        current, baseline: (groups,) means of either run.
         swapped: (draws, groups) changes of two runs that differ by chance only.
     """
-    high, low = spreads.furthest(now, tuple(combinations(range(len(now)), 2)))
-    present, earlier = float(now[high] - now[low]), float(then[high] - then[low])
+    high, low = spreads.furthest(current, tuple(combinations(range(len(current)), 2)))
+    present, earlier = float(current[high] - current[low]), float(baseline[high] - baseline[low])
     if not (present > 0 > earlier):
         return None
     null = np.ptp(swapped, axis=-1)
     return Reversal.tested(
         value=present,
-        p_value=significance.p_value(null[~np.isnan(null)], float(np.ptp(now - then)), exact=False),
+        p_value=significance.p_value(null[~np.isnan(null)], float(np.ptp(current - baseline)), exact=False),
         description=f"{groups[high]} was {-earlier:.3g} below {groups[low]} and is {present:.3g} above",
     )
 
 
-def _moved(names: Sequence[str], now: Floats, then: Floats) -> list[dict[str, Json]]:
+def _moved(names: Sequence[str], current: Floats, baseline: Floats) -> list[dict[str, Json]]:
     """Return the names with their means in both runs, the largest change first."""
-    order = sorted(range(len(names)), key=lambda place: (-round(abs(float(now[place] - then[place])), 12), place))
-    return [{"name": names[place], "now": float(now[place]), "then": float(then[place])} for place in order]
+    order = sorted(
+        range(len(names)), key=lambda place: (-round(abs(float(current[place] - baseline[place])), 12), place)
+    )
+    return [{"name": names[place], "now": float(current[place]), "then": float(baseline[place])} for place in order]

@@ -34,9 +34,9 @@ def baseline_change(item: Item, method: Mapping[str, Json] | None = None) -> Cha
     value, ends, limit = as_float(item["value"]), interval_of(item["interval"]), as_float(item["limit"])
     if value is None:
         return None
-    then = as_float((item["baseline"] or {}).get("value"))
-    allowed = None if then is None else _allowed(item, method, then)
-    rows: list[list[Json]] = [] if then is None else [["baseline", then, None, None]]
+    baseline = as_float((item["baseline"] or {}).get("value"))
+    allowed = None if baseline is None else _allowed(item, method, baseline)
+    rows: list[list[Json]] = [] if baseline is None else [["baseline", baseline, None, None]]
     rows.append(["current", value, *(ends or (None, None))])
     numbers = [cell for _, *cells in rows for cell in cells if cell is not None]
     numbers += [] if limit is None else [limit]
@@ -46,7 +46,7 @@ def baseline_change(item: Item, method: Mapping[str, Json] | None = None) -> Cha
     domain = (low - margin, high + margin)
     words = f"Current value {number(value)}"
     words += f", 95 % confidence interval {number(ends[0])} to {number(ends[1])}" if ends else ""
-    words += f"; baseline {number(then)}" if then is not None else "; no baseline"
+    words += f"; baseline {number(baseline)}" if baseline is not None else "; no baseline"
     words += f"; limit {number(limit)}" if limit is not None else ""
     if allowed is not None:
         at_least, at_most = allowed
@@ -54,7 +54,7 @@ def baseline_change(item: Item, method: Mapping[str, Json] | None = None) -> Cha
         words += "" if at_least is None else f" from {number(at_least)}"
         words += "" if at_most is None else f" up to {number(at_most)}"
     return Chart(
-        _title(then, allowed),
+        _title(baseline, allowed),
         f"{words}.",
         Table(("", "value", "from", "to"), rows),
         _spec(rows, domain, allowed, limit),
