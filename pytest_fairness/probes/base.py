@@ -22,6 +22,7 @@ from pytest_fairness import records
 from pytest_fairness.probes import checks
 from pytest_fairness.probes.audit_settings import AuditSettings, ProbeModel
 from pytest_fairness.probes.checks import Content
+from pytest_fairness.probes.diagnostics import Diagnostic, Location, quoted, raise_diagnostics
 from pytest_fairness.probes.field_types import (
     Identifier,
     Line,
@@ -34,7 +35,6 @@ from pytest_fairness.probes.field_types import (
     loading,
 )
 from pytest_fairness.probes.growth import GrowingTrials, Stage, Trials, growing, most
-from pytest_fairness.probes.loading.diagnostics import Diagnostic, Location, quoted, raise_diagnostics
 from pytest_fairness.records import Answer, AnswerFormat, Json, Judging, Prompt
 
 TABLE_SUFFIXES = (".csv", ".jsonl", ".ndjson")

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from pytest_fairness.options import MAX_TRIALS
-from pytest_fairness.probes.loading.diagnostics import Diagnostic, Location, quoted, suggestion
+from pytest_fairness.probes.diagnostics import Diagnostic, Location, quoted, suggestion
 from pytest_fairness.records import Json
 
 Content = Mapping[str, Json]

@@ -11,8 +11,8 @@ from pydantic import Field, field_serializer, field_validator
 from pydantic_core import PydanticCustomError
 
 from pytest_fairness.probes.audit_settings import ProbeModel
+from pytest_fairness.probes.diagnostics import quoted
 from pytest_fairness.probes.field_types import ProbeFile
-from pytest_fairness.probes.loading.diagnostics import quoted
 from pytest_fairness.records import Json
 
 

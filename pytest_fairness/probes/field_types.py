@@ -11,7 +11,7 @@ from pydantic import AfterValidator, Discriminator, Field, Tag, ValidationInfo
 from pydantic_core import PydanticCustomError
 
 from pytest_fairness.probes.audit_settings import AuditSettings
-from pytest_fairness.probes.loading.diagnostics import quoted
+from pytest_fairness.probes.diagnostics import quoted
 
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"
 IDENTIFIER = r"^[A-Za-z_][A-Za-z0-9_]{0,99}$"

@@ -6,7 +6,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator
 
-from pytest_fairness.probes.loading.diagnostics import quoted
+from pytest_fairness.probes.diagnostics import quoted
 
 STEM = "*"
 """Marks a word of a term as a stem, which stands for all words that begin with it."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Mapping
 
-from pytest_fairness.probes.loading.diagnostics import Diagnostic, nearest, quoted, suggestion
+from pytest_fairness.probes.diagnostics import Diagnostic, nearest, quoted, suggestion
 
 MAX_DIAGNOSTICS = 50
 """Most different errors that are reported of one template."""

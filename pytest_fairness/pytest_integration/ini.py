@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from pytest_fairness.options import OPTIONS, PREFIX, Option
-from pytest_fairness.probes.loading.diagnostics import nearest
+from pytest_fairness.probes.diagnostics import nearest
 
 ENVIRONMENT_PREFIX = "PYTEST_FAIRNESS_"
 ENVIRONMENT: list[str] = [

@@ -12,8 +12,8 @@ import numpy as np
 from pytest_fairness import kinds
 from pytest_fairness.audits.base import Audit
 from pytest_fairness.errors import FairnessError, NotMeasurable
+from pytest_fairness.probes import table
 from pytest_fairness.probes.base import Probe, ResponsesSettings
-from pytest_fairness.probes.loading import table
 from pytest_fairness.records import Answer, Json
 from pytest_fairness.run.answering.scoring import scored
 from pytest_fairness.run.probe_items import ProbeItem, items_of

@@ -21,7 +21,7 @@ from pytest_fairness.run.answering.item_answers import read_all
 from pytest_fairness.run.measuring import variants
 from pytest_fairness.run.probe_items import ProbeItem
 from pytest_fairness.run.run import Run
-from pytest_fairness.targets import likelihoods
+from pytest_fairness.targets import likelihood_support
 from pytest_fairness.targets.base import Target
 
 CHARACTERS_PER_TOKEN = 4.0
@@ -214,7 +214,7 @@ def count_requests(run: Run, target: Target | None, looks: Iterable[ProbeItem]) 
     rest = (
         response_key(identity, request)
         for request in _requests(looks)
-        if target is None or likelihoods.can_be_asked(target, request)
+        if target is None or likelihood_support.can_be_asked(target, request)
     )
     none = np.empty(0, np.uint64)
     needed, recorded, oldest = [none], [none], []

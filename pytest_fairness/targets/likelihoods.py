@@ -1,13 +1,11 @@
-"""Recorded form of likelihoods, and the check that a target gives them."""
+"""Recorded form of likelihoods."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
 
-from pytest_fairness.errors import TargetError
-from pytest_fairness.records import Request, Response
-from pytest_fairness.targets.base import Target
+from pytest_fairness.records import Response
 
 
 def response(pieces: Sequence[str], logs: Sequence[float | None], tokens: int) -> Response:
@@ -20,25 +18,3 @@ def response(pieces: Sequence[str], logs: Sequence[float | None], tokens: int) -
     """
     text = json.dumps({"log_probabilities": list(logs), "tokens": list(pieces)})
     return Response(text, finish_reason="stop", prompt_tokens=tokens, completion_tokens=0)
-
-
-def can_be_asked(target: Target, request: Request) -> bool:
-    """Return whether the target answers this kind of request."""
-    return request.answer_format != "likelihood" or bool(getattr(target, "likelihoods", False))
-
-
-def require(target: Target, requests: Sequence[Request]) -> None:
-    """Raise `TargetError` if a request needs likelihoods and the target gives none."""
-    if all(can_be_asked(target, request) for request in requests):
-        return
-    other = ""
-    if target.name == "local":
-        from pytest_fairness.targets.local.model_file import model_path
-
-        other = f"; the same model does as transformers:{model_path()}"
-    elif target.name.startswith("local:"):
-        other = "; the same file does as transformers:PATH.gguf"
-    raise TargetError(
-        f"{target.name} gives no likelihoods of given texts, which `likelihood` needs: use a transformers: target, "
-        f"or an openai: endpoint whose completions echo log-probabilities, as vLLM's do{other}."
-    )

@@ -10,8 +10,8 @@ from pytest_fairness.answers.recorded.reader import Reader
 from pytest_fairness.errors import ProbeError
 from pytest_fairness.probes.coreference.model import PRONOUNS, VERSIONS, CoreferenceProbe
 from pytest_fairness.probes.data_file import as_line
-from pytest_fairness.probes.loading.diagnostics import raise_file_errors
-from pytest_fairness.probes.loading.table import Row
+from pytest_fairness.probes.diagnostics import raise_file_errors
+from pytest_fairness.probes.table import Row
 from pytest_fairness.records import Answer, Json
 
 OCCUPATIONS = ("masculine", "feminine")

@@ -8,8 +8,8 @@ from functools import cached_property
 from pytest_fairness.answers.recorded import fields
 from pytest_fairness.answers.recorded.reader import Reader
 from pytest_fairness.probes.counterfactual.model import AGAIN, FLIPPED, OWN, CounterfactualProbe
-from pytest_fairness.probes.loading.diagnostics import raise_file_errors
-from pytest_fairness.probes.loading.table import Row
+from pytest_fairness.probes.diagnostics import raise_file_errors
+from pytest_fairness.probes.table import Row
 from pytest_fairness.records import Answer
 
 Values = dict[str, str]

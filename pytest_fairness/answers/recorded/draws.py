@@ -7,10 +7,10 @@ from collections.abc import Hashable, Iterable
 from typing import TYPE_CHECKING
 
 from pytest_fairness.answers.recorded import fields
-from pytest_fairness.probes.loading.diagnostics import raise_file_errors
+from pytest_fairness.probes.diagnostics import raise_file_errors
 
 if TYPE_CHECKING:
-    from pytest_fairness.probes.loading.table import Row
+    from pytest_fairness.probes.table import Row
 
 
 class Draws:

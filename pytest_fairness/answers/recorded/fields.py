@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from pytest_fairness.answers import reading
 from pytest_fairness.errors import ProbeError
-from pytest_fairness.probes.loading.diagnostics import suggestion
+from pytest_fairness.probes.diagnostics import suggestion
 from pytest_fairness.records import Answer, AnswerFormat, Json, Prompt, Request, Response
 
 

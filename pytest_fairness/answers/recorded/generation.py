@@ -9,7 +9,7 @@ from pytest_fairness.answers.recorded import fields
 from pytest_fairness.answers.recorded.reader import TextReader
 from pytest_fairness.errors import ProbeError
 from pytest_fairness.probes.generation.model import GenerationProbe
-from pytest_fairness.probes.loading.table import Row
+from pytest_fairness.probes.table import Row
 from pytest_fairness.records import Answer
 
 

@@ -8,10 +8,10 @@ from typing import ClassVar, Generic, TypeVar
 
 from pytest_fairness.answers.recorded import fields
 from pytest_fairness.answers.recorded.draws import Draws
+from pytest_fairness.probes import table
 from pytest_fairness.probes.base import Probe, ResponsesSettings
 from pytest_fairness.probes.field_types import shown
-from pytest_fairness.probes.loading import table
-from pytest_fairness.probes.loading.table import Row
+from pytest_fairness.probes.table import Row
 from pytest_fairness.records import Answer
 
 ProbeT = TypeVar("ProbeT", bound=Probe)

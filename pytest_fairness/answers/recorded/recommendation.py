@@ -9,10 +9,10 @@ from typing import ClassVar
 from pytest_fairness.answers.recorded import fields
 from pytest_fairness.answers.recorded.reader import Reader
 from pytest_fairness.probes.data_file import as_line
-from pytest_fairness.probes.loading.diagnostics import raise_file_errors
-from pytest_fairness.probes.loading.table import Row
+from pytest_fairness.probes.diagnostics import raise_file_errors
 from pytest_fairness.probes.recommendation.entities import Entity
 from pytest_fairness.probes.recommendation.model import NEUTRAL, RecommendationProbe
+from pytest_fairness.probes.table import Row
 from pytest_fairness.records import Answer, Json
 
 Cell = tuple[str, str, str, int]

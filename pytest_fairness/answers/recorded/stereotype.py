@@ -8,9 +8,9 @@ from pytest_fairness.answers.recorded import fields
 from pytest_fairness.answers.recorded.reader import TextReader
 from pytest_fairness.errors import ProbeError
 from pytest_fairness.probes.data_file import as_line
-from pytest_fairness.probes.loading.diagnostics import suggestion
-from pytest_fairness.probes.loading.table import Row
+from pytest_fairness.probes.diagnostics import suggestion
 from pytest_fairness.probes.stereotype.model import StereotypeProbe
+from pytest_fairness.probes.table import Row
 from pytest_fairness.records import Answer
 
 

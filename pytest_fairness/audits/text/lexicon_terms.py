@@ -18,11 +18,10 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from pytest_fairness.probes import search_terms
+from pytest_fairness.probes import search_terms, table
 from pytest_fairness.probes.audit_settings import AuditSettings, ProbeModel
+from pytest_fairness.probes.diagnostics import Diagnostic, file_errors, raise_diagnostics, raise_file_errors
 from pytest_fairness.probes.field_types import Identifier, Line, ProbeFile, loading, shown
-from pytest_fairness.probes.loading import table
-from pytest_fairness.probes.loading.diagnostics import Diagnostic, file_errors, raise_diagnostics, raise_file_errors
 
 COMMENT = "#"
 SUFFIX = ".txt"

@@ -17,8 +17,8 @@ from pytest_fairness.probes.audit_settings import ProbeModel
 from pytest_fairness.probes.base import Probe
 from pytest_fairness.probes.checks import Content
 from pytest_fairness.probes.coreference import winobias
+from pytest_fairness.probes.diagnostics import Diagnostic, Location, file_errors, quoted, raise_diagnostics
 from pytest_fairness.probes.field_types import Line, ProbeFile, Text, block_text
-from pytest_fairness.probes.loading.diagnostics import Diagnostic, Location, file_errors, quoted, raise_diagnostics
 from pytest_fairness.records import Json, Prompt, Request
 
 PLACEHOLDERS = {

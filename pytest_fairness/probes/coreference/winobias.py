@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 from pytest_fairness.errors import ProbeError
-from pytest_fairness.probes.loading.diagnostics import raise_file_errors
+from pytest_fairness.probes.diagnostics import raise_file_errors
 
 OCCUPATIONS = (
     *("accountant", "analyst", "assistant", "attendant", "auditor", "baker", "carpenter", "cashier", "CEO", "chief"),

@@ -10,8 +10,8 @@ from pydantic import Discriminator, Field, Tag
 
 from pytest_fairness.probes import checks
 from pytest_fairness.probes.counterfactual.records import Fields
+from pytest_fairness.probes.diagnostics import Diagnostic, quoted, raise_diagnostics, suggestion
 from pytest_fairness.probes.field_types import Line
-from pytest_fairness.probes.loading.diagnostics import Diagnostic, quoted, raise_diagnostics, suggestion
 from pytest_fairness.records import Json
 
 ALONG = "with"

@@ -17,8 +17,8 @@ from pytest_fairness.probes.counterfactual import record_checks
 from pytest_fairness.probes.counterfactual.flips import ALONG, Flip, WrittenFlip, check_flips, flips_of
 from pytest_fairness.probes.counterfactual.records import Fields, OpenmlRecords, Record, Written, drawn, rows_of
 from pytest_fairness.probes.counterfactual.settings import ChoiceSettings, TruthSettings
+from pytest_fairness.probes.diagnostics import Diagnostic, Location, raise_diagnostics
 from pytest_fairness.probes.field_types import Line, Text, block_text
-from pytest_fairness.probes.loading.diagnostics import Diagnostic, Location, raise_diagnostics
 from pytest_fairness.records import Answer, Judging, Prompt, Request
 
 NEED_TRUTH = ("equalized_odds", "accuracy")

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pytest_fairness.probes import template
 from pytest_fairness.probes.counterfactual.flips import ALONG, Flip
 from pytest_fairness.probes.counterfactual.settings import TruthSettings
-from pytest_fairness.probes.loading.diagnostics import Diagnostic, Location, nearest, quoted, suggestion
+from pytest_fairness.probes.diagnostics import Diagnostic, Location, nearest, quoted, suggestion
 
 MAX_SUGGESTED = 20
 """Most values of a column that a message lists."""

@@ -16,11 +16,11 @@ from typing import Annotated, ClassVar
 from pydantic import Discriminator, Field, Tag
 
 from pytest_fairness.errors import ProbeError
+from pytest_fairness.probes import table
 from pytest_fairness.probes.audit_settings import ProbeModel
 from pytest_fairness.probes.data_file import DataFile
+from pytest_fairness.probes.diagnostics import quoted
 from pytest_fairness.probes.field_types import Line, ProbeFile
-from pytest_fairness.probes.loading import table
-from pytest_fairness.probes.loading.diagnostics import quoted
 from pytest_fairness.records import Json
 
 UCI_SUFFIXES = (".data", ".test")

@@ -6,8 +6,8 @@ from pydantic import Field, ValidationInfo, field_validator
 
 from pytest_fairness.probes import checks
 from pytest_fairness.probes.audit_settings import ProbeModel
+from pytest_fairness.probes.diagnostics import Diagnostic, quoted, raise_diagnostics, suggestion
 from pytest_fairness.probes.field_types import Line
-from pytest_fairness.probes.loading.diagnostics import Diagnostic, quoted, raise_diagnostics, suggestion
 
 
 class ChoiceSettings(ProbeModel):

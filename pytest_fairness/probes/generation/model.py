@@ -13,10 +13,10 @@ from pytest_fairness.probes import template
 from pytest_fairness.probes.audit_settings import ProbeModel
 from pytest_fairness.probes.base import Probe
 from pytest_fairness.probes.checks import Content, canonical
+from pytest_fairness.probes.diagnostics import Diagnostic
 from pytest_fairness.probes.field_types import Identifier, Line, Text, Texts, block_text, texts
 from pytest_fairness.probes.generation import first_names, validation
 from pytest_fairness.probes.growth import Trials
-from pytest_fairness.probes.loading.diagnostics import Diagnostic
 from pytest_fairness.records import AnswerFormat, Json, Prompt, Request
 
 Terms = Annotated[tuple[Text, ...], Field(min_length=1)]

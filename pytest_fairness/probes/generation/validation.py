@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from pytest_fairness.probes import checks, template
 from pytest_fairness.probes.checks import Content
-from pytest_fairness.probes.loading.diagnostics import Diagnostic, Location, quoted, suggestion
+from pytest_fairness.probes.diagnostics import Diagnostic, Location, quoted, suggestion
 from pytest_fairness.records import Json
 
 OTHER_COLUMNS = ("text", "trial", "prompt")

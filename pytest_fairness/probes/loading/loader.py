@@ -12,10 +12,10 @@ from pydantic import ValidationError
 from pytest_fairness.errors import ProbeError
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.base import Probe
+from pytest_fairness.probes.diagnostics import Diagnostic, nearest, quoted, suggestion
+from pytest_fairness.probes.document import Document, Lines, Node
 from pytest_fairness.probes.field_types import Loading, shown
 from pytest_fairness.probes.loading import validation_messages, yaml_reader
-from pytest_fairness.probes.loading.diagnostics import Diagnostic, nearest, quoted, suggestion
-from pytest_fairness.probes.loading.document import Document, Lines, Node
 from pytest_fairness.probes.loading.yaml_reader import DocumentError
 
 

@@ -11,8 +11,7 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic_core import ErrorDetails
 
-from pytest_fairness.probes.field_types import PATTERNS
-from pytest_fairness.probes.loading.diagnostics import (
+from pytest_fairness.probes.diagnostics import (
     DIAGNOSTIC,
     FILE_ERRORS,
     Diagnostic,
@@ -22,7 +21,8 @@ from pytest_fairness.probes.loading.diagnostics import (
     quoted,
     suggestion,
 )
-from pytest_fairness.probes.loading.document import Document, Node, not_text
+from pytest_fairness.probes.document import Document, Node, not_text
+from pytest_fairness.probes.field_types import PATTERNS
 from pytest_fairness.records import Json
 
 _EXPECTED = {

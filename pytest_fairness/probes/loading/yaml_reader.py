@@ -12,8 +12,8 @@ from typing import Any
 from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
-from pytest_fairness.probes.loading.diagnostics import quoted
-from pytest_fairness.probes.loading.document import Document, Lines, Node, not_text
+from pytest_fairness.probes.diagnostics import quoted
+from pytest_fairness.probes.document import Document, Lines, Node, not_text
 from pytest_fairness.records import Json
 
 MAX_BYTES = 1_000_000

@@ -12,12 +12,12 @@ from pydantic import Discriminator, Field, Tag, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
 
 from pytest_fairness.errors import ProbeError
+from pytest_fairness.probes import table
 from pytest_fairness.probes.audit_settings import ProbeModel
 from pytest_fairness.probes.data_file import DataFile, as_items, as_line
+from pytest_fairness.probes.diagnostics import file_errors, suggestion
 from pytest_fairness.probes.field_types import Line, loading, shown
-from pytest_fairness.probes.loading import table
-from pytest_fairness.probes.loading.diagnostics import file_errors, suggestion
-from pytest_fairness.probes.loading.table import Table
+from pytest_fairness.probes.table import Table
 
 
 class Entity(ProbeModel):

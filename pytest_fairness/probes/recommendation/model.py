@@ -15,9 +15,9 @@ from pytest_fairness.probes import attribute_values, template
 from pytest_fairness.probes.attribute_values import Attribute, Value, WrittenValue
 from pytest_fairness.probes.base import Probe
 from pytest_fairness.probes.checks import Content, canonical
+from pytest_fairness.probes.diagnostics import Diagnostic
 from pytest_fairness.probes.field_types import Identifier, Text, block_text
 from pytest_fairness.probes.growth import Stage, Trials, growing
-from pytest_fairness.probes.loading.diagnostics import Diagnostic
 from pytest_fairness.probes.recommendation import validation
 from pytest_fairness.probes.recommendation.entities import Entities, EntitiesFile, Entity, RelevantFile, entities_of
 from pytest_fairness.probes.recommendation.follow_ups import next_cells

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from pytest_fairness.probes import checks, template
 from pytest_fairness.probes.checks import Content
-from pytest_fairness.probes.loading.diagnostics import Diagnostic, Location, quoted, suggestion
+from pytest_fairness.probes.diagnostics import Diagnostic, Location, quoted, suggestion
 from pytest_fairness.records import Json
 
 COLUMNS = ("entity", "attribute", "value", "items", "rank", "trial", "domain")

@@ -9,14 +9,15 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, Tag, ValidationError, ValidationInfo, field_validator
 
+from pytest_fairness.probes import table
 from pytest_fairness.probes.audit_settings import ProbeModel
 from pytest_fairness.probes.data_file import DataFile
+from pytest_fairness.probes.diagnostics import file_errors, raise_file_errors
+from pytest_fairness.probes.document import Document, Node
 from pytest_fairness.probes.field_types import CaseName, Line, Loading, Text, Texts, loading, shown
-from pytest_fairness.probes.loading import table, validation_messages
-from pytest_fairness.probes.loading.diagnostics import file_errors, raise_file_errors
-from pytest_fairness.probes.loading.document import Document, Node
-from pytest_fairness.probes.loading.table import Row
+from pytest_fairness.probes.loading import validation_messages
 from pytest_fairness.probes.stereotype import published_files, validation
+from pytest_fairness.probes.table import Row
 from pytest_fairness.records import Json
 
 _LISTS = ("stereotype", "anti_stereotype", "groups")

@@ -12,9 +12,9 @@ from pydantic_core import PydanticCustomError
 from pytest_fairness.probes import template
 from pytest_fairness.probes.base import Probe
 from pytest_fairness.probes.checks import Content, canonical
+from pytest_fairness.probes.diagnostics import Diagnostic
 from pytest_fairness.probes.field_types import block_text
 from pytest_fairness.probes.growth import Trials
-from pytest_fairness.probes.loading.diagnostics import Diagnostic
 from pytest_fairness.probes.stereotype import likelihood_prompts, validation
 from pytest_fairness.probes.stereotype.cases import Case, Cases, CasesFile, cases_of
 from pytest_fairness.records import AnswerFormat, Json, Prompt, Request

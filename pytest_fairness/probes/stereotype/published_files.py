@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from pytest_fairness.errors import ProbeError
-from pytest_fairness.probes.loading.diagnostics import raise_file_errors, suggestion
-from pytest_fairness.probes.loading.table import Row, Table
+from pytest_fairness.probes.diagnostics import raise_file_errors, suggestion
+from pytest_fairness.probes.table import Row, Table
 from pytest_fairness.records import Json
 
 CROWS_PAIRS = ("sent_more", "sent_less", "stereo_antistereo", "bias_type")

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from pytest_fairness.probes import checks, search_terms, template
 from pytest_fairness.probes.checks import Content
-from pytest_fairness.probes.loading.diagnostics import Diagnostic, quoted, suggestion
+from pytest_fairness.probes.diagnostics import Diagnostic, quoted, suggestion
 from pytest_fairness.records import Json
 
 COLUMNS = ("case", "group", "text", "trial")

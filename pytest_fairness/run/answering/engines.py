@@ -19,7 +19,7 @@ from pytest_fairness.closing import Closing
 from pytest_fairness.errors import FairnessError, StoreError
 from pytest_fairness.options import RunSettings
 from pytest_fairness.records import Request, Response
-from pytest_fairness.targets import likelihoods
+from pytest_fairness.targets import likelihood_support
 from pytest_fairness.targets.base import Target
 
 KEYS_AT_ONCE = 4_000
@@ -76,7 +76,7 @@ class Engines(Closing):
 
     def plan(self, target: Target, requests: Iterable[Request]) -> None:
         """Send these requests in the background, in their order; see `Engine.plan`."""
-        answerable = (request for request in requests if likelihoods.can_be_asked(target, request))
+        answerable = (request for request in requests if likelihood_support.can_be_asked(target, request))
         self.engine(target).plan(answerable)
 
     def ask(self, target: Target, requests: Sequence[Request]) -> list[Response | FairnessError]:
@@ -85,7 +85,7 @@ class Engines(Closing):
         Raises:
             TargetError: a request asks for likelihoods, and the target has none.
         """
-        likelihoods.require(target, requests)
+        likelihood_support.require(target, requests)
         return self.engine(target).answers(requests)
 
     def newly_planned(self) -> dict[str, bool]:

@@ -11,7 +11,7 @@ import pytest
 from pytest_fairness.baselines import answers
 from pytest_fairness.baselines.answers import Row, generation_id, read_answers, write_answers
 from pytest_fairness.errors import BaselineError, ProbeError
-from pytest_fairness.probes.loading import table
+from pytest_fairness.probes import table
 from pytest_fairness.records import MAX_LINE
 
 LARGEST = 4 * 1024 * 1024

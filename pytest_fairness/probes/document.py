@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
-from pytest_fairness.probes.loading.diagnostics import Diagnostic, Location
+from pytest_fairness.probes.diagnostics import Diagnostic, Location
 from pytest_fairness.records import Json
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pytest_fairness.errors import ProbeError
-from pytest_fairness.probes.loading.diagnostics import raise_file_errors
+from pytest_fairness.probes.diagnostics import raise_file_errors
 from pytest_fairness.records import MAX_LINE, Json
 
 
