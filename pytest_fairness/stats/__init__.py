@@ -1,1 +1,1 @@
-"""See docs/architecture.md."""
+"""Numbers in, numbers out: statistics without files, settings or probes."""

@@ -7,11 +7,9 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pytest_fairness.stats.arrays import Floats
 from pytest_fairness.stats.intervals import normal
-
-Floats = NDArray[np.float64]
 
 EXPONENT = 2.0
 """Exponent of the spending function; most of alpha is left for the last analyses."""

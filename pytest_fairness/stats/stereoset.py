@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from pytest_fairness.stats.arrays import Floats
+
 Ties = Literal["anti", "left out"]
 
 WHOLE = 100.0

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pytest_fairness.errors import FairnessError
+from pytest_fairness.stats.arrays import Floats
 from pytest_fairness.stats.texts import mmd
 
 if TYPE_CHECKING:
@@ -111,7 +112,7 @@ def _tfidf(documents: Sequence[Sequence[str]] | Sequence[str], **options: object
     return Tfidf([str(term) for term in vectorizer.get_feature_names_out()], weights.tocsr())
 
 
-def _products(weights: csr_array) -> mmd.Floats:
+def _products(weights: csr_array) -> Floats:
     """Return all inner products of the rows."""
     turned = weights.T.tocsr()
     found = np.empty((weights.shape[0], weights.shape[0]))

@@ -166,7 +166,7 @@ class Association:
         )
         observed = sides(documents.marked[None])
         (z,), (ratio,) = z_scores(*observed), log_odds(*observed)[0]
-        threshold = significance.exceeded(largest, alpha)
+        threshold = significance.threshold(largest, alpha)
         smaller = min(int(documents.marked.sum()), int((~documents.marked).sum()))
         held = np.arange(1.0, smaller + 1)
         prior_of_new = prior_counts(np.append(held, used.sum()), settings)[:-1]

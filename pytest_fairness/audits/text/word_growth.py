@@ -81,7 +81,7 @@ class Growth:
             vocabulary=[words[index] for index in columns],
             shares=shares,
             statistics=statistics,
-            threshold=significance.exceeded(largest, alpha),
+            threshold=significance.threshold(largest, alpha),
             p_value=significance.p_value(largest, float(statistics.max()), exact=exact),
         )
 

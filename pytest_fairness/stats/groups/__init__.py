@@ -1,1 +1,1 @@
-"""See docs/architecture.md."""
+"""Gaps, spreads and stratified differences between groups, and their change between two runs."""

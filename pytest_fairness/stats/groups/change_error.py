@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-Bools = NDArray[np.bool_]
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
+from pytest_fairness.stats.arrays import Bools, Floats, Ints
 
 
-def change_error(values: Floats, now: Bools, cells: Ints, coefficients: Floats) -> tuple[float, float | None]:
+def change_error(values: Floats, current: Bools, cells: Ints, coefficients: Floats) -> tuple[float, float | None]:
     """Return the standard error of the sum of coefficient × value, of values that vary within cells by chance.
 
     The variance of a cell is pooled over both runs, so that differences between cells (a question that is always
@@ -19,14 +16,14 @@ def change_error(values: Floats, now: Bools, cells: Ints, coefficients: Floats) 
 
     Args:
         values: (n,) values of both runs.
-        now: (n,) whether the value is of the current run.
+        current: (n,) whether the value is of the current run.
         cells: (n,) number of the value's cell, from 0.
         coefficients: (n,) positive for one run and negative for the other; 0 for values that are left out.
 
     Returns:
         the standard error, and its degrees of freedom (Satterthwaite 1946); 0 and `None` if no value varies.
     """
-    groups = cells * 2 + now
+    groups = cells * 2 + current
     sizes = np.bincount(groups, minlength=2 * (int(cells.max()) + 1)).astype(np.float64)
     centres = np.bincount(groups, values, len(sizes)) / np.maximum(sizes, 1)
     squares = np.bincount(cells, (values - centres[groups]) ** 2)

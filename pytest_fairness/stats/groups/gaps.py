@@ -10,12 +10,9 @@ import math
 import warnings
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pytest_fairness.stats.arrays import Floats, Ints
 from pytest_fairness.stats.intervals import normal
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 NUMBERS_AT_ONCE = 2**22
 """Drawn numbers in memory at the same time."""

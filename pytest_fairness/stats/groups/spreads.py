@@ -14,9 +14,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from pytest_fairness.stats.arrays import Floats
+
 Pairs = Sequence[tuple[int, int]]
 
 DRAWS = 4000

@@ -6,13 +6,9 @@ import math
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pytest_fairness.stats.arrays import Bools, Floats, Ints
 from pytest_fairness.stats.resampling import relabelling
-
-Bools = NDArray[np.bool_]
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 CHUNK = 2**22
 """Numbers held at once while many resamples are summed."""
@@ -139,52 +135,52 @@ def resampled(columns: Floats, cells: Ints, count: int, random: np.random.Genera
 
 
 def swapped(
-    values: Floats, marked: Bools, strata: Ints, now: Bools, count: int, random: np.random.Generator
+    values: Floats, marked: Bools, strata: Ints, current: Bools, count: int, random: np.random.Generator
 ) -> tuple[Floats, Floats]:
     """Return the differences of two runs that differ by chance only; see `resampling.run_swaps`.
 
     Args:
         values: (units,) numbers of both runs.
         marked, strata: as in `coefficients`.
-        now: (units,) whether the unit belongs to the present run.
+        current: (units,) whether the unit belongs to the current run.
         count: how many swaps to draw.
         random: the source of randomness.
 
     Returns:
-        two (count,) arrays: the weighted mean differences of the present and of the earlier run.
+        two (count,) arrays: the weighted mean differences of the current and of the baseline run.
     """
-    share = _equal_size_coefficients(marked, strata, now) * values
-    rows = max(1, CHUNK // len(now))
+    share = _equal_size_coefficients(marked, strata, current) * values
+    rows = max(1, CHUNK // len(current))
     found = []
     for start in range(0, count, rows):
-        dealt = relabelling.run_swaps(now, strata * 2 + marked, min(rows, count - start), random)
+        dealt = relabelling.run_swaps(current, strata * 2 + marked, min(rows, count - start), random)
         found.append([side @ share for side in dealt])
     first, second = zip(*found, strict=True)
     return np.concatenate(first), np.concatenate(second)
 
 
 def at_equal_size(
-    values: Floats, marked: Bools, strata: Ints, now: Bools, cuts: int, random: np.random.Generator
+    values: Floats, marked: Bools, strata: Ints, current: Bools, cuts: int, random: np.random.Generator
 ) -> tuple[Floats, Floats]:
     """Return the differences of the two runs cut to equal size, one a cut; arguments as in `swapped`."""
-    share = _equal_size_coefficients(marked, strata, now) * values
-    first, second = relabelling.equal_size(now, strata * 2 + marked, cuts, random)
+    share = _equal_size_coefficients(marked, strata, current) * values
+    first, second = relabelling.equal_size(current, strata * 2 + marked, cuts, random)
     return first @ share, second @ share
 
 
-def equal_size_weights(marked: Bools, strata: Ints, now: Bools) -> Floats:
+def equal_size_weights(marked: Bools, strata: Ints, current: Bools) -> Floats:
     """Return (strata,) weights of two runs at equal size, 0 where a run lacks a group; arguments as in `swapped`."""
-    return precision(*_smaller_run(marked, strata, now))
+    return precision(*_smaller_run(marked, strata, current))
 
 
-def _smaller_run(marked: Bools, strata: Ints, now: Bools) -> tuple[Ints, Ints]:
+def _smaller_run(marked: Bools, strata: Ints, current: Bools) -> tuple[Ints, Ints]:
     number = int(strata.max()) + 1
-    runs = [cell_sizes(marked[run], strata[run], number) for run in (now, ~now)]
+    runs = [cell_sizes(marked[run], strata[run], number) for run in (current, ~current)]
     return np.minimum(runs[0][0], runs[1][0]), np.minimum(runs[0][1], runs[1][1])
 
 
-def _equal_size_coefficients(marked: Bools, strata: Ints, now: Bools) -> Floats:
-    first, second = _smaller_run(marked, strata, now)
+def _equal_size_coefficients(marked: Bools, strata: Ints, current: Bools) -> Floats:
+    first, second = _smaller_run(marked, strata, current)
     weights = precision(first, second)
     sizes = np.where(marked, first[strata], second[strata])
     return np.asarray(np.where(marked, 1.0, -1.0) * (weights / weights.sum())[strata] / np.maximum(sizes, 1))

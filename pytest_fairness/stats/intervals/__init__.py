@@ -1,1 +1,1 @@
-"""See docs/architecture.md."""
+"""Standard errors, confidence intervals and power of single estimates."""

@@ -6,13 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pytest_fairness.stats.arrays import Bools, Floats
 from pytest_fairness.stats.intervals import normal
 from pytest_fairness.stats.intervals.proportions import wilson
-
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
 
 FALSE_POSITIVES = 0.05
 MISSES = 0.10

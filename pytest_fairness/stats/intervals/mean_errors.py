@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-from numpy.typing import NDArray
-
-Floats = NDArray[np.float64]
+from pytest_fairness.stats.arrays import Floats
 
 
 def mean_error(numbers: Floats) -> float:

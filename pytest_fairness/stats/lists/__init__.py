@@ -1,1 +1,1 @@
-"""See docs/architecture.md."""
+"""Quality and similarity of ranked lists."""

@@ -15,11 +15,11 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from pytest_fairness.stats.arrays import Bools, Floats
+
 Measure = Literal["jaccard", "serp", "prag"]
 Variant = Literal["normalized", "fairllm", "langfair"]
-Bools = NDArray[np.bool_]
 Ints = NDArray[np.int32]
-Floats = NDArray[np.float64]
 
 PAIRS_AT_ONCE = 2048
 """Pairs whose items are all compared with each other in one array."""

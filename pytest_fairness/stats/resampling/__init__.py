@@ -1,1 +1,1 @@
-"""See docs/architecture.md."""
+"""Permutation and sign-flip tests: seeded draws, relabelled units, permuted means, p-values."""

@@ -9,9 +9,9 @@ import math
 from itertools import permutations, product
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from pytest_fairness.stats.arrays import Floats
+
 NUMBERS_AT_ONCE = 2**20
 """Numbers of drawn tables in memory at the same time."""
 
@@ -39,19 +39,21 @@ def permuted_means(rows: Floats, count: int, random: np.random.Generator) -> tup
     return np.concatenate(parts), False
 
 
-def swapped_means(now: Floats, then: Floats, count: int, random: np.random.Generator) -> tuple[Floats, Floats, bool]:
+def swapped_means(
+    current: Floats, baseline: Floats, count: int, random: np.random.Generator
+) -> tuple[Floats, Floats, bool]:
     """Return column means of two runs with rows swapped within each entity: the null distribution of no change.
 
     Args:
-        now, then: (entities, values) numbers of the same entities without NaN.
+        current, baseline: (entities, values) numbers of the same entities without NaN.
         count, random: as in `permuted_means`.
 
     Returns:
         (draws, values) means of either run, and whether the draws are all swaps.
     """
-    chosen, exact = _chosen_sums(then - now, count, random)
-    moved = chosen / len(now)
-    return now.mean(axis=0) + moved, then.mean(axis=0) - moved, exact
+    chosen, exact = _chosen_sums(baseline - current, count, random)
+    moved = chosen / len(current)
+    return current.mean(axis=0) + moved, baseline.mean(axis=0) - moved, exact
 
 
 def flipped_means(differences: Floats, count: int, random: np.random.Generator) -> tuple[Floats, bool]:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pytest_fairness.stats.arrays import Floats
 from pytest_fairness.stats.resampling import column_means, significance
-
-Floats = NDArray[np.float64]
 
 
 def mcnemar(one_way: int, other_way: int, *, two_sided: bool = False) -> float:

@@ -7,11 +7,8 @@ from collections.abc import Iterator
 from itertools import combinations, product
 
 import numpy as np
-from numpy.typing import NDArray
 
-Bools = NDArray[np.bool_]
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
+from pytest_fairness.stats.arrays import Bools, Ints
 
 
 def relabellings(labels: Bools, strata: Ints, count: int, random: np.random.Generator) -> tuple[Bools, bool]:
@@ -46,14 +43,14 @@ def _all_choices(labels: Bools, members: list[Ints]) -> Iterator[Ints]:
         yield np.array([index for part in choice for index in part], dtype=np.int64)
 
 
-def run_swaps(now: Bools, cells: Ints, count: int, random: np.random.Generator) -> tuple[Bools, Bools]:
+def run_swaps(current: Bools, cells: Ints, count: int, random: np.random.Generator) -> tuple[Bools, Bools]:
     """Return run labels swapped within cells, at equal size: the null distribution of no change.
 
     The units of both runs are in one array; a cell is a group within a stratum. In each cell either run gets as many
     units as the smaller run has there; a cell that is empty in one run is left out.
 
     Args:
-        now: (n,) whether the unit belongs to the current run.
+        current: (n,) whether the unit belongs to the current run.
         cells: (n,) number of the unit's cell.
         count: number of draws.
         random: the source of randomness.
@@ -61,27 +58,27 @@ def run_swaps(now: Bools, cells: Ints, count: int, random: np.random.Generator) 
     Returns:
         two (count, n) selections: the units that are given to the current run, and to the baseline.
     """
-    dealt_now = np.zeros((count, len(now)), dtype=np.bool_)
-    dealt_then = np.zeros((count, len(now)), dtype=np.bool_)
+    to_current = np.zeros((count, len(current)), dtype=np.bool_)
+    to_baseline = np.zeros((count, len(current)), dtype=np.bool_)
     for cell in np.unique(cells):
         indices = np.flatnonzero(cells == cell)
-        size = int(min(now[indices].sum(), (~now[indices]).sum()))
+        size = int(min(current[indices].sum(), (~current[indices]).sum()))
         deal = np.zeros(len(indices), dtype=np.int8)
         deal[:size], deal[size : 2 * size] = 1, 2
         drawn = random.permuted(np.tile(deal, (count, 1)), axis=1)
-        dealt_now[:, indices] = drawn == 1
-        dealt_then[:, indices] = drawn == 2
-    return dealt_now, dealt_then
+        to_current[:, indices] = drawn == 1
+        to_baseline[:, indices] = drawn == 2
+    return to_current, to_baseline
 
 
-def equal_size(now: Bools, cells: Ints, count: int, random: np.random.Generator) -> tuple[Bools, Bools]:
+def equal_size(current: Bools, cells: Ints, count: int, random: np.random.Generator) -> tuple[Bools, Bools]:
     """Return the units of both runs, cut to equal size in every cell; arguments and result as in `run_swaps`.
 
     Runs of equal size in every cell need no cut; the result then has one row.
     """
     halves = []
-    for side in (now, ~now):
-        selected = np.zeros((count, len(now)), dtype=np.bool_)
+    for side in (current, ~current):
+        selected = np.zeros((count, len(current)), dtype=np.bool_)
         for cell in np.unique(cells):
             own = np.flatnonzero((cells == cell) & side)
             size = min(len(own), int(np.count_nonzero((cells == cell) & ~side)))

@@ -6,9 +6,8 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from pytest_fairness.stats.arrays import Floats
 
 DRAWS_OF_A_TAIL = 1000
 """Draws from which on their tail tells more than that the observed statistic is beyond it."""
@@ -60,7 +59,7 @@ def tail_p_value(null: Floats, observed: float) -> float:
     return min(resolved, max(resolved / 20, tail))
 
 
-def exceeded(largest: Floats, alpha: float) -> float:
+def threshold(largest: Floats, alpha: float) -> float:
     """Return the threshold that the largest of many statistics exceeds with probability `alpha` under the hypothesis.
 
     A probability below the resolution of the draws is extrapolated by the Gumbel distribution with the mean and

@@ -1,1 +1,1 @@
-"""See docs/architecture.md."""
+"""Statistics of word counts and of feature vectors of texts."""

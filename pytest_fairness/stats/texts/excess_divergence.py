@@ -16,14 +16,12 @@ from functools import cache, cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
+
+from pytest_fairness.stats.arrays import Bools, Floats, Ints
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-Bools = NDArray[np.bool_]
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 CHUNK = 15_000
 """Numbers held at once while many divergences are computed: larger arrays are fetched from the system each time."""
@@ -143,7 +141,7 @@ class Words:
             [self.weights @ (part.divergences() - part.by_chance()) for part in self._parts(first, second)]
         )
 
-    def _parts(self, first: Bools, second: Bools) -> Iterator[_Part]:
+    def _parts(self, first: Bools, second: Bools) -> Iterator[_Batch]:
         rows = max(LEAST_ROWS, CHUNK // max(1, len(self.blocks)))
         space = np.empty((2, len(self.blocks) * min(rows, len(first))))
         # Where a document can only be on one side, as when runs are swapped, the other side need not look at it.
@@ -152,7 +150,7 @@ class Words:
         for start in range(0, len(first), rows):
             sides = [np.ascontiguousarray(side[start : start + rows].T, dtype=np.float64) for side in (first, second)]
             totals = [table @ side[own] for table, side, own in zip(counts, sides, used, strict=True)]
-            yield _Part(self, sides, totals, space)
+            yield _Batch(self, sides, totals, space)
 
     @cached_property
     def squares(self) -> csr_array:
@@ -176,7 +174,7 @@ class Words:
         return shared
 
 
-class _Part:
+class _Batch:
     """A few labellings, computed in place: making new arrays takes longer than filling them.
 
     Args:
@@ -258,18 +256,13 @@ def _mean_bits(first: int, second: int) -> Floats:
     Each occurrence falls to the first group with the group's share of the documents. The result runs from 1 for a
     single occurrence to 1 / (8 ln 2 share (1 − share)).
     """
+    from scipy.special import comb
+
     share = first / (first + second)
-    log_factorial = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, KNOWN_OCCURRENCES + 1)))])
     found = np.zeros(KNOWN_OCCURRENCES + 1)
     for count in range(1, len(found)):
         k = np.arange(count + 1)
-        chances = np.exp(
-            log_factorial[count]
-            - log_factorial[k]
-            - log_factorial[count - k]
-            + k * math.log(share)
-            + (count - k) * math.log1p(-share)
-        )
+        chances = comb(count, k) * share**k * (1 - share) ** (count - k)
         sides = np.stack([k / share, (count - k) / (1 - share)])
         sides = np.stack([*sides, sides.sum(axis=0)])
         first_part, second_part, both = sides * np.log2(np.maximum(sides, TINY))

@@ -5,13 +5,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pytest_fairness.stats.arrays import Bools, Ints
 from pytest_fairness.stats.texts.excess_divergence import Words
-
-Bools = NDArray[np.bool_]
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 GROUPS = 100
 """Groups of documents that the jackknife leaves out one after the other, at least two in each cell."""

@@ -13,14 +13,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
+
+from pytest_fairness.stats.arrays import Bools, Floats, Ints
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-Bools = NDArray[np.bool_]
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 PENALTY = 1.0
 """Ridge penalty in units of the mean squared length of a centred unit."""

@@ -6,10 +6,8 @@ Monroe, Colaresi and Quinn 2008, "Fightin' Words", equations 16 to 22.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-
+from pytest_fairness.stats.arrays import Floats
 
 Sizes = tuple[Floats, Floats, float]
 """Totals of the first sample, of the second sample and of the prior."""

@@ -15,12 +15,11 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from pytest_fairness.stats.arrays import Bools, Floats, Ints
+
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-Bools = NDArray[np.bool_]
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 Features = NDArray[np.float32] | Floats
 
 CHUNK = 2**22

@@ -19,17 +19,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pytest_fairness.stats.arrays import Bools, Floats, Ints
 from pytest_fairness.stats.groups.stratified_difference import precision
 from pytest_fairness.stats.intervals import normal
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-Bools = NDArray[np.bool_]
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 Needed = tuple[int | None, int]
 """How many documents of a group must hold a word (`None`: not even all would do), and how many the group has."""
 

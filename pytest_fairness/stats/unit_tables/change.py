@@ -11,15 +11,13 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pytest_fairness.stats.arrays import Floats
 from pytest_fairness.stats.groups import spreads
 from pytest_fairness.stats.groups.spreads import either_side, furthest
 from pytest_fairness.stats.intervals.mean_errors import mean_error
 from pytest_fairness.stats.resampling import column_means, paired_tests, randomness, significance
 from pytest_fairness.stats.unit_tables.statistic import UnitStatistic
-
-Floats = NDArray[np.float64]
 
 SIGNS = 2**13
 """Draws of random signs; all signs are tried of up to thirteen units that moved."""
@@ -137,8 +135,8 @@ def _side_change(
     means = current.mean(axis=0), baseline.mean(axis=0)
     groups = [statistic.groups(each) for each in means]
     high, low = furthest(groups[0], statistic.pairs)
-    now, then = (float(each[high] - each[low]) for each in groups)
-    if not now > 0 > then:
+    current_gap, baseline_gap = (float(each[high] - each[low]) for each in groups)
+    if not current_gap > 0 > baseline_gap:
         return None
     moves = (current - baseline) @ statistic.group_gradients((means[0] + means[1]) / 2).T
     first, second = (np.array(side) for side in zip(*statistic.pairs, strict=True))
@@ -147,7 +145,7 @@ def _side_change(
     null = np.abs(flipped[:, first] - flipped[:, second]).max(axis=1) * len(moving)
     total = moves.sum(axis=0)
     observed = float(np.abs(total[first] - total[second]).max())
-    return SideChange(high, low, now, then, significance.p_value(null, observed, exact=exact))
+    return SideChange(high, low, current_gap, baseline_gap, significance.p_value(null, observed, exact=exact))
 
 
 def needed_units(alpha: float) -> int:

@@ -6,8 +6,8 @@ import math
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pytest_fairness.stats.arrays import Floats
 from pytest_fairness.stats.groups import gaps
 from pytest_fairness.stats.groups.spreads import (
     MEAN_DEVIATION,
@@ -19,8 +19,6 @@ from pytest_fairness.stats.groups.spreads import (
 )
 from pytest_fairness.stats.intervals import normal, proportions
 from pytest_fairness.stats.unit_tables.statistic import TAIL, Sample, UnitStatistic
-
-Floats = NDArray[np.float64]
 
 
 class LargestGap(UnitStatistic):

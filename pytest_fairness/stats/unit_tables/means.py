@@ -6,13 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pytest_fairness.stats.arrays import Floats
 from pytest_fairness.stats.groups.spreads import largest_difference
 from pytest_fairness.stats.intervals import normal, proportions
 from pytest_fairness.stats.unit_tables.statistic import TAIL, Sample, UnitStatistic
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -113,5 +111,4 @@ class Ratio(UnitStatistic):
 
     def change(self, current: Floats, baseline: Floats, moves: Floats) -> float:
         """Return the change of the part above 0."""
-        now, then = (np.maximum(self.value(means), 0.0) for means in (current, baseline))
-        return float(now - then)
+        return float(np.maximum(self.value(current), 0.0) - np.maximum(self.value(baseline), 0.0))

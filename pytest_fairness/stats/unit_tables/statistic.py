@@ -10,13 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pytest_fairness.stats.arrays import Floats
 from pytest_fairness.stats.groups.spreads import Pairs, Spread, furthest
 from pytest_fairness.stats.intervals import normal
 from pytest_fairness.stats.intervals.mean_errors import mean_error
-
-Floats = NDArray[np.float64]
 
 TAIL = 0.025
 """Either tail of a 95 % interval."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,6 +14,8 @@ from hypothesis.extra.numpy import arrays
 
 from pytest_fairness.stats.groups import spreads
 from pytest_fairness.stats.groups.spreads import Spread, largest_difference
+from pytest_fairness.stats.lists.similarity import similarities
+from tests.support.oracles import vector, vectors
 
 SIZE = st.integers(2, 6)
 NUMBERS = SIZE.flatmap(lambda size: arrays(np.float64, (2, size), elements=st.floats(0, 1, width=16)))
@@ -96,3 +100,66 @@ def test_the_error_is_the_spread_of_growth_over_runs(now: tuple[float, ...], the
         errors.append(spreads.growth_error(size, runs[0], runs[1], 2 * error**2 * np.eye(3), random))
     assert np.mean(grown) == pytest.approx(max(now) - max(then), abs=0.01)
     assert np.mean(errors) / np.std(grown) == pytest.approx(1, abs=0.12)
+
+
+@pytest.mark.parametrize("name", ["two_values", "all_equal", "one_value", "three_values_extreme"])
+def test_snsr_and_snsv_agree_with_the_worked_vectors(name: str) -> None:
+    case = vector("snsr_snsv", name)
+    means = np.array(case["input"]["sim_by_value"])
+    assert spreads.value_range(means) == pytest.approx(case["expected"]["SNSR"], abs=case["tol"])
+    assert spreads.value_spread(means) == pytest.approx(case["expected"]["SNSV"], abs=case["tol"])
+
+
+@pytest.mark.parametrize(
+    ("name", "measure", "variant"),
+    [
+        ("jaccard", "jaccard", "normalized"),
+        ("serp", "serp", "normalized"),
+        ("serp_code", "serp", "langfair"),
+        ("prag", "prag", "normalized"),
+        ("prag_langfair", "prag", "langfair"),
+    ],
+)
+def test_snsr_of_lists_agrees_with_the_worked_example_of_langfair(name: str, measure: Any, variant: Any) -> None:
+    case = vector("snsr_snsv", "langfair_fixture")
+    given_, expected = case["input"], case["expected"]
+    artists = sorted(given_["neutral"])
+    means = np.array(
+        [
+            similarities(
+                [given_[value][artist] for artist in artists],
+                [given_["neutral"][artist] for artist in artists],
+                measure=measure,
+                variant=variant,
+                k=given_["K"],
+            ).mean()
+            for value in ("male", "female")
+        ]
+    )
+    assert sorted(means) == pytest.approx(sorted(expected["sim"][name]), abs=case["tol"])
+    assert spreads.value_range(means) == pytest.approx(expected["snsr"][name], abs=case["tol"])
+    assert spreads.value_spread(means) == pytest.approx(expected["snsv"][name], abs=case["tol"])
+
+
+@given(MEANS)
+def test_snsv_lies_within_its_bounds_by_snsr_and_number_of_values(means: Any) -> None:
+    n, width, spread = len(means), spreads.value_range(means), spreads.value_spread(means)
+    most = math.sqrt((n // 2) * ((n + 1) // 2)) / n
+    assert width / math.sqrt(2 * n) - 1e-9 <= spread <= width * most + 1e-9 <= width / 2 + 2e-9
+    assert 0.5 - 1e-9 <= spreads.evenness(means) <= 1 + 1e-9
+
+
+def test_the_bounds_of_snsv_agree_with_the_worked_vector() -> None:
+    case = vector("snsr_snsv", "feasibility_bound")
+    for count in case["input"]["n_values"]:
+        extreme = np.array([0.0] * (count // 2) + [1.0] * (count - count // 2))
+        flat = np.array([0.0, 1.0] + [0.5] * (count - 2))
+        expected = case["expected"]
+        assert spreads.value_spread(extreme) == pytest.approx(expected["max_SNSV_over_SNSR"][str(count)], abs=1e-9)
+        assert spreads.value_spread(flat) == pytest.approx(expected["min_SNSV_over_SNSR"][str(count)], abs=1e-9)
+
+
+@pytest.mark.parametrize("vector", vectors("pafs"))
+def test_pafs_agrees_with_the_worked_vectors(vector: dict[str, Any]) -> None:
+    means = np.array(vector["input"]["sim_by_personality"])
+    assert spreads.evenness(means) == pytest.approx(vector["expected"]["PAFS"], abs=vector["tol"])

@@ -2,10 +2,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import binomtest
+from scipy.stats import binom, binomtest
 
 from pytest_fairness.stats.intervals import normal, proportions
 from tests.support.oracles import vectors
@@ -42,3 +43,13 @@ def test_the_interval_of_no_answers_is_0_to_1() -> None:
 def test_the_error_of_a_difference_is_above_0_for_extreme_shares(n: int, other: int) -> None:
     assert proportions.difference_error(0, n, 0, other) > 0
     assert proportions.difference_error(n, n, 0, other) > 0
+
+
+@pytest.mark.parametrize("share", [0.0, 0.03, 0.1, 0.4])
+def test_the_interval_of_a_paired_difference_of_shares_covers_it(share: float) -> None:
+    """The coverage is exact, for a hundred units of which none differs in the other direction."""
+    held = 0.0
+    for differing in range(101):
+        low, high = proportions.paired_interval(np.repeat([1.0, 0.0], [differing, 100 - differing]), 1.96)
+        held += float(binom.pmf(differing, 100, share)) * (low <= share <= high)
+    assert held > 0.93

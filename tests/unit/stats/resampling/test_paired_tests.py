@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_fairness.stats.intervals import proportions
 from pytest_fairness.stats.resampling import paired_tests, randomness
 from tests.support.oracles import vectors
 
@@ -39,18 +38,6 @@ def test_mcnemar_is_the_tail_of_the_binomial(one_way: int, other_way: int) -> No
     assert paired_tests.mcnemar(one_way, other_way, two_sided=True) == paired_tests.mcnemar(
         other_way, one_way, two_sided=True
     )
-
-
-@pytest.mark.parametrize("share", [0.0, 0.03, 0.1, 0.4])
-def test_the_interval_of_a_paired_difference_of_shares_covers_it(share: float) -> None:
-    """The coverage is exact, for a hundred units of which none differs in the other direction."""
-    from scipy.stats import binom
-
-    held = 0.0
-    for differing in range(101):
-        low, high = proportions.paired_interval(np.repeat([1.0, 0.0], [differing, 100 - differing]), 1.96)
-        held += float(binom.pmf(differing, 100, share)) * (low <= share <= high)
-    assert held > 0.93
 
 
 def test_a_sampled_sign_flip_test_has_a_p_value_above_0() -> None:

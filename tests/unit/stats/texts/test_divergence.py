@@ -26,7 +26,7 @@ def paired(case: dict[str, Any]) -> tuple[list[str], Any, Any]:
 def test_divergence_and_contributions_agree_with_the_worked_vectors(case: dict[str, Any]) -> None:
     words, first, second = paired(case)
     bits = divergence.contributions(first, second)
-    assert divergence.divergence(first, second) == pytest.approx(case["expected"]["jsd_bits"], abs=case["tol"])
+    assert bits.sum() == pytest.approx(case["expected"]["jsd_bits"], abs=case["tol"])
     assert dict(zip(words, bits, strict=True)) == pytest.approx(case["expected"]["contribution_bits"], abs=case["tol"])
 
 
@@ -34,7 +34,7 @@ def test_smoothing_hardly_changes_the_divergence() -> None:
     case = vector("jsd", "jsd_smoothing_disjoint")
     _, first, second = paired(case)
     smoothed = (side + case["input"]["eps"] for side in (first, second))
-    assert float(divergence.divergence(*smoothed)) == pytest.approx(case["expected"]["jsd_bits"], abs=case["tol"])
+    assert divergence.contributions(*smoothed).sum() == pytest.approx(case["expected"]["jsd_bits"], abs=case["tol"])
 
 
 samples = arrays(np.float64, st.shared(st.integers(1, 15), key="words"), elements=st.integers(0, 40).map(float)).filter(
@@ -43,22 +43,12 @@ samples = arrays(np.float64, st.shared(st.integers(1, 15), key="words"), element
 
 
 @given(samples, samples)
-def test_divergence_agrees_with_scipy_and_is_the_sum_of_its_contributions(first: Any, second: Any) -> None:
-    bits = float(divergence.divergence(first, second))
-    assert bits == pytest.approx(float(jensenshannon(first, second, base=2)) ** 2, abs=1e-7)
-    assert bits == pytest.approx(float(divergence.divergence(second, first)), abs=1e-12)
-    assert 0 <= bits <= 1 + 1e-12
+def test_contributions_add_up_to_the_divergence_of_scipy(first: Any, second: Any) -> None:
     contributions = divergence.contributions(first, second)
-    assert contributions.sum() == pytest.approx(bits, abs=1e-9)
+    assert contributions.sum() == pytest.approx(float(jensenshannon(first, second, base=2)) ** 2, abs=1e-7)
+    np.testing.assert_allclose(contributions, divergence.contributions(second, first), atol=1e-12)
     assert (contributions >= 0).all()
 
 
-def test_many_pairs_at_once_equal_single_pairs() -> None:
-    random = np.random.default_rng(0)
-    first, second = random.integers(0, 9, (2, 7, 30)).astype(float)
-    one_by_one = [float(divergence.divergence(a, b)) for a, b in zip(first, second, strict=True)]
-    np.testing.assert_allclose(divergence.divergence(first, second), one_by_one)
-
-
 def test_an_empty_side_has_no_divergence() -> None:
-    assert np.isnan(divergence.divergence(np.zeros(3), np.ones(3)))
+    assert np.isnan(divergence.contributions(np.zeros(3), np.ones(3))).all()

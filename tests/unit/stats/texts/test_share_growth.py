@@ -135,6 +135,6 @@ def test_the_largest_statistic_of_unchanged_runs_is_beyond_its_threshold_at_the_
         rows[:, 40 : 40 + steady] += 0.5 * marked[:, None]
         found = prepared(random.random(rows.shape) < rows, marked, strata, current)
         swaps, _ = relabelling.relabellings(current, strata * 2 + marked, 199, random)
-        alarms += found.largest(current[None])[0] > significance.exceeded(found.largest(swaps), 0.1) + 1e-9
+        alarms += found.largest(current[None])[0] > significance.threshold(found.largest(swaps), 0.1) + 1e-9
     assert binom.cdf(alarms, 300, 0.1) > 1e-4
     assert binom.sf(alarms - 1, 300, 0.1) > 1e-4
