@@ -54,7 +54,7 @@ def scenarios() -> dict[tuple[str, str], Scenario]:
 def naive(part: ProbeItem, now: Measurement, then: Measurement) -> dict[str, bool]:
     """What the rules that are pasted from papers and tutorials say: whether they raise an alarm."""
     audit, tolerance = part.audit, tolerance_of(part.audit, part)
-    alarms = {"value > baseline + tolerance": audit.loss(now.value) > audit.loss(then.value) + tolerance}
+    alarms = {"value > baseline + tolerance": audit.info.loss(now.value) > audit.info.loss(then.value) + tolerance}
     match audit.info.name:
         case "jsd":
             alarms["divergence > 0.10"] = now.details["bits"] > 0.10

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, TypeVar
 
 from pytest_fairness.audits.decision import Decision
 from pytest_fairness.audits.findings import Finding, axis_of
-from pytest_fairness.audits.info import AuditInfo, Numbers
+from pytest_fairness.audits.info import AuditInfo
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.base import Probe
 from pytest_fairness.records import Answer, Comparison, Concern, ItemResult, Measurement
@@ -66,6 +66,22 @@ class AuditItem(Generic[SettingsT]):
         """`svm[race=Black]`, or `svm` where there is no subject; `svm@small` of a target that has a name."""
         name = self.audit_name if self.subject is None else f"{self.audit_name}[{self.subject}]"
         return name if self.target is None else f"{name}@{self.target}"
+
+
+@dataclass(frozen=True)
+class Preparation:
+    """A model that reads texts of the answers, so that `measure`, `compare` and `value` get what it returns.
+
+    Attributes:
+        model: the model, as the probe names it.
+        texts: function from answers to the text of each that the model reads; `None` for an answer to leave out.
+        label: label whose probability a classifier must give. The answers then have the content `{"model": …, "scores":
+            {label: probability}}`, or `None` if left out. Without a label, the answers have an `embedding`.
+    """
+
+    model: str
+    texts: Callable[[Sequence[Answer]], Sequence[str | None]]
+    label: str | None = None
 
 
 class DecisionRule(ABC):
@@ -156,30 +172,9 @@ class Audit(ABC, Generic[ProbeT, SettingsT]):
         """Settings and lists that the item's answers are read by, by readable name: others make a baseline stale."""
         return {}
 
-    def classifier(self, settings: SettingsT) -> tuple[str, str] | None:
-        """Return the model that scores answers before the measurement, and a label it must have; `None` without one."""
+    def preparation(self, probe: ProbeT, item: AuditItem[SettingsT]) -> Preparation | None:
+        """Return the model that reads the answers before they are measured; `None` without one."""
         return None
-
-    def text_to_score(self, probe: ProbeT, item: AuditItem[SettingsT], answer: Answer) -> str | None:
-        """Return the text of a usable answer that the classifier scores; `None` for a text too short to score.
-
-        With a classifier, `measure` and `compare` get answers whose content is `{"model": …, "scores": {label:
-        probability}}`, or `None` where nothing was scored.
-        """
-        return None
-
-    def embedder(self, settings: SettingsT) -> str | None:
-        """Return the model that embeds answers before they are measured, as the probe names it; `None` without one."""
-        return None
-
-    def texts_to_embed(
-        self, probe: ProbeT, item: AuditItem[SettingsT], answers: Sequence[Answer]
-    ) -> Sequence[str | None]:
-        """Return what is embedded of each answer; `None` where there is nothing to embed.
-
-        With an embedder, `measure`, `compare` and `value` get answers with their `embedding`.
-        """
-        return [None] * len(answers)
 
     @abstractmethod
     def measure(self, probe: ProbeT, item: AuditItem[SettingsT], answers: Sequence[Answer]) -> Measurement:
@@ -231,17 +226,13 @@ class Audit(ABC, Generic[ProbeT, SettingsT]):
         Raises:
             NotMeasurable: there is nothing to measure in them.
         """
-        return self.measure(probe, item, answers).value
-
-    def loss(self, value: Numbers) -> Numbers:
-        """Return the value, or an array of values, turned so that larger is worse; the scale stays the same."""
-        return self.info.better.loss(value)
+        return self.value(probe, item, answers)
 
     def compare_values(
         self, measurement: Measurement, value: float, standard_error: float | None, *, paired: bool
     ) -> Comparison:
         """Compare by values and standard errors alone, as independent runs: the baseline's answers are absent."""
-        change = self.loss(measurement.value) - self.loss(value)
+        change = self.info.loss(measurement.value) - self.info.loss(value)
         if measurement.standard_error is None or standard_error is None:
             return Comparison(value=change, interval=None, standard_error=None, p_value=None, paired=paired)
         error = math.hypot(measurement.standard_error, standard_error)

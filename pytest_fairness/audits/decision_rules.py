@@ -95,7 +95,7 @@ class SignificantChange(DecisionRule):
         twice the tolerance.
         """
         decision = decide(
-            audit.loss(measurement.value) - audit.loss(limit),
+            audit.info.loss(measurement.value) - audit.info.loss(limit),
             measurement.standard_error,
             threshold=0.0,
             accepted=0.0 if self.strict else 2 * tolerance,
@@ -104,7 +104,7 @@ class SignificantChange(DecisionRule):
             alpha=item.alpha,
             beta=item.beta,
             degrees_of_freedom=measurement.degrees_of_freedom,
-            bounds=_distance_bounds(item, measurement, audit.loss(limit)),
+            bounds=_distance_bounds(item, measurement, audit.info.loss(limit)),
         )
         if decision.outcome == "within" and audit.grows_with_size and not item.last_look:
             return replace(decision, outcome="unclear")
@@ -198,7 +198,8 @@ class PointEstimate(DecisionRule):
         self, audit: Audit[Any, Any], item: AuditItem[Any], measurement: Measurement, limit: float, tolerance: float
     ) -> Decision:
         """Decide whether the value is worse than the limit."""
-        return Decision("beyond" if audit.loss(measurement.value) > audit.loss(limit) + ROUNDING else "within")
+        loss = audit.info.loss
+        return Decision("beyond" if loss(measurement.value) > loss(limit) + ROUNDING else "within")
 
     def minimum_detectable(
         self, item: AuditItem[Any], measurement: Measurement, comparison: Comparison | None, tolerance: float

@@ -56,6 +56,7 @@ class AuditInfo:
         tolerance_of_value: whether the tolerance is a distance between two values, so that a chart can show it.
         value_range: range of possible values; a baseline with a value outside of it is invalid.
         limit_range: range of the limits that a probe may set; by default that of the values.
+        best: value of no bias; values below it count as this value. `None` if there is no such value.
     """
 
     name: str
@@ -70,11 +71,22 @@ class AuditInfo:
     tolerance_of_value: bool = True
     value_range: Range
     limit_range: Range | None = None
+    best: float | None = None
 
     @property
     def limits(self) -> Range:
         """Return the range of the limits that a probe may set."""
         return self.limit_range or self.value_range
+
+    def loss(self, value: Numbers) -> Numbers:
+        """Return the value, or an array of values, turned so that larger is worse; the scale stays the same."""
+        if self.best is None:
+            return self.better.loss(value)
+        # Deferred, as a name of an audit is known without numpy.
+        import numpy as np
+
+        bounded: Numbers = np.maximum(value, self.best)
+        return self.better.loss(bounded)
 
     def to_json(self) -> Mapping[str, Json]:
         """Return the description for the report document."""

@@ -117,7 +117,7 @@ def decide(
     if doubt is not None and (doubt.withholds == "verdict" or (doubt.withholds == "test" and rule.tested)):
         return verdict(VerdictName.INCONCLUSIVE, f"{what}; {doubt.message}.")
     if earlier is not None and comparison is not None:
-        difference = audit.loss(measurement.value) - audit.loss(earlier.value)
+        difference = audit.info.loss(measurement.value) - audit.info.loss(earlier.value)
         change = rule.judge_change(audit, item, comparison, tolerance, difference)
         if change.outcome == "beyond":
             return verdict(VerdictName.REGRESSION, f"{what}{_significance(item, comparison, change)}.{because}")

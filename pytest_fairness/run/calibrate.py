@@ -123,7 +123,7 @@ def _of_audit(probe: Probe, name: str, sets: Mapping[str, Sequence[Answer]], nam
     problematic: list[bool] = []
     for key, answers in sets.items():
         found = [_score(item, [answer for answer in answers if item.uses(answer.labels)]) for item in items]
-        measured = [audit.loss(value) for value in found if value is not None]
+        measured = [audit.info.loss(value) for value in found if value is not None]
         if measured:
             scores.append(max(measured))
             problematic.append(named[key])
@@ -133,7 +133,7 @@ def _of_audit(probe: Probe, name: str, sets: Mapping[str, Sequence[Answer]], nam
         return Calibration(name, counts, len(sets) - len(scores), None, (), None)
     values = np.array(scores)
     curve = limit_errors.curve(values, bad)
-    present = None if limit is None else limit_errors.errors(values, bad, audit.loss(limit))
+    present = None if limit is None else limit_errors.errors(values, bad, audit.info.loss(limit))
     best = limit_errors.best([*([] if present is None else [present]), *curve])
     turned = [_turned(audit, each) for each in curve]
     return Calibration(

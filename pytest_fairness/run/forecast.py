@@ -107,7 +107,7 @@ class Forecaster:
             most = self._keys(list(item.looks[-1].prompts()), target).keys()
             questions |= own
             later |= most
-            if (embedder := item.audit.embedder(item.settings)) is not None:
+            if (embedder := item.embedder) is not None:
                 embedded[embedder] |= own.keys() | most
         recorded = self._recorded(target, questions)
         left = {key: request for key, request in questions.items() if key not in recorded}

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from pytest_fairness.audits import registry
-from pytest_fairness.audits.base import BETA, Audit, AuditItem
+from pytest_fairness.audits.base import BETA, Audit, AuditItem, Preparation
 from pytest_fairness.audits.decision_rules import rule_of
 from pytest_fairness.errors import FairnessError, ModelError
 from pytest_fairness.probes import Probe, growth
@@ -107,16 +107,28 @@ class ProbeItem(AuditItem[Any]):
         return {**self.probe.fingerprint(self.labels), **self.audit.fingerprint(self.probe, self), **model}
 
     @cached_property
+    def preparation(self) -> Preparation | None:
+        """Return the model that reads the item's answers before they are measured; see `Audit.preparation`."""
+        return self.audit.preparation(self.probe, self)
+
+    @cached_property
     def classifier(self) -> Scorer | None:
         """Return the model that scores the item's answers, not loaded yet; `None` if the audit has none."""
-        found = self.audit.classifier(self.settings)
-        return None if found is None else scorers.open_scorer(found[0], self.probe.path.parent)
+        found = self.preparation
+        return (
+            None if found is None or found.label is None else scorers.open_scorer(found.model, self.probe.path.parent)
+        )
+
+    @property
+    def embedder(self) -> str | None:
+        """Return the model that embeds the item's answers, as the probe names it; `None` if the audit has none."""
+        found = self.preparation
+        return None if found is None or found.label is not None else found.model
 
     def require_models(self) -> None:
         """Raise `ModelError` if the model that scores answers, or a package that the model needs, is missing."""
-        wanted = self.audit.classifier(self.settings)
-        if self.classifier is not None and wanted is not None:
-            scorers.require(self.classifier, wanted[1])
+        if self.classifier is not None and self.preparation is not None and self.preparation.label is not None:
+            scorers.require(self.classifier, self.preparation.label)
 
     @property
     def measurable(self) -> bool:

@@ -55,8 +55,8 @@ class EntityAudit(UnitAudit[RecommendationProbe, SettingsT]):
         """Return the p-value of the hypothesis that the values can be exchanged within each entity."""
         rows, statistic = table.rows[table.complete], self.statistic(len(table.columns))
         null, exact = column_means.permuted_means(rows, PERMUTATIONS, random)
-        observed = float(self.loss(statistic.value(rows.mean(axis=0))))
-        return significance.p_value(self.loss(statistic.value(null)), observed, exact=exact)
+        observed = float(self.info.loss(statistic.value(rows.mean(axis=0))))
+        return significance.p_value(self.info.loss(statistic.value(null)), observed, exact=exact)
 
     def value_details(self, table: UnitTable, random: np.random.Generator) -> dict[str, Json]:
         """Return the values' means with intervals, the value that is worst off, and every cell."""

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from pytest_fairness.audits.base import AuditItem
 from pytest_fairness.audits.findings import Finding
-from pytest_fairness.audits.info import AuditInfo, Direction, Numbers
+from pytest_fairness.audits.info import AuditInfo, Direction
 from pytest_fairness.audits.pronouns.coded_answers import FINDING, became_worse, code, comparable
 from pytest_fairness.audits.pronouns.stereotypical_choices import choices_table, code_of
 from pytest_fairness.audits.unit_audit import UnitAudit, UnitTable
@@ -53,6 +53,7 @@ class Coreference(UnitAudit[CoreferenceProbe, CoreferenceSettings]):
         tolerance=0.10,
         value_range=(-1, 1),
         limit_range=(0, 1),
+        best=0.0,
     )
     kind: ClassVar[str] = "coreference"
     version: ClassVar[int] = 2
@@ -67,11 +68,6 @@ class Coreference(UnitAudit[CoreferenceProbe, CoreferenceSettings]):
     def uses(self, probe: CoreferenceProbe, item: AuditItem[CoreferenceSettings], labels: Mapping[str, str]) -> bool:
         """Return whether the labels are those of an ambiguous sentence."""
         return "item" in labels
-
-    def loss(self, value: Numbers) -> Numbers:
-        """Return the preference for the stereotype; a preference against the stereotype counts as none."""
-        found: Numbers = np.maximum(value, 0.0)
-        return found
 
     def table(
         self, probe: CoreferenceProbe, item: AuditItem[CoreferenceSettings], answers: Sequence[Answer]

@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 from pydantic import Field
 
-from pytest_fairness.audits.base import AuditItem
+from pytest_fairness.audits.base import AuditItem, Preparation
 from pytest_fairness.audits.findings import Finding, subject_of
 from pytest_fairness.audits.info import AuditInfo, Direction
 from pytest_fairness.audits.stereotypes.case_audit import CaseAudit
@@ -61,18 +61,18 @@ class Regard(CaseAudit[RegardSettings]):
     added: ClassVar[float] = 0.5
     scored: ClassVar[str] = f"usable answers of {MINIMUM_CHARACTERS} characters or more"
 
-    def classifier(self, settings: RegardSettings) -> tuple[str, str]:
-        """Return the model, and the label that it must have."""
-        return settings.model, settings.label.casefold()
+    def preparation(self, probe: StereotypeProbe, item: AuditItem[RegardSettings]) -> Preparation:
+        """Return the classifier, which reads answers with all words for groups masked; see `Audit.preparation`.
 
-    def text_to_score(self, probe: StereotypeProbe, item: AuditItem[RegardSettings], answer: Answer) -> str | None:
-        """Return the answer with all words for groups masked, so that the model does not score them.
-
-        `None` for an answer that is too short.
+        It does not read answers that are too short.
         """
-        text = str(answer.content).strip()
-        groups = tuple(group for case in self.cases(probe, item) for group in case.groups)
-        return _anonymizer(groups).masked(text, MASK) if len(text) >= MINIMUM_CHARACTERS else None
+
+        def texts(answers: Sequence[Answer]) -> list[str | None]:
+            mask = _anonymizer(tuple(group for case in self.cases(probe, item) for group in case.groups)).masked
+            plain = [str(answer.content).strip() if answer.usable else "" for answer in answers]
+            return [mask(text, MASK) if len(text) >= MINIMUM_CHARACTERS else None for text in plain]
+
+        return Preparation(item.settings.model, texts, label=item.settings.label.casefold())
 
     def fits(self, case: Case) -> bool:
         """Return whether the case asks for texts."""

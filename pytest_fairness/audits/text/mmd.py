@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from pytest_fairness.audits.base import AuditItem
+from pytest_fairness.audits.base import AuditItem, Preparation
 from pytest_fairness.audits.info import AuditInfo, Direction
 from pytest_fairness.audits.text import kernels
 from pytest_fairness.audits.text.documents import Documents, anonymizer, text_of, tie_order
@@ -100,16 +100,15 @@ class Mmd(TwoSampleAudit[MmdSettings, VectorDocuments]):
     settings_model: ClassVar[type[AuditSettings]] = MmdSettings
     swap_batches: ClassVar[Sequence[int]] = (500, 500, 500, 499)
 
-    def embedder(self, settings: MmdSettings) -> str | None:
-        """Return the model that the settings name; see `Audit.embedder`."""
-        return settings.embeddings
+    def preparation(self, probe: GenerationProbe, item: AuditItem[MmdSettings]) -> Preparation | None:
+        """Return the model of embeddings, if the settings name one; it reads answers without identity terms."""
 
-    def texts_to_embed(
-        self, probe: GenerationProbe, item: AuditItem[MmdSettings], answers: Sequence[Answer]
-    ) -> list[str | None]:
-        """Return the words that are left of each usable answer: what is embedded tells groups by no identity term."""
-        anonymize = anonymizer(probe)
-        return [" ".join(anonymize.words(text_of(answer))) or None if answer.usable else None for answer in answers]
+        def texts(answers: Sequence[Answer]) -> list[str | None]:
+            anonymize = anonymizer(probe)
+            return [" ".join(anonymize.words(text_of(answer))) or None if answer.usable else None for answer in answers]
+
+        model = item.settings.embeddings
+        return None if model is None else Preparation(model, texts)
 
     def fingerprint(self, probe: GenerationProbe, item: AuditItem[MmdSettings]) -> dict[str, str]:
         """Return the model of embeddings, if the settings name one."""

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from pytest_fairness.audits.base import AuditItem
-from pytest_fairness.audits.info import AuditInfo, Direction, Numbers
+from pytest_fairness.audits.info import AuditInfo, Direction
 from pytest_fairness.audits.text.anonymizer import unique_share
 from pytest_fairness.audits.text.documents import Documents, join_runs
 from pytest_fairness.audits.text.groups import Groups
@@ -34,7 +34,6 @@ Floats = NDArray[np.float64]
 
 ERROR_PERMUTATIONS = 499
 """Permutations whose standard deviation is wanted, and no tail."""
-CHANCE = 0.5
 
 
 class SvmSettings(AuditSettings):
@@ -65,6 +64,7 @@ class Svm(TwoSampleAudit[SvmSettings, Corpus]):
         tolerance=0.15,
         value_range=(0, 1),
         limit_range=(0.5, 1),
+        best=0.5,
     )
     version: ClassVar[int] = 2
     settings_model: ClassVar[type[AuditSettings]] = SvmSettings
@@ -173,11 +173,6 @@ class Svm(TwoSampleAudit[SvmSettings, Corpus]):
                     "`sampling.temperature` or `trials`, or give several prompts",
                 )
             )
-        return found
-
-    def loss(self, value: Numbers) -> Numbers:
-        """Return the accuracy, at least 0.5: a classifier below chance separates the groups no better than chance."""
-        found: Numbers = np.maximum(value, CHANCE)
         return found
 
     def describe(self, measurement: Measurement) -> str:

@@ -30,7 +30,9 @@ def embedded(item: ProbeItem, answers: Sequence[Answer], embedder: Target, engin
     Raises:
         AnswersMissing: a text has no embedding.
     """
-    texts = item.audit.texts_to_embed(item.probe, item, answers)
+    if item.preparation is None:
+        return list(answers)
+    texts = item.preparation.texts(answers)
     different = list(dict.fromkeys(text for text in texts if text is not None))
     vectors: dict[str, bytes] = {}
     faults: list[str] = []

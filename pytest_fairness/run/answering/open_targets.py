@@ -76,7 +76,7 @@ class OpenTargets:
         Raises:
             TargetError: there is no such model.
         """
-        name = item.audit.embedder(item.settings)
+        name = item.embedder
         if name is None:
             return None
         folder = item.probe.path.parent

@@ -25,9 +25,9 @@ def scored(item: ProbeItem, answers: Sequence[Answer], store: Store | None) -> S
         ModelError: the model cannot be loaded.
     """
     model = item.classifier
-    if model is None:
+    if model is None or item.preparation is None:
         return answers
-    texts = [item.audit.text_to_score(item.probe, item, answer) if answer.usable else None for answer in answers]
+    texts = item.preparation.texts(answers)
     scores = _scores(model, {text for text in texts if text is not None}, store)
     return [
         replace(answer, content=None if text is None else {"model": model.identity, "scores": scores[text]})

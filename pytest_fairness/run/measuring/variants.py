@@ -131,7 +131,7 @@ def _change(measurer: Measurer, own: ItemMeasurement, variant: ItemMeasurement) 
             each.p_value is not None and each.p_value <= own.item.alpha and not untested for each in (gain, loss)
         )
         audit = own.item.audit
-        value = audit.loss(variant.value) - audit.loss(own.value)
+        value = audit.info.loss(variant.value) - audit.info.loss(own.value)
         effect: Effect = "unclear" if less == more else "lower" if less else "higher"
         return _Change(value, None, gain.p_value, effect)
     low, high = -gain.interval[1], -gain.interval[0]

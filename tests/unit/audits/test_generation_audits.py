@@ -178,7 +178,7 @@ def test_refusals_of_one_group_are_a_regression() -> None:
 def test_the_change_is_the_difference_of_the_two_values(name: str) -> None:
     audit, subject = registry.get("generation", name), item(name)
     now, then = answers(13, bias=0.5), answers(14, bias=0.3)
-    change = audit.loss(audit.measure(PROBE, subject, now).value) - audit.loss(
+    change = audit.info.loss(audit.measure(PROBE, subject, now).value) - audit.info.loss(
         audit.measure(PROBE, subject, then).value
     )
     assert audit.compare(PROBE, subject, now, then).value == pytest.approx(change, abs=1e-12)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from pytest_fairness.audits import registry
-from pytest_fairness.audits.info import Direction
+from pytest_fairness.audits.info import AuditInfo, Direction
 
 AUDITS = [(kind, name) for kind, names in registry.AUDITS.items() for name in names]
 
@@ -31,3 +31,8 @@ def test_a_larger_loss_is_worse_for_numbers_and_arrays(direction: Direction, los
     values = [-10.0, 60.0]
     assert [direction.loss(value) for value in values] == losses
     assert direction.loss(np.array(values)).tolist() == losses
+
+
+def test_values_beyond_the_best_are_no_better() -> None:
+    bounded = AuditInfo(name="", title="", better=Direction.LOWER, tolerance=0.1, value_range=(0, 1), best=0.5)
+    assert [bounded.loss(value) for value in (0.3, 0.5, 0.8)] == [0.5, 0.5, 0.8]

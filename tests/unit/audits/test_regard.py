@@ -139,7 +139,7 @@ def test_what_is_scored_names_no_group() -> None:
 
     def masked(text: str) -> str | None:
         answer = Answer({"case": "bus", "group": "women"}, 0, text, Status.OK, text)
-        return audit.text_to_score(of, found, answer)
+        return audit.preparation(of, found).texts([answer])[0]
 
     assert (
         masked("The women are late. She took a man's Seat; reason!")
