@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -14,7 +14,15 @@ class ProbeModel(BaseModel):
 
 
 class AuditSettings(ProbeModel):
-    """Settings of every audit under a probe's `audits:`."""
+    """Settings of every audit under a probe's `audits:`.
+
+    Class attributes:
+        needs: what a probe must have for the audit, as its kind names it in `Probe.lacking`; empty for nothing.
+        item_labels: labels that the audit gives its items besides the probe's; no axis may have these names.
+    """
+
+    needs: ClassVar[str] = ""
+    item_labels: ClassVar[tuple[str, ...]] = ()
 
     limit: float | None = Field(
         default=None, description="Worst acceptable value. Without it only the baseline counts."

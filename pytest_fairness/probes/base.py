@@ -35,7 +35,7 @@ from pytest_fairness.probes.field_types import (
     loading,
 )
 from pytest_fairness.probes.growth import GrowingTrials, Stage, Trials, growing, most
-from pytest_fairness.records import Answer, AnswerFormat, Json, Judging, Prompt
+from pytest_fairness.records import Answer, AnswerFormat, Json, Judging, Prompt, Request
 
 TABLE_SUFFIXES = (".csv", ".jsonl", ".ndjson")
 
@@ -181,24 +181,14 @@ class Probe(ProbeModel):
         """The folder that paths in messages are relative to."""
         return self._loaded.root
 
-    @property
-    def system_prompt(self) -> str | None:
-        """The system prompt as it is sent; `None` without one."""
-        return None if self.system is None else block_text(self.system)
-
     @cached_property
     def sampling(self) -> records.Sampling:
         """The sampling parameters; the seed is that of the first trial."""
         return records.Sampling(**self.sampling_settings.model_dump())
 
-    @property
-    def answer_format(self) -> AnswerFormat:
-        """The format in which answers are parsed."""
-        return "text"
-
     def format_of(self, labels: Mapping[str, str]) -> AnswerFormat:
         """Return the format in which answers with these labels are parsed."""
-        return self.answer_format
+        return "text"
 
     @property
     def choices(self) -> tuple[str, ...]:
@@ -241,13 +231,33 @@ class Probe(ProbeModel):
         """Return the prompts that follow from the answers so far; none once the answers are complete."""
         return []
 
+    @cached_property
+    def _system_prompt(self) -> str | None:
+        """The system prompt as it is sent; `None` without one."""
+        return None if self.system is None else block_text(self.system)
+
+    def _request(self, text: str, draw: int, answer_format: AnswerFormat = "text") -> Request:
+        """Return the request for one draw of a prompt."""
+        return Request(text, self._system_prompt, self.sampling, draw, answer_format).with_own_seed()
+
     @classmethod
-    def diagnostics(cls, data: Content) -> Iterator[Diagnostic]:
+    def lacking(cls, data: Content) -> dict[str, str]:  # noqa: ARG003 - for the kinds that override the method
+        """Return what audits may need and the probe lacks, by the name in `AuditSettings.needs`, with what to write.
+
+        Args:
+            data: see `diagnostics`.
+        """
+        return {}
+
+    @classmethod
+    def diagnostics(cls, data: Content, audits: Mapping[str, type[AuditSettings]]) -> Iterator[Diagnostic]:
         """Yield the diagnostics of keys that do not fit together, which the models of single keys cannot see.
 
         Args:
             data: the file's plain content; any part of it may be of a wrong type, which pydantic reports.
+            audits: the settings models of the probe's audits by name.
         """
+        yield from checks.unmet_needs(audits, cls.lacking(data))
         if "variants" in data and checks.is_recorded(data):
             message = "variants are asked, and nobody is asked where `responses` brings the answers along"
             yield Diagnostic(("variants",), message, at_key=True)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from pytest_fairness.options import MAX_TRIALS
+from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.diagnostics import Diagnostic, Location, quoted, suggestion
 from pytest_fairness.records import Json
 
@@ -76,16 +77,18 @@ def repeats(
             seen.add(form(name))
 
 
-def audits_without(data: Content, remedies: Mapping[str, str]) -> Iterator[Diagnostic]:
-    """Yield a diagnostic for each audit of the probe that needs what the probe lacks.
+def unmet_needs(
+    audits: Mapping[str, AuditSettings | type[AuditSettings]], lacking: Mapping[str, str]
+) -> Iterator[Diagnostic]:
+    """Yield a diagnostic for each audit that needs what the probe lacks.
 
     Args:
-        data: the content.
-        remedies: the audits that lack something, each with what it needs.
+        audits: the probe's audits by name: their settings, or the models of these.
+        lacking: see `Probe.lacking`.
     """
-    for audit, remedy in remedies.items():
-        if audit in mapping(data.get("audits")):
-            yield Diagnostic(("audits", audit), f"`{audit}` needs {remedy}", at_key=True)
+    for name, settings in audits.items():
+        if settings.needs in lacking:
+            yield Diagnostic(("audits", name), f"`{name}` needs {lacking[settings.needs]}", at_key=True)
 
 
 def unknown_columns(data: Content, names: Collection[str]) -> Iterator[Diagnostic]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
+from typing import ClassVar, Literal
 
 import pytest
 from pydantic import Field
@@ -19,6 +19,7 @@ from pytest_fairness.probes import (
     parse,
 )
 from pytest_fairness.probes.audit_settings import AuditSettings
+from pytest_fairness.probes.recommendation.repeats import RepeatSettings
 
 
 class Classifier(AuditSettings):
@@ -34,11 +35,9 @@ class OneAttribute(AuditSettings):
     attribute: str = Field(description="Which one.")
 
 
-class Repeated(AuditSettings):
-    """An audit that needs repeated requests."""
-
-    repeats: int = Field(default=10, description="How often.")
-    attributes: tuple[str, ...] = Field(default=(), description="Of which attributes.")
+def needing(what: str) -> type[AuditSettings]:
+    """The settings of an audit that needs something of its probe."""
+    return type("Needing", (AuditSettings,), {"needs": what, "__annotations__": {"needs": ClassVar[str]}})
 
 
 KINDS = {
@@ -46,17 +45,25 @@ KINDS = {
     "recommendation": KindSchema(
         RecommendationProbe,
         {
-            **dict.fromkeys(("snsr", "robustness", "quality"), AuditSettings),
+            "snsr": AuditSettings,
+            "robustness": needing("perturbations"),
+            "quality": needing("relevant"),
             "pafs": OneAttribute,
-            "uncertainty": Repeated,
+            "uncertainty": RepeatSettings,
         },
     ),
-    "coreference": KindSchema(CoreferenceProbe, dict.fromkeys(("coreference", "accuracy_gap"), AuditSettings)),
+    "coreference": KindSchema(
+        CoreferenceProbe, {"coreference": needing("sentences"), "accuracy_gap": needing("winobias")}
+    ),
     "counterfactual": KindSchema(
         CounterfactualProbe,
-        dict.fromkeys(("flip_rate", "demographic_parity", "equalized_odds", "accuracy"), AuditSettings),
+        dict.fromkeys(("flip_rate", "demographic_parity"), AuditSettings)
+        | dict.fromkeys(("equalized_odds", "accuracy"), needing("truth")),
     ),
-    "stereotype": KindSchema(StereotypeProbe, dict.fromkeys(("markers", "regard", "likelihood"), AuditSettings)),
+    "stereotype": KindSchema(
+        StereotypeProbe,
+        {"markers": needing("markers"), "regard": needing("texts"), "likelihood": needing("likelihoods")},
+    ),
 }
 """The kinds of probe with audits of the tests' own."""
 

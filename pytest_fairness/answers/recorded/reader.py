@@ -88,7 +88,7 @@ class TextReader(Reader[ProbeT]):
             trial = self.draws.number(row, tuple(labels.values()), where)
             if trial is not None:
                 text = row.fields[self.columns["text"]]
-                answers.append(fields.answer(text, labels, trial, self.probe.answer_format))
+                answers.append(fields.answer(text, labels, trial, self.probe.format_of(labels)))
         self.draws.raise_errors()
         return answers
 

@@ -28,6 +28,8 @@ SCORES = ("precision", "recall", "ndcg")
 class QualitySettings(AuditSettings):
     """Settings of `quality`: only those of every audit. The probe's key `relevant` names the relevant items."""
 
+    needs: ClassVar[str] = "relevant"
+
 
 class Quality(ValueGapAudit[QualitySettings]):
     """Largest gap between values in mean NDCG@k, 0..1, over the entities with known relevant items."""

@@ -39,6 +39,12 @@ Floats = NDArray[np.float64]
 CLEAN, PERTURBED = "clean", "perturbed"
 
 
+class RobustnessSettings(SimilaritySettings):
+    """Settings of the similarity of lists."""
+
+    needs: ClassVar[str] = "perturbations"
+
+
 class Robustness(EntityAudit[SimilaritySettings]):
     """Mean similarity of perturbed lists to clean ones, 0..1 in the normalised scale; higher is better.
 
@@ -59,7 +65,7 @@ class Robustness(EntityAudit[SimilaritySettings]):
         limit_range=(0, 1),
     )
     version: ClassVar[int] = 3
-    settings_model: ClassVar[type[AuditSettings]] = SimilaritySettings
+    settings_model: ClassVar[type[AuditSettings]] = RobustnessSettings
     quantity: ClassVar[str] = "similarity"
 
     def items(self, probe: RecommendationProbe, settings: SimilaritySettings) -> list[AuditItem[SimilaritySettings]]:

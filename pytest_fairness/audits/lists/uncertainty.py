@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 import numpy as np
-from pydantic import Field
 
 from pytest_fairness.audits.base import AuditItem
 from pytest_fairness.audits.findings import Finding
@@ -22,6 +21,7 @@ from pytest_fairness.audits.unit_audit import UnitTable
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.recommendation.model import RecommendationProbe
+from pytest_fairness.probes.recommendation.repeats import RepeatSettings
 from pytest_fairness.records import Answer, ItemResult, Json, Measurement, Status
 from pytest_fairness.stats.lists import ranking
 from pytest_fairness.stats.unit_tables.distances import LargestGap
@@ -29,13 +29,8 @@ from pytest_fairness.stats.unit_tables.means import Mean
 from pytest_fairness.stats.unit_tables.statistic import UnitStatistic
 
 
-class UncertaintySettings(AuditSettings):
+class UncertaintySettings(RepeatSettings):
     """Settings of `uncertainty`: the number of repeats, and the attributes that are asked too."""
-
-    repeats: int = Field(default=10, ge=2, le=1000, description="How often each question is asked.")
-    attributes: tuple[str, ...] = Field(
-        default=(), description="Attributes whose values are asked as often too, to be compared with each other."
-    )
 
 
 class Uncertainty(EntityAudit[UncertaintySettings]):

@@ -31,6 +31,8 @@ VERSIONS = ("pro", "anti")
 class AccuracyGapSettings(AuditSettings):
     """Settings of `accuracy_gap`: only those of every audit."""
 
+    needs: ClassVar[str] = "winobias"
+
 
 class AccuracyGap(UnitAudit[CoreferenceProbe, AccuracyGapSettings]):
     """Accuracy on pro-stereotyped minus accuracy on anti-stereotyped sentences, −1..1, paired by line.

@@ -35,6 +35,8 @@ SIGNS = 2**16
 class CoreferenceSettings(AuditSettings):
     """Settings of `coreference`: only those of every audit."""
 
+    needs: ClassVar[str] = "sentences"
+
 
 class Coreference(UnitAudit[CoreferenceProbe, CoreferenceSettings]):
     """Stereotypical minus anti-stereotypical choices, as a share of all coded answers, −1..1.

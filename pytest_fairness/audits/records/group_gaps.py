@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, TypeVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -13,8 +13,6 @@ from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.counterfactual.model import CounterfactualProbe
 from pytest_fairness.records import Answer
-
-SettingsT = TypeVar("SettingsT", bound=AuditSettings)
 
 ADULT = "Wang et al. 2023, “DecodingTrust”, and the fairness criteria of "
 
@@ -43,8 +41,16 @@ class DemographicParity(GroupAudit[GroupSettings]):
         return bool(answer.content == probe.positive)
 
 
-class TruthAudit(GroupAudit[SettingsT]):
+class TruthSettings(AuditSettings):
+    """Settings of a gap between groups: only those of every audit."""
+
+    needs: ClassVar[str] = "truth"
+
+
+class TruthAudit(GroupAudit[TruthSettings]):
     """An audit of a rate that takes the true answer of each record."""
+
+    settings_model: ClassVar[type[AuditSettings]] = TruthSettings
 
     def check_table(self, table: UnitTable) -> None:
         """Raise `NotMeasurable` if the true answer is known of no record, or of too few records."""
@@ -53,7 +59,7 @@ class TruthAudit(GroupAudit[SettingsT]):
         super().check_table(table)
 
 
-class EqualizedOdds(TruthAudit[GroupSettings]):
+class EqualizedOdds(TruthAudit):
     """The larger of two gaps, in true positive and in false positive rates, 0..1 (Hardt, Price and Srebro 2016)."""
 
     info = AuditInfo(
@@ -78,7 +84,7 @@ class EqualizedOdds(TruthAudit[GroupSettings]):
         return self.rates[not is_truly_positive(probe, answer)] if "truth" in answer.labels else None
 
 
-class Accuracy(TruthAudit[GroupSettings]):
+class Accuracy(TruthAudit):
     """Largest gap between groups in the share of right answers, 0..1."""
 
     info = AuditInfo(

@@ -22,6 +22,7 @@ from pytest_fairness.audits.unit_audit import UnitAudit, UnitTable
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.stereotype.model import StereotypeProbe
+from pytest_fairness.probes.stereotype.validation import LIKELIHOODS
 from pytest_fairness.records import Answer, Comparison, ItemResult, Json, Measurement
 from pytest_fairness.stats import stereoset
 from pytest_fairness.stats.intervals import normal
@@ -39,6 +40,8 @@ EXACT_ALPHA = 0.01
 
 class LikelihoodSettings(AuditSettings):
     """Settings of `likelihood`: the scoring of sentences."""
+
+    needs: ClassVar[str] = LIKELIHOODS
 
     score: Scoring = Field(
         default="per_token",

@@ -29,6 +29,8 @@ EVEN = 0.5
 class MarkersSettings(AuditSettings):
     """Settings of `markers`."""
 
+    needs: ClassVar[str] = "markers"
+
     min_markers: int = Field(
         default=2, ge=1, le=1000, description="Fewest different markers of an answer that says anything."
     )

@@ -34,6 +34,8 @@ SHOWN_CHARACTERS = 300
 class RegardSettings(AuditSettings):
     """Settings of `regard`: the text-classification model and its label."""
 
+    needs: ClassVar[str] = "texts"
+
     model: Line = Field(
         default="sasha/regardv3",
         description="The text-classification model: its id on the Hugging Face Hub, or a folder in the probe's own.",

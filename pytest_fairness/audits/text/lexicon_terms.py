@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from pydantic import (
     AfterValidator,
@@ -113,6 +113,8 @@ Lexicon = Annotated[
 
 class LexiconSettings(AuditSettings):
     """Lists of words, stems and phrases, whose rates are compared between groups."""
+
+    item_labels: ClassVar[tuple[str, ...]] = ("lexicon",)
 
     lexicons: dict[Identifier, Lexicon] = Field(
         min_length=1,

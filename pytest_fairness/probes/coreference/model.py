@@ -13,13 +13,13 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import ConfigDict, Discriminator, Field, Tag, ValidationInfo, field_serializer, field_validator
 
 from pytest_fairness.probes import checks, template
-from pytest_fairness.probes.audit_settings import ProbeModel
+from pytest_fairness.probes.audit_settings import AuditSettings, ProbeModel
 from pytest_fairness.probes.base import Probe
 from pytest_fairness.probes.checks import Content
 from pytest_fairness.probes.coreference import winobias
 from pytest_fairness.probes.diagnostics import Diagnostic, Location, file_errors, quoted, raise_diagnostics
 from pytest_fairness.probes.field_types import Line, ProbeFile, Text, block_text
-from pytest_fairness.records import Json, Prompt, Request
+from pytest_fairness.records import Json, Prompt
 
 PLACEHOLDERS = {
     "first": "the occupation that is named first belongs",
@@ -229,9 +229,8 @@ class CoreferenceProbe(Probe):
         """Return four prompts of each item (both orders, each with `she` and `he`) and two of each line of WinoBias."""
         if self.responses is not None:
             return []
-        system = self.system_prompt
         return [
-            Prompt(Request(self.asked(labels).prompt, system, self.sampling, draw).with_own_seed(), labels, draw)
+            Prompt(self._request(self.asked(labels).prompt, draw), labels, draw)
             for labels in self.cells()
             for draw in range(self.draws(trials))
         ]
@@ -246,18 +245,21 @@ class CoreferenceProbe(Probe):
         return parts | {"system": block_text(self.system)}
 
     @classmethod
-    def diagnostics(cls, data: Content) -> Iterator[Diagnostic]:
+    def lacking(cls, data: Content) -> dict[str, str]:
+        """Return the sort of items that the probe lacks; see `Probe.lacking`."""
+        if isinstance(data.get("items"), Mapping):
+            return {"sentences": "sentences that may be read both ways, a list under `items`"}
+        return {"winobias": "right answers, `items: {winobias: [pro file, anti file]}`"}
+
+    @classmethod
+    def diagnostics(cls, data: Content, audits: Mapping[str, type[AuditSettings]]) -> Iterator[Diagnostic]:
         """Yield the diagnostics of items, audits and columns that do not fit together."""
-        yield from super().diagnostics(data)
+        yield from super().diagnostics(data, audits)
         cure = "a list of sentences, `{winobias: [pro file, anti file]}`, or `responses:` with answers that are there"
         yield from checks.missing_keys(data, {"items": cure})
         if isinstance(data.get("items"), Mapping):
-            cure = "sentences that may be read both ways, a list under `items`"
-            yield from checks.audits_without(data, {"coreference": cure})
             yield from checks.unknown_columns(data, WINOBIAS_COLUMNS)
         else:
-            cure = "right answers, `items: {winobias: [pro file, anti file]}`"
-            yield from checks.audits_without(data, {"accuracy_gap": cure})
             yield from checks.unknown_columns(data, COLUMNS)
         yield from checks.no_strata(data, "answers are compared within their sentence")
 

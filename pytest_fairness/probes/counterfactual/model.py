@@ -11,6 +11,7 @@ from pydantic import ConfigDict, Field, PrivateAttr, field_validator, model_vali
 from pytest_fairness.errors import ProbeError
 from pytest_fairness.options import MAX_TRIALS
 from pytest_fairness.probes import checks, clauses, template
+from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.base import Probe
 from pytest_fairness.probes.checks import Content, canonical
 from pytest_fairness.probes.counterfactual import record_checks
@@ -19,10 +20,8 @@ from pytest_fairness.probes.counterfactual.records import Fields, OpenmlRecords,
 from pytest_fairness.probes.counterfactual.settings import ChoiceSettings, TruthSettings
 from pytest_fairness.probes.diagnostics import Diagnostic, Location, raise_diagnostics
 from pytest_fairness.probes.field_types import Line, Text, block_text
-from pytest_fairness.records import Answer, Judging, Prompt, Request
+from pytest_fairness.records import Answer, Judging, Prompt
 
-NEED_TRUTH = ("equalized_odds", "accuracy")
-"""Audits that need the truth about the records."""
 OWN, AGAIN, FLIPPED = "own", "again", "flipped"
 """Forms of a prompt about a record: its own, the same repeated, and with an attribute flipped."""
 
@@ -189,8 +188,7 @@ class CounterfactualProbe(Probe):
         # The repeated prompt of a record has a draw number beyond all trials, so that it is a request of its own.
         draw = trial + MAX_TRIALS * (labels["form"] == AGAIN)
         text = _filled(block_text(self.prompt), fields)
-        request = Request(text, self.system_prompt, self.sampling, draw).with_own_seed()
-        return Prompt(request, labels, trial, self.choices)
+        return Prompt(self._request(text, draw), labels, trial, self.choices)
 
     def fingerprint(self, labels: Mapping[str, str]) -> dict[str, str]:
         """Return the item's own flip, and nothing of the records: they are compared one by one."""
@@ -209,9 +207,14 @@ class CounterfactualProbe(Probe):
         return parts
 
     @classmethod
-    def diagnostics(cls, data: Content) -> Iterator[Diagnostic]:
+    def lacking(cls, data: Content) -> dict[str, str]:
+        """Return whether the probe lacks the truth about its records; see `Probe.lacking`."""
+        return {} if "truth" in data else {"truth": "what is true of a record, `truth: {column: …, positive: …}`"}
+
+    @classmethod
+    def diagnostics(cls, data: Content, audits: Mapping[str, type[AuditSettings]]) -> Iterator[Diagnostic]:
         """Yield the diagnostics of keys, audits and columns that do not fit together."""
-        yield from super().diagnostics(data)
+        yield from super().diagnostics(data, audits)
         yield from checks.missing_keys(
             data,
             {
@@ -219,9 +222,6 @@ class CounterfactualProbe(Probe):
                 "records": "what is asked about: a list of mappings, `{file: …}` or `{openml: …}`",
             },
         )
-        if "truth" not in data:
-            cure = "what is true of a record, `truth: {column: …, positive: …}`"
-            yield from checks.audits_without(data, dict.fromkeys(NEED_TRUTH, cure))
         attributes = [name for name in checks.mapping(data.get("flip")) if name != ALONG]
         yield from checks.unknown_columns(data, ["id", *attributes, "answer", "truth", "trial"])
         yield from checks.no_strata(data, "answers are compared within their record")

@@ -10,14 +10,14 @@ from pydantic import AfterValidator, ConfigDict, Field, field_serializer
 from pydantic_core import PydanticCustomError
 
 from pytest_fairness.probes import template
-from pytest_fairness.probes.audit_settings import ProbeModel
+from pytest_fairness.probes.audit_settings import AuditSettings, ProbeModel
 from pytest_fairness.probes.base import Probe
 from pytest_fairness.probes.checks import Content, canonical
 from pytest_fairness.probes.diagnostics import Diagnostic
 from pytest_fairness.probes.field_types import Identifier, Line, Text, Texts, block_text, texts
 from pytest_fairness.probes.generation import first_names, validation
 from pytest_fairness.probes.growth import Trials
-from pytest_fairness.records import AnswerFormat, Json, Prompt, Request
+from pytest_fairness.records import AnswerFormat, Json, Prompt
 
 Terms = Annotated[tuple[Text, ...], Field(min_length=1)]
 
@@ -119,9 +119,8 @@ class GenerationProbe(Probe):
         "false removes nothing; {names: true} removes first names as well.",
     )
 
-    @property
-    def answer_format(self) -> AnswerFormat:
-        """The format in which answers are parsed."""
+    def format_of(self, labels: Mapping[str, str]) -> AnswerFormat:
+        """Return the format that the probe's `answer` names."""
         return self.answer.format
 
     @property
@@ -138,16 +137,15 @@ class GenerationProbe(Probe):
         """Return the prompts by template, cell and trial, so that those of one item are close together."""
         if self.responses is not None:
             return []
-        system = self.system_prompt
-        sampling = self.sampling
         asked = []
         for number, prompt in enumerate(self.templates, start=1):
             for cell in self.cells():
                 text = template.fill(prompt, cell)
                 labels = cell if len(self.templates) == 1 else {**cell, "prompt": str(number)}
-                for trial in range(self.draws(trials)):
-                    request = Request(text, system, sampling, trial, self.answer.format).with_own_seed()
-                    asked.append(Prompt(request, labels, trial))
+                asked += [
+                    Prompt(self._request(text, trial, self.answer.format), labels, trial)
+                    for trial in range(self.draws(trials))
+                ]
         return asked
 
     def fingerprint(self, labels: Mapping[str, str]) -> dict[str, str]:
@@ -187,7 +185,7 @@ class GenerationProbe(Probe):
         return {"terms": terms, "names": first_names.digest() if given is True else sorted(first_names.folded(given))}
 
     @classmethod
-    def diagnostics(cls, data: Content) -> Iterator[Diagnostic]:
+    def diagnostics(cls, data: Content, audits: Mapping[str, type[AuditSettings]]) -> Iterator[Diagnostic]:
         """Yield the diagnostics of placeholders, values and columns that do not fit together."""
-        yield from super().diagnostics(data)
-        yield from validation.diagnostics(data)
+        yield from super().diagnostics(data, audits)
+        yield from validation.diagnostics(data, audits)

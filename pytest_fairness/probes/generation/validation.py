@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from pytest_fairness.probes import checks, template
+from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.checks import Content
 from pytest_fairness.probes.diagnostics import Diagnostic, Location, quoted, suggestion
 from pytest_fairness.records import Json
@@ -13,17 +14,18 @@ OTHER_COLUMNS = ("text", "trial", "prompt")
 """Names of a file of answers besides the axes."""
 
 
-def diagnostics(data: Content) -> Iterator[Diagnostic]:
-    """Yield the diagnostics of a file's plain content."""
+def diagnostics(data: Content, audits: Mapping[str, type[AuditSettings]]) -> Iterator[Diagnostic]:
+    """Yield the diagnostics of a file's plain content; see `Probe.diagnostics`."""
     yield from checks.missing_keys(
         data, {"prompt": "what is asked, or `responses:` with answers that are there already"}
     )
     axes = checks.mapping(data.get("axes"))
     if not axes:
         return
-    if "lexicon" in axes and "lexicon" in checks.mapping(data.get("audits")):
-        message = "an axis cannot be called 'lexicon' beside the audit lexicon, whose items name their lexicon so"
-        yield Diagnostic(("axes", "lexicon"), message, at_key=True)
+    for audit, settings in audits.items():
+        for name in axes.keys() & settings.item_labels:
+            message = f"an axis cannot be called {quoted(name)} beside the audit {audit}, whose items have that label"
+            yield Diagnostic(("axes", name), message, at_key=True)
     yield from _axes(axes)
     yield from _intersections(data.get("intersections"), list(axes))
     yield from _prompts(data, list(axes))

@@ -94,7 +94,9 @@ def _validated(
     model = kinds[kind].model
     settings, found = _settings(document, kind, kinds, Loading(path, root))
     diagnostics += found
-    diagnostics += model.diagnostics(data)
+    named = data.get("audits")
+    known = {name: audit for name, audit in kinds[kind].audits.items() if isinstance(named, Mapping) and name in named}
+    diagnostics += model.diagnostics(data, known)
     probe = None
     if "name" not in data:
         data["name"] = path.stem

@@ -13,6 +13,7 @@ from pydantic import ConfigDict, Field
 from pytest_fairness.options import MAX_TRIALS
 from pytest_fairness.probes import attribute_values, template
 from pytest_fairness.probes.attribute_values import Attribute, Value, WrittenValue
+from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.base import Probe
 from pytest_fairness.probes.checks import Content, canonical
 from pytest_fairness.probes.diagnostics import Diagnostic
@@ -22,7 +23,8 @@ from pytest_fairness.probes.recommendation import validation
 from pytest_fairness.probes.recommendation.entities import Entities, EntitiesFile, Entity, RelevantFile, entities_of
 from pytest_fairness.probes.recommendation.follow_ups import next_cells
 from pytest_fairness.probes.recommendation.perturbations import Perturbation, Translation
-from pytest_fairness.records import Answer, AnswerFormat, Json, Prompt, Request
+from pytest_fairness.probes.recommendation.repeats import RepeatSettings
+from pytest_fairness.records import Answer, AnswerFormat, Json, Prompt
 
 NEUTRAL = "neutral"
 """The attribute of neutral lists, whose prompt names no attribute."""
@@ -92,9 +94,8 @@ class RecommendationProbe(Probe):
         default=None, gt=0, le=1, description="Similarity from which on two items count as one. Default: never."
     )
 
-    @property
-    def answer_format(self) -> AnswerFormat:
-        """The format in which answers are parsed: lists of titles."""
+    def format_of(self, labels: Mapping[str, str]) -> AnswerFormat:
+        """Return the format of lists of titles."""
         return "titles"
 
     @cached_property
@@ -201,18 +202,20 @@ class RecommendationProbe(Probe):
     def _cells(self, trials: int | None) -> Iterator[tuple[dict[str, str], int]]:
         """Yield labels and number of trials of each prompt."""
         draws = self.draws(trials)
-        uncertainty = self.audits.get("uncertainty")
-        repeats = int(getattr(uncertainty, "repeats", 0) or 0)
-        repeated = tuple(getattr(uncertainty, "attributes", None) or ())
+        repeated = [settings for settings in self.audits.values() if isinstance(settings, RepeatSettings)]
+        neutral = max([self.neutral_trials, draws, *(settings.repeats for settings in repeated)])
+        conditioned = {
+            name: max([draws, *(settings.repeats for settings in repeated if name in settings.attributes)])
+            for name in self.attributes
+        }
         for entity in self.entities:
             about = {"entity": entity.name} | ({"domain": entity.domain} if entity.domain is not None else {})
             for perturbation in (None, *self.perturbations):
                 clean = perturbation is None
                 changed = {} if clean else {"perturbation": str(perturbation)}
-                count = max(self.neutral_trials, repeats, draws) if clean else draws
-                yield {**about, "attribute": NEUTRAL, "value": "", **changed}, count
+                yield {**about, "attribute": NEUTRAL, "value": "", **changed}, neutral if clean else draws
                 for attribute in self.attributes.values():
-                    count = max(draws, repeats) if clean and attribute.name in repeated else draws
+                    count = conditioned[attribute.name] if clean else draws
                     for value in attribute.values:
                         yield {**about, "attribute": attribute.name, "value": value.label, **changed}, count
 
@@ -231,7 +234,7 @@ class RecommendationProbe(Probe):
     def _prompt(self, text: str, labels: Mapping[str, str], trial: int) -> Prompt:
         # A list that is asked for again has a draw number beyond all trials, so that it is a request of its own.
         draw = trial + MAX_TRIALS * int(labels.get("requery", "0"))
-        return Prompt(Request(text, self.system_prompt, self.sampling, draw, "titles").with_own_seed(), labels, trial)
+        return Prompt(self._request(text, draw, "titles"), labels, trial)
 
     def follow_ups(self, answers: Sequence[Answer]) -> list[Prompt]:
         """Return prompts for short lists, up to `requery` times, and for refused values in their indirect words."""
@@ -275,9 +278,18 @@ class RecommendationProbe(Probe):
         return parts
 
     @classmethod
-    def diagnostics(cls, data: Content) -> Iterator[Diagnostic]:
+    def lacking(cls, data: Content) -> dict[str, str]:
+        """Return the optional keys that the probe lacks; see `Probe.lacking`."""
+        remedies = {
+            "relevant": "the right items of each entity, `relevant: {file: …}`",
+            "perturbations": "other wordings, `perturbations: {typo: {rate: 0.1}}`",
+        }
+        return {key: remedy for key, remedy in remedies.items() if key not in data}
+
+    @classmethod
+    def diagnostics(cls, data: Content, audits: Mapping[str, type[AuditSettings]]) -> Iterator[Diagnostic]:
         """Yield the diagnostics of placeholders, names and columns that do not fit together."""
-        yield from super().diagnostics(data)
+        yield from super().diagnostics(data, audits)
         yield from validation.diagnostics(data)
 
 

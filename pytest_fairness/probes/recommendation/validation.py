@@ -117,11 +117,7 @@ def _translations(data: Content, attributes: Content) -> Iterator[Diagnostic]:
 
 
 def _audits(data: Content, attributes: list[str]) -> Iterator[Diagnostic]:
-    """Yield the diagnostics of audits that lack a key of the probe, or name an unknown attribute."""
-    if "relevant" not in data:
-        yield from checks.audits_without(data, {"quality": "the right items of each entity, `relevant: {file: …}`"})
-    if "perturbations" not in data:
-        yield from checks.audits_without(data, {"robustness": "other wordings, `perturbations: {typo: {rate: 0.1}}`"})
+    """Yield the diagnostics of audits that name an unknown attribute."""
     for audit, settings in checks.mappings(data.get("audits")):
         named: list[tuple[Location, object]] = [(("attribute",), settings.get("attribute"))]
         named += [(("attributes", i), name) for i, name in checks.items(settings.get("attributes"))]

@@ -7,17 +7,17 @@ from functools import cached_property
 from typing import ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
-from pydantic_core import PydanticCustomError
 
-from pytest_fairness.probes import template
+from pytest_fairness.probes import checks, template
+from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.base import Probe
 from pytest_fairness.probes.checks import Content, canonical
-from pytest_fairness.probes.diagnostics import Diagnostic
+from pytest_fairness.probes.diagnostics import Diagnostic, raise_diagnostics
 from pytest_fairness.probes.field_types import block_text
 from pytest_fairness.probes.growth import Trials
 from pytest_fairness.probes.stereotype import likelihood_prompts, validation
 from pytest_fairness.probes.stereotype.cases import Case, Cases, CasesFile, cases_of
-from pytest_fairness.records import AnswerFormat, Json, Prompt, Request
+from pytest_fairness.records import AnswerFormat, Json, Prompt
 
 
 class StereotypeProbe(Probe):
@@ -37,13 +37,14 @@ class StereotypeProbe(Probe):
 
     @model_validator(mode="after")
     def _measures_something(self) -> Self:
-        """Check that each audit has a case in the file of cases; `validation` checks cases in the probe itself."""
-        for audit in self.audits if isinstance(self.written_cases, CasesFile) else ():
-            markers = any(all(case.markers) for case in self.open_cases)
-            opened, likelihood = bool(self.open_cases), bool(self.likelihood_cases)
-            message = validation.lacking(audit, markers=markers, opened=opened, likelihood=likelihood)
-            if message is not None:
-                raise PydanticCustomError("audits", "{message}", {"message": message})
+        """Check that each audit has a case in the file of cases; `lacking` checks cases in the probe itself."""
+        if isinstance(self.written_cases, CasesFile):
+            lacking = validation.unmet(
+                markers=any(all(case.markers) for case in self.open_cases),
+                texts=bool(self.open_cases),
+                likelihoods=bool(self.likelihood_cases),
+            )
+            raise_diagnostics(checks.unmet_needs(self.audits, lacking))
         return self
 
     @cached_property
@@ -85,18 +86,18 @@ class StereotypeProbe(Probe):
         if self.responses is not None:
             return []
         asked = list(self._open_prompts(self.draws(trials)))
-        scored = self.likelihood_cases if "likelihood" in self.audits else ()
+        is_scored = any(settings.needs == validation.LIKELIHOODS for settings in self.audits.values())
+        scored = self.likelihood_cases if is_scored else ()
         return asked + [prompt for case in scored for prompt in likelihood_prompts.prompts(case)]
 
     def _open_prompts(self, trials: int) -> Iterator[Prompt]:
-        system, sampling = self.system_prompt, self.sampling
         for case in self.open_cases:
             prompt = block_text(case.prompt)
             for group in case.groups or (None,):
                 text = template.fill(prompt, {} if group is None else {"group": group})
                 labels = self.labels(case, group)
                 for trial in range(trials):
-                    yield Prompt(Request(text, system, sampling, trial).with_own_seed(), labels, trial)
+                    yield Prompt(self._request(text, trial), labels, trial)
 
     @staticmethod
     def labels(case: Case, group: str | None = None) -> dict[str, str]:
@@ -123,7 +124,12 @@ class StereotypeProbe(Probe):
         return parts
 
     @classmethod
-    def diagnostics(cls, data: Content) -> Iterator[Diagnostic]:
+    def lacking(cls, data: Content) -> dict[str, str]:
+        """Return the sorts of cases that the probe lacks; see `Probe.lacking`."""
+        return validation.lacking(data)
+
+    @classmethod
+    def diagnostics(cls, data: Content, audits: Mapping[str, type[AuditSettings]]) -> Iterator[Diagnostic]:
         """Yield the diagnostics of cases, audits and columns that do not fit together."""
-        yield from super().diagnostics(data)
+        yield from super().diagnostics(data, audits)
         yield from validation.diagnostics(data)

@@ -13,6 +13,9 @@ from pytest_fairness.records import Json
 COLUMNS = ("case", "group", "text", "trial")
 """Names of a file of answers."""
 
+LIKELIHOODS = "likelihoods"
+"""The need of audits that compare likelihoods of sentences; only for these are the likelihoods asked."""
+
 _SIDES = ("stereotype", "anti_stereotype")
 _ONLY_OPEN = ("opposite", "groups")
 _ONLY_LIKELIHOOD = ("context", "unrelated", "target", "direction")
@@ -24,12 +27,6 @@ def diagnostics(data: Content) -> Iterator[Diagnostic]:
     cases = [case for _, case in checks.items(data.get("cases"))]
     yield from (each.below("cases") for each in of_cases(cases, recorded=recorded))
     named = [case for case in cases if isinstance(case, Mapping)]
-    opened = [case for case in named if is_open(case, recorded=recorded)]
-    markers = any("stereotype" in case for case in opened)
-    for audit in checks.mapping(data.get("audits")) if named else ():
-        message = lacking(audit, markers=markers, opened=bool(opened), likelihood=len(opened) < len(named))
-        if message is not None:
-            yield Diagnostic(("audits", audit), message, at_key=True)
     yield from checks.unknown_columns(data, COLUMNS)
     yield from checks.taken_strata(data, (*COLUMNS, "category"))
     groups = [case.get("groups") for case in named]
@@ -37,22 +34,33 @@ def diagnostics(data: Content) -> Iterator[Diagnostic]:
     yield from checks.too_many_prompts(data, count, "cases, groups and trials", "cases")
 
 
-def lacking(audit: str, *, markers: bool, opened: bool, likelihood: bool) -> str | None:
-    """Return the message that no case is one for an audit; `None` if there is such a case.
+def lacking(data: Content) -> dict[str, str]:
+    """Return the sorts of cases that a file's plain content lacks, each with what to write; none without cases."""
+    named = [case for _, case in checks.items(data.get("cases")) if isinstance(case, Mapping)]
+    opened = [case for case in named if is_open(case, recorded=checks.is_recorded(data))]
+    if not named:
+        return {}
+    return unmet(
+        markers=any("stereotype" in case for case in opened),
+        texts=bool(opened),
+        likelihoods=len(opened) < len(named),
+    )
+
+
+def unmet(*, markers: bool, texts: bool, likelihoods: bool) -> dict[str, str]:
+    """Return what to write for each sort of case that there is none of.
 
     Args:
-        audit: its name.
         markers: whether an open case has markers.
-        opened: whether there is an open case.
-        likelihood: whether there is a likelihood case.
+        texts: whether there is an open case.
+        likelihoods: whether there is a likelihood case.
     """
-    needs = {
+    sorts = {
         "markers": (markers, "a case with a `prompt` and lists of markers, `stereotype` and `anti_stereotype`"),
-        "regard": (opened, "a case with a `prompt`"),
-        "likelihood": (likelihood, "a case without `prompt`, whose `stereotype` and `anti_stereotype` are sentences"),
+        "texts": (texts, "a case with a `prompt`"),
+        LIKELIHOODS: (likelihoods, "a case without `prompt`, whose `stereotype` and `anti_stereotype` are sentences"),
     }
-    fits, needed = needs.get(audit, (True, ""))
-    return None if fits else f"no case is one for `{audit}`: it needs {needed}"
+    return {name: remedy for name, (is_there, remedy) in sorts.items() if not is_there}
 
 
 def of_cases(cases: Sequence[Json], *, recorded: bool = False) -> Iterator[Diagnostic]:

@@ -196,7 +196,7 @@ def test_without_requery_and_indirect_words_there_are_no_follow_ups() -> None:
 
 def test_baselines_read_lists_as_titles() -> None:
     prompt = next(iter(read(SONGS).prompts()))
-    assert prompt.request.answer_format == read(SONGS).answer_format == "titles"
+    assert prompt.request.answer_format == read(SONGS).format_of(prompt.labels) == "titles"
     assert reading.answer(prompt, None).status is Status.FAILED
 
 

@@ -126,16 +126,13 @@ def test_an_error_is_reported_at_its_position(before: str, after: str, error: st
 def test_an_audit_without_a_case_is_an_error() -> None:
     sentences = CASES[: CASES.index("  - name: nurse")] + CASES[CASES.index("  - name: africa") :]
     assert errors(sentences) == [
-        (
-            "10:10: no case is one for `markers`: it needs a case with a `prompt` and lists of markers, `stereotype` "
-            "and `anti_stereotype`"
-        )
+        ("10:10: `markers` needs a case with a `prompt` and lists of markers, `stereotype` and `anti_stereotype`")
     ]
     questions = read(sentences.replace("markers", "likelihood")).prompts()
     assert {question.labels["sentence"] for question in questions} == {"stereotype", "anti_stereotype", "unrelated"}
     plain = CASES.replace("markers: ", "regard: , likelihood: ")
     assert errors(plain[: plain.index("  - name: africa")] + plain[plain.index("audits") :])[0].startswith(
-        "17:20: no case is one for `likelihood`"
+        "17:20: `likelihood` needs a case without `prompt`"
     )
 
 
@@ -194,7 +191,7 @@ def test_errors_of_a_file_of_cases_have_its_line_numbers(tmp_path: Path) -> None
 
 def test_an_audit_without_a_case_in_the_file_is_an_error(tmp_path: Path) -> None:
     text = rows_of(tmp_path / "cases.jsonl", {"name": "x", "stereotype": "A.", "anti_stereotype": "B."})
-    assert "no case is one for `markers`" in errors(text, tmp_path, tmp_path)[0]
+    assert "`markers` needs a case with a `prompt`" in errors(text, tmp_path, tmp_path)[0]
 
 
 RECORDED = """\

@@ -1,0 +1,16 @@
+"""Settings of audits that compare several lists for the same prompt."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from pytest_fairness.probes.audit_settings import AuditSettings
+
+
+class RepeatSettings(AuditSettings):
+    """Number of repeats, and the attributes that are asked too."""
+
+    repeats: int = Field(default=10, ge=2, le=1000, description="How often each question is asked.")
+    attributes: tuple[str, ...] = Field(
+        default=(), description="Attributes whose values are asked as often too, to be compared with each other."
+    )
