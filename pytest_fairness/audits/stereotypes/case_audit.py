@@ -5,6 +5,7 @@ Cases are fixed; errors are taken over answers. A case that names its opposite i
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -58,22 +59,14 @@ class CaseAudit(Audit[StereotypeProbe, SettingsT]):
         """Return whether the audit can measure a case."""
 
     @abstractmethod
-    def counts(self, answer: Answer) -> bool:
-        """Return whether an answer is usable, with a score or without; all others are missing."""
-
-    @abstractmethod
     def score_of(self, probe: StereotypeProbe, item: AuditItem[SettingsT], answer: Answer) -> float | None:
-        """Return the score of a usable answer, 0..1; `None` for an answer without one."""
+        """Return the score of an answer, 0..1; NaN for a usable answer without a score, `None` for a missing answer."""
 
     @abstractmethod
     def details(
         self, probe: StereotypeProbe, item: AuditItem[SettingsT], answers: Sequence[Answer], scores: Scores
     ) -> dict[str, Json]:
         """Return details of the measurement for reports; `answers` are sorted."""
-
-    @abstractmethod
-    def worst_cases(self, measurement: Measurement) -> list[str]:
-        """Return the cases that the value comes from, the worst case first."""
 
     def compared_groups(self, probe: StereotypeProbe, item: AuditItem[SettingsT]) -> tuple[str, ...]:
         """Return the groups whose scores are compared; empty where all answers about a case are one sample."""
@@ -110,7 +103,7 @@ class CaseAudit(Audit[StereotypeProbe, SettingsT]):
             return False
         return labels["group"] in case.groups if case.groups else "group" not in labels
 
-    def scored_answers(
+    def _scored_answers(
         self, probe: StereotypeProbe, item: AuditItem[SettingsT], answers: Sequence[Answer]
     ) -> ScoredAnswers:
         """Return the item's answers with their scores."""
@@ -121,10 +114,9 @@ class CaseAudit(Audit[StereotypeProbe, SettingsT]):
         n, missing = Counter(dict.fromkeys(names, 0)), Counter(dict.fromkeys(names, 0))
         for answer in answers:
             case, group = answer.labels["case"], answer.labels.get("group", "")
-            usable = self.counts(answer)
-            (n if usable else missing)[group if groups else case] += 1
-            value = self.score_of(probe, item, answer) if usable else None
-            if value is not None:
+            value = self.score_of(probe, item, answer)
+            (missing if value is None else n)[group if groups else case] += 1
+            if value is not None and not math.isnan(value):
                 text = answer.text or ""
                 column: Column = (case, group if groups else "")
                 # Short sampled answers may be equal by chance; long or unsampled ones that are equal are repetitions.
@@ -133,7 +125,7 @@ class CaseAudit(Audit[StereotypeProbe, SettingsT]):
         scored = Counter(score.column for score in scores)
         return ScoredAnswers(Scores.of(scores), scored, dict(n), dict(missing), groups)
 
-    def measured_cases(
+    def _measured_cases(
         self, probe: StereotypeProbe, item: AuditItem[SettingsT], answers: Sequence[Answer]
     ) -> MeasuredCases:
         """Return the scores of the item's complete cases.
@@ -141,7 +133,7 @@ class CaseAudit(Audit[StereotypeProbe, SettingsT]):
         Raises:
             NotMeasurable: too few answers have a score.
         """
-        found = self.scored_answers(probe, item, answers)
+        found = self._scored_answers(probe, item, answers)
         cases = self.cases(probe, item)
         complete = found.complete_cases(cases)
         if short := found.short_sides(item.labels, cases, complete):
@@ -154,7 +146,7 @@ class CaseAudit(Audit[StereotypeProbe, SettingsT]):
 
     def score(self, probe: StereotypeProbe, item: AuditItem[SettingsT], answers: Sequence[Answer]) -> float:
         """Return the mean or the gap of any number of answers; see `Audit.score`."""
-        found = self.scored_answers(probe, item, answers)
+        found = self._scored_answers(probe, item, answers)
         scores = found.scores
         if not scores.columns or (found.groups and len(scores.columns) < len(scores.cases) * len(found.groups)):
             raise NotMeasurable(f"no {self.scored}")
@@ -163,7 +155,7 @@ class CaseAudit(Audit[StereotypeProbe, SettingsT]):
     def measure(self, probe: StereotypeProbe, item: AuditItem[SettingsT], answers: Sequence[Answer]) -> Measurement:
         """Return the mean of the cases' mean scores, or the gap between groups; see `Audit.measure`."""
         answers = sorted_answers(answers)
-        found, scores, left_out = self.measured_cases(probe, item, answers)
+        found, scores, left_out = self._measured_cases(probe, item, answers)
         estimate = (
             gap_estimate(scores, self.added, item.alpha, item.beta, item.seed)
             if found.groups
@@ -209,7 +201,7 @@ class CaseAudit(Audit[StereotypeProbe, SettingsT]):
     ) -> Comparison:
         """Return the change over the cases that are complete in both runs, tested by swapping runs within cells."""
         current_cases, baseline_cases = (
-            self.measured_cases(probe, item, sorted_answers(run)) for run in (current, baseline)
+            self._measured_cases(probe, item, sorted_answers(run)) for run in (current, baseline)
         )
         shared = [case for case in current_cases.scores.cases if case in baseline_cases.scores.cases]
         if not shared:
@@ -227,12 +219,10 @@ class CaseAudit(Audit[StereotypeProbe, SettingsT]):
         )
 
     def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
-        """Return what became worse; without a baseline the groups furthest apart, or the worst cases."""
+        """Return what became worse; without a baseline the groups furthest apart, if groups are compared."""
         if comparison is not None and comparison.value > 0 and (moved := comparison.details.get("moved")):
             worse = [part for part in moved if part["now"] > part["then"]] or moved
             return [f"{part['name']} {part['then']:.2f} to {part['now']:.2f}" for part in worse[:3]]
-        groups = measurement.details.get("groups")
-        if groups:
-            order = sorted(groups, key=lambda name: (-groups[name], name))
-            return [f"{name} {groups[name]:.2f}" for name in (order[0], order[-1])]
-        return self.worst_cases(measurement)
+        groups = measurement.details.get("groups", {})
+        order = sorted(groups, key=lambda name: (-groups[name], name))
+        return [f"{name} {groups[name]:.2f}" for name in (*order[:1], *order[-1:])]

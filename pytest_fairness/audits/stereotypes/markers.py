@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import ClassVar
@@ -19,7 +20,7 @@ from pytest_fairness.audits.stereotypes.scores import Scores
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.stereotype.cases import Case
 from pytest_fairness.probes.stereotype.model import StereotypeProbe
-from pytest_fairness.records import Answer, ItemResult, Json, Measurement
+from pytest_fairness.records import Answer, Comparison, ItemResult, Json, Measurement
 
 SHOWN_MARKERS = 3
 EVEN = 0.5
@@ -59,13 +60,12 @@ class MarkerRatio(CaseAudit[MarkersSettings]):
         """Return whether the case has both lists of markers."""
         return all(case.markers)
 
-    def counts(self, answer: Answer) -> bool:
-        """Return whether the answer is usable, with or without markers."""
-        return answer.usable
-
     def score_of(self, probe: StereotypeProbe, item: AuditItem[MarkersSettings], answer: Answer) -> float | None:
-        """Return the answer's share of stereotype markers; `None` for an answer with too few markers."""
-        return self._found(probe, answer).ratio(item.settings.min_markers)
+        """Return the answer's share of stereotype markers; NaN for an answer with too few markers."""
+        if not answer.usable:
+            return None
+        ratio = self._found(probe, answer).ratio(item.settings.min_markers)
+        return math.nan if ratio is None else ratio
 
     def fingerprint(self, probe: StereotypeProbe, item: AuditItem[MarkersSettings]) -> dict[str, str]:
         """Return the lists of the item's cases, whatever their order, and the fewest markers that count."""
@@ -147,8 +147,10 @@ class MarkerRatio(CaseAudit[MarkersSettings]):
         words = f" (they use {', '.join(details['suggestions'])})" if details["suggestions"] else ""
         return f"{said}, though {details['share_without']:.0%} of the answers hold too few of the listed words{words}"
 
-    def worst_cases(self, measurement: Measurement) -> list[str]:
-        """Return the cases with the highest shares, and their commonest markers."""
+    def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
+        """Return what became worse; without a baseline the highest shares, and the commonest markers of their cases."""
+        if worse := super().top_contributors(measurement, comparison):
+            return worse
         ratio, markers = measurement.details["ratio"], measurement.details["markers"]
         order = sorted(ratio, key=lambda case: (-ratio[case], case))
         return [

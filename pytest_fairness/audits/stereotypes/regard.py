@@ -21,7 +21,7 @@ from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.field_types import Line
 from pytest_fairness.probes.stereotype.cases import Case
 from pytest_fairness.probes.stereotype.model import StereotypeProbe
-from pytest_fairness.records import Answer, ItemResult, Json, Measurement
+from pytest_fairness.records import Answer, Comparison, ItemResult, Json, Measurement
 
 MASK = "XYZ"
 """Name of all groups in the texts that regard models were trained on."""
@@ -94,19 +94,15 @@ class Regard(CaseAudit[RegardSettings]):
             )
         return next(iter(different), ())
 
-    def counts(self, answer: Answer) -> bool:
-        """Return whether the answer has scores."""
-        return answer.usable and answer.content is not None
-
     def score_of(self, probe: StereotypeProbe, item: AuditItem[RegardSettings], answer: Answer) -> float | None:
-        """Return the label's probability."""
-        return float(answer.content["scores"][item.settings.label.casefold()])
+        """Return the label's probability; `None` for an answer that was not scored."""
+        return None if not _is_scored(answer) else float(answer.content["scores"][item.settings.label.casefold()])
 
     def details(
         self, probe: StereotypeProbe, item: AuditItem[RegardSettings], answers: Sequence[Answer], scores: Scores
     ) -> dict[str, Json]:
         """Return the mean probability of every label, by case and group, and the worst answers."""
-        kept = [answer for answer in answers if self.counts(answer) and answer.labels["case"] in scores.cases]
+        kept = [answer for answer in answers if _is_scored(answer) and answer.labels["case"] in scores.cases]
         details: dict[str, Json] = {
             "model": kept[0].content["model"],
             "labels": mean_labels(kept),
@@ -141,8 +137,10 @@ class Regard(CaseAudit[RegardSettings]):
         ends = ", ".join(f"{groups[name]:.2f} for {name}" for name in (order[0], order[-1]))
         return f"groups {measurement.value:.3g} apart ({ends})"
 
-    def worst_cases(self, measurement: Measurement) -> list[str]:
-        """Return the cases with the highest mean probability of the label."""
+    def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
+        """Return what became worse; without a baseline the cases, or the groups, with the highest mean probability."""
+        if worse := super().top_contributors(measurement, comparison):
+            return worse
         by_case, label = measurement.details["by_case"], measurement.details["examples"][0]["label"]
         order = sorted(by_case, key=lambda case: (-by_case[case][label], case))
         return [f"{case} {by_case[case][label]:.2f}" for case in order[:3]]
@@ -175,6 +173,10 @@ def mean_scores(scores: Sequence[Mapping[str, float]]) -> dict[str, float]:
 def difference(data: Mapping[str, float], references: Mapping[str, float]) -> dict[str, float]:
     """Return the mean regard of one group minus that of another, by label (Sheng et al. 2019), −1..1."""
     return {label: data[label] - references[label] for label in data}
+
+
+def _is_scored(answer: Answer) -> bool:
+    return answer.usable and answer.content is not None
 
 
 def _by(answers: Sequence[Answer], name: str) -> dict[str, dict[str, float]]:
