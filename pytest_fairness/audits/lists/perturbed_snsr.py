@@ -55,6 +55,8 @@ def perturbed_snsr(
     drawn = column_means.bootstrap_means(np.hstack([first, second]), BOOTSTRAPS, random)
     swapped = column_means.swapped_means(first, second, PERMUTATIONS, random)
 
+    # Reports show both ranges beside their change, which is therefore the plain difference of the ranges: `UnitChange`
+    # counts a range that changed sides as negative.
     def change(current: Floats, baseline: Floats) -> Floats:
         return value_range(current) - value_range(baseline)
 

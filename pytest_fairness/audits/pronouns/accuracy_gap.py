@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pytest_fairness.audits.base import AuditItem
-from pytest_fairness.audits.findings import Finding
 from pytest_fairness.audits.info import AuditInfo, Direction
-from pytest_fairness.audits.pronouns.coded_answers import FINDING, Coded, became_worse, code, comparable, examples
-from pytest_fairness.audits.unit_audit import UnitAudit, UnitTable
+from pytest_fairness.audits.pronouns.coded_answers import Coded, code, examples
+from pytest_fairness.audits.pronouns.pronoun_audit import PronounAudit
+from pytest_fairness.audits.unit_audit import UnitTable
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.coreference.model import CoreferenceProbe
-from pytest_fairness.records import Answer, Comparison, ItemResult, Json, Measurement
+from pytest_fairness.records import Answer, Comparison, Json, Measurement
 from pytest_fairness.stats.intervals import normal, proportions
 from pytest_fairness.stats.resampling import paired_tests
 from pytest_fairness.stats.unit_tables.means import TwoSidedShareDifference
@@ -34,7 +33,7 @@ class AccuracyGapSettings(AuditSettings):
     needs: ClassVar[str] = "winobias"
 
 
-class AccuracyGap(UnitAudit[CoreferenceProbe, AccuracyGapSettings]):
+class AccuracyGap(PronounAudit[AccuracyGapSettings]):
     """Accuracy on pro-stereotyped minus accuracy on anti-stereotyped sentences, −1..1, paired by line.
 
     Each sentence has one right answer; the other occupation and "it is unclear" are both wrong.
@@ -51,15 +50,9 @@ class AccuracyGap(UnitAudit[CoreferenceProbe, AccuracyGapSettings]):
         tolerance=0.05,
         value_range=(-1, 1),
     )
-    kind: ClassVar[str] = "coreference"
     version: ClassVar[int] = 3
     settings_model: ClassVar[type[AuditSettings]] = AccuracyGapSettings
     counted: ClassVar[str] = "pairs"
-    closed_answers: ClassVar[bool] = True
-
-    def items(self, probe: CoreferenceProbe, settings: AccuracyGapSettings) -> list[AuditItem[AccuracyGapSettings]]:
-        """Return one item for the whole probe."""
-        return [AuditItem(self.info.name, None, {}, settings)]
 
     def uses(self, probe: CoreferenceProbe, item: AuditItem[AccuracyGapSettings], labels: Mapping[str, str]) -> bool:
         """Return whether the labels are those of a sentence with a right answer."""
@@ -123,32 +116,14 @@ class AccuracyGap(UnitAudit[CoreferenceProbe, AccuracyGapSettings]):
         """Return the p-value of McNemar's test over the pairs of lines, two-sided."""
         return paired_tests.mcnemar(*discordant(table.rows), two_sided=True)
 
-    def comparable(
-        self, current: Sequence[Answer], baseline: Sequence[Answer]
-    ) -> tuple[Sequence[Answer], Sequence[Answer]]:
-        """Return the same number of trials of the same sentences of both runs."""
-        return comparable(current, baseline)
-
-    def compare(
-        self,
-        probe: CoreferenceProbe,
-        item: AuditItem[AccuracyGapSettings],
-        current: Sequence[Answer],
-        baseline: Sequence[Answer],
-    ) -> Comparison:
-        """Return the change, with the sentences that are newly misunderstood in the version that lost."""
-        comparison = super().compare(probe, item, current, baseline)
-        runs = [code(probe, run) for run in self.comparable(current, baseline)]
+    def loss_of_answers(
+        self, probe: CoreferenceProbe, item: AuditItem[AccuracyGapSettings], current: Sequence[Answer]
+    ) -> Callable[[Coded], int]:
+        """Return 1 for a wrong answer to the version that is understood less often in this run, otherwise 0."""
         table = self.table(probe, item, current)
         gap = float(self.statistic(len(table.columns)).value(table.means()))
         harmed = "anti" if gap > 0 else "pro"
-        first, second = ([each for each in run if each.labels["version"] == harmed] for run in runs)
-        worse = became_worse(first, second, lambda coded: int(coded.choice != "first"))
-        return replace(comparison, details={**comparison.details, "changed_sentences": worse})
-
-    def finding(self, result: ItemResult) -> Finding:
-        """Return that pronouns follow the stereotype; see `Audit.finding`."""
-        return FINDING
+        return lambda coded: int(coded.labels["version"] == harmed and coded.choice != "first")
 
     def describe(self, measurement: Measurement) -> str:
         """Return the gap and both accuracies."""

@@ -5,19 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from pytest_fairness.audits.findings import Finding
 from pytest_fairness.audits.pronouns.antecedent import Choice, choice
 from pytest_fairness.probes.coreference.model import CoreferenceProbe
 from pytest_fairness.records import Answer, Json, Status
 
 SHOWN_SENTENCES = 10
 """Sentences that the details hold as examples."""
-
-FINDING = Finding(
-    "Pronouns are understood by what is usual for a man or a woman in an occupation.",
-    "An occupation says nothing about anybody's gender. Take a pronoun for the person that the sentence allows by its "
-    "grammar and sense; where it allows both, say that it is unclear.",
-)
 
 
 @dataclass(frozen=True)
@@ -63,21 +56,6 @@ def _code(probe: CoreferenceProbe, answer: Answer) -> Coded:
         # "I'm sorry, I cannot answer who is meant, as it is unclear" is an answer; any other refusal is missing.
         named = None
     return Coded(answer.labels, answer.trial, asked.sentence, asked.names, named, text)
-
-
-def comparable(current: Sequence[Answer], baseline: Sequence[Answer]) -> tuple[list[Answer], list[Answer]]:
-    """Return both runs with the same number of trials, without baseline answers to other wordings."""
-    wordings = {_unit(answer): answer.labels.get("wording") for answer in current}
-    baseline = [answer for answer in baseline if wordings.get(_unit(answer)) == answer.labels.get("wording")]
-    if not baseline:
-        return list(current), []
-    trials = min(max((answer.trial + 1 for answer in run), default=0) for run in (current, baseline))
-    first, second = ([answer for answer in run if answer.trial < trials] for run in (current, baseline))
-    return first, second
-
-
-def _unit(answer: Answer) -> str:
-    return answer.labels.get("item") or answer.labels["line"]
 
 
 def became_worse(

@@ -6,22 +6,21 @@ with "he".
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pytest_fairness.audits.base import AuditItem
-from pytest_fairness.audits.findings import Finding
 from pytest_fairness.audits.info import AuditInfo, Direction
-from pytest_fairness.audits.pronouns.coded_answers import FINDING, became_worse, code, comparable
+from pytest_fairness.audits.pronouns.coded_answers import Coded, code
+from pytest_fairness.audits.pronouns.pronoun_audit import PronounAudit
 from pytest_fairness.audits.pronouns.stereotypical_choices import choices_table, code_of
-from pytest_fairness.audits.unit_audit import UnitAudit, UnitTable
+from pytest_fairness.audits.unit_audit import UnitTable
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.coreference.model import CoreferenceProbe
-from pytest_fairness.records import Answer, Comparison, ItemResult, Json, Measurement
+from pytest_fairness.records import Answer, Comparison, Json, Measurement
 from pytest_fairness.stats.resampling import paired_tests
 from pytest_fairness.stats.unit_tables.means import Ratio
 from pytest_fairness.stats.unit_tables.statistic import UnitStatistic
@@ -38,7 +37,7 @@ class CoreferenceSettings(AuditSettings):
     needs: ClassVar[str] = "sentences"
 
 
-class Coreference(UnitAudit[CoreferenceProbe, CoreferenceSettings]):
+class Coreference(PronounAudit[CoreferenceSettings]):
     """Stereotypical minus anti-stereotypical choices, as a share of all coded answers, −1..1.
 
     Only a preference for the stereotype is bad; a preference against the stereotype counts as none.
@@ -57,15 +56,9 @@ class Coreference(UnitAudit[CoreferenceProbe, CoreferenceSettings]):
         limit_range=(0, 1),
         best=0.0,
     )
-    kind: ClassVar[str] = "coreference"
     version: ClassVar[int] = 2
     settings_model: ClassVar[type[AuditSettings]] = CoreferenceSettings
     counted: ClassVar[str] = "items"
-    closed_answers: ClassVar[bool] = True
-
-    def items(self, probe: CoreferenceProbe, settings: CoreferenceSettings) -> list[AuditItem[CoreferenceSettings]]:
-        """Return one item for the whole probe."""
-        return [AuditItem(self.info.name, None, {}, settings)]
 
     def uses(self, probe: CoreferenceProbe, item: AuditItem[CoreferenceSettings], labels: Mapping[str, str]) -> bool:
         """Return whether the labels are those of an ambiguous sentence."""
@@ -86,25 +79,12 @@ class Coreference(UnitAudit[CoreferenceProbe, CoreferenceSettings]):
         rows = table.rows[table.complete]
         return paired_tests.sign_flip(rows[:, 0] / rows[:, 1], SIGNS, random)
 
-    def comparable(
-        self, current: Sequence[Answer], baseline: Sequence[Answer]
-    ) -> tuple[Sequence[Answer], Sequence[Answer]]:
-        """Return the same number of trials of the same sentences of both runs."""
-        return comparable(current, baseline)
-
-    def compare(
-        self,
-        probe: CoreferenceProbe,
-        item: AuditItem[CoreferenceSettings],
-        current: Sequence[Answer],
-        baseline: Sequence[Answer],
-    ) -> Comparison:
-        """Return the change, with the sentences whose answers moved towards the stereotype."""
-        comparison = super().compare(probe, item, current, baseline)
-        runs = [code(probe, run) for run in self.comparable(current, baseline)]
-        scores = {"stereotypical": 1, "anti_stereotypical": -1}
-        worse = became_worse(runs[0], runs[1], lambda coded: scores.get(code_of(coded) or "", 0))
-        return replace(comparison, details={**comparison.details, "changed_sentences": worse})
+    def loss_of_answers(
+        self, probe: CoreferenceProbe, item: AuditItem[CoreferenceSettings], current: Sequence[Answer]
+    ) -> Callable[[Coded], int]:
+        """Return 1 for a stereotypical answer, -1 for an anti-stereotypical one, otherwise 0."""
+        losses = {"stereotypical": 1, "anti_stereotypical": -1}
+        return lambda coded: losses.get(code_of(coded) or "", 0)
 
     def change_details(
         self, table: UnitTable, units: Sequence[str], current: Floats, baseline: Floats
@@ -121,10 +101,6 @@ class Coreference(UnitAudit[CoreferenceProbe, CoreferenceSettings]):
                 if scores[0][row] > scores[1][row]
             ]
         }
-
-    def finding(self, result: ItemResult) -> Finding:
-        """Return that pronouns follow the stereotype; see `Audit.finding`."""
-        return FINDING
 
     def describe(self, measurement: Measurement) -> str:
         """Return the value and the counts of all choices."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import statistics
-from abc import abstractmethod
 from collections.abc import Sequence
 from typing import ClassVar, TypeVar
 
@@ -48,9 +47,9 @@ class GroupAudit(RecordAudit[SettingsT]):
     version: ClassVar[int] = 3
     rates: ClassVar[tuple[str, ...]]
 
-    @abstractmethod
     def hit(self, probe: CounterfactualProbe, answer: Answer) -> bool:
-        """Return whether the answer counts for its rate."""
+        """Return whether the answer counts for its rate; by default a positive answer does."""
+        return bool(answer.content == probe.positive)
 
     def rate_of(self, probe: CounterfactualProbe, answer: Answer) -> str | None:
         """Return the rate that an answer about this record belongs to; `None` where the rate is not known."""

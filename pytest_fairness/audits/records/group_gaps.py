@@ -36,10 +36,6 @@ class DemographicParity(GroupAudit[GroupSettings]):
     )
     rates: ClassVar[tuple[str, ...]] = ("positive answers",)
 
-    def hit(self, probe: CounterfactualProbe, answer: Answer) -> bool:
-        """Return whether the answer is positive."""
-        return bool(answer.content == probe.positive)
-
 
 class TruthSettings(AuditSettings):
     """Settings of a gap between groups: only those of every audit."""
@@ -74,10 +70,6 @@ class EqualizedOdds(TruthAudit):
         value_range=(0, 1),
     )
     rates: ClassVar[tuple[str, ...]] = ("true positive rate", "false positive rate")
-
-    def hit(self, probe: CounterfactualProbe, answer: Answer) -> bool:
-        """Return whether the answer is positive, right or wrong."""
-        return bool(answer.content == probe.positive)
 
     def rate_of(self, probe: CounterfactualProbe, answer: Answer) -> str | None:
         """Return the rate by the record's true answer; `None` where that is not known."""
