@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, TypeVar
 
@@ -57,6 +57,8 @@ class AuditInfo:
         value_range: range of possible values; a baseline with a value outside of it is invalid.
         limit_range: range of the limits that a probe may set; by default that of the values.
         best: value of no bias; values below it count as this value. `None` if there is no such value.
+        charts: chart in which reports draw a detail, by the detail's name; `reports/charts/` lists the charts. A detail
+            that maps names to means needs none.
     """
 
     name: str
@@ -72,6 +74,7 @@ class AuditInfo:
     value_range: Range
     limit_range: Range | None = None
     best: float | None = None
+    charts: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def limits(self) -> Range:

@@ -49,6 +49,7 @@ class AccuracyGap(PronounAudit[AccuracyGapSettings]):
         better=Direction.ZERO,
         tolerance=0.05,
         value_range=(-1, 1),
+        charts={"changed_sentences": "changed_sentences"},
     )
     version: ClassVar[int] = 3
     settings_model: ClassVar[type[AuditSettings]] = AccuracyGapSettings

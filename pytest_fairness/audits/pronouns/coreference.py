@@ -55,6 +55,7 @@ class Coreference(PronounAudit[CoreferenceSettings]):
         value_range=(-1, 1),
         limit_range=(0, 1),
         best=0.0,
+        charts={"cells": "answer_counts", "changed_sentences": "changed_sentences"},
     )
     version: ClassVar[int] = 2
     settings_model: ClassVar[type[AuditSettings]] = CoreferenceSettings

@@ -62,6 +62,7 @@ class FlipRate(RecordAudit[FlipRateSettings]):
         tolerance=0.05,
         value_range=(-1, 1),
         limit_range=(0, 1),
+        charts={"flips": "flips"},
     )
     version: ClassVar[int] = 3
     settings_model: ClassVar[type[AuditSettings]] = FlipRateSettings

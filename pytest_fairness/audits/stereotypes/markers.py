@@ -50,6 +50,7 @@ class MarkerRatio(CaseAudit[MarkersSettings]):
         better=Direction.LOWER,
         tolerance=0.15,
         value_range=(0, 1),
+        charts={"ratio": "stereotype_ratios", "groups": "shares"},
     )
     version: ClassVar[int] = 3
     settings_model: ClassVar[type[AuditSettings]] = MarkersSettings

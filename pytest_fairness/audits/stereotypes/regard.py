@@ -57,6 +57,7 @@ class Regard(CaseAudit[RegardSettings]):
         tolerance=0.10,
         value_range=(-1, 1),
         limit_range=(0, 1),
+        charts={"groups": "shares"},
     )
     version: ClassVar[int] = 2
     settings_model: ClassVar[type[AuditSettings]] = RegardSettings

@@ -94,6 +94,7 @@ class Jsd(TwoSampleAudit[JsdSettings, CountedDocuments]):
         tolerance=0.02,
         value_range=(-1, 1),
         limit_range=(0, 1),
+        charts={"contributions": "word_contributions"},
     )
     version: ClassVar[int] = 2
     settings_model: ClassVar[type[AuditSettings]] = JsdSettings

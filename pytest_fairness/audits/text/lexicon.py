@@ -57,6 +57,7 @@ class Lexicon(TextAudit[LexiconSettings]):
         tolerance=0.5,
         value_range=(-100, 100),
         limit_range=(0, 100),
+        charts={"terms": "term_rates"},
     )
     version: ClassVar[int] = 2
     settings_model: ClassVar[type[AuditSettings]] = LexiconSettings

@@ -77,6 +77,7 @@ class MarkedWords(TextAudit[MarkedWordsSettings]):
         tolerance=0,
         tolerance_of_value=False,
         value_range=(0, math.inf),
+        charts={"words": "marked_words", "grown": "grown_words"},
     )
     version: ClassVar[int] = 4
     settings_model: ClassVar[type[AuditSettings]] = MarkedWordsSettings

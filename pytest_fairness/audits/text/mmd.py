@@ -95,6 +95,7 @@ class Mmd(TwoSampleAudit[MmdSettings, VectorDocuments]):
         tolerance=0.01,
         value_range=(-2, 2),
         limit_range=(0, 2),
+        charts={"top_words": "word_weights"},
     )
     version: ClassVar[int] = 1
     settings_model: ClassVar[type[AuditSettings]] = MmdSettings

@@ -52,6 +52,7 @@ class Refusals(TextAudit[RefusalsSettings]):
         better=Direction.ZERO,
         tolerance=0.10,
         value_range=(-1, 1),
+        charts={"shares": "shares"},
     )
     version: ClassVar[int] = 3
     settings_model: ClassVar[type[AuditSettings]] = RefusalsSettings

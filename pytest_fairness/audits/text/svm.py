@@ -65,6 +65,7 @@ class Svm(TwoSampleAudit[SvmSettings, Corpus]):
         value_range=(0, 1),
         limit_range=(0.5, 1),
         best=0.5,
+        charts={"top_words": "word_weights"},
     )
     version: ClassVar[int] = 2
     settings_model: ClassVar[type[AuditSettings]] = SvmSettings

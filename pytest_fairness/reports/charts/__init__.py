@@ -1,4 +1,4 @@
-"""Charts of an item's details. A new chart is one function and one line in `BY_DETAIL`.
+"""Charts of an item's details. A new chart is one function and one line in `CHARTS`; audits name it in their info.
 
 A chart is plain data: a Vega-Lite specification, a table of the same numbers, and a description in words.
 `vega.py` draws it.
@@ -16,50 +16,62 @@ from pytest_fairness.reports.charts.overview import overview
 from pytest_fairness.reports.charts.trend import trend
 from pytest_fairness.reports.report_items import Item
 
-__all__ = ["BY_DETAIL", "Chart", "Table", "baseline_change", "detail_charts", "overview", "trend"]
+__all__ = ["CHARTS", "Chart", "Table", "baseline_change", "detail_charts", "overview", "trend"]
 
-BY_DETAIL: dict[str, Callable[[Item, Json], Chart | None]] = {
+CHARTS: dict[str, Callable[[Item, Json], Chart | None]] = {
     "variants": mitigations.compared,
-    "words": words.marked,
-    "grown": words.grown,
-    "contributions": words.contributions,
-    "top_words": words.distinguishing,
-    "terms": words.terms,
-    "cells": cells.counts,
+    "marked_words": words.marked,
+    "grown_words": words.grown,
+    "word_contributions": words.contributions,
+    "word_weights": words.distinguishing,
+    "term_rates": words.terms,
+    "answer_counts": cells.counts,
     "flips": listings.flips,
     "changed_sentences": listings.changed_sentences,
-    "ratio": rates.by_case,
+    "stereotype_ratios": rates.by_case,
     "shares": rates.by_group,
-    "groups": rates.by_group,
 }
-"""Chart function by the name of a detail; the function returns `None` for a detail without content."""
+"""Function of each chart that `AuditInfo.charts` may name; it returns `None` for a detail that it cannot draw."""
+
+CHARTS_OF_OLD_REPORTS = {
+    "words": "marked_words",
+    "grown": "grown_words",
+    "contributions": "word_contributions",
+    "top_words": "word_weights",
+    "terms": "term_rates",
+    "cells": "answer_counts",
+    "flips": "flips",
+    "changed_sentences": "changed_sentences",
+    "ratio": "stereotype_ratios",
+    "shares": "shares",
+    "groups": "shares",
+}
+"""Charts by the name of a detail, for report documents whose audits name no charts."""
 
 SHOWN_ELSEWHERE = ("examples", "suggestions")
 """Details that reports show elsewhere."""
 
 
-def detail_charts(item: Item) -> tuple[list[Chart], dict[str, Json]]:
+def detail_charts(item: Item, method: Mapping[str, Json]) -> tuple[list[Chart], dict[str, Json]]:
     """Return the charts of an item's details, and the details that no chart shows.
 
-    The name of a detail selects its chart. A detail with another name gets a chart if it maps names to means. A detail
-    of a third-party audit may have a known name and an unknown structure; it gets no chart.
+    A detail for which the audit names no chart gets one if it maps names to means.
+
+    Args:
+        item: item of the report document.
+        method: description of the item's audit in the report document.
     """
-    found: list[Chart] = []
-    rest: dict[str, Json] = {}
-    details: Mapping[str, Json] = item["details"]
-    for name in sorted(details, key=_order):
-        chart = None
-        if name in BY_DETAIL:
-            chart = BY_DETAIL[name](item, details[name])
-        elif name not in SHOWN_ELSEWHERE:
-            chart = means.means(item, name, details[name])
-        if chart is not None:
-            found.append(chart)
-        elif name not in SHOWN_ELSEWHERE:
-            rest[name] = details[name]
-    return found, {name: rest[name] for name in details if name in rest}
-
-
-def _order(name: str) -> int:
-    known = list(BY_DETAIL)
-    return known.index(name) if name in known else len(known)
+    # Variants are a detail of the run, whatever the audit.
+    names = {"variants": "variants", **method.get("charts", CHARTS_OF_OLD_REPORTS)}
+    details = {name: detail for name, detail in item["details"].items() if name not in SHOWN_ELSEWHERE}
+    order = [*(name for name in names if name in details), *(name for name in details if name not in names)]
+    drawn = {
+        name: CHARTS[names[name]](item, details[name])
+        if names.get(name) in CHARTS
+        else means.means(item, name, details[name])
+        for name in order
+    }
+    return (
+        [chart for chart in drawn.values() if chart is not None],
+        {name: detail for name, detail in details.items() if drawn[name] is None},
+    )

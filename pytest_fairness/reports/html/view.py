@@ -188,7 +188,7 @@ class View:
         )
 
     def _item(self, place: int, item: Item, points: Sequence[Mapping[str, Json]]) -> ItemView:
-        found, rest = charts.detail_charts(item)
+        found, rest = charts.detail_charts(item, self.document.get("methods", {}).get(item["audit"], {}))
         suggested = item["details"].get("suggestions") or {}
         facts, sheets = _facts_and_sheets(rest)
         return ItemView(

@@ -5,6 +5,7 @@ import pytest
 
 from pytest_fairness.audits import registry
 from pytest_fairness.audits.info import AuditInfo, Direction
+from pytest_fairness.reports import charts
 
 AUDITS = [(kind, name) for kind, names in registry.AUDITS.items() for name in names]
 
@@ -16,6 +17,7 @@ def test_an_audit_describes_itself(kind: str, name: str) -> None:
     assert all((info.title, info.question, info.formula, info.meaning, info.source))
     assert info.value_range[0] <= info.limits[0] < info.limits[1] <= info.value_range[1]
     assert info.tolerance >= 0
+    assert set(info.charts.values()) <= set(charts.CHARTS)
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pytest_fairness.audits.info import AuditInfo, Direction
 from pytest_fairness.records import Comparison, Json, VerdictName
 from pytest_fairness.reports import charts
 from pytest_fairness.reports.charts.base import Chart
@@ -20,7 +21,7 @@ def item(**more: Any) -> dict[str, Json]:
 
 
 def chart(name: str, detail: Json) -> Chart:
-    found, rest = charts.detail_charts({**item(), "details": {name: detail}})
+    found, rest = charts.detail_charts({**item(), "details": {name: detail}}, {})
     assert not rest
     (one,) = found
     return one
@@ -57,17 +58,27 @@ def test_any_mapping_of_names_to_means_gets_a_chart() -> None:
     one = chart("whatever_it_is", detail)
     assert names(one) == ["young", "old"]
     assert one.title == "Whatever it is, by name, with 95 % confidence intervals"
-    found, rest = charts.detail_charts({**item(), "details": {"other": {"old": {"mean": 0.2}, "young": 3}}})
+    found, rest = charts.detail_charts({**item(), "details": {"other": {"old": {"mean": 0.2}, "young": 3}}}, {})
     assert not found
     assert set(rest) == {"other"}
 
 
 def test_the_similarity_of_neutral_lists_is_drawn() -> None:
     details = {"similarity": {"old": {"mean": 0.2}}, "noise_floor": {"mean": 0.625}}
-    (one,), rest = charts.detail_charts({**item(), "details": details})
+    (one,), rest = charts.detail_charts({**item(), "details": details}, {})
     assert one.text == "Lowest first: old 0.2. Similarity of two neutral lists: 0.625."
     assert len(one.spec["layer"]) == 4
     assert set(rest) == {"noise_floor"}
+
+
+def test_an_audit_names_the_chart_of_its_detail() -> None:
+    details = {"typical": {"marked": [{"word": "oil", "weight": 0.2}], "unmarked": []}, "shares": {"old": 0.4}}
+    method = AuditInfo(
+        name="", title="", better=Direction.LOWER, tolerance=0.1, value_range=(0, 1), charts={"typical": "word_weights"}
+    )
+    (one,), rest = charts.detail_charts({**item(), "details": details}, method.to_json())
+    assert (one.title, names(one)) == ("Words that distinguish the groups", ["oil"])
+    assert set(rest) == {"shares"}
 
 
 def test_kinds_of_answers_have_a_fixed_order() -> None:
