@@ -13,7 +13,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 from pytest_fairness.answers import reading
-from pytest_fairness.audits.text.anonymizer import Anonymizer
+from pytest_fairness.audits.anonymizer import Anonymizer
 from pytest_fairness.errors import FairnessError
 from pytest_fairness.kinds import KINDS, kind_of
 from pytest_fairness.probes import Probe

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from pytest_fairness.audits.text.anonymizer import IDENTITY_TERMS, normalise, words
+from pytest_fairness.audits.anonymizer import IDENTITY_TERMS, normalise, words
 
 MOST = 0.5
 """Share of answers without markers above which words are suggested."""

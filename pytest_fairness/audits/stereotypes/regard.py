@@ -10,12 +10,12 @@ from typing import ClassVar
 import numpy as np
 from pydantic import Field
 
+from pytest_fairness.audits.anonymizer import Anonymizer
 from pytest_fairness.audits.base import AuditItem, Preparation
 from pytest_fairness.audits.findings import Finding, subject_of
 from pytest_fairness.audits.info import AuditInfo, Direction
 from pytest_fairness.audits.stereotypes.case_audit import CaseAudit
 from pytest_fairness.audits.stereotypes.scores import Scores
-from pytest_fairness.audits.text.anonymizer import Anonymizer
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.field_types import Line

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
+from pytest_fairness.audits.anonymizer import unique_share
 from pytest_fairness.audits.base import AuditItem
 from pytest_fairness.audits.info import AuditInfo, Direction
-from pytest_fairness.audits.text.anonymizer import unique_share
 from pytest_fairness.audits.text.documents import Documents, join_runs
 from pytest_fairness.audits.text.groups import Groups
 from pytest_fairness.audits.text.linear_classifier import FEWEST_DIFFERENT, Corpus, FeatureName

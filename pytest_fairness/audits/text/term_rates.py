@@ -11,8 +11,8 @@ from functools import cached_property, lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from pytest_fairness.audits.stereotypes.marker_matching import Terms
-from pytest_fairness.audits.text.anonymizer import normalise, words
+from pytest_fairness.audits.anonymizer import normalise, words
+from pytest_fairness.audits.terms import Terms
 from pytest_fairness.audits.text.documents import text_of
 from pytest_fairness.audits.text.groups import Groups, comparable
 from pytest_fairness.errors import NotMeasurable

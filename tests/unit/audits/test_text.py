@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_fairness.audits.text.anonymizer import IDENTITY_TERMS, Anonymizer, unique_share
+from pytest_fairness.audits.anonymizer import IDENTITY_TERMS, Anonymizer, unique_share
 from pytest_fairness.probes.generation import first_names
 
 DECLARED = ["White", "Black", "Middle-Eastern", "man", "nonbinary person", "Kelly"]
