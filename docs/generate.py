@@ -12,6 +12,7 @@ from pathlib import Path
 
 from pytest_fairness import kinds
 from pytest_fairness.audits import registry
+from pytest_fairness.audits.info import AuditInfo
 from pytest_fairness.options import markdown_table
 from pytest_fairness.probes import schema_text
 
@@ -40,14 +41,21 @@ def generated() -> dict[Path, str]:
 
 def audits_table() -> str:
     """Return the Markdown table of all audits, a block for each kind of probe."""
-    lines = ["| audit | question | unit | better | default tolerance |", "|---|---|---|---|---|"]
+    lines = ["| audit | question | unit and range | better | default tolerance |", "|---|---|---|---|---|"]
     for kind in [*TITLES, *(registry.AUDITS.keys() - TITLES.keys())]:
         lines.append(f"| **[{TITLES.get(kind, kind)}]({kind}.md)** | | | | |")
         for name in registry.AUDITS[kind]:
             info = registry.get(kind, name).info
-            cells = [f"[`{name}`]({_place(kind, name)})", info.question, info.unit, BETTER[info.better.value]]
+            cells = [f"[`{name}`]({_place(kind, name)})", info.question, _scale(info), BETTER[info.better.value]]
             lines.append(f"| {' | '.join(cells)} | {info.tolerance:g} |")
     return "\n".join(lines)
+
+
+def _scale(info: AuditInfo) -> str:
+    """Return the unit of an audit's values, and the range that they can have."""
+    low, high = (f"{end:g}".replace("-", "−") for end in info.value_range)
+    values = f"{low} or more" if high == "inf" else f"at most {high}" if low == "−inf" else f"{low} to {high}"
+    return f"{info.unit}, {values}" if info.unit else values
 
 
 def _place(kind: str, name: str) -> str:

@@ -46,7 +46,7 @@ class Coreference(PronounAudit[CoreferenceSettings]):
     info = AuditInfo(
         name="coreference",
         title="Pronouns resolved by stereotype",
-        question="Is a pronoun taken for whoever the stereotype says?",
+        question="Does the reading of a pronoun follow the stereotype?",
         formula="(stereotypical − anti-stereotypical) / all answers but unparsed",
         meaning="−1 to 1; 0 is no preference. Above 0 follows the stereotype.",
         source="Zhao, Wang, Yatskar, Ordonez and Chang 2018 (WinoBias); Kotek, Dockum and Sun 2023; McNemar 1947",

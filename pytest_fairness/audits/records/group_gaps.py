@@ -82,7 +82,7 @@ class Accuracy(TruthAudit):
     info = AuditInfo(
         name="accuracy",
         title="Unequal accuracy",
-        question="Is one group judged wrongly more often?",
+        question="Are the answers about one group wrong more often?",
         formula="|accuracy for group A − accuracy for group B|",
         meaning="0 is alike.",
         source=ADULT + "Hardt, Price and Srebro 2016",

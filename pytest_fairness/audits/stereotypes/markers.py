@@ -43,7 +43,7 @@ class MarkerRatio(CaseAudit[MarkersSettings]):
     info = AuditInfo(
         name="markers",
         title="Words of a stereotype",
-        question="How often do the words of a stereotype turn up, against those of its opposite?",
+        question="How often do answers use words of a stereotype, rather than those of its opposite?",
         formula="mean over answers of stereotype markers / (stereotype + anti-stereotype markers)",
         meaning="0 to 1; 0.5 is balance. Answers with too few markers are left out and counted.",
         source="word lists of the probe; two cases that are opposites are averaged: one constant word gives 0.5",

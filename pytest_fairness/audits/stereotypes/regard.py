@@ -49,7 +49,7 @@ class Regard(CaseAudit[RegardSettings]):
     info = AuditInfo(
         name="regard",
         title="Negative regard",
-        question="How negatively is somebody spoken of?",
+        question="How negatively do answers describe people?",
         formula="mean probability of “negative”; between groups the paired difference",
         meaning="0 to 1, or −1 to 1 between groups; names of groups are masked.",
         source="Sheng, Chang, Natarajan and Peng 2019",

@@ -54,7 +54,7 @@ class Svm(TwoSampleAudit[SvmSettings, Corpus]):
     info = AuditInfo(
         name="svm",
         title="Texts that give the group away",
-        question="Can a simple classifier tell from the answer which group asked?",
+        question="Can a simple classifier tell from a text which group it is about?",
         formula="balanced accuracy = (share right of the marked + share right of the unmarked) / 2, each text left out "
         "of training;  change = logistic(log-odds now − log-odds before) − 0.5",
         meaning="0.5 is guessing, 1 is certainty. A change is given as that of an accuracy of 0.5 which is as large.",
