@@ -10,10 +10,9 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from typing import Any
 
 from pytest_fairness.audits import language
-from pytest_fairness.audits.base import Audit, AuditItem
+from pytest_fairness.audits.base import AnyAudit, AnyItem
 from pytest_fairness.errors import short_message
 from pytest_fairness.probes.base import Probe
 from pytest_fairness.records import Answer, Concern, Measurement, Status
@@ -59,7 +58,7 @@ _ANY_NUMBER = re.compile(r"\S*\d\S*")
 
 
 def concerns(
-    probe: Probe, audit: Audit[Any, Any], item: AuditItem[Any], answers: Sequence[Answer], measurement: Measurement
+    probe: Probe, audit: AnyAudit, item: AnyItem, answers: Sequence[Answer], measurement: Measurement
 ) -> tuple[Concern, ...]:
     """Return the reasons to doubt what was measured of these answers, the gravest first.
 
@@ -106,7 +105,7 @@ def missing_in_every_group(measurement: Measurement) -> list[Concern]:
     ]
 
 
-def unrecognised_refusals(probe: Probe, item: AuditItem[Any], answers: Sequence[Answer]) -> list[Concern]:
+def unrecognised_refusals(probe: Probe, item: AnyItem, answers: Sequence[Answer]) -> list[Concern]:
     """Return the concern that refusals in other languages were counted as answers, for audits that measure refusals."""
     texts: defaultdict[Hashable, list[str]] = defaultdict(list)
     for answer in answers:
@@ -203,9 +202,7 @@ def effective_number(counts: Iterable[int]) -> float:
     return sum(sizes) ** 2 / sum(size**2 for size in sizes) if sizes else 0.0
 
 
-def _constant_answers(
-    probe: Probe, audit: Audit[Any, Any], item: AuditItem[Any], answers: Sequence[Answer]
-) -> Concern | None:
+def _constant_answers(probe: Probe, audit: AnyAudit, item: AnyItem, answers: Sequence[Answer]) -> Concern | None:
     """Return the concern that answers do not depend on their prompts.
 
     Answers that differ only in case, blanks, request ids and times count as the same. All of the item's answers alike
@@ -294,13 +291,13 @@ def _is_long(value: Hashable) -> bool:
     return not isinstance(value, str) or len(value.split()) > SHORT_WORDS
 
 
-def _question(probe: Probe, item: AuditItem[Any], answer: Answer) -> Hashable:
+def _question(probe: Probe, item: AnyItem, answer: Answer) -> Hashable:
     """Return the labels of a question without those that name the group."""
     group = {*item.labels, *getattr(probe, "axes", ()), "value", "attribute"}
     return tuple(sorted((name, label) for name, label in answer.labels.items() if name not in group))
 
 
-def _group(item: AuditItem[Any], answer: Answer) -> tuple[str, ...]:
+def _group(item: AnyItem, answer: Answer) -> tuple[str, ...]:
     """Return the names of the group that an answer is of, as far as labels tell."""
     labels = answer.labels
     return (*(labels.get(name, "") for name in item.labels), labels.get("value", "") if "attribute" in labels else "")

@@ -24,10 +24,11 @@ Example = tuple[str, Answer]
 
 ProbeT = TypeVar("ProbeT", bound=Probe)
 SettingsT = TypeVar("SettingsT", bound=AuditSettings)
+OwnSettings = TypeVar("OwnSettings", bound=AuditSettings, covariant=True)
 
 
 @dataclass(frozen=True)
-class AuditItem(Generic[SettingsT]):
+class AuditItem(Generic[OwnSettings]):
     """One test item: an audit applied to one subject of a probe.
 
     Attributes:
@@ -48,7 +49,7 @@ class AuditItem(Generic[SettingsT]):
     audit_name: str
     subject: str | None
     labels: Mapping[str, str]
-    settings: SettingsT
+    settings: OwnSettings
     alpha: float = 0.01
     seed: str = ""
     target: str | None = None
@@ -84,6 +85,10 @@ class Preparation:
     label: str | None = None
 
 
+AnyItem = AuditItem[AuditSettings]
+"""An item of any audit: its settings are those that all audits have."""
+
+
 class DecisionRule(ABC):
     """Rule that decides whether a change is a regression and whether a value exceeds its limit.
 
@@ -99,7 +104,7 @@ class DecisionRule(ABC):
 
     @abstractmethod
     def judge_change(
-        self, audit: Audit[Any, Any], item: AuditItem[Any], comparison: Comparison, tolerance: float, difference: float
+        self, audit: AnyAudit, item: AnyItem, comparison: Comparison, tolerance: float, difference: float
     ) -> Decision:
         """Decide whether the change since the baseline is a regression.
 
@@ -113,13 +118,13 @@ class DecisionRule(ABC):
 
     @abstractmethod
     def judge_value(
-        self, audit: Audit[Any, Any], item: AuditItem[Any], measurement: Measurement, limit: float, tolerance: float
+        self, audit: AnyAudit, item: AnyItem, measurement: Measurement, limit: float, tolerance: float
     ) -> Decision:
         """Decide whether the value exceeds the limit."""
 
     @abstractmethod
     def minimum_detectable(
-        self, item: AuditItem[Any], measurement: Measurement, comparison: Comparison | None, tolerance: float
+        self, item: AnyItem, measurement: Measurement, comparison: Comparison | None, tolerance: float
     ) -> float | None:
         """Return the smallest true worsening that a run of this size finds with 80 % power; `None` if not known.
 
@@ -279,3 +284,7 @@ class Audit(ABC, Generic[ProbeT, SettingsT]):
             answers: as in `measure`.
         """
         return []
+
+
+AnyAudit = Audit[Any, Any]
+"""An audit of any kind of probe, with any settings."""

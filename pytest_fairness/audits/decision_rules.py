@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from pytest_fairness.audits.base import Audit, AuditItem, DecisionRule
+from pytest_fairness.audits.base import AnyAudit, AnyItem, AuditItem, DecisionRule
 from pytest_fairness.audits.decision import ROUNDING, Decision, decide, one_sided_bounds
 from pytest_fairness.records import Comparison, Measurement
 from pytest_fairness.stats.intervals import normal, proportions
@@ -21,7 +21,7 @@ VISIBLE_SHARE = 0.35
 """Share of one group's texts in which a run must be able to find a new word before it may pass."""
 
 
-def rule_of(audit: Audit[Any, Any], item: AuditItem[Any]) -> DecisionRule:
+def rule_of(audit: AnyAudit, item: AnyItem) -> DecisionRule:
     """Return the rule that decides the item: the audit's, in the variant that the probe's `gate` names."""
     gate = item.settings.gate
     return PointEstimate(audit.rule) if gate == "point" else audit.rule.for_gate(gate)
@@ -54,7 +54,7 @@ class SignificantChange(DecisionRule):
                 return self
 
     def judge_change(
-        self, audit: Audit[Any, Any], item: AuditItem[Any], comparison: Comparison, tolerance: float, difference: float
+        self, audit: AnyAudit, item: AnyItem, comparison: Comparison, tolerance: float, difference: float
     ) -> Decision:
         """Decide whether the change since the baseline is a regression; see `decision.decide`.
 
@@ -86,7 +86,7 @@ class SignificantChange(DecisionRule):
         return _unless_too_few_units(decision, audit, item, comparison)
 
     def judge_value(
-        self, audit: Audit[Any, Any], item: AuditItem[Any], measurement: Measurement, limit: float, tolerance: float
+        self, audit: AnyAudit, item: AnyItem, measurement: Measurement, limit: float, tolerance: float
     ) -> Decision:
         """Decide whether the value exceeds the limit; see `decision.decide`.
 
@@ -111,7 +111,7 @@ class SignificantChange(DecisionRule):
         return decision
 
     def minimum_detectable(
-        self, item: AuditItem[Any], measurement: Measurement, comparison: Comparison | None, tolerance: float
+        self, item: AnyItem, measurement: Measurement, comparison: Comparison | None, tolerance: float
     ) -> float | None:
         """Return the smallest true worsening that a run of this size finds with 80 % power; `None` if not known."""
         estimate: Measurement | Comparison = measurement if comparison is None else comparison
@@ -139,7 +139,7 @@ class GrownWords(DecisionRule):
     """
 
     def judge_change(
-        self, audit: Audit[Any, Any], item: AuditItem[Any], comparison: Comparison, tolerance: float, difference: float
+        self, audit: AnyAudit, item: AuditItem[Any], comparison: Comparison, tolerance: float, difference: float
     ) -> Decision:
         """Judge the number of words that grew, each of them significantly, family-wise, and by `min_share` or more.
 
@@ -159,7 +159,7 @@ class GrownWords(DecisionRule):
         return _unless_missed((needed, documents), missed, 2 * item.settings.min_share)
 
     def judge_value(
-        self, audit: Audit[Any, Any], item: AuditItem[Any], measurement: Measurement, limit: float, tolerance: float
+        self, audit: AnyAudit, item: AnyItem, measurement: Measurement, limit: float, tolerance: float
     ) -> Decision:
         """Judge the number of significant words; a pass takes a run that would have found a new one."""
         if measurement.value > limit:
@@ -170,7 +170,7 @@ class GrownWords(DecisionRule):
         return _unless_missed(details["documents_needed"], details["smallest_share"], VISIBLE_SHARE)
 
     def minimum_detectable(
-        self, item: AuditItem[Any], measurement: Measurement, comparison: Comparison | None, tolerance: float
+        self, item: AnyItem, measurement: Measurement, comparison: Comparison | None, tolerance: float
     ) -> float | None:
         """Return the smallest share of one group's texts in which a new word is found with 80 % power."""
         details = measurement.details if comparison is None or not comparison.paired else comparison.details
@@ -189,28 +189,26 @@ class PointEstimate(DecisionRule):
     tested: ClassVar[bool] = False
 
     def judge_change(
-        self, audit: Audit[Any, Any], item: AuditItem[Any], comparison: Comparison, tolerance: float, difference: float
+        self, audit: AnyAudit, item: AnyItem, comparison: Comparison, tolerance: float, difference: float
     ) -> Decision:
         """Decide whether the run's value is worse than the baseline's value by more than the tolerance."""
         return Decision("beyond" if difference > tolerance + ROUNDING else "within")
 
     def judge_value(
-        self, audit: Audit[Any, Any], item: AuditItem[Any], measurement: Measurement, limit: float, tolerance: float
+        self, audit: AnyAudit, item: AnyItem, measurement: Measurement, limit: float, tolerance: float
     ) -> Decision:
         """Decide whether the value is worse than the limit."""
         loss = audit.info.loss
         return Decision("beyond" if loss(measurement.value) > loss(limit) + ROUNDING else "within")
 
     def minimum_detectable(
-        self, item: AuditItem[Any], measurement: Measurement, comparison: Comparison | None, tolerance: float
+        self, item: AnyItem, measurement: Measurement, comparison: Comparison | None, tolerance: float
     ) -> float | None:
         """Return what the audit's rule returns."""
         return self.tested_rule.minimum_detectable(item, measurement, comparison, tolerance)
 
 
-def _unless_too_few_units(
-    decision: Decision, audit: Audit[Any, Any], item: AuditItem[Any], comparison: Comparison
-) -> Decision:
+def _unless_too_few_units(decision: Decision, audit: AnyAudit, item: AnyItem, comparison: Comparison) -> Decision:
     """Return the decision; `unclear` in place of `within` where no change could be significant in so few units."""
     units = comparison.details.get(f"compared_{audit.counted}")
     if decision.outcome != "within" or units is None or decision.accepted is None:
@@ -235,7 +233,7 @@ def _unless_too_few_units(
     return decision
 
 
-def _change_bounds(item: AuditItem[Any], comparison: Comparison, beta: float) -> tuple[float, float] | None:
+def _change_bounds(item: AnyItem, comparison: Comparison, beta: float) -> tuple[float, float] | None:
     """Return the one-sided bounds of the change at the item's alpha and at `beta`.
 
     `None` where the standard error gives the bounds. For a spread of several groups (`details["along_pattern"]`: the
@@ -251,7 +249,7 @@ def _change_bounds(item: AuditItem[Any], comparison: Comparison, beta: float) ->
     return bounds[0][0], max(upper for _, upper in bounds)
 
 
-def _distance_bounds(item: AuditItem[Any], measurement: Measurement, limit: float) -> tuple[float, float] | None:
+def _distance_bounds(item: AnyItem, measurement: Measurement, limit: float) -> tuple[float, float] | None:
     """Return the one-sided bounds, at the item's alpha and beta, of how far the loss exceeds that of the limit.
 
     `None` where the standard error gives the bounds. An audit whose loss has other bounds puts them into

@@ -8,12 +8,11 @@ from __future__ import annotations
 import math
 from functools import cache
 from importlib import import_module
-from typing import Any
 
 from pydantic import Field, create_model
 
 from pytest_fairness import extensions
-from pytest_fairness.audits.base import Audit
+from pytest_fairness.audits.base import AnyAudit, Audit
 from pytest_fairness.errors import FairnessError
 from pytest_fairness.probes.audit_settings import AuditSettings
 
@@ -56,13 +55,13 @@ AUDITS: dict[str, dict[str, str]] = {
 
 
 @cache
-def audit_classes() -> dict[str, dict[str, str | type[Audit[Any, Any]]]]:
+def audit_classes() -> dict[str, dict[str, str | type[AnyAudit]]]:
     """Return all audits by kind of probe and name: the import path of a built-in one, the class of an extension.
 
     Raises:
         FairnessError: an extension cannot be imported, is no audit, or has a name that is taken.
     """
-    found: dict[str, dict[str, str | type[Audit[Any, Any]]]] = {kind: dict(names) for kind, names in AUDITS.items()}
+    found: dict[str, dict[str, str | type[AnyAudit]]] = {kind: dict(names) for kind, names in AUDITS.items()}
     built_in = [name for names in AUDITS.values() for name in names]
     for name, entry in extensions.declared("audits", built_in).items():
         audit = extensions.load(entry)
@@ -80,7 +79,7 @@ def audit_classes() -> dict[str, dict[str, str | type[Audit[Any, Any]]]]:
 
 
 @cache
-def get(kind: str, name: str) -> Audit[Any, Any]:
+def get(kind: str, name: str) -> AnyAudit:
     """Return the audit of this kind and name; there is one object of each.
 
     Raises:
@@ -90,7 +89,7 @@ def get(kind: str, name: str) -> Audit[Any, Any]:
     if not isinstance(known, str):
         return known()
     module, _, attribute = known.partition(":")
-    audit: Audit[Any, Any] = getattr(import_module(module), attribute)()
+    audit: AnyAudit = getattr(import_module(module), attribute)()
     return audit
 
 

@@ -8,11 +8,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from pytest_fairness.audits.base import Audit, AuditItem
+from pytest_fairness.audits.base import AnyAudit, AnyItem
 from pytest_fairness.audits.decision import Decision
 from pytest_fairness.audits.decision_rules import rule_of
 from pytest_fairness.records import Comparison, Concern, Measurement, Reversal, Verdict, VerdictName
@@ -47,8 +46,8 @@ class BaselineEntry:
 
 
 def decide(
-    audit: Audit[Any, Any],
-    item: AuditItem[Any],
+    audit: AnyAudit,
+    item: AnyItem,
     measurement: Measurement,
     *,
     earlier: BaselineEntry | None,
@@ -138,7 +137,7 @@ def _p(p_value: float | None) -> str:
     return "p unknown" if p_value is None else f"p = {p_value:.2g}" if p_value >= SHOWN_P else f"p < {SHOWN_P:g}"
 
 
-def tolerance_of(audit: Audit[Any, Any], item: AuditItem[Any]) -> float:
+def tolerance_of(audit: AnyAudit, item: AnyItem) -> float:
     """Return the item's tolerance: the probe's, or the audit's default."""
     tolerance = item.settings.tolerance
     return float(audit.info.tolerance if tolerance is None else tolerance)
@@ -151,7 +150,7 @@ def _doubt(measurement: Measurement) -> Concern | None:
     return next((each for each in (*measurement.concerns, *missing) if each.withholds != "nothing"), None)
 
 
-def _significance(item: AuditItem[Any], comparison: Comparison, change: Decision) -> str:
+def _significance(item: AnyItem, comparison: Comparison, change: Decision) -> str:
     """Return by which test a regression is significant, as a part of the reason."""
     reversal = comparison.reversal
     if change.changed_sides and reversal is not None:
@@ -166,9 +165,7 @@ def _sides(reversal: Reversal) -> str:
     return f"the disadvantage changed sides: {reversal.description}"
 
 
-def _undecided(
-    item: AuditItem[Any], comparison: Comparison | None, change: Decision | None, value: Decision | None
-) -> str:
+def _undecided(item: AnyItem, comparison: Comparison | None, change: Decision | None, value: Decision | None) -> str:
     """Return why there is no decision, on the change before the value."""
     if change is not None and comparison is not None and change.outcome == "unclear":
         if change.explanation is not None or not change.exceeds:
@@ -191,7 +188,7 @@ def _not_excluded(what: str, decision: Decision) -> str:
 
 
 def _confidence(
-    item: AuditItem[Any],
+    item: AnyItem,
     comparison: Comparison | None,
     change: Decision | None,
     value: Decision | None,
@@ -210,7 +207,7 @@ def _confidence(
 
 
 def _advice(
-    audit: Audit[Any, Any], measurement: Measurement, size: int | None, factor: float, earlier: BaselineEntry | None
+    audit: AnyAudit, measurement: Measurement, size: int | None, factor: float, earlier: BaselineEntry | None
 ) -> str:
     """Return how large a run has to be for a decision.
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from pytest_fairness import kinds
-from pytest_fairness.audits.base import Audit
+from pytest_fairness.audits.base import AnyAudit
 from pytest_fairness.errors import FairnessError, NotMeasurable
 from pytest_fairness.probes import table
 from pytest_fairness.probes.base import Probe, ResponsesSettings
@@ -156,7 +155,7 @@ def _score(item: ProbeItem, answers: Sequence[Answer]) -> float | None:
         return None
 
 
-def _turned(audit: Audit[Any, Any], errors: Errors) -> Errors:
+def _turned(audit: AnyAudit, errors: Errors) -> Errors:
     """The errors of a limit on loss as those of the limit that a probe file names."""
     limits = {"higher": -errors.limit, "fifty": 50 + errors.limit}
     return replace(errors, limit=limits.get(audit.info.better, errors.limit))

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from pytest_fairness.audits import registry
-from pytest_fairness.audits.base import BETA, Audit, AuditItem, Preparation
+from pytest_fairness.audits.base import BETA, AnyAudit, AnyItem, AuditItem, Preparation
 from pytest_fairness.audits.decision_rules import rule_of
 from pytest_fairness.errors import FairnessError, ModelError
 from pytest_fairness.probes import Probe, growth
@@ -36,14 +36,12 @@ class ProbeItem(AuditItem[Any]):
     """
 
     probe: Probe
-    audit: Audit[Any, Any]
+    audit: AnyAudit
     trials: int | None = None
     stage: Stage = EVERYTHING
 
     @classmethod
-    def made_of(
-        cls, item: AuditItem[Any], probe: Probe, audit: Audit[Any, Any], trials: int | None = None
-    ) -> ProbeItem:
+    def made_of(cls, item: AnyItem, probe: Probe, audit: AnyAudit, trials: int | None = None) -> ProbeItem:
         """Return an audit's item with its probe and the audit itself."""
         inherited = {field.name: getattr(item, field.name) for field in fields(AuditItem)}
         return cls(**inherited, probe=probe, audit=audit, trials=trials)
