@@ -18,13 +18,6 @@ from pytest_fairness.probes import schema_text
 
 ROOT = Path(__file__).parents[1]
 REFERENCE = ROOT / "docs" / "reference"
-TITLES = {
-    "generation": "Texts",
-    "recommendation": "Lists",
-    "coreference": "Pronouns",
-    "counterfactual": "Decisions about records",
-    "stereotype": "Stereotypes",
-}
 BETTER = {"lower": "lower", "higher": "higher", "zero": "nearer 0", "fifty": "nearer 50"}
 
 
@@ -42,11 +35,11 @@ def generated() -> dict[Path, str]:
 def audits_table() -> str:
     """Return the Markdown table of all audits, a block for each kind of probe."""
     lines = ["| audit | question | unit and range | better | default tolerance |", "|---|---|---|---|---|"]
-    for kind in [*TITLES, *(registry.AUDITS.keys() - TITLES.keys())]:
-        lines.append(f"| **[{TITLES.get(kind, kind)}]({kind}.md)** | | | | |")
-        for name in registry.AUDITS[kind]:
+    for kind, (model, _) in kinds.schemas().items():
+        lines.append(f"| **{_linked(kind, f'{kind}.md')}** | **{model.model_fields['kind'].description}** | | | |")
+        for name in registry.AUDITS.get(kind, ()):
             info = registry.get(kind, name).info
-            cells = [f"[`{name}`]({_place(kind, name)})", info.question, _scale(info), BETTER[info.better.value]]
+            cells = [_linked(f"`{name}`", _place(kind, name)), info.question, _scale(info), BETTER[info.better.value]]
             lines.append(f"| {' | '.join(cells)} | {info.tolerance:g} |")
     return "\n".join(lines)
 
@@ -58,12 +51,17 @@ def _scale(info: AuditInfo) -> str:
     return f"{info.unit}, {values}" if info.unit else values
 
 
+def _linked(text: str, place: str) -> str:
+    """Return a link to a place of the reference; the text alone while the page is not written yet."""
+    return f"[{text}]({place})" if (REFERENCE / place.partition("#")[0]).exists() else text
+
+
 def _place(kind: str, name: str) -> str:
     """Return the link to an audit's section, or to the page of its kind until it has one."""
     if (REFERENCE / f"{name}.md").exists() and name != kind:
         return f"{name}.md"
     page = REFERENCE / f"{kind}.md"
-    described = re.search(rf"^### {name}$", page.read_text("utf-8"), re.MULTILINE)
+    described = page.exists() and re.search(rf"^### {name}$", page.read_text("utf-8"), re.MULTILINE)
     return f"{page.name}#{name}" if described else page.name
 
 

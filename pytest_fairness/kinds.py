@@ -14,6 +14,7 @@ from pytest_fairness.answers.recorded.recommendation import RecommendationReader
 from pytest_fairness.answers.recorded.stereotype import StereotypeReader
 from pytest_fairness.audits import answer_quality, registry
 from pytest_fairness.audits.answer_quality import AnswerQuality
+from pytest_fairness.errors import ProbeError
 from pytest_fairness.probes.base import Probe
 from pytest_fairness.probes.coreference.model import CoreferenceProbe
 from pytest_fairness.probes.counterfactual.model import CounterfactualProbe
@@ -31,13 +32,13 @@ class Kind(Generic[ProbeT]):
 
     Attributes:
         model: validates the probe files of the kind.
-        reader: reads the recorded answers of a `responses:` file.
+        reader: reads the recorded answers of a `responses:` file; `None` if probes of the kind take no such file.
         exchange: the rules by which recorded answers are exchanged between groups; `None` if they cannot be.
         quality: scores answers by what the probe says is right; `None` if no probe of the kind says it.
     """
 
     model: type[ProbeT]
-    reader: type[Reader[ProbeT]]
+    reader: type[Reader[ProbeT]] | None = None
     exchange: Exchange[ProbeT] | None = None
     quality: Callable[[ProbeT, Sequence[Answer]], AnswerQuality | None] | None = None
 
@@ -64,19 +65,25 @@ def kind_of(probe: ProbeT) -> Kind[ProbeT]:
 def schemas() -> dict[str, KindSchema]:
     """Return what the loader must know of each kind: the model of its probes and the settings of its audits."""
     settings = registry.settings_models()
-    return {name: KindSchema(kind.model, settings[name]) for name, kind in KINDS.items()}
+    return {name: KindSchema(kind.model, settings.get(name, {})) for name, kind in KINDS.items()}
 
 
 def rows(probe: Probe) -> list[Answer]:
     """Return the recorded answers of a probe, as its kind reads them from the `responses:` file.
 
     Raises:
-        ProbeError: the file cannot be read, lacks a column, has an invalid row, or lacks answers of the probe.
+        ProbeError: the file cannot be read, lacks a column, has an invalid row, or lacks answers of the probe; or
+            probes of its kind take no such file.
         ValueError: the probe has no `responses:`.
     """
     if probe.responses is None:
         raise ValueError(f"the probe {probe.name} has no `responses:`")
-    return kind_of(probe).reader(probe, probe.responses).answers()
+    reader = kind_of(probe).reader
+    if reader is None:
+        raise ProbeError(
+            f"{probe.name}: probes of the kind {probe.kind!r} take no recorded answers. Remove `responses`."
+        )
+    return reader(probe, probe.responses).answers()
 
 
 def quality(probe: Probe, answers: Sequence[Answer]) -> AnswerQuality | None:

@@ -77,10 +77,8 @@ class ResponsesSettings(ProbeModel):
     )
     columns: dict[str, Line] = Field(
         default_factory=dict,
-        description="The probe's names to the file's columns; equal names need no entry. generation: the axes, text, "
-        "trial, prompt. recommendation: entity, attribute, value, items, rank, trial, domain. coreference: item, "
-        "first, pronoun, text, trial, masculine, feminine; of WinoBias sentences line, version, text, trial. "
-        "counterfactual: id, the flipped attributes, answer, truth, trial. stereotype: case, group, text, trial.",
+        description="The column of the file for each name that the probe's kind reads, such as `text` or `trial`; "
+        "equal names need no entry.",
     )
     strata: tuple[Line, ...] = Field(
         default=(), min_length=1, description="Further columns within whose values answers are compared."

@@ -9,8 +9,9 @@ import pytest
 
 from pytest_fairness import kinds, probes
 from pytest_fairness.audits import registry
-from pytest_fairness.kinds import KINDS
-from pytest_fairness.probes import Probe
+from pytest_fairness.errors import ProbeError
+from pytest_fairness.kinds import KINDS, Kind
+from pytest_fairness.probes import GenerationProbe, Probe
 
 TEXTS = "kind: generation\nprompt: Describe a {g}.\naxes: {g: {unmarked: man, marked: [woman]}}\naudits: {jsd: }\n"
 RECORDS = """\
@@ -45,3 +46,12 @@ def test_a_probe_without_recorded_answers_has_no_rows() -> None:
 @pytest.mark.parametrize("text", [TEXTS, RECORDS])
 def test_quality_is_unknown_if_the_probe_does_not_say_what_is_right(text: str) -> None:
     assert kinds.quality(read(text), []) is None
+
+
+def test_a_kind_without_a_reader_takes_no_recorded_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(KINDS, "generation", Kind(GenerationProbe))
+    (tmp_path / "texts.csv").write_text("g,text\nman,x\nwoman,y\n", "utf-8")
+    text = TEXTS + "responses: {file: texts.csv}\n"
+    probe = probes.parse(text.encode(), tmp_path / "probe.yaml", kinds.schemas())
+    with pytest.raises(ProbeError, match="probes of the kind 'generation' take no recorded answers"):
+        kinds.rows(probe)

@@ -149,7 +149,7 @@ class CoreferenceProbe(Probe):
 
     prompts_belong_to: ClassVar[str] = "items"
 
-    kind: Literal["coreference"] = Field(description="Whom a pronoun means.")
+    kind: Literal["coreference"] = Field(description="The person that a pronoun refers to.")
     items: Items | None = Field(
         default=None, description="The sentences, as a list, or `{winobias: [pro file, anti file]}`."
     )

@@ -33,7 +33,7 @@ class CounterfactualProbe(Probe):
         json_schema_extra={"anyOf": [{"required": ["prompt", "records"]}, {"required": ["responses"]}]}
     )
 
-    kind: Literal["counterfactual"] = Field(description="The same record, one attribute flipped.")
+    kind: Literal["counterfactual"] = Field(description="Decisions about records with one attribute flipped.")
     prompt: Text | None = Field(
         default=None,
         description="What is asked about each record: {age} stands for its field `age`. A clause whose field is "

@@ -92,7 +92,7 @@ class GenerationProbe(Probe):
     model_config = ConfigDict(json_schema_extra={"anyOf": [{"required": ["prompt"]}, {"required": ["responses"]}]})
     several_prompts: ClassVar[bool] = True
 
-    kind: Literal["generation"] = Field(description="Parallel texts for groups.")
+    kind: Literal["generation"] = Field(description="Parallel texts about groups.")
     prompt: Texts | None = Field(
         default=None,
         description="What is asked: one text or a list of paraphrases. {race} stands for the value of the axis `race`; "

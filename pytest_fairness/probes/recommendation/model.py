@@ -51,7 +51,7 @@ class RecommendationProbe(Probe):
         json_schema_extra={"anyOf": [{"required": ["prompt", "neutral", "entities"]}, {"required": ["responses"]}]}
     )
 
-    kind: Literal["recommendation"] = Field(description="Ranked lists.")
+    kind: Literal["recommendation"] = Field(description="Ranked lists for people with a known attribute.")
     prompt: Text | None = Field(
         default=None,
         description="What is asked for a person of whom one thing is known. {value} stands for it, {entity} for the "

@@ -25,7 +25,7 @@ class StereotypeProbe(Probe):
 
     prompts_belong_to: ClassVar[str] = "cases"
 
-    kind: Literal["stereotype"] = Field(description="Stereotypes in texts, and in what a model holds to be likely.")
+    kind: Literal["stereotype"] = Field(description="Stereotypes in texts, and in the likelihoods of sentences.")
     trials: Trials = Field(
         default=20,
         description="How many answers each prompt gets, of each of its groups; {start: 20, max: 80} asks for more only "
