@@ -1,39 +1,33 @@
-"""Shared by all tests: pytest's own test bench, and modules that can be imported only once in a process."""
+"""Fixtures of all tests, and pytest's own test bench."""
 
 from __future__ import annotations
 
 import os
 import signal
+import sys
 from pathlib import Path
 
-import anyio._backends._asyncio  # noqa: F401 - see below
-import httpcore2  # noqa: F401
-import numpy as np  # noqa: F401
-import openai  # noqa: F401
 import pytest
-import scipy.stats  # noqa: F401
-import sklearn.linear_model
-import sklearn.model_selection  # noqa: F401
-import vl_convert  # noqa: F401
 from _pytest.pytester import SysModulesSnapshot
 from hypothesis import settings
 
-# A run of pytest inside a test forgets afterwards what it imported first. Compiled modules cannot be loaded twice, and
-# what the HTTP client imports when it first connects would be there twice, its exceptions no longer recognised.
-from pytest_fairness import kinds, probes
 from tests.support.projects import Project
-
-kinds.schemas()
-for name in probes.__all__:
-    getattr(probes, name)
-
-COMPILED = ("torch", "transformers", "tokenizers", "safetensors", "xllamacpp", "gguf", "scipy", "sklearn", "numpy")
-"""Packages that crash the process when they are loaded a second time; not all are installed or worth loading here."""
 
 
 def _snapshot(pytester: pytest.Pytester) -> SysModulesSnapshot:
-    """Return pytester's snapshot of the imported modules, after which compiled packages stay imported."""
-    return SysModulesSnapshot(preserve=lambda name: name.partition(".")[0] in COMPILED)
+    """Return pytester's snapshot of the imported modules, after which only those of temporary folders are unloaded.
+
+    Importing the others anew would take most of the time of a run inside a test, and compiled modules cannot be loaded
+    twice in a process.
+    """
+    temporary = str(pytester.path.parent)
+
+    def is_installed(name: str) -> bool:
+        spec = getattr(sys.modules[name], "__spec__", None)
+        places = [spec.origin or "", *(spec.submodule_search_locations or ())] if spec else []
+        return not any(str(place).startswith(temporary) for place in places)
+
+    return SysModulesSnapshot(preserve=is_installed)
 
 
 setattr(pytest.Pytester, "_Pytester__take_sys_modules_snapshot", _snapshot)  # noqa: B010 - a private method
@@ -71,6 +65,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 # How long an example takes says something of the machine, which may have other things to do, and nothing of the code.
 settings.register_profile("patient", deadline=None)
 settings.load_profile("patient")
+
+# Compiling the package takes a second of each process that a test starts.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 # A shell has what it runs in the background ignore Ctrl-C, and so do all its children; here it is sent on purpose.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

@@ -90,10 +90,10 @@ def test_over_a_limit_without_a_baseline(project: Project) -> None:
 
 def test_two_workers_find_what_one_does(baselined: Project) -> None:
     reports = []
-    for run, workers in ((baselined.run, ()), (baselined.run_apart, ("-n", "2"))):
+    for workers in ((), ("-n", "2")):
         with ChatServer(stereotyped) as server:
             use(baselined, server)
-            result = run("--fairness", "--fairness-report", "report.json", *workers, target="openai:gpt")
+            result = baselined.run("--fairness", "--fairness-report", "report.json", *workers, target="openai:gpt")
             assert result.ret == 1
             assert server.count == 120
             reports.append(baselined.read("report.json")["items"])

@@ -55,25 +55,25 @@ def sent(server: ChatServer) -> Counter[str]:
 def test_a_change_in_half_of_the_answers_is_found_and_no_text_is_sent_twice(
     texts: Project, server: ChatServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    texts.run_apart("--fairness", "--fairness-rebaseline", target="python:app:answer")
+    texts.run("--fairness", "--fairness-rebaseline", target="python:app:answer")
     first = sent(server)
     assert len(first) == 96
     assert max(len(body["input"]) for body in server.bodies) > 1, "texts that wait together are sent together"
     monkeypatch.setenv("SEED", "other")
     run = ("--fairness", "--fairness-report", "report.json")
-    texts.run_apart(*run, target="python:app:answer")
+    texts.run(*run, target="python:app:answer")
     report = texts.read("report.json")
     assert (report["items"][0]["id"], report["items"][0]["verdict"]) == (NAME, "pass")
     assert report["requests"]["sent"] == 192, "answers, and their embeddings"
     assert len(sent(server)) == 192
     monkeypatch.setenv("CHANGED", "1")
-    texts.run_apart(*run, target="python:app:answer")
+    texts.run(*run, target="python:app:answer")
     report = texts.read("report.json")
     assert report["items"][0]["verdict"] == "regression"
     assert {*sent(server).values()} == {1}
     assert not {*IDENTITY_TERMS} & {word for text in sent(server) for word in text.split()}
     before = server.count
-    texts.run_apart(*run, "--fairness-replay", target="python:app:answer")
+    texts.run(*run, "--fairness-replay", target="python:app:answer")
     assert texts.read("report.json")["items"][0]["value"] == report["items"][0]["value"]
     assert server.count == before
 
@@ -81,11 +81,11 @@ def test_a_change_in_half_of_the_answers_is_found_and_no_text_is_sent_twice(
 def test_the_texts_of_a_baseline_are_embedded_where_no_store_has_them(
     texts: Project, server: ChatServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    texts.run_apart("--fairness", "--fairness-rebaseline", target="python:app:answer")
+    texts.run("--fairness", "--fairness-rebaseline", target="python:app:answer")
     (texts.path / ".fairness" / "responses.sqlite").unlink()
     old = sent(server)
     monkeypatch.setenv("SEED", "other")
-    texts.run_apart("--fairness", "--fairness-report", "report.json", target="python:app:answer")
+    texts.run("--fairness", "--fairness-report", "report.json", target="python:app:answer")
     found = texts.read("report.json")["items"][0]
     assert (found["verdict"], found["change"] is None) == ("pass", False)
     assert all(sent(server)[text] == 2 for text in old)
@@ -164,7 +164,7 @@ def test_what_was_paid_for_is_kept_though_one_text_fails(texts: Project, server:
         return embed_by_words(body)
 
     server.embed = embed
-    result = texts.run_apart("--fairness", target="python:app:answer")
+    result = texts.run("--fairness", target="python:app:answer")
     result.assert_outcomes(errors=1)
     assert says(result, "texts have no embedding by openai:small (`embeddings` of mmd[person=woman]); the first: ")
     assert says(result, "maximum context length exceeded")
@@ -172,10 +172,10 @@ def test_what_was_paid_for_is_kept_though_one_text_fails(texts: Project, server:
     missing = {text for text in sent(server) if "tree" in text}
     assert missing <= alone
     server.embed, server.bodies[:] = embed_by_words, []
-    texts.run_apart("--fairness", "--fairness-report", "report.json", "--fairness-replay", target="python:app:answer")
+    texts.run("--fairness", "--fairness-report", "report.json", "--fairness-replay", target="python:app:answer")
     assert server.count == 0
     texts.write("app.py", APP.replace("A person sees", "She, a woman, sees") + "\n# the same answers again\n")
-    texts.run_apart("--fairness", "--fairness-report", "report.json", target="python:app:answer")
+    texts.run("--fairness", "--fairness-report", "report.json", target="python:app:answer")
     assert texts.read("report.json")["items"][0]["value"] is not None
     assert {*sent(server)} == missing
 
@@ -228,7 +228,7 @@ def test_workers_send_no_text_twice(texts: Project, server: ChatServer) -> None:
         "probes/texts.yaml", PROBE.replace("[woman]", "[woman, nurse, pilot]").replace("trials: 24", "trials: 9")
     )
     texts.probe("probes/more.yaml", (texts.path / "probes/texts.yaml").read_text("utf-8").replace(audits, audits))
-    texts.run_apart("--fairness", "--fairness-report", "report.json", "-n", "2", target="python:app:cold", timeout=150)
+    texts.run("--fairness", "--fairness-report", "report.json", "-n", "2", target="python:app:cold")
     report = texts.read("report.json")
     assert [item["value"] is None for item in report["items"]] == [False] * 6
     assert {*sent(server).values()} == {1}

@@ -123,7 +123,7 @@ def test_a_report_format_of_nobody(project: Project) -> None:
 def test_hooks_get_each_measurement_and_the_report(project: Project, workers: tuple[str, ...]) -> None:
     project.probe(text=PROBE)
     project.write("conftest.py", HOOKS)
-    assert project.run_apart("--fairness", *workers).ret == 0
+    assert project.run("--fairness", *workers).ret == 0
     assert sorted(Path("measured.txt").read_text().splitlines()) == ["refusals[name=Kim] 0.0", "refusals[name=Lou] 0.0"]
     assert Path("sent.txt").read_text() == "2 True"
 

@@ -143,7 +143,7 @@ audits: {flip_rate: {limit: 1, gate: point}}
 
 def test_workers_tell_the_process_that_the_user_started(project: Project) -> None:
     project.probe()
-    result = project.run_apart("--fairness", "-n", "2")
+    result = project.run("--fairness", "-n", "2")
     assert lines(result) == ["fairness: python:app:polite · 1 probe, 2 items · 30 requests to send, 0 recorded"]
     assert result.ret == pytest.ExitCode.OK
 
@@ -179,17 +179,17 @@ def test_the_default_target_is_announced_in_every_report(project: Project) -> No
         assert project.read("r.json")["notes"] == []
 
 
-@pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["one process", "workers"])
+@pytest.mark.parametrize("workers", [(), ("-n", "1")], ids=["one process", "workers"])
 def test_no_baseline_is_made_of_the_default_target(project: Project, workers: tuple[str, ...]) -> None:
     project.probe()
     record_answers_of_the_default(project)
-    result = project.run_apart("--fairness-rebaseline", *workers, target=None)
+    result = project.run("--fairness-rebaseline", *workers, target=None)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     told = "--fairness-rebaseline: no `fairness_target` is set, and a baseline of the bundled demonstration model says"
     assert told in result.stderr.str()
     assert "Traceback" not in result.stdout.str() + result.stderr.str()
     assert not Path(project.path / "baselines").exists()
-    result = project.run_apart("--fairness-rebaseline", "--fairness-replay", *workers, target="local")
+    result = project.run("--fairness-rebaseline", "--fairness-replay", *workers, target="local")
     assert result.ret == pytest.ExitCode.OK
     assert Path(project.path / "baselines/gifts.json").exists()
 

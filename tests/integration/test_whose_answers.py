@@ -103,10 +103,10 @@ def test_two_runs_that_ask_afresh_share_nothing(project: Project) -> None:
 def test_answers_of_runs_that_are_over_are_replaced(project: Project) -> None:
     project.probe()
     for _ in range(3):
-        project.run_apart("--fairness").assert_outcomes(passed=2)
+        project.run("--fairness").assert_outcomes(passed=2)
         assert recorded(project) == 30
     assert len(project.calls()) == 90
-    project.run_apart("--fairness", "--fairness-replay").assert_outcomes(passed=2)
+    project.run("--fairness", "--fairness-replay").assert_outcomes(passed=2)
     assert len(project.calls()) == 90
 
 

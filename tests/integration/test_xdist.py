@@ -61,12 +61,11 @@ def test_two_workers_do_what_one_process_does(project: Project) -> None:
     for workers in ((), TWO):
         with ChatServer(delay=0.01) as server:
             arguments = ("--fairness-base-url", server.url, *workers)
-            run = project.run_apart if workers else project.run
             # The address of the server is part of what is recorded and reported, and is another one each time.
             names = ("--fairness-report", "report.json")
-            run("--fairness-rebaseline", *arguments, *names, target="openai:tiny")
+            project.run("--fairness-rebaseline", *arguments, *names, target="openai:tiny")
             reports.append(without_time(project.read("report.json")))
-            result = run("--fairness", *arguments, *names, target="openai:tiny")
+            result = project.run("--fairness", *arguments, *names, target="openai:tiny")
             reports.append(without_time(project.read("report.json")))
             baselines.append([without_date(project, name) for name in ("gifts", "letters")])
             questions.append(server.questions)
@@ -86,7 +85,7 @@ def test_two_workers_do_what_one_process_does(project: Project) -> None:
 def test_failures_and_inconclusive_items_show_as_in_one_process(project: Project) -> None:
     project.probe("probes/a.yaml")
     project.probe("probes/b.yaml", PROBE.replace("limit: 0.5, gate: point", "limit: 0.1, tolerance: 0.01"))
-    result = project.run_apart("--fairness", "--junitxml=junit.xml", *TWO, target="python:app:biased")
+    result = project.run("--fairness", "--junitxml=junit.xml", *TWO, target="python:app:biased")
     assert result.parseoutcomes() == {"passed": 1, "failed": 2, "inconclusive": 1}
     assert shows(result, f"FAILED probes/a.yaml::{KIM} - {KIM}: refus")
     assert says(result, f"{KIM}: refusals differ by +1 (100% of Kim, 0% of Alex), limit 0.5.")
@@ -96,16 +95,16 @@ def test_failures_and_inconclusive_items_show_as_in_one_process(project: Project
 
 def test_an_application_is_asked_afresh_by_both_workers_together(project: Project) -> None:
     project.probe()
-    project.run_apart("--fairness", *TWO).assert_outcomes(passed=2)
+    project.run("--fairness", *TWO).assert_outcomes(passed=2)
     assert len(project.calls()) == 30
-    project.run_apart("--fairness", *TWO).assert_outcomes(passed=2)
+    project.run("--fairness", *TWO).assert_outcomes(passed=2)
     assert len(project.calls()) == 60
 
 
 def test_a_worker_that_crashes_takes_no_other_result_along(project: Project) -> None:
     project.probe()
     project.write("test_zz.py", "import os\ndef test_crash():\n    os._exit(3)\n")
-    project.run_apart("--fairness-rebaseline", "--fairness-report", "report.json", *TWO)
+    project.run("--fairness-rebaseline", "--fairness-report", "report.json", *TWO)
     report = project.read("report.json")
     assert {item["id"]: item["verdict"] for item in report["items"]} == {KIM: "pass", LOU: "pass"}
     assert report["requests"]["sent"] >= 1
@@ -115,7 +114,7 @@ def test_a_worker_that_crashes_takes_no_other_result_along(project: Project) -> 
 def test_an_item_that_crashes_its_worker_is_an_error_in_the_report(project: Project) -> None:
     project.probe(text=PROBE.replace("[Kim, Lou]", "[Kim]"))
     project.write("app.py", "import os\ndef answer(prompt):\n    os._exit(3)\n")
-    result = project.run_apart("--fairness", "--fairness-report", "report.json", "-n", "1", target="python:app:answer")
+    result = project.run("--fairness", "--fairness-report", "report.json", "-n", "1", target="python:app:answer")
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     (item,) = project.read("report.json")["items"]
     assert (item["id"], item["verdict"]) == (KIM, "error")
@@ -130,7 +129,7 @@ def test_answers_of_any_characters_travel(project: Project) -> None:
         "def answer(prompt):\n    return f'half \\udc80 \\x00 a \\x1b[31m character {next(number) % 5}'\n",
     )
     arguments = ("-n", "1", "--fairness-report", "report.json")
-    result = project.run_apart("--fairness-rebaseline", *arguments, target="python:app:answer")
+    result = project.run("--fairness-rebaseline", *arguments, target="python:app:answer")
     assert "INTERNALERROR" not in result.stdout.str()
     assert "\x1b[31m" not in result.stdout.str()
     assert project.read("report.json")["summary"]["errors"] == 0
@@ -139,7 +138,7 @@ def test_answers_of_any_characters_travel(project: Project) -> None:
 
 def test_errors_reach_the_controller_as_their_message(project: Project) -> None:
     project.probe(text=PROBE.replace("trials: 10", "trials: 3"))
-    result = project.run_apart("--fairness", "--fairness-report", "report.json", *TWO)
+    result = project.run("--fairness", "--fairness-report", "report.json", *TWO)
     result.assert_outcomes(errors=2)
     assert shows(result, "only 3 answers came back for a group")
     assert ".py:" not in result.stdout.str()
@@ -149,12 +148,12 @@ def test_errors_reach_the_controller_as_their_message(project: Project) -> None:
 def test_a_faulty_probe_stops_all_workers(project: Project) -> None:
     project.probe(text=PROBE + "extra: 1\n")
     project.probe("probes/sound.yaml")
-    result = project.run_apart("--fairness-rebaseline", *TWO)
+    result = project.run("--fairness-rebaseline", *TWO)
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     assert shows(result, "probes/gifts.yaml:", "unknown key 'extra'")
     assert not project.calls()
     assert not (project.path / "baselines").exists()
-    project.run_apart("--fairness", "--continue-on-collection-errors", *TWO).assert_outcomes(errors=1, passed=2)
+    project.run("--fairness", "--continue-on-collection-errors", *TWO).assert_outcomes(errors=1, passed=2)
 
 
 @pytest.mark.skipif(find_spec("xllamacpp") is None, reason="the runner of the embedded model is not installed")

@@ -53,8 +53,8 @@ THINGS_TABLE = "name,text\n" + "".join(f"{name},A {thing}.\n" for name in ("Alex
 KIM, LOU = "refusals[name=Kim]", "refusals[name=Lou]"
 
 
-PLUGINS = ("-p", "no:randomly", "-p", "no:hypothesispytest")
-"""Random order is for tests, not for what they look at; and hypothesis takes a second to import for every run."""
+PLUGINS = ("-p", "no:randomly", "-p", "no:hypothesispytest", "-p", "no:faker", "-p", "no:anyio")
+"""Plugins that are left out: items run in their order, and the imports of the others take time in each process."""
 
 
 class Project:
@@ -83,14 +83,14 @@ class Project:
         return self.write(name, text)
 
     def run(self, *arguments: str, target: str | None = "python:app:polite") -> pytest.RunResult:
-        """Run pytest in this process, in the order in which items are collected."""
+        """Run pytest in this process, in the order in which items are collected; workers (`-n`) are other processes."""
         named = [] if target is None else ["--fairness-target", target]
         return self._pytester.runpytest_inprocess(*PLUGINS, *named, *arguments)
 
     def run_apart(
         self, *arguments: str, target: str | None = "python:app:polite", timeout: float = 100
     ) -> pytest.RunResult:
-        """Run pytest in a process of its own."""
+        """Run pytest in a process of its own: what it imports, loads into memory or patches ends with it."""
         named = [] if target is None else ["--fairness-target", target]
         return self._pytester.runpytest_subprocess(*PLUGINS, *named, *arguments, timeout=timeout)
 

@@ -134,5 +134,5 @@ def test_runs_are_recorded_and_replays_are_not(project: Project) -> None:
 
 def test_a_run_with_several_workers_is_recorded_once(project: Project) -> None:
     project.probe()
-    project.run_apart("--fairness", "-n", "2")
+    project.run("--fairness", "-n", "2")
     assert sorted(point["id"] for point in points_of(project)) == [KIM, LOU]

@@ -39,19 +39,20 @@ def test_an_endpoint_that_is_not_there_is_an_error_without_a_traceback(project: 
     assert "Traceback" not in result.stdout.str()
 
 
-@pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["alone", "two workers"])
+@pytest.mark.parametrize("workers", [(), ("-n", "1")], ids=["alone", "a worker"])
 def test_user_password_and_query_of_it_are_nowhere(project: Project, workers: tuple[str, ...]) -> None:
     project.probe(text=PROBE.replace("refusals: {limit: 0.5, gate: point}", "marked_words: {}"))
     reports = [word for suffix in ("json", "html", "md") for word in ("--fairness-report", f"report.{suffix}")]
     with ChatServer(lambda *_: "A lamp for me:s3cret-pw, bWU6czNjcmV0LXB3") as server:
         url = f"http://me:s3cret-pw@127.0.0.1:{server.port}/v1"
         arguments = ("--fairness-base-url", url, "--junitxml", "junit.xml", *reports, *workers)
-        run = project.run_apart if workers else project.run
-        result = run("--fairness", "-vv", "--showlocals", "--log-level=DEBUG", *arguments, target="openai:tiny")
+        result = project.run("--fairness", "-vv", "--showlocals", "--log-level=DEBUG", *arguments, target="openai:tiny")
         output = result.stdout.str() + result.stderr.str()
         assert f"--fairness-base-url http://127.0.0.1:{server.port}/v1" in output, "the command can be pasted"
         server.answer = lambda *_: Reply("no, me:s3cret-pw", status=401)
-        refused = run("--fairness", "--fairness-fresh", "-vv", "--full-trace", "-l", *arguments, target="openai:tiny")
+        refused = project.run(
+            "--fairness", "--fairness-fresh", "-vv", "--full-trace", "-l", *arguments, target="openai:tiny"
+        )
         output += refused.stdout.str() + refused.stderr.str()
     # pytest has the command line of its own test bench in its output: what it was started with.
     lines = [line for line in output.splitlines() if "s3cret" in line or "bWU6czNj" in line]

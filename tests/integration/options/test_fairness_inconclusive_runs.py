@@ -30,12 +30,12 @@ def test_what_was_inconclusive_in_each_of_the_last_runs_is_listed(project: Proje
         assert "was inconclusive in each of the last 5 runs" in (project.path / name).read_text("utf-8")
 
 
-@pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["one process", "workers"])
+@pytest.mark.parametrize("workers", [(), ("-n", "1")], ids=["one process", "a worker"])
 def test_they_can_fail_the_run(project: Project, workers: tuple[str, ...]) -> None:
     project.probe(text=INCONCLUSIVE)
     project.write("pytest.ini", ini(fairness_inconclusive_runs="fail", fairness_inconclusive_history="2"))
     assert project.run("--fairness").ret == pytest.ExitCode.OK
-    result = project.run_apart("--fairness", *REPORTS, *workers)
+    result = project.run("--fairness", *REPORTS, *workers)
     assert result.parseoutcomes() == {"inconclusive": 2}
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     assert len(told(project)) == 2

@@ -44,12 +44,12 @@ def test_every_try_counts_and_workers_share(project: Project) -> None:
     project.write("pytest.ini", ini(fairness_max_requests="25"))
     with ChatServer(answer, delay=0.02) as server:
         arguments = ("--fairness", "--fairness-base-url", server.url, "--fairness-report", "report.json", "-n", "2")
-        project.run_apart(*arguments, target=OPENAI).assert_outcomes(errors=4)
+        project.run(*arguments, target=OPENAI).assert_outcomes(errors=4)
         assert server.count == 25
         requests = project.read("report.json")["requests"]
         assert (requests["planned"], requests["reused"]) == (60, 0)
         assert requests["sent"] <= 25
-        result = project.run_apart(*arguments, "--fairness-max-requests", "200", target=OPENAI)
+        result = project.run(*arguments, "--fairness-max-requests", "200", target=OPENAI)
         result.assert_outcomes(passed=4)
         assert project.read("report.json")["summary"]["errors"] == 0
 

@@ -9,7 +9,7 @@ import pytest
 from tests.integration.test_fixtures import CORPUS
 from tests.support.projects import PROBE, Project, ini, says
 
-TWO = ("-n", "2")
+WORKER = ("-n", "1")
 PLAIN = "def test_plain():\n    pass\n"
 REPORTS = [word for name in ("r.json", "r.html", "r.md") for word in ("--fairness-report", name)]
 FAILS = (
@@ -21,14 +21,14 @@ def kinds(project: Project) -> list[str]:
     return [note["kind"] for note in project.read("r.json")["notes"]]
 
 
-@pytest.mark.parametrize("workers", [(), TWO], ids=["one process", "workers"])
+@pytest.mark.parametrize("workers", [(), WORKER], ids=["one process", "a worker"])
 def test_ordinary_tests_alone_are_no_audit(
     project: Project, workers: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     project.probe()
     project.write("test_plain.py", PLAIN)
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(project.path / "step.md"))
-    result = project.run_apart("--fairness", *workers, *REPORTS, "test_plain.py")
+    result = project.run("--fairness", *workers, *REPORTS, "test_plain.py")
     result.assert_outcomes(passed=1)
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     assert "fairness: no audit is selected" in result.outlines
@@ -71,15 +71,15 @@ def test_where_nothing_else_was_selected_the_exit_code_is_pytests_own(
     assert kinds(project) == ["no-audit"]
 
 
-@pytest.mark.parametrize("workers", [(), TWO], ids=["one process", "workers"])
+@pytest.mark.parametrize("workers", [(), WORKER], ids=["one process", "a worker"])
 def test_skipped_audits_did_not_run(project: Project, workers: tuple[str, ...]) -> None:
     project.probe(text=PROBE.replace("gate: point", "gate: point, skip: known"))
-    result = project.run_apart("--fairness", *REPORTS, *workers)
+    result = project.run("--fairness", *REPORTS, *workers)
     result.assert_outcomes(skipped=2)
     assert result.ret == pytest.ExitCode.NO_TESTS_COLLECTED
     assert says(result, "no audit ran: of 2 audits that were selected 2 were skipped or not reached.")
     project.write("test_plain.py", PLAIN)
-    result = project.run_apart("--fairness", *workers)
+    result = project.run("--fairness", *workers)
     result.assert_outcomes(skipped=2, passed=1)
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     assert project.run("--fairness", "-o", "fairness_min_audits=0").ret == pytest.ExitCode.OK
@@ -119,7 +119,7 @@ def test_python_tests_are_audits_too(project: Project) -> None:
     assert kinds(project) == []
     for head in ("@pytest.mark.fairness\ndef test_own()", "def test_own(llm_client)"):
         project.write("test_own.py", f"import pytest\n{head}:\n    assert True\n")
-        result = project.run_apart("--fairness", *REPORTS, *TWO)
+        result = project.run("--fairness", *REPORTS, *WORKER)
         assert (result.ret, kinds(project)) == (pytest.ExitCode.OK, [])
     project.write("test_own.py", "import pytest\n@pytest.mark.fairness\ndef test_own():\n    pytest.skip('later')\n")
     result = project.run("--fairness", *REPORTS)

@@ -22,7 +22,7 @@ def test_a_run_without_any_probe_says_where_they_are_looked_for(project: Project
     project.probe("audits/one.yaml")
     result = project.run("--fairness", "audits")
     assert result.ret == pytest.ExitCode.NO_TESTS_COLLECTED
-    says(result, "fairness: no probes in probes (ini fairness_probes); a file that is elsewhere must be named")
+    assert says(result, "fairness: no probes in probes (ini fairness_probes); a file that is elsewhere must be named")
     assert "no probes" not in project.run("--fairness", "audits/one.yaml", "-k", "nothing").stdout.str()
 
 
@@ -188,7 +188,7 @@ def test_settings_that_a_conftest_declares_are_known(project: Project) -> None:
     project.probe()
     project.write("pytest.ini", ini(fairness_of_ours="yes"))
     project.write("conftest.py", "def pytest_addoption(parser):\n    parser.addini('fairness_of_ours', 'ours')\n")
-    assert project.run_apart("--fairness").ret == pytest.ExitCode.OK
+    assert project.run("--fairness").ret == pytest.ExitCode.OK
 
 
 @pytest.mark.parametrize(

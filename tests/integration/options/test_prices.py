@@ -31,7 +31,7 @@ def test_workers_add_up(project: Project) -> None:
     # Three words, as all are counted.
     with ChatServer(lambda *asked: fair_answer(*asked).rsplit(maxsplit=7)[0]) as server:
         arguments = ("--fairness", "--fairness-base-url", server.url, "--fairness-report", "report.json", "-n", "2")
-        project.run_apart(*arguments, target=OPENAI).assert_outcomes(passed=2)
+        project.run(*arguments, target=OPENAI).assert_outcomes(passed=2)
     assert project.read("report.json")["requests"]["cost"] == pytest.approx((180 * 2 + 90 * 10) / 1e6)
 
 

@@ -119,11 +119,11 @@ def test_a_change_in_half_of_the_answers_is_a_regression_of_a_whole_run(
 ) -> None:
     project.write("app.py", APP)
     project.probe("probes/texts.yaml", TEXTS.replace("TRIALS", "27"))
-    project.run_apart("--fairness", "--fairness-rebaseline", target="python:app:answer")
+    project.run("--fairness", "--fairness-rebaseline", target="python:app:answer")
     monkeypatch.setenv("SEED", "other")
     assert project.verdicts("--fairness-fresh", target="python:app:answer") == {"mmd[person=woman]": "pass"}
     monkeypatch.setenv("CHANGED", "1")
-    result = project.run_apart("--fairness", "--fairness-fresh", target="python:app:answer")
+    result = project.run("--fairness", "--fairness-fresh", target="python:app:answer")
     assert result.ret == 1
     assert says(result, "mmd[person=woman]: squared discrepancy")
     assert any(says(result, f"Driven by {word}") for word in ("kitchen", "laundry", "children", "dinner", "cleaning"))
