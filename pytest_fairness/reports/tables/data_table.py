@@ -1,0 +1,142 @@
+"""`DataTable`: rows with named and typed columns, to show in a notebook or to write to a file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from pytest_fairness.errors import FairnessError
+from pytest_fairness.reports.tables import csv_format, html_format, latex_format
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Cell = str | int | float | bool | None
+"""A value of a table; `None` for an unknown one."""
+Row = Mapping[str, Cell]
+
+PANDAS_TYPES = {str: "string", int: "Int64", float: "float64", bool: "boolean"}
+
+
+class Column(NamedTuple):
+    """Column of a table: name, type of its values, and what they mean."""
+
+    name: str
+    type: type[str] | type[int] | type[float] | type[bool]
+    meaning: str
+
+
+@dataclass(frozen=True)
+class DataTable:
+    """Rows with named and typed columns.
+
+    A notebook shows the table as HTML. `to_pandas()` gives a data frame, `write("name.csv")` a file, and `rows` plain
+    Python values.
+
+    Attributes:
+        columns: the columns, in order.
+        rows: mappings from every column's name to its value.
+        paper_columns: columns of the LaTeX table: heading, and a function from a row to the text of a cell.
+    """
+
+    columns: Sequence[Column]
+    rows: Sequence[Row]
+    paper_columns: Sequence[tuple[str, Callable[[Row], str]]]
+
+    @classmethod
+    def joined(cls, tables: Iterable[DataTable], empty: DataTable) -> DataTable:
+        """Return one table with the rows of all tables, which have the columns of `empty`."""
+        return cls(empty.columns, list(chain.from_iterable(table.rows for table in tables)), empty.paper_columns)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return the table as a pandas data frame with nullable types.
+
+        Raises:
+            FairnessError: pandas is not installed.
+        """
+        pandas = _imported("pandas", "a data frame")
+        return pandas.DataFrame(
+            {
+                column.name: pandas.array(self._values(column), dtype=PANDAS_TYPES[column.type])
+                for column in self.columns
+            }
+        )
+
+    def to_csv(self) -> str:
+        """Return the table as CSV; text that a spreadsheet would take for a formula begins with an apostrophe."""
+        return csv_format.text([column.name for column in self.columns], self._cells())
+
+    def to_latex(self) -> str:
+        """Return the table as a LaTeX `tabular` for the package booktabs; a long one as a `longtable`."""
+        cells = [[text(row) for _, text in self.paper_columns] for row in self.rows]
+        return latex_format.text([heading for heading, _ in self.paper_columns], cells)
+
+    def write(self, path: str | Path) -> None:
+        """Write the table to a file in the format of its suffix: `.csv`, `.parquet` or `.tex`.
+
+        Raises:
+            FairnessError: the suffix is another one, pyarrow is not installed, or the file cannot be written.
+        """
+        path = Path(path)
+        require_writable(path)
+        try:
+            match path.suffix.lower():
+                case ".csv":
+                    path.write_text(self.to_csv(), "utf-8", newline="")
+                case ".tex":
+                    path.write_text(self.to_latex(), "utf-8")
+                case _:
+                    self._write_parquet(path)
+        except OSError as error:
+            raise FairnessError(f"{path}: cannot be written ({error.strerror or error}).") from error
+
+    def _repr_html_(self) -> str:
+        return html_format.table([column.name for column in self.columns], self._cells())
+
+    def _values(self, column: Column) -> list[Cell]:
+        return [row[column.name] for row in self.rows]
+
+    def _cells(self) -> list[list[Cell]]:
+        return [[row[column.name] for column in self.columns] for row in self.rows]
+
+    def _write_parquet(self, path: Path) -> None:
+        pyarrow = _imported("pyarrow", "a Parquet file")
+        types = {str: pyarrow.string(), int: pyarrow.int64(), float: pyarrow.float64(), bool: pyarrow.bool_()}
+        schema = pyarrow.schema(
+            [
+                pyarrow.field(column.name, types[column.type], metadata={"description": column.meaning})
+                for column in self.columns
+            ]
+        )
+        columns = [pyarrow.array(self._values(column), types[column.type]) for column in self.columns]
+        import_module("pyarrow.parquet").write_table(pyarrow.table(columns, schema=schema), path)
+
+
+def require_writable(path: Path) -> None:
+    """Check the suffix of a table's file, and the package that the format needs, before any work is done.
+
+    Raises:
+        FairnessError: the suffix is unknown, or pyarrow is not installed.
+    """
+    suffix = path.suffix.lower()
+    if suffix not in (".csv", ".parquet", ".tex"):
+        raise FairnessError(f"{path}: a table is written as .csv, .parquet or .tex, by the suffix of the file's name.")
+    if suffix == ".parquet":
+        _imported("pyarrow", "a Parquet file")
+
+
+def _imported(package: str, needed_for: str) -> Any:
+    try:
+        return import_module(package)
+    except ImportError as error:
+        raise FairnessError(
+            f"{needed_for} needs the package {package}, which is not installed. Install the extra `tables`: "
+            "pip install 'pytest-fairness[tables]'"
+        ) from error

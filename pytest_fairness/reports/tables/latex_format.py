@@ -1,0 +1,56 @@
+"""Tables as LaTeX for the package booktabs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pytest_fairness.reports.formatting import printable
+
+LONG = 40
+"""Rows from which on a table may break over pages."""
+
+_ESCAPES = str.maketrans(
+    {
+        "\\": r"\textbackslash{}",
+        "^": r"\textasciicircum{}",
+        "~": r"\textasciitilde{}",
+        "<": r"\textless{}",
+        ">": r"\textgreater{}",
+        "|": r"\textbar{}",
+        '"': r"\textquotedbl{}",
+        "−": "-",
+        **{character: f"\\{character}" for character in "&%$#_{}"},
+    }
+)
+
+
+def text(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return rows of plain text as a table; every heading and cell is escaped."""
+    long = len(rows) >= LONG
+    environment = "longtable" if long else "tabular"
+    needed = r"\usepackage{booktabs,longtable}" if long else r"\usepackage{booktabs}"
+    return "\n".join(
+        [
+            rf"% Needs {needed} and \usepackage[T1]{{fontenc}}.",
+            rf"\begin{{{environment}}}{{{'l' * len(columns)}}}",
+            r"\toprule",
+            _line(columns),
+            r"\midrule",
+            *([r"\endhead"] if long else []),
+            *map(_line, rows),
+            r"\bottomrule",
+            rf"\end{{{environment}}}",
+            "",
+        ]
+    )
+
+
+def escaped(cell: str) -> str:
+    """Return text on one line, with LaTeX's special characters escaped."""
+    return printable(cell).translate(_ESCAPES)
+
+
+def _line(cells: Sequence[str]) -> str:
+    # A bracket after `\\` would be read as the argument of `\\`.
+    line = " & ".join(map(escaped, cells))
+    return (f"{{}}{line}" if line.startswith(("[", "*")) else line) + r" \\"

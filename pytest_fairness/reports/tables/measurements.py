@@ -1,0 +1,114 @@
+"""Table of measurements: one row for each item of a report document."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from pytest_fairness.records import Json
+from pytest_fairness.reports.formatting import number, signed, with_interval
+from pytest_fairness.reports.report_items import Item
+from pytest_fairness.reports.tables.data_table import Cell, Column, DataTable, Row
+
+COLUMNS = (
+    Column("probe", str, "name of the probe, or of the check of a Python test"),
+    Column("item", str, "id of the item, as `jsd[race=Black]`"),
+    Column("audit", str, "name of the audit"),
+    Column("title", str, "title of the audit in plain words"),
+    Column("groups", str, "groups that are compared, as `Black vs White`"),
+    Column("n", int, "usable answers of all groups together"),
+    Column("missing", int, "answers that were refused, unreadable or failed"),
+    Column("n_by_group", str, "usable answers by group, as `Black 60, White 60`"),
+    Column("missing_by_group", str, "missing answers by group"),
+    Column("value", float, "estimate"),
+    Column("unit", str, "unit of value, tolerance, limit, baseline and change; empty for a share or a score"),
+    Column("standard_error", float, "standard error of the estimate"),
+    Column("interval_low", float, "lower bound of the 95 % confidence interval of the estimate"),
+    Column("interval_high", float, "upper bound of the 95 % confidence interval of the estimate"),
+    Column("p_value", float, "p-value of the null hypothesis that the groups do not differ"),
+    Column("tolerance", float, "largest acceptable change"),
+    Column("limit", float, "worst acceptable value, if the probe sets one"),
+    Column("baseline", float, "stored value"),
+    Column("change", float, "change since the baseline in the worse direction: above 0 is worse"),
+    Column("change_low", float, "lower bound of the 95 % confidence interval of the change"),
+    Column("change_high", float, "upper bound of the 95 % confidence interval of the change"),
+    Column("change_p_value", float, "one-sided p-value of the null hypothesis that nothing changed"),
+    Column("verdict", str, "verdict; empty where nothing was judged"),
+    Column("reason", str, "reason of the verdict, or the error"),
+    Column("target", str, "audited target"),
+    Column("date", str, "start of the run, in UTC"),
+)
+
+
+def measurements(document: Mapping[str, Json]) -> DataTable:
+    """Return the table of a report document's items, in the document's order."""
+    methods = document.get("methods", {})
+    run = {"target": document["target"], "date": document["started"]}
+    return DataTable(
+        COLUMNS,
+        [{**_row(item, methods.get(item["audit"], {})), **run} for item in document["items"]],
+        [
+            ("Audit", lambda row: f"{row['title']} ({row['audit']})"),
+            ("Groups", lambda row: str(row["groups"])),
+            ("n", lambda row: str(row["n"])),
+            ("Estimate [95 % CI]", lambda row: _estimate(row, "value", "interval", number)),
+            ("Unit", lambda row: str(row["unit"])),
+            ("p", lambda row: _p(_number(row, "p_value"))),
+            ("Change [95 % CI]", lambda row: _estimate(row, "change", "change", signed)),
+            ("Verdict", lambda row: str(row["verdict"] or "")),
+        ],
+    )
+
+
+def _row(item: Item, method: Mapping[str, Json]) -> dict[str, Cell]:
+    change = item["change"] or {}
+    low, high = item["interval"] or (None, None)
+    change_low, change_high = change.get("interval") or (None, None)
+    groups = list(item["n"])
+    return {
+        "probe": item["probe"],
+        "item": item["id"],
+        "audit": item["audit"],
+        "title": method.get("title") or item["audit"],
+        "groups": (" vs " if len(groups) == 2 else ", ").join(groups),
+        "n": sum(item["n"].values()),
+        "missing": sum(item["missing"].values()),
+        "n_by_group": _counts(item["n"]),
+        "missing_by_group": _counts(item["missing"]),
+        "value": item["value"],
+        "unit": method.get("unit") or "",
+        "standard_error": item["standard_error"],
+        "interval_low": low,
+        "interval_high": high,
+        "p_value": item["p_value"],
+        "tolerance": item["tolerance"],
+        "limit": item["limit"],
+        "baseline": (item["baseline"] or {}).get("value"),
+        "change": change.get("value"),
+        "change_low": change_low,
+        "change_high": change_high,
+        "change_p_value": change.get("p_value"),
+        "verdict": item["verdict"],
+        "reason": item["reason"],
+    }
+
+
+def _counts(by_group: Mapping[str, int]) -> str:
+    return ", ".join(f"{group} {count}" for group, count in by_group.items())
+
+
+def _estimate(row: Row, value: str, interval: str, shown: Callable[[float], str]) -> str:
+    estimate, low, high = (_number(row, name) for name in (value, f"{interval}_low", f"{interval}_high"))
+    if estimate is None:
+        return ""
+    return with_interval(shown(estimate), None if low is None or high is None else (low, high))
+
+
+def _number(row: Row, name: str) -> float | None:
+    value = row[name]
+    return float(value) if isinstance(value, int | float) else None
+
+
+def _p(value: float | None) -> str:
+    if value is None:
+        return ""
+    return "< 0.001" if value < 0.001 else f"{value:.3f}"

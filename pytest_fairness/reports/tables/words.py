@@ -1,0 +1,42 @@
+"""Table of words: one row for each word of each item that compares texts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from pytest_fairness.records import Json
+from pytest_fairness.reports.formatting import number
+from pytest_fairness.reports.tables.data_table import Column, DataTable
+
+COLUMNS = (
+    Column("probe", str, "name of the probe"),
+    Column("item", str, "id of the item, as `jsd[race=Black]`"),
+    Column("word", str, "word, or term of a lexicon"),
+    Column("side", str, "group for which the word speaks"),
+    Column("statistic", str, "name of the audit's statistic of a word"),
+    Column("value", float, "the statistic; above 0 for words of the marked group, below 0 for the other one's"),
+    Column("significant", bool, "whether the word is significant over the whole vocabulary; empty if not tested"),
+    Column("marked", str, "marked group"),
+    Column("unmarked", str, "unmarked group"),
+    Column("uses_marked", int, "occurrences in the texts of the marked group"),
+    Column("uses_unmarked", int, "occurrences in the texts of the unmarked group"),
+    Column("texts_marked", int, "texts of the marked group that hold the word"),
+    Column("texts_unmarked", int, "texts of the unmarked group that hold the word"),
+    Column("share_marked", float, "share of the marked group's texts that hold the word"),
+    Column("share_unmarked", float, "share of the unmarked group's texts that hold the word"),
+)
+
+
+def words(rows: Iterable[Mapping[str, Json]]) -> DataTable:
+    """Return the table of these rows, in their order."""
+    return DataTable(
+        COLUMNS,
+        list(rows),
+        [
+            ("Word", lambda row: str(row["word"])),
+            ("More for", lambda row: str(row["side"])),
+            ("Statistic", lambda row: f"{row['statistic']} {number(row['value'])}"),  # type: ignore[arg-type] # a float
+            ("Texts of the marked group", lambda row: f"{row['texts_marked']} ({row['share_marked']:.0%})"),
+            ("Texts of the unmarked group", lambda row: f"{row['texts_unmarked']} ({row['share_unmarked']:.0%})"),
+        ],
+    )
