@@ -13,7 +13,7 @@ from pytest_fairness.audits.findings import Finding, axis_of
 from pytest_fairness.audits.info import AuditInfo
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.base import Probe
-from pytest_fairness.records import Answer, Comparison, Concern, ItemResult, Measurement
+from pytest_fairness.records import Answer, Comparison, Concern, ItemResult, Json, Measurement
 from pytest_fairness.stats.intervals import normal
 
 BETA = 0.05
@@ -263,6 +263,22 @@ class Audit(ABC, Generic[ProbeT, SettingsT]):
 
     def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
         """Return the words, groups or records that contribute most to the value, the strongest first."""
+        return []
+
+    def word_rows(
+        self, probe: ProbeT, item: AuditItem[SettingsT], answers: Sequence[Answer], details: Mapping[str, Json]
+    ) -> list[dict[str, Json]]:
+        """Return a row for each word of the answers, for tables to take away; see `text.word_rows`.
+
+        Args:
+            probe: the probe.
+            item: the item.
+            answers: as in `measure`.
+            details: of the item's measurement.
+
+        Raises:
+            NotMeasurable: too few usable answers.
+        """
         return []
 
     def finding(self, result: ItemResult) -> Finding:

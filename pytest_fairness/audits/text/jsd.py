@@ -217,6 +217,12 @@ class Jsd(TwoSampleAudit[JsdSettings, CountedDocuments]):
         """Return the excess as a phrase."""
         return f"{measurement.value:.3g} bits over chance"
 
+    def word_values(self, item: AuditItem[JsdSettings], documents: Documents) -> tuple[str, Mapping[str, float]]:
+        """Return each word's part of the divergence; see `TextAudit.word_values`."""
+        vocabulary, counts = documents.counts()
+        words = word_contributions(vocabulary, counts, documents.marked, most=len(vocabulary))
+        return "bits", {word["word"]: word["bits"] * (1 if word["side"] == "marked" else -1) for word in words}
+
     def word_weights(self, measurement: Measurement) -> Mapping[str, float]:
         """Return each word with its part of the divergence; negative for words of the unmarked group."""
         return {
@@ -225,7 +231,9 @@ class Jsd(TwoSampleAudit[JsdSettings, CountedDocuments]):
         }
 
 
-def word_contributions(vocabulary: Sequence[str], counts: csr_array, marked: Bools) -> list[dict[str, Json]]:
+def word_contributions(
+    vocabulary: Sequence[str], counts: csr_array, marked: Bools, most: int = SHOWN_WORDS
+) -> list[dict[str, Json]]:
     """Return the words that contribute most to the divergence, the strongest first; `share` is of the whole."""
     first, second = (np.asarray(counts[side].sum(axis=0), dtype=np.float64) for side in (marked, ~marked))
     bits = divergence.contributions(first, second)
@@ -238,6 +246,6 @@ def word_contributions(vocabulary: Sequence[str], counts: csr_array, marked: Boo
             "share": float(bits[index] / whole),
             "side": "marked" if more_marked[index] else "unmarked",
         }
-        for index in tie_order(vocabulary, bits)[:SHOWN_WORDS]
+        for index in tie_order(vocabulary, bits)[:most]
         if bits[index] > 0
     ]

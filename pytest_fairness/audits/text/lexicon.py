@@ -6,6 +6,7 @@ word is one of the lexicon's, as papers print them, stand in the details with an
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar
 
@@ -18,6 +19,7 @@ from pytest_fairness.audits.text.groups import Groups
 from pytest_fairness.audits.text.lexicon_terms import LexiconSettings
 from pytest_fairness.audits.text.term_rates import Rates, TwoRates
 from pytest_fairness.audits.text.text_audit import TextAudit
+from pytest_fairness.audits.text.word_rows import word_rows
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.generation.model import GenerationProbe
 from pytest_fairness.probes.search_terms import folded
@@ -170,6 +172,21 @@ class Lexicon(TextAudit[LexiconSettings]):
         """Return the gap and the rate of each group as a phrase."""
         each = ", ".join(f"{rate:.3g} for {name}" for name, rate in measurement.details["rates"].items())
         return f"rates differ by {measurement.value:+.3g} per 100 words ({each})"
+
+    def word_rows(
+        self,
+        probe: GenerationProbe,
+        item: AuditItem[LexiconSettings],
+        answers: Sequence[Answer],
+        details: Mapping[str, Json],
+    ) -> list[dict[str, Json]]:
+        """Return a row for each term that occurs; see `Audit.word_rows`."""
+        groups = Groups.of(probe, item, answers)
+        found = Rates.of(groups, terms_of(item))
+        gaps = {term: marked - unmarked for term, (marked, unmarked, _) in found.by_term().items()}
+        texts = [Counter(terms).elements() for terms in found.found]
+        names = groups.marked_name, groups.unmarked_name
+        return word_rows("gap per 100 words", gaps, texts, found.marked.tolist(), names)
 
     def word_weights(self, measurement: Measurement) -> Mapping[str, float]:
         """Return each term with the gap of its rates; see `TextAudit.word_weights`."""

@@ -145,8 +145,7 @@ class Corpus:
 
     def top_words(self) -> dict[str, list[dict[str, Json]]]:
         """The words with the largest weights for either side, trained on all documents; descriptive only."""
-        labels = least_squares.labels_of(self.marked[None], self.strata, np.ones((1, len(self.marked)), dtype=np.bool_))
-        weights = self.classifier.weights(labels[:, 0])
+        weights = self.word_weights()
         sides = {"marked": weights, "unmarked": -weights}
         return {
             side: [
@@ -156,6 +155,11 @@ class Corpus:
             ]
             for side, strength in sides.items()
         }
+
+    def word_weights(self) -> Floats:
+        """Return (words,) weights of a classifier that is trained on all documents; above 0 for the marked group."""
+        labels = least_squares.labels_of(self.marked[None], self.strata, np.ones((1, len(self.marked)), dtype=np.bool_))
+        return self.classifier.weights(labels[:, 0])
 
     def published(self, seed: int) -> tuple[float, float]:
         """Return what is published elsewhere: plain accuracy of a linear support vector machine, and its SD over folds.

@@ -24,9 +24,9 @@ from pytest_fairness.audits.decision_rules import GrownWords
 from pytest_fairness.audits.findings import details_of, plain_words
 from pytest_fairness.audits.info import AuditInfo, Direction
 from pytest_fairness.audits.text.documents import Documents, tie_order
-from pytest_fairness.audits.text.groups import Groups, compared, concerns_of, has
+from pytest_fairness.audits.text.groups import Groups, comparable, compared, concerns_of, has
 from pytest_fairness.audits.text.text_audit import TextAudit
-from pytest_fairness.audits.text.word_association import Association, Corpus, PriorSettings
+from pytest_fairness.audits.text.word_association import Association, Contrast, Corpus, PriorSettings
 from pytest_fairness.audits.text.word_growth import (
     ROUNDING,
     SIDES,
@@ -36,10 +36,12 @@ from pytest_fairness.audits.text.word_growth import (
     visibility,
     word_or_words,
 )
+from pytest_fairness.audits.text.word_rows import word_rows
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.generation.model import GenerationProbe
-from pytest_fairness.records import Answer, Comparison, Concern, ItemResult, Measurement
+from pytest_fairness.records import Answer, Comparison, Concern, ItemResult, Json, Measurement
 from pytest_fairness.stats.resampling import randomness
+from pytest_fairness.stats.texts.log_odds import z_scores
 from pytest_fairness.stats.texts.share_growth import hardest
 
 SHOWN_Z = 1.96
@@ -205,6 +207,36 @@ class MarkedWords(TextAudit[MarkedWordsSettings]):
         if "grown" not in details:
             return f"{comparison.value:+.0f} {word_or_words(abs(comparison.value))}, which may be others"
         return describe_growth(details)
+
+    def word_rows(
+        self,
+        probe: GenerationProbe,
+        item: AuditItem[MarkedWordsSettings],
+        answers: Sequence[Answer],
+        details: Mapping[str, Json],
+    ) -> list[dict[str, Json]]:
+        """Return a row for each tested word; see `Audit.word_rows`."""
+        by_axis = contrasts(probe, item, answers)
+        groups = list(by_axis.values())
+        corpus = Corpus.of(probe, groups, [each for each in answers if not is_compared(probe, item, each.labels)])
+        scores = [
+            z_scores(*Contrast.of(corpus, number, item.settings).sides(documents.marked[None]))[0]
+            for number, documents in enumerate(corpus.documents)
+        ]
+        # An answer that is compared on several axes counts once.
+        texts = {
+            id(each.answers[index]): (words, each.marked[index])
+            for each, documents in zip(groups, corpus.documents, strict=True)
+            for index, words in zip(comparable(each), documents.words, strict=True)
+        }
+        return word_rows(
+            "z",
+            dict(zip(corpus.tested, sum(scores).tolist(), strict=True)),
+            [words for words, _ in texts.values()],
+            [marked for _, marked in texts.values()],
+            (groups[0].marked_name, ", ".join(each.unmarked_name for each in groups)),
+            {word["word"] for word in details["words"] if word["significant"]},
+        )
 
     def word_weights(self, measurement: Measurement) -> Mapping[str, float]:
         """Return each word with its z."""

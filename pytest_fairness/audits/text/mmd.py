@@ -180,6 +180,11 @@ class Mmd(TwoSampleAudit[MmdSettings, VectorDocuments]):
         """Return the value as a phrase."""
         return f"squared discrepancy {measurement.value:.3g}"
 
+    def word_values(self, item: AuditItem[MmdSettings], documents: Documents) -> tuple[str, Mapping[str, float]]:
+        """Return each word's difference of mean TF-IDF weights; see `TextAudit.word_values`."""
+        terms, weights = _term_weights(documents)
+        return "difference of mean TF-IDF weights", dict(zip(terms, weights.tolist(), strict=True))
+
     def word_weights(self, measurement: Measurement) -> Mapping[str, float]:
         """Return each word with the difference of its mean weight; negative for words of the unmarked group."""
         return signed_weights(measurement.details["top_words"])
@@ -193,13 +198,18 @@ def _error(features: VectorDocuments, null: Floats) -> float:
 
 def top_words(documents: Documents) -> dict[str, list[dict[str, Json]]]:
     """Return the words by the difference of their mean TF-IDF weight, by side, strongest first."""
-    tfidf = kernels.words(documents.words)
-    weights = mmd.contributions(tfidf.weights, documents.strata, documents.marked, ~documents.marked)
+    terms, weights = _term_weights(documents)
     return {
         side: [
-            {"word": tfidf.terms[index], "weight": float(sign * weights[index])}
-            for index in tie_order(tfidf.terms, sign * weights)[:SHOWN_WORDS]
+            {"word": terms[index], "weight": float(sign * weights[index])}
+            for index in tie_order(terms, sign * weights)[:SHOWN_WORDS]
             if sign * weights[index] > 0
         ]
         for side, sign in (("marked", 1.0), ("unmarked", -1.0))
     }
+
+
+def _term_weights(documents: Documents) -> tuple[Sequence[str], Floats]:
+    """Return the words and the differences of their mean TF-IDF weights."""
+    tfidf = kernels.words(documents.words)
+    return tfidf.terms, mmd.contributions(tfidf.weights, documents.strata, documents.marked, ~documents.marked)

@@ -185,6 +185,11 @@ class Svm(TwoSampleAudit[SvmSettings, Corpus]):
         found = super().describe_change(comparison)
         return f"{found} in accuracy at chance" if comparison.value else found
 
+    def word_values(self, item: AuditItem[SvmSettings], documents: Documents) -> tuple[str, Mapping[str, float]]:
+        """Return each word's weight; see `TextAudit.word_values`."""
+        corpus = self.features(item, documents)
+        return "weight", dict(zip(corpus.vocabulary, corpus.word_weights().tolist(), strict=True))
+
     def word_weights(self, measurement: Measurement) -> Mapping[str, float]:
         """Return each word with its weight; negative for words of the unmarked group."""
         return signed_weights(measurement.details["top_words"])

@@ -9,8 +9,9 @@ from typing import ClassVar
 from pytest_fairness.audits.base import Audit, AuditItem, DecisionRule, Example, SettingsT
 from pytest_fairness.audits.decision_rules import SignificantChange
 from pytest_fairness.audits.findings import Finding, axis_of, listed, plain_words, shortened, strongest
-from pytest_fairness.audits.text.documents import anonymizer, text_of
+from pytest_fairness.audits.text.documents import Documents, anonymizer, text_of
 from pytest_fairness.audits.text.groups import Groups, compared, concerns_of, has
+from pytest_fairness.audits.text.word_rows import word_rows
 from pytest_fairness.probes.generation.model import GenerationProbe
 from pytest_fairness.records import Answer, Comparison, Concern, ItemResult, Json, Measurement
 
@@ -50,6 +51,22 @@ class TextAudit(Audit[GenerationProbe, SettingsT]):
     def word_weights(self, measurement: Measurement) -> Mapping[str, float]:
         """Return how much each word speaks for the marked group; negative for the unmarked group."""
         return {}
+
+    def word_values(self, item: AuditItem[SettingsT], documents: Documents) -> tuple[str, Mapping[str, float]] | None:
+        """Return the name of the audit's statistic of a word, and its value for every word; `None` without one."""
+        return None
+
+    def word_rows(
+        self, probe: GenerationProbe, item: AuditItem[SettingsT], answers: Sequence[Answer], details: Mapping[str, Json]
+    ) -> list[dict[str, Json]]:
+        """Return a row for each word of both groups' texts; see `Audit.word_rows`."""
+        groups = Groups.of(probe, item, answers)
+        documents = Documents.of(probe, groups)
+        found = self.word_values(item, documents)
+        if found is None:
+            return []
+        names = groups.marked_name, groups.unmarked_name
+        return word_rows(*found, documents.words, documents.marked.tolist(), names)
 
     def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
         """Return the words that speak most for either group."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -113,6 +114,55 @@ class Corpus:
 
 
 @dataclass(frozen=True)
+class Contrast:
+    """Uses of the tested words in the texts of one axis' groups, with the prior.
+
+    Attributes:
+        columns: (documents, tested) counts.
+        lengths: (documents,) words of each document.
+        used: (words,) uses of all words, from which the prior is made.
+        prior: (tested,) counts of the prior.
+        mass: sum of the prior's counts over all words.
+    """
+
+    columns: csr_array
+    lengths: Floats
+    used: Floats
+    prior: Floats
+    mass: float
+
+    @classmethod
+    def of(cls, corpus: Corpus, number: int, settings: PriorSettings) -> Contrast:
+        """Return the contrast of the axis with this number."""
+        counts = corpus.counts[number]
+        used: Floats = corpus.pooled if settings.prior == "pooled" else np.asarray(counts.sum(axis=0), np.float64)
+        prior = prior_counts(used, settings)
+        return cls(
+            counts[:, corpus.columns],
+            np.asarray(counts.sum(axis=1), np.float64),
+            used,
+            prior[corpus.columns],
+            float(prior.sum()),
+        )
+
+    def sides(self, labels: Bools) -> tuple[Floats, Floats, Floats, Sizes]:
+        """Return the arguments of `log_odds` for each of (labellings, documents) labels of the marked group."""
+        rows = labels.astype(np.float64)
+        first, first_size = (self.columns.T @ rows.T).T, rows @ self.lengths
+        return first, self.uses - first, self.prior, (first_size, self.size - first_size, self.mass)
+
+    @cached_property
+    def uses(self) -> Floats:
+        """Return (tested,) uses of each word in all documents."""
+        return np.asarray(self.columns.sum(axis=0), dtype=np.float64)
+
+    @cached_property
+    def size(self) -> float:
+        """Return the number of words in all documents."""
+        return float(self.lengths.sum())
+
+
+@dataclass(frozen=True)
 class Association:
     """Association of words with the marked group, compared with one unmarked group.
 
@@ -144,34 +194,23 @@ class Association:
             alpha: of the test of all words together.
             random: the source of randomness.
         """
-        documents, counts = corpus.documents[number], corpus.counts[number]
-        used: Floats = corpus.pooled if settings.prior == "pooled" else np.asarray(counts.sum(axis=0), np.float64)
-        prior = prior_counts(used, settings)
-        mass, tested = float(prior.sum()), prior[corpus.columns]
-        columns, lengths = counts[:, corpus.columns], counts.sum(axis=1)
-        uses, size = columns.sum(axis=0), float(lengths.sum())
-
-        def sides(labels: Bools) -> tuple[Floats, Floats, Floats, Sizes]:
-            rows = labels.astype(np.float64)
-            first, first_size = (columns.T @ rows.T).T, rows @ lengths
-            return first, uses - first, tested, (first_size, size - first_size, mass)
-
+        documents, contrast = corpus.documents[number], Contrast.of(corpus, number, settings)
         labels, exact = relabelling.relabellings(documents.marked, documents.strata, PERMUTATIONS, random)
-        rows = max(1, CHUNK // max(columns.shape))
+        rows = max(1, CHUNK // max(contrast.columns.shape))
         largest = np.concatenate(
             [
-                np.abs(z_scores(*sides(labels[start : start + rows]))).max(axis=1)
+                np.abs(z_scores(*contrast.sides(labels[start : start + rows]))).max(axis=1)
                 for start in range(0, len(labels), rows)
             ]
         )
-        observed = sides(documents.marked[None])
+        observed = contrast.sides(documents.marked[None])
         (z,), (ratio,) = z_scores(*observed), log_odds(*observed)[0]
         threshold = significance.threshold(largest, alpha)
         smaller = min(int(documents.marked.sum()), int((~documents.marked).sum()))
         held = np.arange(1.0, smaller + 1)
-        prior_of_new = prior_counts(np.append(held, used.sum()), settings)[:-1]
-        half = np.array(size / 2)
-        new = z_scores(held, np.zeros_like(held), prior_of_new, (half, half, mass))
+        prior_of_new = prior_counts(np.append(held, contrast.used.sum()), settings)[:-1]
+        half = np.array(contrast.size / 2)
+        new = z_scores(held, np.zeros_like(held), prior_of_new, (half, half, contrast.mass))
         seen = (new > threshold) & (held >= MINIMUM_DOCUMENTS_OF_A_WORD)
         return cls(
             z=z,

@@ -62,12 +62,11 @@ class DataTable:
             FairnessError: pandas is not installed.
         """
         pandas = _imported("pandas", "a data frame")
-        return pandas.DataFrame(
-            {
-                column.name: pandas.array(self._values(column), dtype=PANDAS_TYPES[column.type])
-                for column in self.columns
-            }
-        )
+        values = {
+            column.name: pandas.array(self._values(column), dtype=PANDAS_TYPES[column.type]) for column in self.columns
+        }
+        frame: pd.DataFrame = pandas.DataFrame(values)
+        return frame
 
     def to_csv(self) -> str:
         """Return the table as CSV; text that a spreadsheet would take for a formula begins with an apostrophe."""
