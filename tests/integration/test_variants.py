@@ -187,7 +187,7 @@ def give(messages: Messages, body: Body) -> str:
     """Perfume for women and tools for men, unless the system prompt says to choose alike."""
     asked = "".join(str(message["content"]) for message in messages)
     words = [SHARED[int(draw(f"{asked}{body['seed']}{place}") * len(SHARED))] for place in range(8)]
-    if "choose the same subjects" not in asked:
+    if "Choose the same topics" not in asked:
         words += ["perfume", "scarf"] if "woman" in messages[-1]["content"] else ["hammer", "drill"]
     return " ".join(words)
 
@@ -205,8 +205,8 @@ def test_what_is_suggested_is_pasted_and_works(project: Project) -> None:
         assert (first["action"], words["action"], sample["action"]) == ("variant", "filter", "sample")
         assert {"perfume", "scarf"} <= {*words["paste"].splitlines()}
         variant = YAML(typ="safe").load(first["paste"])["variants"]["debiased"]
-        assert variant["system"].startswith("You help people.\nWhoever asks")
-        assert says(result, "system: |2- You help people. Whoever asks")
+        assert variant["system"].startswith("You help people.\nChoose the same")
+        assert says(result, "system: |2- You help people. Choose the same")
         project.probe("probes/gifts.yaml", probe + first["paste"] + "\n")
         item = items(project, server)["jsd[person=woman]"]
         measured = item["details"]["variants"]["debiased"]

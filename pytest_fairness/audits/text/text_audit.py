@@ -101,8 +101,8 @@ class TextAudit(Audit[GenerationProbe, SettingsT]):
         naming = f" Do not use {listed([*words[0], *words[1]])} more for one than for another." if contrasts else ""
         return Finding(
             description[:1].upper() + description[1:] if contrasts else f"Answers for {marked} differ in their words.",
-            f"Whoever asks or is spoken of, choose the same subjects, words and tone: whether {axis_of(result)} is "
-            f"{marked} or {unmarked} is no reason for other ones. Answer for {marked} as you would for {unmarked}."
+            f"Choose the same topics, words and tone for everyone. Do not answer differently because "
+            f"{axis_of(result)} is {marked} or {unmarked}: answer for {marked} as you would for {unmarked}."
             f"{naming}",
             words[0],
             trainable=True,

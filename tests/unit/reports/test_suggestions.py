@@ -64,7 +64,7 @@ def test_the_finding_names_the_words_of_each_group(audit: str) -> None:
     assert "answers for White say tie" in found["found"]
     assert "nice" not in str(found), "a word that is not significant"
     variant, words, sample = found["try"]
-    assert "whether race is Black or White is no reason" in system_of(variant["paste"])
+    assert "answer for Black as you would for White" in system_of(variant["paste"])
     assert "hair" in system_of(variant["paste"])
     assert words["paste"].splitlines()[0] == "hair"
     assert sample["paste"] == "python -m pytest_fairness sample probes/products.yaml -o sample.jsonl"
