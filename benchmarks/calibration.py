@@ -26,7 +26,7 @@ import numpy as np
 
 from benchmarks.simulated import choices, designs, pairs, ranked, recommender, refused, sentences, spoken, texts
 from benchmarks.simulated.scenario import Scenario
-from pytest_fairness.baselines.files import Entry
+from pytest_fairness.baselines.entries import Entry
 from pytest_fairness.baselines.verdicts import tolerance_of
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.records import Answer, Comparison, Measurement, VerdictName
@@ -130,7 +130,7 @@ def looked_at(part: ProbeItem, now: Sequence[Answer], then: Sequence[Answer], ea
 
 
 def _entry(earlier: Measurement) -> Entry:
-    return Entry.measured(earlier, target="", sampling={}, shape={}, date="")
+    return Entry.measured(earlier, target="", sampling={}, fingerprint={}, date="")
 
 
 def errors(change: Comparison | None) -> dict[str, float]:

@@ -21,7 +21,7 @@ from ruamel.yaml import YAML
 
 from pytest_fairness import kinds, probes
 from pytest_fairness.__main__ import main
-from pytest_fairness.baselines import files
+from pytest_fairness.baselines.reading import read_baseline
 from pytest_fairness.errors import ProbeError
 from pytest_fairness.extensions import Group
 from tests.support import hospital
@@ -114,7 +114,7 @@ def test_json(block: Block, tmp_path: Path) -> None:
     data = json.loads(block.text)
     if "items" in data:
         (tmp_path / "products.json").write_text(block.text)
-        assert files.read(tmp_path, "products") is not None
+        assert read_baseline(tmp_path, "products") is not None
 
 
 @pytest.mark.parametrize("page", PAGES, ids=page_id)

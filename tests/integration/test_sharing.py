@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from pytest_fairness import kinds, probes
-from pytest_fairness.baselines import files
-from pytest_fairness.baselines.answers import read_answers
+from pytest_fairness.baselines import reading
+from pytest_fairness.baselines.answer_sets import read_answers
+from pytest_fairness.baselines.writing import update_baseline
 from pytest_fairness.options import RunSettings
 from pytest_fairness.run import ProbeItem, Run, items_of
 from pytest_fairness.run.comparing.baseline_comparer import BaselineComparer
@@ -78,13 +79,13 @@ def test_a_baseline_is_read_once_for_the_items_of_its_probe(
         entries = {each.id: run.baselines.new_baseline(each).entry for each in measured}
         rows = [row_from(answer, each.item.probe) for each in measured for answer in each.answers]
         known = {name: entry for name, entry in entries.items() if entry is not None}
-        files.update(tmp_path / "baselines", "gifts", known, rows)
-        monkeypatch.setattr(files, "read_answers", read)
+        update_baseline(tmp_path / "baselines", "gifts", known, rows)
+        monkeypatch.setattr(reading, "read_answers", read)
         comparisons = [run.baselines.compare(each).comparison for each in measured]
         assert len(reads) == 1
         assert [each is not None and each.paired and each.value == 0 for each in comparisons] == [True, True]
         # What was written meanwhile counts.
-        files.update(tmp_path / "baselines", "gifts", known, [replace(row, text="A lamp.") for row in rows])
+        update_baseline(tmp_path / "baselines", "gifts", known, [replace(row, text="A lamp.") for row in rows])
         reads.clear()
         assert run.baselines.compare(measured[0]).answers[0].text == "A lamp."
         assert len(reads) == 1

@@ -6,8 +6,10 @@ import shlex
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from pytest_fairness.baselines import files
-from pytest_fairness.baselines.answers import Row
+from pytest_fairness.baselines.answer_sets import Row
+from pytest_fairness.baselines.entries import Entry
+from pytest_fairness.baselines.reading import Baseline, read_baseline
+from pytest_fairness.baselines.writing import update_baseline
 from pytest_fairness.errors import BaselineError
 from pytest_fairness.pytest_integration.items.item_results import Record
 from pytest_fairness.records import ItemResult
@@ -48,7 +50,7 @@ def write_baseline(
     siblings: Mapping[str, bool] = next((record["siblings"] for record in records if record.get("siblings")), {})
     new = {record["result"]["id"]: record for record in records if record.get("entry")}
     try:
-        old = files.read(folder, name)
+        old = read_baseline(folder, name)
     except BaselineError:
         if new:
             raise
@@ -57,10 +59,10 @@ def write_baseline(
     whole = bool(siblings) and all(skipped or item in new for item, skipped in siblings.items())
     lines = []
     if new:
-        files.update(
+        update_baseline(
             folder,
             name,
-            {item: files.Entry.from_json(record["entry"]) for item, record in new.items()},
+            {item: Entry.from_json(record["entry"]) for item, record in new.items()},
             _rows(run, new.values()),
             remove=without_item if whole else (),
             keep_answers=run.settings.baseline_responses,
@@ -81,7 +83,7 @@ def _rows(run: Run, records: Iterable[Record]) -> list[Row]:
     ]
 
 
-def _written(name: str, records: Mapping[str, Record], old: files.Baseline | None) -> list[Line]:
+def _written(name: str, records: Mapping[str, Record], old: Baseline | None) -> list[Line]:
     """Return a line for each new entry: the old value, the new value and the spread from run to run."""
     lines = [Line(f"new baselines of {printable(name)}:")]
     for item, record in sorted(records.items()):

@@ -8,8 +8,10 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
-from pytest_fairness.baselines import files
-from pytest_fairness.baselines.answers import Row
+from pytest_fairness.baselines.answer_sets import Row
+from pytest_fairness.baselines.entries import Entry, rounded
+from pytest_fairness.baselines.fingerprints import changed_sampling, fingerprints, stale_parts
+from pytest_fairness.baselines.reading import Baseline, read_baseline
 from pytest_fairness.errors import BaselineError, BaselineStale, NotMeasurable
 from pytest_fairness.records import Answer, Comparison
 from pytest_fairness.run.comparing import stored_values
@@ -30,7 +32,7 @@ class BaselineComparison:
         new: whether the current run becomes the baseline.
     """
 
-    entry: files.Entry | None = None
+    entry: Entry | None = None
     stale_parts: Sequence[str] = ()
     comparison: Comparison | None = None
     answers: Sequence[Answer] = ()
@@ -50,7 +52,7 @@ class BaselineComparer:
 
     def __init__(self, folder: Path, started: float, measurer: Measurer, most_kept: int = 100_000) -> None:
         self._folder, self._started, self._measurer, self._most_kept = folder, started, measurer, most_kept
-        self._kept: files.Baseline | None = None
+        self._kept: Baseline | None = None
 
     def compare(self, measured: ItemMeasurement) -> BaselineComparison:
         """Return the baseline of the item, and the change since.
@@ -63,14 +65,14 @@ class BaselineComparer:
         entry = baseline.items.get(item.id) if baseline else None
         if baseline is None or entry is None:
             return BaselineComparison()
-        stale = files.stale_parts(entry, item.fingerprint)
+        stale = stale_parts(entry, item.fingerprint)
         if item.asks and item.probe.compare_sampling:
-            stale += files.changed_sampling(entry, item.probe.sampling.to_json())
+            stale += changed_sampling(entry, item.probe.sampling.to_json())
         if stale:
             return BaselineComparison(entry, stale)
         stored_values.require_possible(item, baseline, entry)
         try:
-            rows = baseline.answers(entry.generation)
+            rows = baseline.answers(entry.answer_set)
             earlier = _answers(item, rows)
             # The memory may hold one copy of the answers only.
             all_earlier = earlier if item.stage == item.for_baseline.stage else _answers(item.for_baseline, rows)
@@ -87,11 +89,11 @@ class BaselineComparer:
     def new_baseline(self, measured: ItemMeasurement) -> BaselineComparison:
         """Return the baseline that the measurement becomes; a measurement is not compared with itself."""
         item = measured.item
-        entry = files.Entry.measured(
+        entry = Entry.measured(
             measured.measurement,
             target=measured.target,
             sampling=item.probe.sampling.to_json() if item.asks else {},
-            shape=item.fingerprint,
+            fingerprint=fingerprints(item.fingerprint),
             date=datetime.fromtimestamp(self._started, UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
             run_to_run=noise.run_to_run(item, self._measurer.answers.prepared(item, measured.answers)),
             measured_by=stored_values.measured_by(item),
@@ -103,14 +105,14 @@ class BaselineComparer:
         """Free the answers of the last baseline."""
         self._kept = None
 
-    def _read(self, item: ProbeItem) -> files.Baseline | None:
+    def _read(self, item: ProbeItem) -> Baseline | None:
         """Return the item's baseline; the one in memory, unless its files changed."""
-        baseline = files.read(self._folder, item.baseline_name)
+        baseline = read_baseline(self._folder, item.baseline_name)
         return self._kept if baseline == self._kept else baseline
 
     def _checked(
-        self, item: ProbeItem, baseline: files.Baseline, entry: files.Entry, answers: Sequence[Answer]
-    ) -> tuple[files.Entry, str | None]:
+        self, item: ProbeItem, baseline: Baseline, entry: Entry, answers: Sequence[Answer]
+    ) -> tuple[Entry, str | None]:
         """Return the entry with the value of its own answers, if there are any; see `stored_values.checked`."""
         if not answers:
             return entry, None
@@ -128,12 +130,12 @@ class BaselineComparer:
             ) from error
         return stored_values.checked(item, baseline, entry, own)
 
-    def _change(self, measured: ItemMeasurement, entry: files.Entry, earlier: Sequence[Answer]) -> Comparison:
+    def _change(self, measured: ItemMeasurement, entry: Entry, earlier: Sequence[Answer]) -> Comparison:
         """Return the change from the baseline's answers, or from its stored value if these are absent or too few."""
         item = measured.item
         # Rounded as in the baseline: otherwise a run would differ from itself.
-        rounded = replace(measured.measurement, value=files.rounded(measured.value))
-        by_value = partial(item.audit.compare_values, rounded, entry.value, entry.standard_error, paired=False)
+        measurement = replace(measured.measurement, value=rounded(measured.value))
+        by_value = partial(item.audit.compare_values, measurement, entry.value, entry.standard_error, paired=False)
         if not earlier:
             return by_value()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from pytest_fairness.answers import judge_votes, reading
-from pytest_fairness.baselines.answers import Row
+from pytest_fairness.baselines.answer_sets import Row
 from pytest_fairness.probes import Probe
 from pytest_fairness.records import Answer, Judged, Prompt, Request, Response, Status
 

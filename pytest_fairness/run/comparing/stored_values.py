@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import replace
 
-from pytest_fairness.baselines import files
+from pytest_fairness.baselines.entries import Entry, MeasuredBy, rounded
+from pytest_fairness.baselines.reading import Baseline
 from pytest_fairness.errors import BaselineError
 from pytest_fairness.run.probe_items import ProbeItem
 from pytest_fairness.version import __version__
@@ -15,12 +15,12 @@ ALLOWED_ERRORS = 0.1
 """Standard errors by which other versions of the numerical libraries may move a value."""
 
 
-def measured_by(item: ProbeItem) -> Mapping[str, float]:
+def measured_by(item: ProbeItem) -> MeasuredBy:
     """Return what a value depends on besides answers and fingerprint: the audit's version and the item's alpha."""
-    return {"version": item.audit.version, "level": item.alpha}
+    return MeasuredBy(item.audit.version, rounded(item.alpha))
 
 
-def require_possible(item: ProbeItem, baseline: files.Baseline, entry: files.Entry) -> None:
+def require_possible(item: ProbeItem, baseline: Baseline, entry: Entry) -> None:
     """Raise `BaselineError` where the stored value is none that the audit can have."""
     least, most = item.audit.info.value_range
     if not least <= entry.value <= most:
@@ -33,9 +33,7 @@ def require_possible(item: ProbeItem, baseline: files.Baseline, entry: files.Ent
         )
 
 
-def checked(
-    item: ProbeItem, baseline: files.Baseline, entry: files.Entry, own: float
-) -> tuple[files.Entry, str | None]:
+def checked(item: ProbeItem, baseline: Baseline, entry: Entry, own: float) -> tuple[Entry, str | None]:
     """Return the entry with the value that its answers give today, and a note where another version measured another.
 
     Args:
@@ -47,7 +45,7 @@ def checked(
     Raises:
         BaselineError: the stored value is not what its answers give, and no other version measured it.
     """
-    today = replace(entry, value=files.rounded(own))
+    today = replace(entry, value=rounded(own))
     allowed = max(1e-6, ALLOWED_ERRORS * (entry.standard_error or 0.0))
     if math.isclose(entry.value, own, rel_tol=1e-5, abs_tol=allowed):
         return today, None
@@ -64,11 +62,11 @@ def checked(
     )
 
 
-def _measured_alike(item: ProbeItem, entry: files.Entry) -> bool:
+def _measured_alike(item: ProbeItem, entry: Entry) -> bool:
     """Return whether the entry was measured by this version of the package and the audit, at the same level."""
     if entry.tool_version != __version__:
         return False  # how answers are read may have changed too
-    return entry.measured_by is None or bool(dict(entry.measured_by) == files.rounded(measured_by(item)))
+    return entry.measured_by is None or entry.measured_by == measured_by(item)
 
 
 def _bound(least: float, most: float) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from pytest_fairness.baselines.entries import RunToRun
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.records import Answer, Json, Measurement
 from pytest_fairness.run.probe_items import ProbeItem
@@ -37,12 +38,10 @@ def paraphrases(item: ProbeItem, answers: Sequence[Answer]) -> dict[str, Json] |
     }
 
 
-def run_to_run(item: ProbeItem, answers: Sequence[Answer]) -> dict[str, Json] | None:
-    """How far an item's value moves from one run of its probe to the next, where there are trials for several runs.
+def run_to_run(item: ProbeItem, answers: Sequence[Answer]) -> RunToRun | None:
+    """Return how far an item's value moves from one run of its probe to the next.
 
-    Returns:
-        the number of `runs` that the trials were dealt to, and the standard deviation `sd` of their values; `None`
-        unless there are at least twice as many trials as the probe asks for.
+    The trials are dealt to runs of the size that the probe asks for; `None` if there are fewer than two such runs.
     """
     size = item.probe.draws()
     runs = item.draws // size
@@ -50,7 +49,7 @@ def run_to_run(item: ProbeItem, answers: Sequence[Answer]) -> dict[str, Json] | 
         return None
     found = [_alone(item, [each for each in answers if each.trial // size == run]) for run in range(runs)]
     values = [measurement.value for measurement in found if measurement is not None]
-    return {"runs": len(values), "sd": float(np.std(values, ddof=1))} if len(values) > 1 else None
+    return RunToRun(len(values), float(np.std(values, ddof=1))) if len(values) > 1 else None
 
 
 def _alone(item: ProbeItem, answers: Sequence[Answer]) -> Measurement | None:

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from pytest_fairness.baselines import answers
-from pytest_fairness.baselines.answers import Row, generation_id, read_answers, write_answers
+from pytest_fairness.baselines import answer_sets
+from pytest_fairness.baselines.answer_sets import Row, answer_set_for, read_answers, write_answers
 from pytest_fairness.errors import BaselineError, ProbeError
 from pytest_fairness.probes import table
 from pytest_fairness.records import MAX_LINE
@@ -19,10 +19,11 @@ LARGEST = 4 * 1024 * 1024
 
 def test_the_largest_answer_is_kept_and_read_again(tmp_path: Path) -> None:
     rows = [Row({"name": "Kim"}, trial, "\x01" * LARGEST) for trial in range(2)]
-    generation = generation_id(rows)
+    answer_set = answer_set_for(rows, {})
+    assert answer_set is not None
     path = tmp_path / "gifts.responses.jsonl.gz"
-    write_answers(path, {generation: rows})
-    assert read_answers(path) == {generation: rows}
+    write_answers(path, {answer_set: rows})
+    assert read_answers(path) == {answer_set: rows}
 
 
 def test_a_gzip_bomb_is_a_damaged_baseline(tmp_path: Path) -> None:
@@ -37,7 +38,7 @@ def test_a_gzip_bomb_is_a_damaged_baseline(tmp_path: Path) -> None:
 
 
 def test_a_baseline_has_only_so_many_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(answers, "MAX_BYTES", 1_000_000)
+    monkeypatch.setattr(answer_sets, "MAX_BYTES", 1_000_000)
     path = tmp_path / "gifts.responses.jsonl.gz"
     path.write_bytes(gzip.compress(b"[1]\n" * 1_000_000))
     with pytest.raises(BaselineError, match=r"holds over 1,000,000 bytes.*git checkout"):

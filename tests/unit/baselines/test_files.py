@@ -14,9 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_fairness.atomic import replace_file
-from pytest_fairness.baselines import files
-from pytest_fairness.baselines.answers import generation_id, read_answers, write_answers
-from pytest_fairness.baselines.files import Entry, Row
+from pytest_fairness.baselines.answer_sets import Row, answer_set_for, read_answers, write_answers
+from pytest_fairness.baselines.entries import Entry
+from pytest_fairness.baselines.fingerprints import fingerprints
+from pytest_fairness.baselines.reading import Baseline, read_baseline
+from pytest_fairness.baselines.writing import update_baseline
 from pytest_fairness.errors import BaselineError
 from pytest_fairness.records import Measurement
 from pytest_fairness.version import __version__
@@ -30,7 +32,7 @@ def entry(value: float = 0.018, *, target: str = "openai:model", date: str = "20
         Measurement(value, (-0.25, 0.75), 0.005, 0.2, {"White": 15, "Black": 14}, {"Black": 1}),
         target=target,
         sampling={"temperature": 1.0, "max_tokens": 900},
-        shape={"prompt": ["Imagine a {race} person."], "axis race": {"unmarked": "White"}},
+        fingerprint=fingerprints({"prompt": ["Imagine a {race} person."]}),
         date=date,
     )
 
@@ -43,28 +45,28 @@ def content(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
-def written(folder: Path, entries: dict[str, Entry] | None = None, answers: list[Row] | None = None) -> files.Baseline:
-    files.update(folder, "products", entries or {"jsd[race=Black]": entry()}, rows() if answers is None else answers)
-    baseline = files.read(folder, "products")
+def written(folder: Path, entries: dict[str, Entry] | None = None, answers: list[Row] | None = None) -> Baseline:
+    update_baseline(folder, "products", entries or {"jsd[race=Black]": entry()}, rows() if answers is None else answers)
+    baseline = read_baseline(folder, "products")
     assert baseline is not None
     return baseline
 
 
 def test_no_baseline(tmp_path: Path) -> None:
-    assert files.read(tmp_path / "nowhere", "products") is None
+    assert read_baseline(tmp_path / "nowhere", "products") is None
 
 
 def test_what_is_written_is_read(tmp_path: Path) -> None:
     baseline = written(tmp_path / "made" / "on the way")
     (item,) = baseline.items.items()
     assert item[0] == "jsd[race=Black]"
-    assert item[1].generation is not None
-    assert item[1] == Entry(**{**vars(entry()), "generation": item[1].generation})
-    assert baseline.answers(item[1].generation) == sorted(rows(), key=lambda row: (row.labels["race"], row.trial))
+    assert item[1].answer_set is not None
+    assert item[1] == replace(entry(), answer_set=item[1].answer_set)
+    assert baseline.answers(item[1].answer_set) == sorted(rows(), key=lambda row: (row.labels["race"], row.trial))
 
 
 def test_summary_is_made_for_a_diff(tmp_path: Path) -> None:
-    sixth = Entry(**{**vars(entry()), "value": 0.123456789, "interval": (-0.0, 1e-9 / 3), "standard_error": 1234567.8})
+    sixth = replace(entry(), value=0.123456789, interval=(-0.0, 1e-9 / 3), standard_error=1234567.8)
     written(tmp_path, {"svm[Straße=東京]": sixth, "jsd[race=Black]": entry()})
     text = (tmp_path / "products.json").read_text("utf-8")
     assert text.endswith("}\n")
@@ -142,15 +144,16 @@ def test_rows_are_sorted_json_lines(tmp_path: Path) -> None:
 )
 def test_any_text_survives(tmp_path_factory: pytest.TempPathFactory, given_rows: list[Row]) -> None:
     path = tmp_path_factory.mktemp("answers") / "x.jsonl.gz"
-    generation = generation_id(given_rows)
-    write_answers(path, {generation: given_rows})
+    answer_set = answer_set_for(given_rows, {})
+    assert answer_set is not None
+    write_answers(path, {answer_set: given_rows})
     first = path.read_bytes()
     read = read_answers(path)
     assert read is not None
     write_answers(path, read)
     assert path.read_bytes() == first
     for row in given_rows:
-        assert row in read[generation]
+        assert row in read[answer_set]
 
 
 @pytest.mark.parametrize("text", ["\ud800", "a\0b", "\u2028\x85\r\n", "😀", "\N{RIGHT-TO-LEFT OVERRIDE}", ""])
@@ -159,7 +162,7 @@ def test_awkward_texts_survive(tmp_path: Path, text: str) -> None:
     (item,) = baseline.items
     assert item == f"jsd[race={text}]"
     assert baseline.items[item].target == text
-    assert baseline.answers(baseline.items[item].generation) == [Row({"race": text}, 0, text)]
+    assert baseline.answers(baseline.items[item].answer_set) == [Row({"race": text}, 0, text)]
 
 
 def test_rebaseline_on_the_same_answers_changes_no_byte(tmp_path: Path) -> None:
@@ -191,81 +194,81 @@ def test_partial_rebaseline_leaves_the_other_items_alone(tmp_path: Path) -> None
     new = written(tmp_path, {"b": entry(0.3)}, rows("second", GROUPS[:2]))
     assert new.items["a"] == old.items["a"]
     assert new.items["b"].value == 0.3
-    assert new.items["a"].generation != new.items["b"].generation
-    assert new.answers(new.items["a"].generation) == old.answers(old.items["a"].generation)
-    assert [row.text for row in new.answers(new.items["b"].generation)] == [
+    assert new.items["a"].answer_set != new.items["b"].answer_set
+    assert new.answers(new.items["a"].answer_set) == old.answers(old.items["a"].answer_set)
+    assert [row.text for row in new.answers(new.items["b"].answer_set)] == [
         f"second {group} {trial}" for group in ("Black", "White") for trial in range(3)
     ]
 
 
-def test_partial_rebaseline_reuses_a_generation_that_holds_its_answers(tmp_path: Path) -> None:
+def test_partial_rebaseline_reuses_an_answer_set_that_holds_its_answers(tmp_path: Path) -> None:
     old = written(tmp_path, {"a": entry(0.1), "b": entry(0.2)})
     new = written(tmp_path, {"b": entry(0.3)}, rows(groups=GROUPS[:2]))
-    assert new.items["b"].generation == old.items["a"].generation
-    assert new.generations is not None
-    assert len(new.generations) == 1
+    assert new.items["b"].answer_set == old.items["a"].answer_set
+    assert new.answer_sets is not None
+    assert len(new.answer_sets) == 1
 
 
-def test_a_generation_with_more_trials_is_not_reused(tmp_path: Path) -> None:
+def test_an_answer_set_with_more_trials_is_not_reused(tmp_path: Path) -> None:
     written(tmp_path, {"a": entry(0.1), "b": entry(0.2)}, rows(trials=3))
     new = written(tmp_path, {"b": entry(0.3)}, rows(trials=2))
-    assert len(new.answers(new.items["b"].generation)) == 2 * len(GROUPS)
+    assert len(new.answers(new.items["b"].answer_set)) == 2 * len(GROUPS)
 
 
-def test_full_rebaseline_has_one_generation_and_no_memory(tmp_path: Path) -> None:
+def test_full_rebaseline_has_one_answer_set_and_no_memory(tmp_path: Path) -> None:
     written(tmp_path / "old", {"a": entry(0.1), "b": entry(0.2)})
     written(tmp_path / "old", {"b": entry(0.3)}, rows("second"))
     for folder in ("old", "new"):
         written(tmp_path / folder, {"a": entry(0.4), "b": entry(0.5)}, rows("third", GROUPS[:2]))
     assert content(tmp_path / "old") == content(tmp_path / "new")
-    generations = read_answers(tmp_path / "old" / "products.responses.jsonl.gz")
-    assert generations is not None
-    assert len(generations) == 1
+    answer_sets = read_answers(tmp_path / "old" / "products.responses.jsonl.gz")
+    assert answer_sets is not None
+    assert len(answer_sets) == 1
 
 
 def test_entries_are_removed_with_their_answers(tmp_path: Path) -> None:
     written(tmp_path, {"a": entry(), "gone": entry()})
     written(tmp_path, {"a": entry(0.4)}, rows("second"))
-    files.update(tmp_path, "products", {}, [], remove=["gone"])
-    baseline = files.read(tmp_path, "products")
+    update_baseline(tmp_path, "products", {}, [], remove=["gone"])
+    baseline = read_baseline(tmp_path, "products")
     assert baseline is not None
     assert list(baseline.items) == ["a"]
-    assert baseline.generations is not None
-    assert list(baseline.generations) == [baseline.items["a"].generation]
-    files.update(tmp_path, "products", {}, [], remove=["a"])
+    assert baseline.answer_sets is not None
+    assert list(baseline.answer_sets) == [baseline.items["a"].answer_set]
+    update_baseline(tmp_path, "products", {}, [], remove=["a"])
     assert content(tmp_path) == {}
 
 
 def test_without_answers(tmp_path: Path) -> None:
-    files.update(tmp_path, "products", {"a": entry()}, rows(), keep_answers=False)
+    update_baseline(tmp_path, "products", {"a": entry()}, rows(), keep_answers=False)
     assert list(content(tmp_path)) == ["products.json"]
-    baseline = files.read(tmp_path, "products")
+    baseline = read_baseline(tmp_path, "products")
     assert baseline is not None
-    assert baseline.items["a"].generation is None
+    assert baseline.items["a"].answer_set is None
     assert baseline.answers(None) == []
 
 
 def test_answers_are_dropped_when_they_are_no_longer_kept(tmp_path: Path) -> None:
     old = written(tmp_path, {"a": entry(), "b": entry()})
-    files.update(tmp_path, "products", {"a": entry()}, rows(), keep_answers=False)
-    half = files.read(tmp_path, "products")
+    update_baseline(tmp_path, "products", {"a": entry()}, rows(), keep_answers=False)
+    half = read_baseline(tmp_path, "products")
     assert half is not None
-    assert half.items["a"].generation is None
-    assert half.answers(half.items["b"].generation) == old.answers(old.items["b"].generation)
-    files.update(tmp_path, "products", {"b": entry()}, rows(), keep_answers=False)
+    assert half.items["a"].answer_set is None
+    assert half.answers(half.items["b"].answer_set) == old.answers(old.items["b"].answer_set)
+    update_baseline(tmp_path, "products", {"b": entry()}, rows(), keep_answers=False)
     assert list(content(tmp_path)) == ["products.json"]
 
 
 def test_absent_answers_leave_the_stored_numbers(tmp_path: Path) -> None:
     baseline = written(tmp_path, {"a": entry(), "b": entry()})
     baseline.answers_path.unlink()
-    read = files.read(tmp_path, "products")
+    read = read_baseline(tmp_path, "products")
     assert read is not None
-    assert read.answers(read.items["a"].generation) == []
+    assert read.answers(read.items["a"].answer_set) == []
     again = written(tmp_path, {"b": entry(0.3)}, rows("second"))
-    assert again.items["a"].generation is None
+    assert again.items["a"].answer_set is None
     assert again.items["a"].value == 0.018
-    assert len(again.answers(again.items["b"].generation)) == len(rows())
+    assert len(again.answers(again.items["b"].answer_set)) == len(rows())
 
 
 def test_killed_while_writing_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -286,17 +289,17 @@ def test_killed_while_writing_loses_nothing(tmp_path: Path, monkeypatch: pytest.
     for number in range(4):
         folder = tmp_path / str(number)
         written(folder, {"a": entry(0.1)}, rows("first"))
-        monkeypatch.setattr("pytest_fairness.baselines.files.replace_file", stop := stop_after(number))
-        monkeypatch.setattr("pytest_fairness.baselines.answers.replace_file", stop)
+        monkeypatch.setattr("pytest_fairness.baselines.writing.replace_file", stop := stop_after(number))
+        monkeypatch.setattr("pytest_fairness.baselines.answer_sets.replace_file", stop)
         try:
-            files.update(folder, "products", {"a": entry(0.2)}, rows("second"))
+            update_baseline(folder, "products", {"a": entry(0.2)}, rows("second"))
             finished = True
         except KeyboardInterrupt:
             finished = False
         monkeypatch.undo()
-        baseline = files.read(folder, "products")
+        baseline = read_baseline(folder, "products")
         assert baseline is not None
-        texts = {str(row.text).split()[0] for row in baseline.answers(baseline.items["a"].generation)}
+        texts = {str(row.text).split()[0] for row in baseline.answers(baseline.items["a"].answer_set)}
         assert (baseline.items["a"].value, texts) in [(0.1, {"first"}), (0.2, {"second"})]
         seen.append((finished, baseline.items["a"].value))
     assert seen == [(False, 0.1), (False, 0.1), (False, 0.2), (True, 0.2)]
@@ -315,7 +318,7 @@ def test_a_value_that_is_no_number_is_not_written(tmp_path: Path) -> None:
 
 
 def test_an_unbounded_interval_is_left_out(tmp_path: Path) -> None:
-    baseline = written(tmp_path, {"a": Entry(**{**vars(entry()), "interval": (0.0, float("inf"))})})
+    baseline = written(tmp_path, {"a": replace(entry(), interval=(0.0, float("inf")))})
     assert baseline.items["a"].interval is None
 
 
@@ -325,11 +328,11 @@ FAULTY_SUMMARIES = {
     "conflict": ('{\n<<<<<<< HEAD\n "a": 1\n', r"products\.json:2: holds an unresolved merge conflict"),
     "a list": ("[]", '"schema" is not 1'),
     "no schema": ("{}", '"schema" is not 1'),
-    "no items": ('{"schema": 1, "probe": "products"}', "'items' is a required property"),
-    "no value": ('{"schema": 1, "probe": "p", "items": {"a": {}}}', "'value' is a required property"),
+    "no items": ('{"schema": 1, "probe": "products"}', "items: Field required"),
+    "no value": ('{"schema": 1, "probe": "p", "items": {"a": {}}}', r"items\.a\.value: Field required"),
     "twice": ('{"schema": 1, "probe": "p", "items": {}, "items": {}}', "'items' stands twice"),
     "not a number": ('{"schema": 1, "probe": "p", "items": {"a": {"value": NaN}}}', "NaN is no number"),
-    "further": ('{"schema": 1, "probe": "p", "items": {}, "more": 1}', "'more' was unexpected"),
+    "further": ('{"schema": 1, "probe": "p", "items": {}, "more": 1}', "more: Unknown field"),
 }
 
 
@@ -337,12 +340,12 @@ FAULTY_SUMMARIES = {
 def test_a_faulty_summary_is_an_error_and_stays(tmp_path: Path, text: str, message: str) -> None:
     (tmp_path / "products.json").write_text(text, "utf-8")
     with pytest.raises(BaselineError, match=message) as raised:
-        files.read(tmp_path, "products")
+        read_baseline(tmp_path, "products")
     assert "git checkout" in str(raised.value)
     assert "--fairness-rebaseline" in str(raised.value)
     assert "\n" not in str(raised.value)
     with pytest.raises(BaselineError, match=message):
-        files.update(tmp_path, "products", {"a": entry()}, rows())
+        update_baseline(tmp_path, "products", {"a": entry()}, rows())
     assert content(tmp_path) == {"products.json": text.encode()}
 
 
@@ -369,25 +372,25 @@ def test_a_faulty_entry_is_named(tmp_path: Path, name: str, value: object) -> No
     data["items"]["jsd[race=Black]"][name] = value
     path.write_text(json.dumps(data))
     with pytest.raises(BaselineError, match=rf"products\.json: is not a baseline.*jsd\[race=Black\].*{name}"):
-        files.read(tmp_path, "products")
+        read_baseline(tmp_path, "products")
 
 
 def test_a_newer_schema_asks_for_an_upgrade(tmp_path: Path) -> None:
     (tmp_path / "products.json").write_text('{"schema": 2, "whatever": []}')
     with pytest.raises(BaselineError, match=r"newer pytest-fairness \(schema 2.*Upgrade"):
-        files.read(tmp_path, "products")
+        read_baseline(tmp_path, "products")
 
 
 def test_a_summary_that_is_not_text(tmp_path: Path) -> None:
     (tmp_path / "products.json").write_bytes(b"\xff\xfe{")
     with pytest.raises(BaselineError, match=r"products\.json: is not UTF-8"):
-        files.read(tmp_path, "products")
+        read_baseline(tmp_path, "products")
 
 
 def test_a_byte_order_mark_does_no_harm(tmp_path: Path) -> None:
     path = written(tmp_path).summary_path
     path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
-    assert files.read(tmp_path, "products") is not None
+    assert read_baseline(tmp_path, "products") is not None
 
 
 def gz(text: str) -> bytes:
@@ -401,7 +404,7 @@ FAULTY_ANSWERS = {
     "not UTF-8": (gzip.compress(b"\xff"), "is not UTF-8 inside"),
     "not JSON": (gz("\n{"), r"jsonl\.gz:2: is not JSON"),
     "not a mapping": (gz("[1]"), r"jsonl\.gz:1: is not an answer"),
-    "no labels": (gz('{"generation": "a", "trial": 0, "text": ""}'), "'labels' is a required property"),
+    "no labels": (gz('{"generation": "a", "trial": 0, "text": ""}'), "labels: Field required"),
     "number as text": (gz('{"generation": "a", "labels": {}, "trial": 0, "text": 1}'), r"jsonl\.gz:1: .*text"),
     "edited": (gz('{"generation": "a", "labels": {}, "trial": 0, "text": "x"}'), "are not those it was made of"),
 }
@@ -412,23 +415,23 @@ def test_faulty_answers_are_an_error_and_stay(tmp_path: Path, data: bytes, messa
     written(tmp_path)
     (tmp_path / "products.responses.jsonl.gz").write_bytes(data)
     before = content(tmp_path)
-    baseline = files.read(tmp_path, "products")
+    baseline = read_baseline(tmp_path, "products")
     assert baseline is not None, "the summary can be read without the answers"
     with pytest.raises(BaselineError, match=message) as raised:
-        baseline.answers(baseline.items["jsd[race=Black]"].generation)
+        baseline.answers(baseline.items["jsd[race=Black]"].answer_set)
     assert "git checkout" in str(raised.value)
     with pytest.raises(BaselineError, match=message):
-        files.update(tmp_path, "products", {"a": entry()}, rows("second"))
+        update_baseline(tmp_path, "products", {"a": entry()}, rows("second"))
     assert content(tmp_path) == before
 
 
 def test_files_of_two_commits_do_not_go_together(tmp_path: Path) -> None:
     old = written(tmp_path).summary_path.read_bytes()
     written(tmp_path, {"jsd[race=Black]": entry(0.5)}, rows("second")).summary_path.write_bytes(old)
-    baseline = files.read(tmp_path, "products")
+    baseline = read_baseline(tmp_path, "products")
     assert baseline is not None
-    with pytest.raises(BaselineError, match=r"holds no answers of generation .*one commit"):
-        baseline.answers(baseline.items["jsd[race=Black]"].generation)
+    with pytest.raises(BaselineError, match=r"holds no answer set .*one commit"):
+        baseline.answers(baseline.items["jsd[race=Black]"].answer_set)
 
 
 @pytest.mark.parametrize(
@@ -437,21 +440,21 @@ def test_files_of_two_commits_do_not_go_together(tmp_path: Path) -> None:
 def test_a_name_stays_in_the_folder(tmp_path: Path, name: str) -> None:
     folder = tmp_path / "baselines"
     with pytest.raises(BaselineError, match="named"):
-        files.update(folder, name, {"a": entry()}, rows())
+        update_baseline(folder, name, {"a": entry()}, rows())
     with pytest.raises(BaselineError, match="named"):
-        files.read(folder, name)
+        read_baseline(folder, name)
     assert content(tmp_path) == {}
 
 
 def test_a_target_can_be_part_of_the_name(tmp_path: Path) -> None:
-    files.update(tmp_path, "products@small", {"a": entry()}, [])
+    update_baseline(tmp_path, "products@small", {"a": entry()}, [])
     assert list(content(tmp_path)) == ["products@small.json"]
 
 
 def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
     (tmp_path / "baselines").write_text("a file")
     with pytest.raises(BaselineError, match="cannot be"):
-        files.update(tmp_path / "baselines", "products", {"a": entry()}, rows())
+        update_baseline(tmp_path / "baselines", "products", {"a": entry()}, rows())
 
 
 def test_a_full_disk_leaves_the_old_baseline(tmp_path: Path) -> None:
@@ -471,32 +474,3 @@ def test_a_full_disk_leaves_the_old_baseline(tmp_path: Path) -> None:
     )
     assert "cannot be written" in run.stdout
     assert content(tmp_path) == before
-
-
-def test_changed_sampling_is_named_with_both_values() -> None:
-    drawn = replace(entry(), sampling={"temperature": 1.0, "max_tokens": 300, "seed": 1})
-    assert files.changed_sampling(drawn, {"temperature": 1.0, "max_tokens": 300, "seed": 2}) == []
-    assert files.changed_sampling(drawn, {"temperature": 0.7, "top_p": 0.9}) == [
-        "max_tokens 300 → not set",
-        "temperature 1.0 → 0.7",
-        "top_p not set → 0.9",
-    ]
-    assert files.changed_sampling(replace(entry(), sampling={"temperature": 0.333333}), {"temperature": 1 / 3}) == []
-
-
-def test_stale_parts_are_named() -> None:
-    shape = {"prompt": ["Imagine a {race} person."], "axis race": {"unmarked": "White"}}
-    assert files.stale_parts(entry(), shape) == []
-    assert files.stale_parts(entry(), {**shape, "prompt": ["Another."]}) == ["prompt"]
-    assert files.stale_parts(entry(), {"prompt": shape["prompt"], "axis age": 1, "system": None}) == [
-        "axis age (new)",
-        "axis race (gone)",
-        "system (new)",
-    ]
-
-
-def test_shape_does_not_depend_on_the_order_of_keys(tmp_path: Path) -> None:
-    one = Entry.measured(
-        Measurement(0.0, None, None, None, {}, {}), target="t", sampling={}, shape={"a": {"x": 1, "y": 2}}, date="d"
-    )
-    assert files.stale_parts(one, {"a": {"y": 2, "x": 1}}) == []

@@ -1,7 +1,7 @@
 """The answers of a baseline: JSON Lines in a gzip file that has the same bytes for the same answers.
 
-The answers stand in generations, each a set of answers that was measured together. A generation is named by its
-content, so that a file which was damaged, merged or edited is noticed when it is read.
+An answer set holds the answers that were measured together. Its id is a hash of its content, so that reading detects a
+file that was damaged, merged or edited. In the file, the key of the id is `generation`.
 """
 
 from __future__ import annotations
@@ -17,40 +17,35 @@ from dataclasses import dataclass
 from hashlib import sha256
 from itertools import pairwise, zip_longest
 from pathlib import Path
+from typing import Annotated, Literal
 
-from jsonschema import Draft7Validator
+from pydantic import BaseModel, Field, InstanceOf, ValidationError
 
 from pytest_fairness.atomic import replace_file
+from pytest_fairness.baselines.entries import fault
 from pytest_fairness.errors import BaselineError
 from pytest_fairness.records import MAX_LINE, Json
 
-_ROW = Draft7Validator(
-    {
-        "type": "object",
-        "required": ["generation", "labels", "trial", "text"],
-        "properties": {
-            "generation": {"type": "string"},
-            "labels": {"type": "object", "additionalProperties": {"type": "string"}},
-            "trial": {"type": "integer", "minimum": 0},
-            "text": {"type": ["string", "null"]},
-            "judged": {
-                "type": "object",
-                "required": ["by", "votes"],
-                "properties": {
-                    "by": {"type": "string"},
-                    "votes": {"type": "array", "items": {"type": ["string", "null"]}},
-                },
-                "additionalProperties": False,
-            },
-            "refused": {"const": True},
-        },
-        "additionalProperties": False,
-    }
-)
+# A text may hold lone surrogates, which pydantic's own check of texts refuses.
+Text = InstanceOf[str]
+
+
+class _Judgement(BaseModel, extra="forbid"):
+    by: Text
+    votes: list[Text | None]
+
+
+class _StoredRow(BaseModel, extra="forbid"):
+    generation: Text
+    labels: dict[Text, Text]
+    trial: Annotated[int, Field(strict=True, ge=0)]
+    text: Text | None
+    judged: _Judgement | None = None
+    refused: Literal[True] | None = None
 
 
 MAX_BYTES = 4 * 1024**3
-"""Bytes of all answers of a baseline, decompressed."""
+"""Largest size of all answers of a baseline, decompressed."""
 
 _PLAIN = frozenset({"generation", "labels", "trial", "text"})
 
@@ -62,10 +57,14 @@ Cell = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One answer of a baseline as the target wrote it; `text` is `None` where nothing came back.
+    """One answer of a baseline.
 
-    `judged` is what a judge model read from it, as `Judged.to_json` writes it, where one was asked. `refused` is set
-    where the target itself said that it refused, and the text does not show it.
+    Attributes:
+        labels: names and values of what was asked, such as the group.
+        trial: number of the repetition, from 0.
+        text: as the target returned it; `None` if the target returned none.
+        judged: the judge model's reading of the text, as by `Judged.to_json`; `None` if no judge model was asked.
+        refused: whether the target reported a refusal that the text does not show.
     """
 
     labels: Mapping[str, str]
@@ -76,17 +75,17 @@ class Row:
 
 
 def read_answers(path: Path) -> dict[str, list[Row]] | None:
-    """The rows by generation, sorted by labels and trial; `None` where there is no file.
+    """Return the rows by answer set, sorted by labels and trial; `None` if there is no file.
 
     Raises:
-        BaselineError: the file cannot be read, or is not what was written.
+        BaselineError: the file cannot be read, or its content is not what was written.
     """
     try:
         with gzip.open(path, "rb") as file:
-            # Whether it is whole shows at its end, and nothing it holds is worth reading before.
+            # A truncated file shows at its end only: all of it is checked before any answer is read.
             _require_bounds(path, file)
         with gzip.open(path, "rt", encoding="utf-8", newline="\n") as lines:
-            generations = _read(path, lines)
+            answer_sets = _read(path, lines)
     except FileNotFoundError:
         return None
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
@@ -94,61 +93,63 @@ def read_answers(path: Path) -> dict[str, list[Row]] | None:
     except UnicodeDecodeError as error:
         raise damaged(path, "is not UTF-8 inside") from error
     except OSError as error:
-        raise BaselineError(f"{path}: cannot be read ({error.strerror}). Mend that, or move it away.") from error
-    for generation, rows in generations.items():
+        raise BaselineError(f"{path}: cannot be read ({error.strerror}). Make it readable, or move it away.") from error
+    for answer_set, rows in answer_sets.items():
         try:
             rows[:] = sorted_rows(rows)
         except ValueError as error:
-            raise damaged(path, f"holds {error} in generation {generation}") from error
-        if _digest(rows) != generation:
-            raise damaged(path, f"the answers of generation {generation} are not those it was made of")
-    return generations
+            raise damaged(path, f"holds {error} in answer set {answer_set}") from error
+        if _digest(rows) != answer_set:
+            raise damaged(path, f"the answers of answer set {answer_set} are not those it was made of")
+    return answer_sets
 
 
-def write_answers(path: Path, generations: Mapping[str, Sequence[Row]]) -> None:
-    """Write the rows of all generations, or remove the file where there are none.
+def write_answers(path: Path, answer_sets: Mapping[str, Sequence[Row]]) -> None:
+    """Write the rows of all answer sets, or remove the file if there are no rows.
 
     Raises:
-        OSError: the file cannot be written; the old one stands.
+        OSError: the file cannot be written; the old one is unchanged.
     """
-    ordered = {generation: sorted_rows(generations[generation]) for generation in sorted(generations)}
+    ordered = {answer_set: sorted_rows(answer_sets[answer_set]) for answer_set in sorted(answer_sets)}
     if not any(ordered.values()):
         path.unlink(missing_ok=True)
     elif not _holds(path, _lines(ordered)):
-        # Compressors differ between machines: the same answers in another machine's bytes are left as they are.
+        # Compressors differ between machines: a file with the same answers in other bytes is not written again.
         compressed = io.BytesIO()
         with gzip.GzipFile(filename="", mode="wb", fileobj=compressed, mtime=0) as file:
             file.writelines(_lines(ordered))
         replace_file(path, compressed.getvalue())
 
 
-def generation_for(rows: Iterable[Row], generations: Mapping[str, Sequence[Row]]) -> str | None:
-    """The generation that holds these rows and no others in their cells; one of `generations` if there is such.
+def answer_set_for(rows: Iterable[Row], answer_sets: Mapping[str, Sequence[Row]]) -> str | None:
+    """Return the id of an answer set that holds these rows and no others in their cells, or the id of a new one.
 
-    A cell is everything with the same labels. A generation with further trials in a cell would not do: an item would
-    then be compared with answers that it was not measured from.
+    A cell is all rows with the same labels. An answer set with further trials in a cell does not qualify: the item
+    would be compared with answers that it was not measured from.
+
+    Args:
+        rows: the answers that an item was measured from.
+        answer_sets: the present answer sets.
+
+    Returns:
+        the id, or `None` if there are no rows.
     """
     wanted = sorted_rows(rows)
     if not wanted:
         return None
     own = _digest(wanted)
-    cells = {_cell(row) for row in wanted} if generations else set()
-    for generation in sorted(generations):
-        if _digest(row for row in sorted_rows(generations[generation]) if _cell(row) in cells) == own:
-            return generation
+    cells = {_cell(row) for row in wanted} if answer_sets else set()
+    for answer_set in sorted(answer_sets):
+        if _digest(row for row in sorted_rows(answer_sets[answer_set]) if _cell(row) in cells) == own:
+            return answer_set
     return own
 
 
-def generation_id(rows: Iterable[Row]) -> str:
-    """The first 12 hexadecimal digits of the SHA-256 of the rows, whatever their order."""
-    return _digest(sorted_rows(rows))
-
-
 def sorted_rows(rows: Iterable[Row]) -> list[Row]:
-    """The rows by labels and trial, equal rows once.
+    """Return the rows sorted by labels and trial, equal rows once.
 
     Raises:
-        ValueError: two different answers of the same trial and labels.
+        ValueError: two answers of the same trial and labels differ.
     """
     ordered = list(rows)
     if _is_sorted(ordered):
@@ -160,18 +161,18 @@ def sorted_rows(rows: Iterable[Row]) -> list[Row]:
     return [unique[place] for place in sorted(unique)]
 
 
-def damaged(path: Path, fault: str, line: int | None = None) -> BaselineError:
-    """The error for a file that is there but is not what was written, with the cure."""
+def damaged(path: Path, problem: str, line: int | None = None) -> BaselineError:
+    """Return the error for a file whose content is not what was written, with what to do."""
     place = path if line is None else f"{path}:{line}"
     return BaselineError(
-        f"{place}: {fault}. Restore it with `git checkout -- {shlex.quote(str(path))}`, or delete it and make a new "
+        f"{place}: {problem}. Restore it with `git checkout -- {shlex.quote(str(path))}`, or delete it and make a new "
         f"one with --fairness-rebaseline.",
         remade=True,
     )
 
 
 def _require_bounds(path: Path, file: gzip.GzipFile) -> None:
-    """Raise `BaselineError` where the file holds more than answers need: a small file may decompress to any size."""
+    """Raise `BaselineError` for a file with more bytes than answers need: a small file may decompress to any size."""
     total, line, length = 0, 1, 0
     while block := file.read(1 << 20):
         total += len(block)
@@ -187,8 +188,8 @@ def _require_bounds(path: Path, file: gzip.GzipFile) -> None:
 
 
 def _read(path: Path, lines: Iterable[str]) -> dict[str, list[Row]]:
-    """The rows by generation, in the file's order."""
-    generations: dict[str, list[Row]] = {}
+    """Return the rows by answer set, in the file's order."""
+    answer_sets: dict[str, list[Row]] = {}
     labels: Mapping[str, str] = {}
     for number, line in enumerate(lines, start=1):
         line = line.removesuffix("\n")
@@ -199,18 +200,20 @@ def _read(path: Path, lines: Iterable[str]) -> dict[str, list[Row]]:
         except (ValueError, RecursionError) as error:
             raise damaged(path, f"is not JSON ({error})", number) from error
         if not _is_plain(row):
-            for fault in _ROW.iter_errors(row):
-                raise damaged(path, f"is not an answer ({fault.json_path}: {fault.message[:160]})", number)
+            try:
+                _StoredRow.model_validate(row)
+            except ValidationError as error:
+                raise damaged(path, f"is not an answer ({fault(error)})", number) from error
         if row["labels"] != labels:
-            # There are many answers of the same labels: these are kept once.
+            # Many answers have the same labels: one copy of the labels serves all of them.
             labels = {sys.intern(name): sys.intern(text) for name, text in row["labels"].items()}
         read = Row(labels, row["trial"], row["text"], row.get("judged"), row.get("refused", False))
-        generations.setdefault(row["generation"], []).append(read)
-    return generations
+        answer_sets.setdefault(row["generation"], []).append(read)
+    return answer_sets
 
 
 def _is_plain(row: Json) -> bool:
-    """Whether it is an answer as nearly all are; what is not may be one all the same, and is looked at closely."""
+    """Return whether the row is valid without the optional keys: a fast check that nearly all rows pass."""
     return (
         isinstance(row, dict)
         and row.keys() == _PLAIN
@@ -231,13 +234,14 @@ def _holds(path: Path, lines: Iterable[bytes]) -> bool:
         return False
 
 
-def _lines(generations: Mapping[str, Sequence[Row]]) -> Iterator[bytes]:
-    for generation, rows in generations.items():
+def _lines(answer_sets: Mapping[str, Sequence[Row]]) -> Iterator[bytes]:
+    for answer_set, rows in answer_sets.items():
         for row in rows:
-            yield _encode({"generation": generation, **_json(row)}).encode("ascii") + b"\n"
+            yield _encode({"generation": answer_set, **_json(row)}).encode("ascii") + b"\n"
 
 
 def _digest(ordered: Iterable[Row]) -> str:
+    """Return the id of sorted rows: the first 12 hexadecimal digits of the SHA-256 of their lines."""
     digest = sha256()
     for number, row in enumerate(ordered):
         digest.update((("\n" if number else "") + _line(row)).encode("ascii"))
@@ -256,7 +260,7 @@ def _line(row: Row) -> str:
 
 
 def _is_sorted(rows: Sequence[Row]) -> bool:
-    """Whether the rows stand in their order, each once, as they do in a file that was written here."""
+    """Return whether the rows are in ascending order without repetitions, as `write_answers` writes them."""
     return all(one < other for one, other in pairwise(map(_place, rows)))
 
 

@@ -1,0 +1,182 @@
+"""Entries of baselines: what an item measured when its baseline was made."""
+
+from __future__ import annotations
+
+import reprlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Literal, Self
+
+from pydantic import ConfigDict, Field, InstanceOf, StrictFloat, StrictInt, TypeAdapter, ValidationError
+
+from pytest_fairness.errors import BaselineError
+from pytest_fairness.records import Json, Measurement
+from pytest_fairness.version import __version__
+
+SCHEMA_VERSION = 1
+LARGEST = 1e12
+"""Largest number in a baseline: beyond every value of an audit, and with a square that is finite."""
+
+# A text may hold lone surrogates, which pydantic's own check of texts refuses.
+Text = InstanceOf[str]
+Count = Annotated[int, Field(strict=True, ge=0)]
+Number = Annotated[float, Field(strict=True, ge=-LARGEST, le=LARGEST, allow_inf_nan=False)]
+Deviation = Annotated[Number, Field(ge=0)]
+
+
+@dataclass(frozen=True)
+class RunToRun:
+    """How far a value moves from one run to the next.
+
+    Attributes:
+        runs: number of runs that the trials were dealt to.
+        sd: standard deviation of the values of the runs.
+    """
+
+    __pydantic_config__ = ConfigDict(extra="forbid")
+
+    runs: Annotated[int, Field(strict=True, ge=2)]
+    sd: Deviation
+
+
+@dataclass(frozen=True)
+class MeasuredBy:
+    """What a value depends on besides answers and fingerprint.
+
+    Attributes:
+        version: of the audit.
+        level: alpha of the item.
+    """
+
+    __pydantic_config__ = ConfigDict(extra="forbid")
+
+    version: StrictInt
+    level: StrictInt | StrictFloat
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What an item measured when its baseline was made.
+
+    Attributes:
+        value, interval, standard_error, n, missing: as in `Measurement`.
+        target: the audited target, as the user named it.
+        sampling: the sampling parameters that were set.
+        fingerprint: a short hash of each part of the probe that affects prompts or the reading of answers, by the
+            part's readable name; `shape` in files.
+        tool_version: of pytest-fairness.
+        date: of the measurement, ISO 8601 in UTC.
+        answer_set: id of the answers it was measured from, or `None` if none were kept; `generation` in files.
+            `update_baseline` sets it.
+        run_to_run: spread between runs; `None` if there were too few trials for two runs.
+        measured_by: version and alpha of the audit; `None` in files of earlier versions.
+        served: names of the models that the server reported, sorted; `None` if it reported none.
+    """
+
+    __pydantic_config__ = ConfigDict(extra="forbid")
+
+    value: Number
+    interval: tuple[Number, Number] | None
+    standard_error: Deviation | None
+    n: dict[Text, Count]
+    missing: dict[Text, Count]
+    target: Text
+    sampling: dict[Text, StrictInt | StrictFloat]
+    fingerprint: Annotated[dict[Text, Text], Field(alias="shape")]
+    tool_version: Text
+    date: Text
+    answer_set: Annotated[Text | None, Field(alias="generation")]
+    run_to_run: RunToRun | None = None
+    measured_by: MeasuredBy | None = None
+    served: Annotated[list[Text], Field(min_length=1)] | None = None
+
+    @classmethod
+    def measured(
+        cls,
+        measurement: Measurement,
+        *,
+        target: str,
+        sampling: Mapping[str, int | float],
+        fingerprint: Mapping[str, str],
+        date: str,
+        run_to_run: RunToRun | None = None,
+        measured_by: MeasuredBy | None = None,
+        served: Sequence[str] = (),
+    ) -> Self:
+        """Return the entry of a new measurement; see the attributes."""
+        return cls(
+            value=measurement.value,
+            interval=measurement.interval,
+            standard_error=measurement.standard_error,
+            n=dict(measurement.n),
+            missing=dict(measurement.missing),
+            target=target,
+            sampling=dict(sampling),
+            fingerprint=dict(fingerprint),
+            tool_version=__version__,
+            date=date,
+            answer_set=None,
+            run_to_run=run_to_run,
+            measured_by=measured_by,
+            served=list(served) or None,
+        )
+
+    def to_json(self) -> dict[str, Json]:
+        """Return the entry as plain JSON, with numbers at 6 significant digits."""
+        plain = _ENTRY.dump_python(self, by_alias=True)
+        unset = {name for name in ("run_to_run", "measured_by", "served") if plain[name] is None}
+        return {name: rounded(value) for name, value in plain.items() if name not in unset}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Json]) -> Entry:
+        """Return the entry that `to_json` wrote.
+
+        Raises:
+            BaselineError: a number is not finite or too large.
+        """
+        try:
+            return _ENTRY.validate_python(data)
+        except ValidationError as error:
+            raise BaselineError(f"An entry cannot be kept: {fault(error)}.") from error
+
+
+@dataclass(frozen=True)
+class Summary:
+    """The content of a summary file: the entries of a probe's items by item id."""
+
+    # An update writes the whole file: a key that is not understood would be lost.
+    __pydantic_config__ = ConfigDict(extra="forbid")
+
+    schema: Literal[1]
+    probe: Text
+    items: dict[Text, Entry]
+
+
+_ENTRY = TypeAdapter(Entry)
+SUMMARY = TypeAdapter(Summary)
+
+
+def fault(error: ValidationError) -> str:
+    """Return the first error with its place, as `items.jsd.value: Input should be a valid number, found 'high'`."""
+    first = error.errors(include_url=False)[0]
+    match first["type"]:
+        case "missing":
+            message = "Field required"
+        case "unexpected_keyword_argument" | "extra_forbidden":
+            message = "Unknown field"
+        case _:
+            message = f"{first['msg']}, found {reprlib.repr(first['input'])}"
+    return f"{'.'.join(map(str, first['loc']))}: {message}"
+
+
+def rounded(value: Json) -> Json:
+    """Return JSON with its numbers at the 6 significant digits that summaries keep; `None` for what is not finite."""
+    if isinstance(value, float):
+        # `+ 0.0` makes a negative zero positive.
+        return float(f"{value:.6g}") + 0.0 if abs(value) < float("inf") else None
+    if isinstance(value, Mapping):
+        return {str(key): rounded(item) for key, item in value.items()}
+    if isinstance(value, tuple | list):
+        ends = [rounded(item) for item in value]
+        return None if None in ends else ends
+    return value

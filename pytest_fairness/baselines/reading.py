@@ -1,0 +1,144 @@
+"""Read the baselines of a repository: a readable summary for each probe, and the answers that it was measured from.
+
+`<probe>.json` is the summary, written to be read in a diff; `<probe>.responses.jsonl.gz` holds the answers in answer
+sets. An entry of the summary names the answer set that it was measured from.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from pytest_fairness.baselines.answer_sets import Row, damaged, read_answers
+from pytest_fairness.baselines.entries import SCHEMA_VERSION, SUMMARY, Entry, fault
+from pytest_fairness.errors import BaselineError
+from pytest_fairness.records import Json
+from pytest_fairness.version import __version__
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """The baseline of one probe. Two equal baselines hold the same answers.
+
+    Attributes:
+        items: the entries by item id.
+        summary_path, answers_path: the two files; the second may be absent.
+        stamp: modification time (ns) and size (bytes) of the file of answers; `None` if there is no such file.
+    """
+
+    items: Mapping[str, Entry]
+    summary_path: Path
+    answers_path: Path
+    stamp: tuple[int, int] | None
+
+    def answers(self, answer_set: str | None) -> list[Row]:
+        """Return the answers of one set, sorted by labels and trial; an empty list if no answers were kept.
+
+        Raises:
+            BaselineError: the file of answers is damaged, or lacks this set.
+        """
+        if answer_set is None or self.answer_sets is None:
+            return []
+        if answer_set not in self.answer_sets:
+            raise BaselineError(
+                f"{self.answers_path}: holds no answer set {answer_set}, which {self.summary_path.name} "
+                f"names. Take both files from one commit, or delete both and make new ones with "
+                f"--fairness-rebaseline.",
+                remade=True,
+            )
+        return list(self.answer_sets[answer_set])
+
+    @property
+    def size(self) -> int:
+        """Return the number of answers in all sets."""
+        return sum(map(len, (self.answer_sets or {}).values()))
+
+    @cached_property
+    def answer_sets(self) -> Mapping[str, Sequence[Row]] | None:
+        """Return all kept answers by answer set, read at first use; `None` if there is no file of answers."""
+        return read_answers(self.answers_path)
+
+
+def read_baseline(folder: Path, name: str) -> Baseline | None:
+    """Return the baseline of the probe `name`, or `None` if there is none.
+
+    Raises:
+        BaselineError: the summary cannot be read, or is not valid.
+    """
+    summary_path, answers_path = paths(folder, name)
+    try:
+        text = summary_path.read_text("utf-8-sig")
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise BaselineError(
+            f"{summary_path}: cannot be read ({error.strerror}). Make it readable, or move it away."
+        ) from error
+    except UnicodeDecodeError as error:
+        raise damaged(summary_path, "is not UTF-8") from error
+    return Baseline(_entries(summary_path, text), summary_path, answers_path, _stamp(answers_path))
+
+
+def paths(folder: Path, name: str) -> tuple[Path, Path]:
+    """Return the paths of a probe's summary and answers.
+
+    Raises:
+        BaselineError: the name cannot be the name of a file.
+    """
+    if not name.isprintable() or re.search(r'^\.|^$|[/\\:*?"<>|]', name):
+        raise BaselineError(
+            f"A baseline cannot be kept for a probe named {name!r}: give it a `name` that a file can have."
+        )
+    return folder / f"{name}.json", folder / f"{name}.responses.jsonl.gz"
+
+
+def _stamp(path: Path) -> tuple[int, int] | None:
+    try:
+        found = path.stat()
+    except OSError:  # the reader of the answers reports the error
+        return None
+    return found.st_mtime_ns, found.st_size
+
+
+def _entries(path: Path, text: str) -> Mapping[str, Entry]:
+    """Return the entries of a summary file's text."""
+    conflict = re.search(r"^(<<<<<<<|>>>>>>>) ", text, re.MULTILINE)
+    if conflict:
+        raise damaged(path, "holds an unresolved merge conflict", text.count("\n", 0, conflict.start()) + 1)
+    try:
+        data = json.loads(text, object_pairs_hook=_without_duplicates, parse_constant=_no_constant)
+    except json.JSONDecodeError as error:
+        raise damaged(path, f"is not JSON ({error.msg})", error.lineno) from error
+    except (ValueError, RecursionError) as error:
+        raise damaged(path, f"is not a baseline ({error})") from error
+    version = data.get("schema") if isinstance(data, dict) else None
+    if isinstance(version, int) and version > SCHEMA_VERSION:
+        raise BaselineError(
+            f"{path}: written by a newer pytest-fairness (schema {version}; this one, {__version__}, knows "
+            f"{SCHEMA_VERSION}). Upgrade pytest-fairness."
+        )
+    if version != SCHEMA_VERSION:
+        raise damaged(path, f'is not a baseline ("schema" is not {SCHEMA_VERSION})')
+    try:
+        return SUMMARY.validate_python(data).items
+    except ValidationError as error:
+        raise damaged(path, f"is not a baseline ({fault(error)})") from error
+
+
+def _without_duplicates(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
+    result: dict[str, Json] = {}
+    for name, value in pairs:
+        if name in result:
+            raise ValueError(f"{name!r} stands twice")
+        result[name] = value
+    return result
+
+
+def _no_constant(name: str) -> None:
+    raise ValueError(f"{name} is no number")

@@ -1,0 +1,91 @@
+"""Write new entries and answers into the baselines of a repository: whole files, and only if their content changes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from pytest_fairness.atomic import replace_file
+from pytest_fairness.baselines.answer_sets import Row, answer_set_for, write_answers
+from pytest_fairness.baselines.entries import SCHEMA_VERSION, SUMMARY, Entry, fault
+from pytest_fairness.baselines.reading import paths, read_baseline
+from pytest_fairness.errors import BaselineError
+from pytest_fairness.records import Json
+
+
+def update_baseline(
+    folder: Path,
+    name: str,
+    entries: Mapping[str, Entry],
+    rows: Iterable[Row],
+    *,
+    remove: Collection[str] = (),
+    keep_answers: bool = True,
+) -> None:
+    """Write new entries into a probe's baseline; the other entries and their answers stay as they are.
+
+    An entry whose content is unchanged keeps its date, so that rebaselining on the same answers changes no byte.
+
+    Args:
+        folder: the baselines' folder; created if it does not exist.
+        name: the probe's name.
+        entries: new entries by item id; their `answer_set` is ignored.
+        rows: the answers that all of `entries` were measured from, in any order; repeated rows count once.
+        remove: ids of entries to drop.
+        keep_answers: whether to write the answers; otherwise the new entries name no answer set.
+
+    Raises:
+        BaselineError: the present files are not valid (they are not changed), or the new ones cannot be written.
+    """
+    summary_path, answers_path = paths(folder, name)
+    old = read_baseline(folder, name)
+    old_items = old.items if old else {}
+    kept = {item: entry for item, entry in old_items.items() if item not in entries and item not in remove}
+    answer_sets: dict[str, Sequence[Row]] = {}
+    if old is not None and old.answer_sets is None:
+        # Somebody removed the file of answers: kept entries have their stored numbers only from now on.
+        kept = {item: replace(entry, answer_set=None) for item, entry in kept.items()}
+    elif old is not None:
+        named = {entry.answer_set for entry in kept.values() if entry.answer_set is not None}
+        answer_sets = {answer_set: old.answers(answer_set) for answer_set in named}
+    new_rows = list(rows) if keep_answers else []
+    answer_set = answer_set_for(new_rows, answer_sets)
+    if answer_set is not None:
+        answer_sets.setdefault(answer_set, new_rows)
+    new = {item: _dated(replace(entry, answer_set=answer_set), old_items.get(item)) for item, entry in entries.items()}
+    summary = {
+        "schema": SCHEMA_VERSION,
+        "probe": name,
+        "items": {item: entry.to_json() for item, entry in {**kept, **new}.items()},
+    }
+    try:
+        SUMMARY.validate_python(summary)
+    except ValidationError as error:
+        raise BaselineError(f"{summary_path}: not written, the old one stands ({fault(error)}).") from error
+    try:
+        # Until the new summary is in place, the file serves the old one too: a run killed in between loses nothing.
+        write_answers(answers_path, {**((old and old.answer_sets) or {}), **answer_sets})
+        if summary["items"]:
+            replace_file(summary_path, _summary_bytes(summary))
+        else:
+            summary_path.unlink(missing_ok=True)
+        write_answers(answers_path, answer_sets)
+    except OSError as error:
+        raise BaselineError(f"{error.filename or summary_path}: cannot be written ({error.strerror}).") from error
+
+
+def _dated(entry: Entry, old: Entry | None) -> Entry:
+    """Return the entry, or the old one if nothing but the date differs."""
+    if old is not None and replace(entry, date=old.date).to_json() == old.to_json():
+        return old
+    return entry
+
+
+def _summary_bytes(summary: Mapping[str, Json]) -> bytes:
+    text = json.dumps(summary, sort_keys=True, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    # The escape of a lone surrogate is also its escape in JSON.
+    return text.encode("utf-8", "backslashreplace")
