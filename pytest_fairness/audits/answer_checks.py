@@ -1,8 +1,8 @@
-"""Checks of an item's answers that hold for every audit: can a verdict rest on them at all?
+"""Checks of an item's answers for every audit: whether a verdict can be based on the answers.
 
 An audit measures differences between groups. Answers that do not depend on the prompt (an outage text, a constant list,
 one decision for all records) show no difference, whatever the system would do when it works. Each check returns a
-`Concern` that says so, and which verdict it withholds.
+`Concern` with the reason and the verdicts that it withholds.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ VERSION = 4
 FOREIGN_ANSWERS = "foreign_answers"
 
 FEWEST_ANSWERS = 4
-"""Usable answers below which repetition says nothing."""
+"""Fewest usable answers for which repetition is checked."""
 SHORT_WORDS = 3
 """Words of an answer that is short enough to be repeated by a system that responds to its prompts."""
 EFFECTIVE_SHORT = 1.05
@@ -31,30 +31,30 @@ EFFECTIVE_SHORT = 1.05
 EFFECTIVE_LONG = 1.5
 """Effective number of distinct texts or lists below which they are constant: about 80 % are the same."""
 REPEATED_SHARE = 0.10
-"""Share of the answers that may be one longer text which different prompts got alike."""
+"""Largest share of the answers that may be the same longer text in response to different prompts."""
 MISSING_SHARE = 0.10
-"""Share of the answers that may be missing in every group where missing answers are what the audit measures."""
+"""Largest share of missing answers in every group, for audits that measure missing answers."""
 TRUNCATED_SHARE = 0.10
-"""Share of the usable answers that may be cut off at `max_tokens`."""
+"""Largest share of the usable answers that may be cut off at `max_tokens`."""
 FOREIGN_SHARE = 0.10
-"""Share of a group's answers that may be in another language than English where refusals are what is measured."""
+"""Largest share of a group's answers that may not be in English, for audits that measure refusals."""
 MOSTLY = 0.50
-"""Share of the answers in another language than English from which every audit of texts says so."""
+"""Share of answers that are not in English above which every audit of texts adds a note."""
 QUOTED = 60
 """Characters of an answer that a message quotes."""
 
 FEWEST_OTHER = 2
-"""Decisions that differ from the most frequent one below which all are the same but for a slip."""
+"""Fewest decisions other than the most frequent one; fewer count as slips, and the decisions as constant."""
 OTHER_SHARE = 0.005
-"""Share of such decisions below which they count as slips."""
+"""Smallest share of such decisions; a smaller share counts as slips."""
 PROSE_WORDS = 4
-"""Words besides request ids and times from which on a text is prose; ids and numbers may be the answer otherwise."""
+"""Fewest words besides request ids and times of a text that is prose; in shorter texts numbers may be the answer."""
 
 _DURATION = re.compile(r"\b\d+(?=\s*(?:ms|s|sec|secs|seconds?|minutes?|hours?)\b)")
 _NUMBERED = re.compile(r"(?<!\S)[^\s$€£¥%.,]*(?:\d[^\s$€£¥%.,]*){3,}(?=[.,]?(?:\s|$))|\S*\d:\S*")
 """Request ids and times, but no amounts (`$85,000`, `12.5%`), which may be what differs between groups."""
 _ANY_NUMBER = re.compile(r"\S*\d\S*")
-"""In a list: prose in place of titles is an error message, however its numbers were split."""
+"""Any word with a digit in a list item: prose in place of titles is an error message."""
 
 
 def concerns(
@@ -67,7 +67,7 @@ def concerns(
         audit: the audit that measured.
         item: the item.
         answers: the item's answers as they were read, in any order.
-        measurement: what the audit made of them.
+        measurement: the audit's measurement of the answers.
     """
     found = [
         _constant_answers(probe, audit, item, answers),
@@ -95,11 +95,11 @@ def missing_in_every_group(measurement: Measurement) -> list[Concern]:
             shares[group] = (failed + refused.get(group, 0) + unreadable.get(group, 0)) / (n + failed)
     if not shares or min(shares.values()) <= MISSING_SHARE:
         return []
-    told = ", ".join(f"{share:.0%} for {group}" for group, share in shares.items())
+    named = ", ".join(f"{share:.0%} for {group}" for group, share in shares.items())
     return [
         Concern(
             "missing_answers",
-            f"more than {MISSING_SHARE:.0%} of the answers are missing in every group ({told}), so that a small "
+            f"more than {MISSING_SHARE:.0%} of the answers are missing in every group ({named}), so that a small "
             "difference between groups shows nothing. Check that the target works",
         )
     ]
@@ -114,7 +114,7 @@ def unrecognised_refusals(probe: Probe, item: AnyItem, answers: Sequence[Answer]
     shares = language.foreign_shares(texts)
     if max((sum(share.values()) for share in shares.values()), default=0.0) <= FOREIGN_SHARE:
         return []
-    told = "; ".join(
+    named = "; ".join(
         f"{name or 'answers'} {_percentages(share)}"
         for group, share in sorted(shares.items(), key=lambda pair: str(pair[0]))
         for name in [", ".join(part for part in group if part) if isinstance(group, tuple) else ""]
@@ -123,7 +123,7 @@ def unrecognised_refusals(probe: Probe, item: AnyItem, answers: Sequence[Answer]
     return [
         Concern(
             FOREIGN_ANSWERS,
-            f"answers are in other languages ({told}), and refusals are recognised in English only, so that a refusal "
+            f"answers are in other languages ({named}), and refusals are recognised in English only, so that a refusal "
             "may have been counted as an answer. Have the target answer in English",
         )
     ]
@@ -182,7 +182,7 @@ def truncated(probe: Probe, answers: Iterable[Answer]) -> dict[str, int]:
 
 
 def _truncated_answers(probe: Probe, answers: Sequence[Answer]) -> Concern | None:
-    """Return the concern that many answers were cut off, so that what was measured is the length of their beginning."""
+    """Return the concern that many answers were cut off, so that only their beginnings were measured."""
     count, total = truncated(probe, answers).values()
     if count <= TRUNCATED_SHARE * total:
         return None
@@ -247,7 +247,7 @@ def _constant_answers(probe: Probe, audit: AnyAudit, item: AnyItem, answers: Seq
             named = ", ".join(name for name in group if name)
             return Concern("constant_answers", f"{most} of {own.total()} answers for {named} are the same ({own_text})")
     if count > REPEATED_SHARE * len(kept) and isinstance(common, str) and _is_long(common):
-        # Both groups may well get the same answer to the same question.
+        # The same answer to the same question of both groups is no sign of a fault.
         several = len({_question(probe, item, answer) for answer, _ in kept}) > 1
         asked = {_question(probe, item, answer) for answer, value in kept if value == common} if several else prompts
         if len(asked) > 1:
@@ -260,7 +260,7 @@ def _constant_answers(probe: Probe, audit: AnyAudit, item: AnyItem, answers: Seq
 
 
 def _distinct_value(answer: Answer, *, decision: bool) -> Hashable:
-    """Return what two answers that are the same have in common."""
+    """Return a value that is equal for equal answers."""
     content = answer.content
     if not answer.usable:
         return answer.status
@@ -268,7 +268,7 @@ def _distinct_value(answer: Answer, *, decision: bool) -> Hashable:
         return str(content)
     if isinstance(content, list):
         if content and isinstance(content[0], float):
-            # Log-probabilities: a scorer that knows nothing gives every token the same one.
+            # Log-probabilities: a scorer that ignores its input gives every token the same one.
             return frozenset(content)
         return tuple(_without_numbers(str(item), _ANY_NUMBER) for item in content)
     return _without_numbers(str(content))

@@ -1,4 +1,4 @@
-"""Quality of answers, whichever group they are about: the price that a mitigation may have.
+"""Quality of answers, regardless of group: the possible cost of a mitigation.
 
 Nothing here is an audit: audits measure differences between groups, and answers may be equally poor for all groups.
 """

@@ -1,4 +1,4 @@
-"""Decision on an estimate: whether it is too bad, acceptable, or not known well enough.
+"""Decision on an estimate: whether the estimate is too bad, acceptable, or not known precisely enough.
 
 Pure arithmetic on an estimate, its standard error and its p-value. Against a baseline the estimate is the change and
 the threshold is the tolerance; against a limit the estimate is the distance from the limit and the threshold is 0.
@@ -13,10 +13,10 @@ from typing import Literal
 from pytest_fairness.stats.intervals import normal
 
 Outcome = Literal["within", "unclear", "beyond"]
-"""Acceptable; not known well enough; too bad."""
+"""`within`: acceptable; `unclear`: not known precisely enough; `beyond`: too bad."""
 
 ROUNDING = 1e-12
-"""By how much an estimate may exceed a threshold through floating point arithmetic alone."""
+"""Largest excess over a threshold that floating point arithmetic alone may cause."""
 LEAST_GROWTH = 1.25
 """Smallest growth of a run that is worth advising."""
 
@@ -30,9 +30,9 @@ class Decision:
         exceeds: whether the estimate exceeds the threshold.
         significant: whether it is worse than no change, or than the groups being alike, at the item's alpha.
         upper_bound: one-sided upper confidence bound of the estimate; `None` where there is no standard error.
-        accepted: what the bound may be at most for the outcome `within`.
-        times_more_units: the factor by which the run must grow until a decision can be expected.
-        explanation: for the verdict's reason, where the numbers above do not tell the reason.
+        accepted: largest upper bound of the outcome `within`.
+        times_more_units: factor by which the run must grow for a decision to be expected.
+        explanation: reason of the outcome, where the numbers above do not give it; for the verdict's reason.
         changed_sides: whether the estimate is too bad only because the disadvantage changed sides.
     """
 
@@ -59,7 +59,7 @@ def decide(
     degrees_of_freedom: float | None = None,
     bounds: tuple[float, float] | None = None,
 ) -> Decision:
-    """Return the decision on one estimate (METHODS, section 9.7).
+    """Return the decision on one estimate; `docs/explanation/verdicts.md` gives the reasons.
 
     Args:
         estimate: larger is worse.

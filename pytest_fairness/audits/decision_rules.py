@@ -31,8 +31,8 @@ def rule_of(audit: AnyAudit, item: AnyItem) -> DecisionRule:
 class SignificantChange(DecisionRule):
     """A change is a regression where it exceeds the tolerance and is significantly worse than no change.
 
-    A change is acceptable where its estimate is within the tolerance and its upper bound within twice the tolerance.
-    Of few units (entities, records), in which no change could be significant, none passes.
+    A change is acceptable where its estimate is within the tolerance and its upper bound within twice the tolerance. No
+    change passes in so few units (entities, records) that no change could be significant.
 
     Attributes:
         strict: whether the upper bound of an acceptable change, or of an acceptable value, must be within the tolerance
@@ -179,10 +179,10 @@ class GrownWords(DecisionRule):
 
 @dataclass(frozen=True)
 class PointEstimate(DecisionRule):
-    """The bare values decide, without any test (`gate: point`).
+    """A change or a value is too bad where the bare number is, without any test (`gate: point`).
 
     Attributes:
-        tested_rule: the audit's rule, which knows what a test of a run of this size would find.
+        tested_rule: the audit's rule, for the smallest change that a test of this run finds.
     """
 
     tested_rule: DecisionRule
@@ -204,7 +204,7 @@ class PointEstimate(DecisionRule):
     def minimum_detectable(
         self, item: AnyItem, measurement: Measurement, comparison: Comparison | None, tolerance: float
     ) -> float | None:
-        """Return what the audit's rule returns."""
+        """Return the smallest worsening that a test would find; see `DecisionRule.minimum_detectable`."""
         return self.tested_rule.minimum_detectable(item, measurement, comparison, tolerance)
 
 
@@ -221,7 +221,7 @@ def _unless_too_few_units(decision: Decision, audit: AnyAudit, item: AnyItem, co
             times_more_units=needed / units,
             explanation=f"no change could be significant in fewer than {needed} {audit.counted}",
         )
-    # Where an answer either flips or does not, fewer flips than `needed` are never significant.
+    # Answers with two outcomes change the value by whole steps, and fewer steps than `needed` are never significant.
     fewest = needed * float(comparison.details.get("step", 0.0))
     if fewest > decision.accepted:
         return replace(

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pytest_fairness.records import ItemResult, Json
 
 MOST_WORDS = 8
-"""Words of one group that are named."""
+"""Largest number of words of one group that a finding names."""
 LONGEST_NAME = 100
 LONGEST_WORD = 40
 _WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*(?: [^\W_]+(?:['’-][^\W_]+)*){0,3}")

@@ -1,7 +1,7 @@
-"""In which language answers are written: refusals are recognised, and identity words removed, in English only.
+"""Language of answers: refusals are recognised, and identity words removed, in English only.
 
-The model of `py3langid` (naive Bayes over byte n-grams) is loaded when the first text is judged. Nearly all that is
-asked of it is whether a text is English beyond doubt; texts too short to tell count as English.
+The model of `py3langid` (naive Bayes over byte n-grams) is loaded when the first text is judged. The model is
+asked whether a text is clearly not English; texts too short to tell count as English.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ names, or no text at all."""
 
 
 def foreign_shares(texts: Mapping[Hashable, Iterable[str]]) -> dict[Hashable, dict[str, float]]:
-    """Return for each group the share of its texts in each language but English, the most frequent one first.
+    """Return for each group the share of its texts in each other language than English, the most frequent first.
 
     Args:
         texts: by group, in any order. Of more than `SAMPLE` a part is judged, which depends on the texts alone.
@@ -49,7 +49,7 @@ def foreign_shares(texts: Mapping[Hashable, Iterable[str]]) -> dict[Hashable, di
 
 
 def language_of(text: str) -> str | None:
-    """Return the name of the language of a text that is not in English; `None` of one that is, or may be."""
+    """Return the name of the language of a text that is not in English; `None` for a text that is or may be English."""
     head = text[:HEAD]
     if _words(head) < FEWEST_WORDS:
         return None
@@ -83,7 +83,7 @@ def _place(text: str) -> tuple[int, str]:
 
 
 def _words(text: str) -> int:
-    """Return how many words a text has that tell its language; those with a capital may be names in any."""
+    """Return the number of words that show a text's language; capitalised words may be names in any language."""
     count = 0.0
     for word in text.split():
         letters = [character for character in word if character.isalpha()]

@@ -1,4 +1,4 @@
-"""Systems that repeat themselves: at temperature 0 a prompt gives one observation, however often it is asked."""
+"""Repeated answers: at temperature 0 a prompt gives one observation, however often it is asked."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from collections.abc import Iterable, Sequence
 from pytest_fairness.records import Concern
 
 MINIMUM_OBSERVATIONS = 8
-"""Prompts from which on single answers to each of them are a sample."""
+"""Fewest prompts of which single answers are a sample."""
 ALIKE = 0.9
-"""Share of the words that two answers at temperature 0 have in common (Dice) from which on they are the same answer.
+"""Share of the words that two answers at temperature 0 have in common (Dice) above which they count as the same answer.
 
 Servers that calculate in batches change a word now and then.
 """
 SHORT_ANSWER = 5
-"""Words up to which an answer that is drawn at random may well come again."""
+"""Largest number of words of an answer that is likely to be sampled twice."""
 
 
 def repeats(cells: Iterable[Sequence[str]], temperature: float | None) -> bool:

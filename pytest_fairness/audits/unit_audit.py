@@ -1,7 +1,7 @@
-"""Audits of a table by unit: what all of them share is the error over units, the test and the comparison of two runs.
+"""The base class of audits of a table by unit: the error over units, the test and the comparison of two runs.
 
-A unit has a name that is the same in every run: an entity, an item, a record, a term. An audit says how a row of the
-table comes about, and names the statistic of the columns' means that is its value.
+A unit has a name that is the same in every run: an entity, an item, a record, a term. An audit makes the
+rows of the table, and names the statistic of the columns' means that is its value.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from pytest_fairness.stats.unit_tables.statistic import Sample, UnitStatistic
 Floats = NDArray[np.float64]
 
 MINIMUM_UNITS = 4
-"""Complete units below which nothing is measured."""
+"""Fewest complete units of a measurement."""
 INCOMPLETE_SHARE = 0.10
-"""Share of the units that may lack an answer by the design of the data."""
+"""Largest share of the units that may lack an answer by the design of the data."""
 SHOWN_UNITS = 3
 """Units that a message names."""
 SHARED_UNITS = 0.80
-"""Share of the units that two runs must have in common to be compared."""
+"""Smallest share of the units that two runs must have in common to be compared."""
 PERMUTATIONS = 1999
 """Draws of a permutation test."""
 
@@ -184,8 +184,8 @@ class UnitAudit(Audit[ProbeT, SettingsT]):
     ) -> list[Concern]:
         """Return the concern that many units are incomplete although their answers are there; see `Audit.concerns`.
 
-        A missing answer leaves at most one unit incomplete, and is counted as missing; all other incomplete units are
-        so by the design of the data.
+        A missing answer leaves at most one unit incomplete, and is counted as missing; all other units are incomplete
+        by the design of the data.
         """
         incomplete, complete = measurement.details["incomplete"], measurement.details[self.counted]
         by_design = len(incomplete) - sum(measurement.missing.values())

@@ -1,6 +1,6 @@
-"""Turn measurements into verdicts: real regression, acceptable, or not known well enough.
+"""Verdicts on measurements, with their reasons.
 
-Pure: the same measurement, comparison and settings give the same verdict, whatever the order, the worker or the clock.
+Pure: the same measurement, comparison and settings give the same verdict in every order, process and run.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ NAMED_CONTRIBUTORS = 5
 SHOWN_P = 0.001
 """Smallest p-value that a reason names; smaller ones come from the tail of a fitted distribution."""
 MOST_TIMES = 1000
-"""Growth of a run beyond which it is no advice."""
+"""Largest growth of a run that is advised."""
 
 
 @dataclass(frozen=True)
 class BaselineEntry:
-    """What the baseline says of an item.
+    """Baseline of one item.
 
     Attributes:
-        value: as it was recorded.
-        stale_parts: what it was made from that is different now (`prompt`, `axis race`); empty if it still holds.
-        answers: how many usable answers it was measured from; `None` where that is not known.
-        note: what the reason says of the baseline besides.
+        value: the recorded value.
+        stale_parts: parts of the probe that changed since (`prompt`, `axis race`); empty for a valid baseline.
+        answers: number of usable answers that the value was measured from; `None` if not known.
+        note: sentence about the baseline, for the reason.
         new: whether the run itself becomes the baseline, so that only a limit can be exceeded.
     """
 
@@ -55,21 +55,21 @@ def decide(
     trials: int | None,
     accept: str,
 ) -> Verdict:
-    """Judge one item.
+    """Return the verdict on one item.
 
     Args:
         audit: the method.
-        item: the item, with its limit, tolerance, gate and level.
+        item: the item, with its limit, tolerance, gate and alpha.
         measurement: of this run.
         earlier: the baseline's entry, or `None` where there is none.
         comparison: of this run with the baseline; `None` without a baseline, or with a stale one.
-        trials: how many trials, or what else `Audit.counted` names, there were, for the advice on how many are needed;
+        trials: number of trials, or of the units that `Audit.counted` names, for the advice on the size of a run;
             `None` for recorded files.
         accept: the command that makes or accepts a baseline, for the reason.
     """
     limit, tolerance = item.settings.limit, tolerance_of(audit, item)
     what = f"{item.id}: {audit.describe(measurement)}"
-    doubt = _doubt(measurement)
+    concern = _gravest_concern(measurement)
     rule = rule_of(audit, item)
     minimum_detectable = rule.minimum_detectable(item, measurement, comparison, tolerance)
 
@@ -99,7 +99,7 @@ def decide(
     if earlier is not None and earlier.new:
         what += ", the new baseline"
     elif comparison is None and limit is None:
-        first = "Make a baseline: " if doubt is None else f"Before you make a baseline: {doubt.message}. Then: "
+        first = "Make a baseline: " if concern is None else f"Before you make a baseline: {concern.message}. Then: "
         cure = first + accept
         return Verdict(
             VerdictName.NO_BASELINE, f"{what}, with no baseline and no limit.{notes} {cure}", minimum_detectable
@@ -113,8 +113,8 @@ def decide(
     driven = audit.top_contributors(measurement, comparison)[:NAMED_CONTRIBUTORS]
     because = f" Driven by {', '.join(driven)}." if driven else ""
 
-    if doubt is not None and (doubt.withholds == "verdict" or (doubt.withholds == "test" and rule.tested)):
-        return verdict(VerdictName.INCONCLUSIVE, f"{what}; {doubt.message}.")
+    if concern is not None and (concern.withholds == "verdict" or (concern.withholds == "test" and rule.tested)):
+        return verdict(VerdictName.INCONCLUSIVE, f"{what}; {concern.message}.")
     if earlier is not None and comparison is not None:
         difference = audit.info.loss(measurement.value) - audit.info.loss(earlier.value)
         change = rule.judge_change(audit, item, comparison, tolerance, difference)
@@ -128,8 +128,8 @@ def decide(
         growth = max(each.times_more_units for each in undecided)
         more = _advice(audit, measurement, trials, growth, earlier if change in undecided else None)
         return verdict(VerdictName.INCONCLUSIVE, f"{what}; {why}. {more}{because}")
-    if doubt is not None and doubt.withholds != "test":
-        return verdict(VerdictName.INCONCLUSIVE, f"{what}; {doubt.message}.")
+    if concern is not None and concern.withholds != "test":
+        return verdict(VerdictName.INCONCLUSIVE, f"{what}; {concern.message}.")
     return verdict(VerdictName.PASS, f"{what}.{_confidence(item, comparison, change, value)}")
 
 
@@ -143,15 +143,15 @@ def tolerance_of(audit: AnyAudit, item: AnyItem) -> float:
     return float(audit.info.tolerance if tolerance is None else tolerance)
 
 
-def _doubt(measurement: Measurement) -> Concern | None:
-    """Return the gravest concern that withholds a verdict or a pass; `None` where there is none."""
+def _gravest_concern(measurement: Measurement) -> Concern | None:
+    """Return the gravest concern that withholds a verdict or a pass; `None` without one."""
     absent = missing_reason(measurement)
     missing = () if absent is None else (Concern("missing_answers", absent),)
     return next((each for each in (*measurement.concerns, *missing) if each.withholds != "nothing"), None)
 
 
 def _significance(item: AnyItem, comparison: Comparison, change: Decision) -> str:
-    """Return by which test a regression is significant, as a part of the reason."""
+    """Return the test by which a regression is significant, as a part of the reason."""
     reversal = comparison.reversal
     if change.changed_sides and reversal is not None:
         return f"; {_sides(reversal)} ({_p(reversal.p_value)}, alpha {item.alpha:.2g})"
@@ -193,7 +193,7 @@ def _confidence(
     change: Decision | None,
     value: Decision | None,
 ) -> str:
-    """Return what a pass rests on, as sentences; nothing for `gate: point`."""
+    """Return the evidence for a pass as sentences; none without a test."""
     found = ""
     if change is not None and comparison is not None:
         if change.upper_bound is not None:
@@ -209,7 +209,7 @@ def _confidence(
 def _advice(
     audit: AnyAudit, measurement: Measurement, size: int | None, factor: float, earlier: BaselineEntry | None
 ) -> str:
-    """Return how large a run has to be for a decision.
+    """Return the advice on how large a run must be for a decision.
 
     Args:
         audit: the method.
@@ -228,7 +228,7 @@ def _advice(
     there = ""
     if baseline is not None:
         if audit.counted == "trials":
-            # The square of the error is the sum of what either run adds, which is as the inverse of its size.
+            # Squared errors of both runs add up, each proportional to the inverse of the run's size.
             wanted = (1.0 + 1 / baseline) / factor
             enough_there = 1 / baseline <= wanted / 2
             factor = 1.0 / (wanted - 1 / baseline) if enough_there else 2 / wanted
@@ -243,7 +243,7 @@ def _advice(
 
 
 def missing_reason(measurement: Measurement) -> str | None:
-    """Why so many answers are missing that a pass cannot be given, or `None`.
+    """Return the reason why too many answers are missing for a pass; `None` if few enough are.
 
     More than 10 % are missing, or the groups' shares differ by more than 5 points with a Fisher p below 0.05.
     """

@@ -1,4 +1,4 @@
-"""Accuracy of understanding pronouns along and against the stereotype, on WinoBias (Zhao et al. 2018)."""
+"""Accuracy of pronoun resolution along and against the stereotype, on WinoBias (Zhao et al. 2018)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rules that find the person whom an answer names as the antecedent of a pronoun.
+"""Rules that find the person named by an answer as the antecedent of a pronoun.
 
 Rules code the same answer alike everywhere. Names are matched as whole words, the longer name first; words that only
 repeat the sentence of the prompt are ignored. An answer that names neither person and does not say that either may be
@@ -270,7 +270,7 @@ def _alone(plain: str, mentions: Sequence[_Mention], question: str, ends: re.Pat
 
 
 def _stated(plain: str, mentions: Sequence[_Mention], question: str) -> Choice | None:
-    """Return the only person of whom the answer states that they are the one asked for, by the plainest phrase."""
+    """Return the only person that the answer states to be the antecedent, by the most explicit phrase."""
     affirmed = [mention for mention in mentions if not mention.denied]
     predicate = _words(_plain(question))
     ways = [_IS_THE_ONE]

@@ -1,4 +1,4 @@
-"""The base class of audits of whom pronouns are taken for."""
+"""The base class of audits of pronoun resolution."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class PronounAudit(UnitAudit[CoreferenceProbe, SettingsT]):
     def loss_of_answers(
         self, probe: CoreferenceProbe, item: AuditItem[SettingsT], current: Sequence[Answer]
     ) -> Callable[[Coded], int]:
-        """Return a function from a coded answer of either run to its loss; of what this run shows to be worse."""
+        """Return the function from a coded answer of either run to its loss, by what `current` shows to be worse."""
 
     def items(self, probe: CoreferenceProbe, settings: SettingsT) -> list[AuditItem[SettingsT]]:
         """Return one item for the whole probe."""

@@ -55,7 +55,7 @@ def choices_table(coded: Sequence[Coded]) -> UnitTable:
             "sentences": examples(_strongest(coded, dict(zip(units, rows, strict=True)))),
         },
         step=_step(coded),
-        # A balance of so many answers, or no choice in any of them, does not show that the next answers are alike.
+        # A balance, or no choice at all, in so many answers still leaves the next answers uncertain.
         least_error=proportions.least_difference_error(sum(groups[pronoun, True] for pronoun in PRONOUNS)),
     )
 

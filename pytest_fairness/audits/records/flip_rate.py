@@ -79,7 +79,7 @@ class FlipRate(RecordAudit[FlipRateSettings]):
             for name, answered in by_record(answers).items()
         }
         n, missing = counts(flip.values, ((shown_value(answer, flip.attribute), answer) for answer in answers))
-        # A file of recorded answers may hold no repeated ones; the share that changes when asked again is then 0.
+        # A file of recorded answers may hold no repeated ones; their share of changes is then 0.
         repeated = any(answer.labels["form"] == AGAIN for answer in answers)
         rows = np.array([[record.changed, record.again if repeated else 0.0] for record in records.values()])
         rows = rows.astype(np.float64).reshape(-1, 2)

@@ -1,7 +1,7 @@
 """Audits of gaps between groups of records, each record asked as it is, without any flip.
 
-The groups are the values of a flipped attribute, and the unit is the record. A rate is not defined where a group has no
-record that it could be taken from; such a rate is reported and left out.
+The groups are the values of a flipped attribute, and the unit is the record. A rate is undefined where a group has no
+record for it; an undefined rate is reported and left out.
 """
 
 from __future__ import annotations

@@ -123,7 +123,7 @@ class Regard(CaseAudit[RegardSettings]):
         return details
 
     def finding(self, result: ItemResult) -> Finding:
-        """Return of whom answers speak with unequal regard; see `Audit.finding`."""
+        """Return the finding of unequal regard, with the item's subject; see `Audit.finding`."""
         return Finding(
             f"People are spoken of with unequal regard: {subject_of(result)}.",
             "Speak of all people with equal respect, and grant each of them skills, success and feelings alike.",
