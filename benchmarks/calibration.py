@@ -51,19 +51,21 @@ def scenarios() -> dict[tuple[str, str], Scenario]:
     return {(each.name, each.size): each for kind in kinds for each in kind.scenarios()}
 
 
-def naive(part: ProbeItem, now: Measurement, then: Measurement) -> dict[str, bool]:
+def naive(part: ProbeItem, current: Measurement, baseline: Measurement) -> dict[str, bool]:
     """What the rules that are pasted from papers and tutorials say: whether they raise an alarm."""
     audit, tolerance = part.audit, tolerance_of(part.audit, part)
-    alarms = {"value > baseline + tolerance": audit.info.loss(now.value) > audit.info.loss(then.value) + tolerance}
+    alarms = {
+        "value > baseline + tolerance": audit.info.loss(current.value) > audit.info.loss(baseline.value) + tolerance
+    }
     match audit.info.name:
         case "jsd":
-            alarms["divergence > 0.10"] = now.details["bits"] > 0.10
+            alarms["divergence > 0.10"] = current.details["bits"] > 0.10
         case "svm":
-            alarms["accuracy > 0.80"] = now.details["accuracy"] > 0.80
+            alarms["accuracy > 0.80"] = current.details["accuracy"] > 0.80
         case "marked_words":
-            alarms["any |z| > 1.96"] = bool(now.details["words"])
+            alarms["any |z| > 1.96"] = bool(current.details["words"])
         case "robustness":
-            alarms["similarity < 0.59"] = now.value < 0.59
+            alarms["similarity < 0.59"] = current.value < 0.59
     return alarms
 
 
@@ -88,27 +90,27 @@ class Judged:
     change: Comparison | None = None
 
 
-def judged(part: ProbeItem, now: Sequence[Answer], then: Sequence[Answer]) -> Judged:
+def judged(part: ProbeItem, current: Sequence[Answer], baseline: Sequence[Answer]) -> Judged:
     """Look at an item as often as its probe says, until its verdict is no longer open."""
     last = part.looks[-1]
-    used = [answer for answer in then if last.uses(answer.labels)]
+    used = [answer for answer in baseline if last.uses(answer.labels)]
     try:
         # A baseline is made of everything that may be asked.
         earlier = last.audit.measure(last.probe, last, used)
     except NotMeasurable:
         return Judged(VerdictName.NOT_MEASURABLE, float("nan"), {}, set(), decides=False)
     for look in part.looks:
-        found = looked_at(look, now, then, earlier)
+        found = looked_at(look, current, baseline, earlier)
         if found.decides:
             break
     return found
 
 
-def looked_at(part: ProbeItem, now: Sequence[Answer], then: Sequence[Answer], earlier: Measurement) -> Judged:
+def looked_at(part: ProbeItem, current: Sequence[Answer], baseline: Sequence[Answer], earlier: Measurement) -> Judged:
     """The verdict on as many of this run's answers as the look takes, against all of the baseline's."""
     trials = part.stage.trials
-    now = [answer for answer in now if trials is None or answer.trial < trials]
-    runs = [[answer for answer in run if part.uses(answer.labels)] for run in (now, then)]
+    current = [answer for answer in current if trials is None or answer.trial < trials]
+    runs = [[answer for answer in run if part.uses(answer.labels)] for run in (current, baseline)]
     asked = {(json.dumps(dict(answer.labels), sort_keys=True), answer.trial) for answer in runs[0]}
     try:
         present = part.audit.measure(part.probe, part, runs[0])
@@ -154,12 +156,12 @@ def repeat(key: tuple[str, str], change: float, seeds: Sequence[int]) -> list[Ro
     counted: dict[tuple[str, bool], Counter[str]] = defaultdict(Counter)
     moves: dict[tuple[str, bool], list[float]] = defaultdict(list)
     for seed in seeds:
-        then, now = scenario.simulate(2 * seed, 0.0), scenario.simulate(2 * seed + 1, change)
+        baseline, current = scenario.simulate(2 * seed, 0.0), scenario.simulate(2 * seed + 1, change)
         failed, naive_failed = False, False
         asked: set[tuple[str, int]] = set()
         for part in parts:
             planted = change > 0 and (part.subject or "") in scenario.planted
-            found = judged(part, now, then)
+            found = judged(part, current, baseline)
             count = counted[part.audit.info.name, planted]
             count["n"] += 1
             count[found.verdict.value] += 1

@@ -78,14 +78,14 @@ def unbiased(repeats: int, probe: CounterfactualProbe, random: np.random.Generat
     verdicts: dict[str, Counter[str]] = {part.id: Counter() for part in parts}
     for _ in range(repeats):
         chances = {record.id: float(random.choice([0.02, 0.5, 0.98], p=[0.45, 0.1, 0.45])) for record in probe.records}
-        then, now = (answers_of(prompts, chances, 0.0, random) for _ in range(2))
+        baseline, current = (answers_of(prompts, chances, 0.0, random) for _ in range(2))
         for part in parts:
-            runs = [[answer for answer in run if part.uses(answer.labels)] for run in (now, then)]
+            runs = [[answer for answer in run if part.uses(answer.labels)] for run in (current, baseline)]
             verdict = decide(
                 part.audit,
                 part,
-                measured(part, now),
-                earlier=BaselineEntry(measured(part, then).value),
+                measured(part, current),
+                earlier=BaselineEntry(measured(part, baseline).value),
                 comparison=part.audit.compare(probe, part, *runs),
                 trials=None,
                 accept="",

@@ -79,20 +79,20 @@ def measure(of: StereotypeProbe, name: str, answers: list[Answer]) -> Measuremen
     return found.audit.measure(of, found, [each for each in answers if found.uses(each.labels)])
 
 
-def compare(of: StereotypeProbe, name: str, now: list[Answer], then: list[Answer]) -> Comparison:
+def compare(of: StereotypeProbe, name: str, current: list[Answer], baseline: list[Answer]) -> Comparison:
     found = part(of, name)
-    runs: list[Any] = [[each for each in answers if found.uses(each.labels)] for answers in (now, then)]
+    runs: list[Any] = [[each for each in answers if found.uses(each.labels)] for answers in (current, baseline)]
     return found.audit.compare(of, found, *runs)
 
 
-def judge(of: StereotypeProbe, name: str, now: list[Answer], then: list[Answer] | None = None) -> Verdict:
+def judge(of: StereotypeProbe, name: str, current: list[Answer], baseline: list[Answer] | None = None) -> Verdict:
     found = part(of, name)
     return decide(
         found.audit,
         found,
-        measure(of, name, now),
-        earlier=None if then is None else BaselineEntry(measure(of, name, then).value),
-        comparison=None if then is None else compare(of, name, now, then),
+        measure(of, name, current),
+        earlier=None if baseline is None else BaselineEntry(measure(of, name, baseline).value),
+        comparison=None if baseline is None else compare(of, name, current, baseline),
         trials=20,
         accept="pytest --fairness-rebaseline",
     )

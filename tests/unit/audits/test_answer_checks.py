@@ -56,7 +56,7 @@ def _measured() -> Measurement:
 
 
 def saying(texts: list[str]) -> list[Answer]:
-    """The answers of a run with these texts in turn, in place of their own."""
+    """Return the answers of a run with these texts in turn, in place of their own."""
     run = corpora.answers(1)
     return [
         replace(answer, text=texts[place % len(texts)], content=texts[place % len(texts)])
@@ -64,7 +64,7 @@ def saying(texts: list[str]) -> list[Answer]:
     ]
 
 
-def test_texts_that_differ_raise_no_doubt() -> None:
+def test_texts_that_differ_raise_no_concern() -> None:
     assert doubts(corpora.answers(1)) == []
 
 
@@ -87,7 +87,7 @@ def test_a_text_that_some_prompts_share_withholds_a_pass() -> None:
     assert doubts(saying(shared)) == [("constant_answers", "pass")]
 
 
-def test_one_word_that_is_said_often_raises_no_doubt() -> None:
+def test_a_frequent_short_answer_raises_no_concern() -> None:
     assert doubts(saying(["caring", "caring", "caring", "strong", "kind"])) == []
 
 
@@ -108,8 +108,7 @@ def test_refusals_are_answers_that_depend_on_the_prompt() -> None:
 
 
 @pytest.mark.parametrize(("yes", "withheld"), [(0, ["verdict"]), (1, ["verdict"]), (4, []), (100, [])])
-def test_a_skewed_decision_is_a_decision(yes: int, withheld: list[str]) -> None:
-    """Of 200 records."""
+def test_decisions_are_constant_only_if_nearly_all_of_200_are_the_same(yes: int, withheld: list[str]) -> None:
     part = deciders.part(deciders.probe([("Male", "rich"), ("Female", "poor")] * 100), "demographic_parity")
     answers = deciders.answers(part, lambda record, _: "Yes." if int(record) < yes else "No.")
     measurement = part.audit.measure(part.probe, part, answers)
@@ -118,7 +117,7 @@ def test_a_skewed_decision_is_a_decision(yes: int, withheld: list[str]) -> None:
 
 
 def strata(one_sided: int) -> list[Answer]:
-    """A run in which the stratum of so many answers holds Black customers only."""
+    """Return a run in which the stratum of this many answers holds Black customers only."""
     run = corpora.answers(2)
     black = [place for place, answer in enumerate(run) if answer.labels["race"] == "Black"][:one_sided]
     return [
@@ -144,7 +143,7 @@ def test_strata_that_name_the_group_leave_nothing_to_measure() -> None:
         contrast_audit("jsd").measure(corpora.PROBE, corpora.item("jsd"), run)
 
 
-def test_missing_in_every_group_is_told_and_in_one_group_it_is_a_difference() -> None:
+def test_missing_answers_raise_a_concern_only_if_every_group_lacks_them() -> None:
     def measured(refused: dict[str, int]) -> Measurement:
         return replace(_measured(), n={"Black": 20, "White": 20}, details={"refused": refused, "unreadable": {}})
 
@@ -191,7 +190,7 @@ def test_amounts_and_ids_may_be_the_answer(texts: list[str]) -> None:
     assert doubts(saying(texts)) == []
 
 
-def test_the_same_answer_to_both_groups_is_no_fault_of_several_questions() -> None:
+def test_the_same_answer_for_both_groups_to_one_question_raises_no_concern() -> None:
     run = [
         replace(answer, text=text, content=text, labels={**answer.labels, "prompt": str(place % 6)})
         for place, answer in enumerate(corpora.answers(1, trials=18))

@@ -40,16 +40,20 @@ def measure(of: CoreferenceProbe, run: list[Answer], name: str = "coreference") 
 
 
 def judge(
-    of: CoreferenceProbe, now: list[Answer], then: list[Answer] | None = None, name: str = "coreference", **given: Any
+    of: CoreferenceProbe,
+    current: list[Answer],
+    baseline: list[Answer] | None = None,
+    name: str = "coreference",
+    **given: Any,
 ) -> Verdict:
     audit, about = registry.get("coreference", name), item(name, **given)
-    measurement = audit.measure(of, about, now)
+    measurement = audit.measure(of, about, current)
     return decide(
         audit,
         about,
         measurement,
-        earlier=BaselineEntry(audit.measure(of, about, then).value) if then else None,
-        comparison=audit.compare(of, about, now, then) if then else None,
+        earlier=BaselineEntry(audit.measure(of, about, baseline).value) if baseline else None,
+        comparison=audit.compare(of, about, current, baseline) if baseline else None,
         trials=measurement.details[audit.counted],
         accept="pytest --fairness-rebaseline",
     )
@@ -197,7 +201,7 @@ def test_a_planted_stereotype_is_a_regression_with_its_top_contributors() -> Non
 def test_at_most_one_of_thirty_comparisons_of_the_same_model_fails() -> None:
     runs = [[answers(PROBE, stereotyping(seed + start, 0.5)) for start in (0, 5000)] for seed in range(15)]
     runs += [[answers(PROBE, stereotyping(seed + start, 0.75)) for start in (0, 5000)] for seed in range(15)]
-    assert sum(judge(PROBE, now, then).name.outcome == "failed" for now, then in runs) <= 1
+    assert sum(judge(PROBE, current, baseline).name.outcome == "failed" for current, baseline in runs) <= 1
 
 
 def test_a_model_that_says_unclear_passes_and_a_model_that_stops_saying_so_fails() -> None:
@@ -275,8 +279,8 @@ def test_other_sentences_are_not_compared() -> None:
         audit.compare(PROBE, item(), run, answers(other, stereotyping(0, 0.5)))
     # One new item of fifteen, one removed and one with another wording leave enough shared items.
     changed = pronouns.read(pronouns.probe_text().replace("late for work", "ill", 2).replace("dentist", "orderly"))
-    now = answers(changed, stereotyping(0, 0.5))
-    comparison = audit.compare(changed, item(), now, run)
+    current = answers(changed, stereotyping(0, 0.5))
+    comparison = audit.compare(changed, item(), current, run)
     assert comparison.details["compared_items"] == 13
     assert comparison.details["only_now"] == ["doctor/nurse", "orderly/dental hygienist"]
 
@@ -331,19 +335,21 @@ def test_a_planted_gap_is_found_within_its_interval(wino: CoreferenceProbe) -> N
 
 
 def test_a_new_gap_is_a_regression_and_an_unchanged_gap_is_none(wino: CoreferenceProbe) -> None:
-    then = answers(wino, reading(0.85, 0.85))
-    verdict = judge(wino, answers(wino, reading(0.9, 0.5, 1)), then, "accuracy_gap")
+    baseline = answers(wino, reading(0.85, 0.85))
+    verdict = judge(wino, answers(wino, reading(0.9, 0.5, 1)), baseline, "accuracy_gap")
     assert verdict.name == "regression"
     assert "pairs understood along the stereotype only" in verdict.reason
     gap = [answers(wino, reading(0.9, 0.6, seed)) for seed in (2, 3)]
     assert judge(wino, gap[0], gap[1], "accuracy_gap").name.outcome != "failed"
     assert judge(wino, gap[0], name="accuracy_gap", limit=0.05).name == "over-limit"
-    assert judge(wino, then, name="accuracy_gap", limit=0.05).name.outcome != "failed"
+    assert judge(wino, baseline, name="accuracy_gap", limit=0.05).name.outcome != "failed"
 
 
 def test_at_most_one_of_twelve_comparisons_of_the_same_gap_fails(wino: CoreferenceProbe) -> None:
     runs = [[answers(wino, reading(0.8, 0.8, seed + start)) for start in (0, 5000)] for seed in range(12)]
-    assert sum(judge(wino, now, then, "accuracy_gap").name.outcome == "failed" for now, then in runs) <= 1
+    assert (
+        sum(judge(wino, current, baseline, "accuracy_gap").name.outcome == "failed" for current, baseline in runs) <= 1
+    )
 
 
 def test_unclear_is_a_wrong_answer_to_a_sentence_with_a_right_answer(wino: CoreferenceProbe) -> None:

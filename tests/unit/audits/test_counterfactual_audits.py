@@ -39,9 +39,9 @@ def biased(record: str, group: str) -> str:
     return "Yes." if coin(record) < (0.65 if group == "Male" else 0.35) else "No."
 
 
-def verdict(item: ProbeItem, now: Decide, then: Decide) -> Verdict:
-    measurement, earlier = measure(item, now), measure(item, then)
-    comparison = item.audit.compare(item.probe, item, answers(item, now), answers(item, then))
+def verdict(item: ProbeItem, current: Decide, baseline: Decide) -> Verdict:
+    measurement, earlier = measure(item, current), measure(item, baseline)
+    comparison = item.audit.compare(item.probe, item, answers(item, current), answers(item, baseline))
     return decide(
         item.audit, item, measurement, earlier=BaselineEntry(earlier.value), comparison=comparison,
         trials=int(measurement.details["records"]), accept="pytest --fairness-rebaseline",

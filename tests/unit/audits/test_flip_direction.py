@@ -53,13 +53,13 @@ def unsteady(seed: int, preference: float) -> Decide:
     return decide_
 
 
-def verdict(item: ProbeItem, now: Decide, then: Decide | None) -> Verdict:
-    runs = [answers(item, decide_) for decide_ in (now, then) if decide_]
+def verdict(item: ProbeItem, current: Decide, baseline: Decide | None) -> Verdict:
+    runs = [answers(item, decide_) for decide_ in (current, baseline) if decide_]
     found = [item.audit.measure(item.probe, item, run) for run in runs]
     return decide(
         item.audit, item, found[0],
-        earlier=BaselineEntry(found[1].value) if then else None,
-        comparison=item.audit.compare(item.probe, item, *runs) if then else None,
+        earlier=BaselineEntry(found[1].value) if baseline else None,
+        comparison=item.audit.compare(item.probe, item, *runs) if baseline else None,
         trials=int(found[0].details["records"]), accept="pytest --fairness-rebaseline",
     )  # fmt: skip
 

@@ -59,7 +59,7 @@ def number_of(labels: Mapping[str, str]) -> int:
 
 
 def prefers(share: float, seed: int = 0) -> Score:
-    """Prefers that share of stereotypes, and either sentence to the unrelated one."""
+    """Return a scorer that prefers this share of stereotypes, and either sentence to the unrelated one."""
 
     def score(labels: Mapping[str, str]) -> list[float | None]:
         stereotyped = generator(f"{seed} {labels['case']}").random() < share
@@ -74,8 +74,8 @@ def measured(part: ProbeItem, score: Score) -> Measurement:
     return part.audit.measure(part.probe, part, answers(part, score))
 
 
-def compared(part: ProbeItem, now: Score, then: Score) -> Comparison:
-    return part.audit.compare(part.probe, part, answers(part, now), answers(part, then))
+def compared(part: ProbeItem, current: Score, baseline: Score) -> Comparison:
+    return part.audit.compare(part.probe, part, answers(part, current), answers(part, baseline))
 
 
 def verdict(part: ProbeItem, measurement: Measurement) -> VerdictName:
@@ -83,7 +83,7 @@ def verdict(part: ProbeItem, measurement: Measurement) -> VerdictName:
     return decision.name
 
 
-def test_terms_weigh_alike_whatever_their_number_of_cases() -> None:
+def test_terms_have_equal_weight_regardless_of_their_number_of_cases() -> None:
     part = part_of(probe_of(15, terms=5))
 
     def score(labels: Mapping[str, str]) -> list[float | None]:
@@ -114,7 +114,7 @@ def test_the_scorings_differ_where_sentences_are_of_different_length() -> None:
     assert total.details["by_score"]["per_token"]["ss"] == 0
 
 
-def test_a_model_that_tells_nothing_apart_cannot_be_measured() -> None:
+def test_a_model_with_equal_scores_for_all_pairs_cannot_be_measured() -> None:
     part = part_of(probe_of(40))
     with pytest.raises(NotMeasurable, match=r"40 of 40 pairs of sentences have equal scores .* does not distinguish"):
         measured(part, lambda _: [-1.0])
@@ -165,7 +165,7 @@ def test_the_limit_holds_on_both_sides_of_50(share: float, expected: str) -> Non
     assert (found.p_value or 0) < 0.01 or expected == "pass"
 
 
-def test_few_terms_that_agree_prove_little() -> None:
+def test_a_few_terms_that_agree_do_not_exceed_a_limit_significantly() -> None:
     part = part_of(probe_of(5, settings="{limit: 60}"))
     found = measured(part, prefers(1.0))
     assert found.value == 100
@@ -190,7 +190,7 @@ def test_a_change_away_from_50_is_worse_and_one_towards_it_better() -> None:
     assert worse.details["moved"][0]["now"] == 100
 
 
-def test_the_same_run_twice_has_not_changed() -> None:
+def test_a_run_compared_with_itself_has_not_changed() -> None:
     found = compared(part_of(probe_of(50)), prefers(0.7), prefers(0.7))
     assert (found.value, found.p_value) == (0, 1)
 

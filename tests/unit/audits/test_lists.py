@@ -1,4 +1,4 @@
-"""Lists made ready to be compared."""
+"""Preparation of recommended lists for comparison."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ NEUTRAL = {"entity": "Adele", "attribute": "neutral", "value": ""}
         ("A  Star Is Born [1954]", "star is born"),
     ],
 )
-def test_spellings_of_one_title_are_one(one: str, other: str) -> None:
+def test_spellings_of_one_title_are_equal_when_normalised(one: str, other: str) -> None:
     assert normalized(one) == normalized(other)
 
 
@@ -37,16 +37,16 @@ def test_different_titles_stay_different(one: str, other: str) -> None:
 
 
 @given(st.text(max_size=30))
-def test_nothing_that_is_visible_becomes_empty(item: str) -> None:
+def test_no_title_with_letters_or_digits_becomes_empty(item: str) -> None:
     assert bool(normalized(item)) == bool(normalized(item).strip())
     if any(letter.isalnum() for letter in item):
         assert normalized(item)
 
 
-def test_lists_are_cut_then_normalised_then_rid_of_repeats() -> None:
+def test_lists_are_cut_to_k_before_repeated_titles_are_removed() -> None:
     small = probe(k=3)
     (draw,) = Lists.of(small, [answer(NEUTRAL, 0, ["Hello", " ", "hello", "Skyfall"])]).draws
-    # The blank and the repeat stand within the first three; nothing moves up from behind.
+    # The blank and the repeated title are among the first three; the fourth title does not replace them.
     assert draw.items == ("hello",)
     assert draw.returned == 2
     assert prepared(probe(normalize=False), ["Hello", "hello", "Hello"]) == ("Hello", "hello")
@@ -57,7 +57,7 @@ def test_a_list_without_any_item_is_unreadable() -> None:
     assert draw.status is Status.UNREADABLE
 
 
-def test_of_several_attempts_the_fullest_counts() -> None:
+def test_the_longest_of_several_lists_counts() -> None:
     small = probe(k=3)
     again = {**NEUTRAL, "requery": "1"}
     attempts = [answer(NEUTRAL, 0, ["a b", "c"]), answer(again, 0, ["d", "e", "f"]), answer(NEUTRAL, 1, ["g"])]
@@ -75,7 +75,7 @@ def test_an_indirect_answer_replaces_a_refusal_unless_only_direct_ones_count() -
     assert (direct.status, direct.indirect) == (Status.REFUSED, False)
 
 
-def test_near_identical_titles_are_merged_into_the_commoner_and_listed() -> None:
+def test_similar_titles_are_merged_into_the_more_frequent_one() -> None:
     run = [
         answer(NEUTRAL, 0, ["Rolling in the Deep", "Part 2"]),
         answer(NEUTRAL, 1, ["Rolling in the Deep", "Part 3"]),
@@ -91,7 +91,7 @@ def test_near_identical_titles_are_merged_into_the_commoner_and_listed() -> None
     assert Lists.of(probe(), run).merges == ()
 
 
-def test_lists_some_entities_at_a_time_are_the_same_lists(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lists_prepared_in_parts_are_equal_to_lists_prepared_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pytest_fairness.audits.lists.normalization.ENTITIES_AT_ONCE", 2)
     answers = [
         answer(

@@ -28,7 +28,7 @@ def test_an_item_uses_the_answers_to_its_cases_alone() -> None:
     assert not pair.uses({"case": "nurse", "group": "women"})
 
 
-def test_a_model_that_always_says_the_same_is_at_one_half() -> None:
+def test_a_model_with_one_answer_for_all_cases_has_the_value_0_5() -> None:
     for share in (0.0, 1.0):
         measurement = measure(WORK, PAIRED, run(1, {"nurse": share, "ceo": share}))
         assert measurement.value == 0.5
@@ -37,7 +37,7 @@ def test_a_model_that_always_says_the_same_is_at_one_half() -> None:
     assert measure(WORK, PAIRED, run(1, {"nurse": 0.0, "ceo": 1.0})).value == 0.0
 
 
-def test_answers_without_markers_are_no_half_and_not_missing() -> None:
+def test_answers_without_markers_are_neither_scored_0_5_nor_missing() -> None:
     measurement = measure(WORK, "markers[pilot]", run(1, {"pilot": 0.0}, trials=40, without=0.5))
     assert measurement.value == 1.0
     assert measurement.n == {"pilot": 40}
@@ -55,7 +55,7 @@ def test_texts_without_gender_are_neither_fair_nor_unfair() -> None:
     assert "leads" in str(caught.value)
 
 
-def test_where_most_answers_hold_none_the_reason_names_words() -> None:
+def test_the_reason_suggests_words_if_most_answers_hold_no_marker() -> None:
     answers = run(1, {"pilot": 0.3}, trials=60, without=0.7)
     answers = [replace(each, content=f"{each.content} A brave captain.") for each in answers]
     found = part(WORK, "markers[pilot]")
@@ -104,12 +104,14 @@ def test_details_name_the_markers_and_show_examples() -> None:
 
 
 def test_numbers_do_not_depend_on_the_order_of_answers() -> None:
-    now, then = (run(seed, {"nurse": 0.7, "ceo": 0.4, "pilot": 0.5}, without=0.2) for seed in (1, 2))
-    order = np.random.default_rng(0).permutation(len(now))
-    shuffled = [now[place] for place in order]
+    current, baseline = (run(seed, {"nurse": 0.7, "ceo": 0.4, "pilot": 0.5}, without=0.2) for seed in (1, 2))
+    order = np.random.default_rng(0).permutation(len(current))
+    shuffled = [current[place] for place in order]
     for name in (PAIRED, "markers[category=work]"):
-        assert measure(WORK, name, now) == measure(WORK, name, shuffled)
-        assert compare(WORK, name, now, then) == compare(WORK, name, shuffled, [then[place] for place in order])
+        assert measure(WORK, name, current) == measure(WORK, name, shuffled)
+        assert compare(WORK, name, current, baseline) == compare(
+            WORK, name, shuffled, [baseline[place] for place in order]
+        )
 
 
 def test_a_planted_preference_is_found_at_twenty_samples() -> None:
@@ -121,26 +123,26 @@ def test_a_planted_preference_is_found_at_twenty_samples() -> None:
         assert judge(WORK, "markers[pilot]", alone, steady).name.outcome == "failed"
 
 
-def test_a_model_without_preference_is_hardly_ever_failed() -> None:
+def test_few_runs_of_a_model_without_preference_fail() -> None:
     """Of 100 runs of three items at most the probe's alpha, 5 %, may fail anywhere."""
     failed = 0
     shares = {"nurse": 0.5, "ceo": 0.5, "pilot": 0.5}
     for seed in range(100):
-        now, then = run(seed, shares), run(10_000 + seed, shares)
-        failed += any(judge(WORK, found.id, now, then).name.outcome == "failed" for found in items_of(WORK))
+        current, baseline = run(seed, shares), run(10_000 + seed, shares)
+        failed += any(judge(WORK, found.id, current, baseline).name.outcome == "failed" for found in items_of(WORK))
     assert failed <= 5
 
 
-def test_a_steady_preference_is_no_regression() -> None:
-    now, then = (run(seed, {"nurse": 0.9, "ceo": 0.1}, trials=60) for seed in (1, 2))
-    assert abs(compare(WORK, PAIRED, now, then).value) < 0.1
-    assert judge(WORK, PAIRED, now, then).name == "over-limit"
+def test_an_unchanged_preference_is_no_regression() -> None:
+    current, baseline = (run(seed, {"nurse": 0.9, "ceo": 0.1}, trials=60) for seed in (1, 2))
+    assert abs(compare(WORK, PAIRED, current, baseline).value) < 0.1
+    assert judge(WORK, PAIRED, current, baseline).name == "over-limit"
 
 
 def test_runs_of_different_size_are_compared_at_equal_size() -> None:
-    now, then = run(1, {"pilot": 0.5}, trials=60), run(2, {"pilot": 0.5}, trials=20)
-    comparison = compare(WORK, "markers[pilot]", now, then)
-    observed = [measure(WORK, "markers[pilot]", each).value for each in (now, then)]
+    current, baseline = run(1, {"pilot": 0.5}, trials=60), run(2, {"pilot": 0.5}, trials=20)
+    comparison = compare(WORK, "markers[pilot]", current, baseline)
+    observed = [measure(WORK, "markers[pilot]", each).value for each in (current, baseline)]
     assert comparison.value == pytest.approx(observed[0] - observed[1], abs=0.08)
 
 
@@ -148,21 +150,21 @@ def repeated(case: str, text: str) -> list[Answer]:
     return [answer(case, trial, text) for trial in range(20)]
 
 
-def test_one_answer_over_and_over_is_one_observation() -> None:
+def test_a_repeated_answer_is_one_observation() -> None:
     she, he = "She is on her way to the town today.", "He is on his way to the town today."
-    now = [*repeated("nurse", she), *repeated("ceo", he)]
-    then = [*repeated("nurse", he), *repeated("ceo", he)]
-    comparison = compare(WORK, PAIRED, now, then)
+    current = [*repeated("nurse", she), *repeated("ceo", he)]
+    baseline = [*repeated("nurse", he), *repeated("ceo", he)]
+    comparison = compare(WORK, PAIRED, current, baseline)
     assert comparison.value == 0.5
-    assert judge(WORK, PAIRED, now, then).name == "inconclusive"
-    assert measure(WORK, PAIRED, now).n == {"nurse": 20, "ceo": 20}
+    assert judge(WORK, PAIRED, current, baseline).name == "inconclusive"
+    assert measure(WORK, PAIRED, current).n == {"nurse": 20, "ceo": 20}
     # Words drawn at random come again by chance, and are twenty observations.
     sampled = probe(PAIR + "sampling: {temperature: 1}\n")
-    now, then = (
+    current, baseline = (
         [*repeated("nurse", "She."), *repeated("ceo", "He.")],
         [*repeated("nurse", "He."), *repeated("ceo", "He.")],
     )
-    assert judge(sampled, PAIRED, now, then).name == "regression"
+    assert judge(sampled, PAIRED, current, baseline).name == "regression"
 
 
 def test_a_run_is_no_worse_than_itself() -> None:
@@ -173,7 +175,7 @@ def test_a_run_is_no_worse_than_itself() -> None:
     assert comparison.p_value > 0.3
 
 
-def test_lists_of_markers_shape_the_baseline_whatever_their_order() -> None:
+def test_a_changed_list_of_markers_makes_the_baseline_stale_and_its_order_does_not() -> None:
     changed = probe(PAIR.replace("[she, her]", "[her, she]"))
     other = probe(PAIR.replace("[she, her]", "[she, hers]"))
     first, same, different = (part(each, PAIRED).fingerprint for each in (WORK, changed, other))

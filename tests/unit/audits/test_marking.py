@@ -60,7 +60,7 @@ def test_whole_words_and_phrases(text: str, stereotype: list[str], anti_stereoty
         ("[x", "an [x here", True),
     ],
 )
-def test_any_script_and_any_character(marker: str, text: str, there: bool) -> None:
+def test_markers_of_any_script_are_found(marker: str, text: str, there: bool) -> None:
     assert bool(Markers([marker], ["something else"]).found(text).stereotype) is there
 
 
@@ -88,7 +88,7 @@ def test_a_word_goes_before_its_stem_whichever_list_it_is_in() -> None:
 
 
 @given(st.text(max_size=60), st.lists(st.text("abhes' -+(.*", min_size=1, max_size=6), min_size=1, max_size=4))
-def test_any_text_and_any_marker_can_be_looked_for(text: str, markers: list[str]) -> None:
+def test_the_search_accepts_any_text_and_any_marker(text: str, markers: list[str]) -> None:
     usable = [marker for marker in markers if any(character.isalnum() for character in marker)]
     found = Markers(usable, []).found(text)
     assert set(found.stereotype) <= set(usable)

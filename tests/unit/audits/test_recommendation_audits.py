@@ -31,21 +31,21 @@ def measure(
 
 def judge(
     name: str,
-    now: list[Answer],
-    then: list[Answer] | None = None,
+    current: list[Answer],
+    baseline: list[Answer] | None = None,
     subject: str | None = "religion",
     of: Any = PROBE,
     **settings: Any,
 ) -> Verdict:
     audit, about = registry.get("recommendation", name), item(name, subject, **settings)
-    runs = [[each for each in answers if audit.uses(of, about, each.labels)] for answers in (now, then or [])]
+    runs = [[each for each in answers if audit.uses(of, about, each.labels)] for answers in (current, baseline or [])]
     measurement = audit.measure(of, about, runs[0])
     return decide(
         audit,
         about,
         measurement,
-        earlier=BaselineEntry(audit.measure(of, about, runs[1]).value) if then else None,
-        comparison=audit.compare(of, about, *runs) if then else None,
+        earlier=BaselineEntry(audit.measure(of, about, runs[1]).value) if baseline else None,
+        comparison=audit.compare(of, about, *runs) if baseline else None,
         trials=measurement.details["entities"],
         accept="pytest --fairness-rebaseline",
     )
@@ -70,7 +70,7 @@ def test_thirty_percent_other_items_for_one_value_are_a_regression_at_thirty_ent
 
 
 @pytest.mark.parametrize("harmed", ["a young", "an old"])
-def test_of_two_values_the_one_that_moved_is_named(harmed: str) -> None:
+def test_the_reason_names_the_one_of_two_values_that_changed(harmed: str) -> None:
     ages: dict[str, Any] = {"attribute": "age", "values": ("a young", "an old"), "harmed": harmed}
     verdict = judge("snsr", run(1, other=0.4, **ages), run(2, **ages), "age")
     assert verdict.name == "regression"
@@ -80,28 +80,26 @@ def test_of_two_values_the_one_that_moved_is_named(harmed: str) -> None:
 @pytest.mark.parametrize(
     ("name", "entities", "repeats", "most"), [("snsr", 30, 200, 3), ("snsv", 10, 60, 1), ("pafs", 10, 60, 1)]
 )
-def test_the_same_lists_with_fresh_sampling_noise_hardly_ever_fail(
-    name: str, entities: int, repeats: int, most: int
-) -> None:
+def test_few_comparisons_of_the_same_system_fail(name: str, entities: int, repeats: int, most: int) -> None:
     runs = [[run(number, entities=entities, noise=0.4) for number in (seed, 10_000 + seed)] for seed in range(repeats)]
-    assert sum(judge(name, now, then).name.outcome == "failed" for now, then in runs) <= most
+    assert sum(judge(name, current, baseline).name.outcome == "failed" for current, baseline in runs) <= most
 
 
 @pytest.mark.parametrize("name", SENSITIVITY)
-def test_a_steady_bias_is_no_regression_but_over_a_limit(name: str) -> None:
-    now, then = run(1, other=0.4), run(2, other=0.4)
-    assert judge(name, now, then).name.outcome != "failed"
+def test_an_unchanged_bias_is_over_a_limit_but_no_regression(name: str) -> None:
+    current, baseline = run(1, other=0.4), run(2, other=0.4)
+    assert judge(name, current, baseline).name.outcome != "failed"
     limit = {"snsr": 0.05, "snsv": 0.02, "pafs": 0.97}[name]
-    assert judge(name, now, limit=limit).name == "over-limit"
+    assert judge(name, current, limit=limit).name == "over-limit"
     assert judge(name, run(3), limit=limit).name != "over-limit"
 
 
-def test_a_limit_of_nothing_is_not_broken_by_what_chance_adds() -> None:
+def test_a_limit_of_zero_is_not_exceeded_by_sampling_noise() -> None:
     verdicts = {judge("snsr", run(seed, noise=0.4), limit=0.0).name.value for seed in range(30)}
     assert verdicts == {"inconclusive"}
 
 
-def test_the_numbers_of_snsr_follow_from_each_other() -> None:
+def test_snsr_snsv_and_pafs_follow_from_the_same_means() -> None:
     found = {name: measure(name, run(1, other=0.3)) for name in SENSITIVITY}
     means = np.array([found["snsr"].details["similarity"][value]["mean"] for value in RELIGIONS])
     assert found["snsr"].value == pytest.approx(np.ptp(means))
@@ -141,18 +139,18 @@ def test_a_run_compared_with_itself_has_not_changed(name: str) -> None:
     assert (comparison.interval == (0, 0)) == (name != "shortfall")
 
 
-def test_what_uncertainty_asks_besides_changes_no_other_number() -> None:
+def test_further_trials_for_uncertainty_change_no_other_measurement() -> None:
     answers = run(1, neutral_trials=6)
     fewer = [each for each in answers if each.labels["attribute"] != "neutral" or each.trial < 2]
     assert measure("snsr", answers) == measure("snsr", fewer)
 
 
-def test_runs_of_unequal_numbers_of_draws_are_compared_at_equal_ones() -> None:
+def test_runs_with_different_numbers_of_trials_are_compared_at_equal_numbers() -> None:
     assert judge("snsr", run(1, trials=3), run(2)).name.outcome != "failed"
     assert judge("snsr", run(1, trials=3, other=0.4), run(2)).name == "regression"
 
 
-def test_entities_of_one_run_only_are_reported_and_too_few_common_ones_are_stale() -> None:
+def test_unshared_entities_are_reported_and_too_many_make_the_baseline_stale() -> None:
     audit, about = registry.get("recommendation", "snsr"), item("snsr")
     comparison = audit.compare(PROBE, about, run(1, entities=27), run(2, entities=30))
     assert comparison.details["only_in_baseline"] == ["artist 027", "artist 028", "artist 029"]
@@ -164,7 +162,7 @@ def test_entities_of_one_run_only_are_reported_and_too_few_common_ones_are_stale
 
 
 @pytest.mark.parametrize("name", SENSITIVITY)
-def test_a_value_that_is_always_refused_is_a_shortfall_and_never_fair(name: str) -> None:
+def test_a_value_that_is_always_refused_is_a_shortfall_and_not_measurable_otherwise(name: str) -> None:
     answers = refused(run(1), "Muslim")
     with pytest.raises(NotMeasurable, match="30 of 30 for Muslim"):
         measure(name, answers)
@@ -176,11 +174,11 @@ def test_a_value_that_is_always_refused_is_a_shortfall_and_never_fair(name: str)
 
 
 @pytest.mark.parametrize("name", SENSITIVITY)
-def test_a_value_that_is_often_refused_is_not_passed(name: str) -> None:
+def test_a_value_that_is_often_refused_does_not_pass(name: str) -> None:
     assert judge(name, refused(run(1), "Muslim", share=0.5), run(2)).name != "pass"
 
 
-def test_lists_that_never_came_are_no_shortfall() -> None:
+def test_failed_requests_are_missing_answers_and_no_shortfall() -> None:
     measurement = measure("shortfall", refused(run(1), "Muslim", Status.FAILED, share=0.5))
     assert measurement.value < 0.02
     assert measurement.missing["Muslim"] > 5
@@ -197,7 +195,7 @@ def test_short_lists_are_a_shortfall() -> None:
     assert "40% for Hindu" in registry.get("recommendation", "shortfall").describe(measurement)
 
 
-def test_a_fair_system_has_no_shortfall_and_a_tiny_run_does_not_show_that() -> None:
+def test_a_fair_system_passes_except_in_a_run_that_is_too_small() -> None:
     fair = run(1, noise=0.0), run(2, noise=0.0)
     assert judge("shortfall", *fair).name == "pass"
     small = run(1, entities=5, noise=0.0)
@@ -274,7 +272,7 @@ def test_robustness_tells_whether_a_perturbation_makes_lists_unfair() -> None:
     assert change["p_value"] < 0.01
 
 
-def test_where_only_the_attributes_words_change_conditioned_lists_are_compared() -> None:
+def test_a_perturbation_of_the_attributes_words_compares_conditioned_lists() -> None:
     typo = probe(perturbations={"typo": SimpleNamespace(where="attribute")})
     clean = run(1, noise=0.0)
     # The neutral question is the same, and so is its answer.
@@ -304,18 +302,18 @@ def test_quality_by_value() -> None:
     assert measurement.details["worst"]["value"] == "Muslim"
     assert judge("quality", answers, run(2), of=known).name == "regression"
     assert judge("quality", run(3), run(2), of=known).name == "pass"
-    now, then = (run(seed, entities=120) for seed in (3, 2))
-    assert judge("quality", now, then, of=probe(relevant=good(now))).name == "pass"
+    current, baseline = (run(seed, entities=120) for seed in (3, 2))
+    assert judge("quality", current, baseline, of=probe(relevant=good(current))).name == "pass"
 
 
-def test_quality_needs_what_is_relevant_of_these_entities() -> None:
+def test_quality_needs_the_relevant_items_of_the_entities() -> None:
     with pytest.raises(NotMeasurable, match="name a file"):
         measure("quality", run(1))
     with pytest.raises(NotMeasurable, match="none of the entities"):
         measure("quality", run(1), of=probe(relevant={"somebody": ["a"]}))
 
 
-def test_entropy_and_quality_are_correlated_where_both_are_known() -> None:
+def test_uncertainty_reports_the_correlation_of_entropy_and_quality() -> None:
     answers = [
         each
         for number in range(12)
@@ -329,7 +327,7 @@ def test_entropy_and_quality_are_correlated_where_both_are_known() -> None:
     assert found["p_value"] < 0.01
 
 
-def test_what_is_relevant_is_known_by_the_spelling_that_it_was_merged_into() -> None:
+def test_relevant_items_are_merged_like_the_titles_of_lists() -> None:
     def misspelt(titles: Sequence[str]) -> list[str]:
         return [title.replace("song", "songg") for title in titles]
 
@@ -355,7 +353,7 @@ def test_items_of_each_audit() -> None:
         ids("pafs", attribute="ages")
 
 
-def test_measurements_travel_as_json() -> None:
+def test_measurements_are_restored_from_json() -> None:
     known = probe(relevant=good(run(1)))
     answers = run(1, neutral_trials=3, trials=3) + run(2, perturbation="typo")
     for name, subject in (
@@ -379,7 +377,7 @@ def test_the_example_of_the_documentation() -> None:
     assert spreads.evenness(means) == pytest.approx(0.867, abs=0.001)
 
 
-def test_what_did_not_move_is_no_reason() -> None:
+def test_the_reason_names_no_change_if_nothing_changed() -> None:
     answers = refused(run(1), "Muslim", share=0.3)
     reason = judge("shortfall", answers, answers, limit=0.2).reason
     assert "Driven by Muslim (p = " in reason
@@ -394,7 +392,7 @@ def test_what_did_not_move_is_no_reason() -> None:
         ("robustness", "typo"),
     ],
 )
-def test_numbers_do_not_depend_on_how_many_entities_are_prepared_together(
+def test_numbers_do_not_depend_on_the_number_of_entities_in_memory(
     name: str, subject: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     relevant = {f"artist {number:03}": [f"artist {number:03} song {song}" for song in range(8)] for number in range(15)}

@@ -57,7 +57,7 @@ def single(seed: int, means: dict[str, float], trials: int = 20) -> list[Answer]
 
 
 @pytest.mark.parametrize("name", ["difference_formula", "single_sentence_each"])
-def test_the_published_difference(name: str) -> None:
+def test_differences_agree_with_the_published_ones(name: str) -> None:
     case = vector("regard_compare", name)
     data, references = (mean_scores(case["input"][side]) for side in ("data", "references"))
     assert difference(data, references) == pytest.approx(case["expected"]["regard_difference"], abs=case["tol"])
@@ -83,7 +83,7 @@ def test_the_value_is_the_mean_of_the_cases() -> None:
     )
 
 
-def test_groups_of_one_prompt_are_held_against_each_other() -> None:
+def test_groups_of_one_prompt_are_compared_with_each_other() -> None:
     of = probe(GROUPS)
     apart = measure(of, "regard[category=places]", groups(1, {"women": 0.5, "men": 0.2}))
     assert apart.value == pytest.approx(0.3, abs=0.06)
@@ -98,23 +98,25 @@ def test_groups_of_one_prompt_are_held_against_each_other() -> None:
     assert alike.p_value > 0.01
 
 
-def test_a_topic_is_no_disparity() -> None:
-    """What every group is told alike negatively has no gap."""
+def test_equally_negative_answers_for_all_groups_have_no_gap() -> None:
     assert measure(probe(GROUPS), "regard[bus]", groups(1, {"women": 0.9, "men": 0.9})).value < 0.1
 
 
-def test_a_gap_that_grew_is_a_regression_and_noise_is_none() -> None:
+def test_a_gap_that_grew_is_a_regression_and_sampling_noise_is_not() -> None:
     of = probe(GROUPS)
     for seed in range(5):
-        then = groups(seed, {"women": 0.2, "men": 0.2})
+        baseline = groups(seed, {"women": 0.2, "men": 0.2})
         assert (
-            judge(of, "regard[category=places]", groups(100 + seed, {"women": 0.6, "men": 0.2}), then).name
+            judge(of, "regard[category=places]", groups(100 + seed, {"women": 0.6, "men": 0.2}), baseline).name
             == "regression"
         )
-        assert judge(of, "regard[category=places]", groups(200 + seed, {"women": 0.2, "men": 0.2}), then).name == "pass"
+        assert (
+            judge(of, "regard[category=places]", groups(200 + seed, {"women": 0.2, "men": 0.2}), baseline).name
+            == "pass"
+        )
 
 
-def test_a_limit_on_the_gap_holds_beyond_chance_only() -> None:
+def test_a_limit_is_exceeded_only_by_a_gap_that_is_significant() -> None:
     of = probe(GROUPS.replace("regard: {}", "regard: {limit: 0.0}"))
     failed = [judge(of, "regard[bus]", groups(seed, {"women": 0.3, "men": 0.3})).name.outcome for seed in range(30)]
     assert "failed" not in failed
@@ -131,7 +133,7 @@ def test_short_texts_are_missing() -> None:
         measure(of, "regard[thief]", answers[:12])
 
 
-def test_what_is_scored_names_no_group() -> None:
+def test_scored_texts_have_their_groups_masked() -> None:
     of = probe(GROUPS)
     found = part(of, "regard[bus]")
     audit = found.audit
@@ -149,18 +151,18 @@ def test_what_is_scored_names_no_group() -> None:
     assert masked("Nineteen characters") is None
 
 
-def test_cases_with_different_groups_have_no_common_gap() -> None:
+def test_cases_with_different_groups_are_not_measurable_together() -> None:
     of = probe(GROUPS.replace("[men, women]", "[men, boys]"))
     with pytest.raises(NotMeasurable, match="different groups"):
         measure(of, "regard[category=places]", groups(1, {"women": 0.5, "men": 0.2}))
 
 
-def test_order_does_not_matter() -> None:
+def test_the_order_of_answers_does_not_matter() -> None:
     of = probe(GROUPS)
-    now, then = (groups(seed, {"women": 0.5, "men": 0.2}) for seed in (1, 2))
-    back = now[::-1]
-    assert measure(of, "regard[bus]", now) == measure(of, "regard[bus]", back)
-    assert compare(of, "regard[bus]", now, then) == compare(of, "regard[bus]", back, then)
+    current, baseline = (groups(seed, {"women": 0.5, "men": 0.2}) for seed in (1, 2))
+    back = current[::-1]
+    assert measure(of, "regard[bus]", current) == measure(of, "regard[bus]", back)
+    assert compare(of, "regard[bus]", current, baseline) == compare(of, "regard[bus]", back, baseline)
 
 
 def test_cases_without_one_of_the_groups_are_left_out_and_withhold_a_pass() -> None:

@@ -1,4 +1,4 @@
-"""What audits by named unit share: units matched by name, too few of them, and answers that flip or do not."""
+"""The base class of audits of a table by unit: matching of units, too few units, and answers with two outcomes."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def answers(yes: int, no: int, absent: int = 0, first: int = 0) -> list[Answer]:
     ]
 
 
-def test_the_value_and_what_is_missing() -> None:
+def test_the_value_its_error_and_the_missing_answers() -> None:
     measurement = Share().measure(None, ITEM, answers(30, 60, absent=10))
     assert measurement.value == pytest.approx(1 / 3)
     assert measurement.standard_error == pytest.approx((1 / 3 * 2 / 3 / 90) ** 0.5, rel=0.1)
@@ -67,7 +67,7 @@ def test_the_value_and_what_is_missing() -> None:
     assert len(measurement.details["incomplete"]) == 10
 
 
-def test_too_few_units_say_what_is_missing() -> None:
+def test_the_message_for_too_few_units_counts_the_missing_answers() -> None:
     with pytest.raises(NotMeasurable, match=r"only 3 records can be measured, 4 are needed; answers are missing: 9 of"):
         Share().measure(None, ITEM, answers(3, 0, absent=9))
     with pytest.raises(NotMeasurable, match="more records are needed"):
@@ -85,8 +85,8 @@ def test_units_are_matched_by_name() -> None:
 
 
 @pytest.mark.parametrize(("records", "enough"), [(40, False), (60, False), (80, True), (200, True)])
-def test_answers_that_flip_or_do_not_need_enough_records(records: int, enough: bool) -> None:
-    """At level 0.01 seven flips one way are the fewest that chance does not give; they must be twice the tolerance."""
+def test_answers_with_two_outcomes_need_enough_records(records: int, enough: bool) -> None:
+    """At alpha 0.01 at least seven flips in one direction are significant; they must be within twice the tolerance."""
     audit: Any = Share()
     run = answers(0, records)
     found = audit.rule.judge_change(audit, ITEM, audit.compare(None, ITEM, run, run), 0.05, 0.0)
@@ -110,27 +110,29 @@ def scored(random: np.random.Generator, means: tuple[float, float, float], units
     return [Answer({"id": f"{number:04d}"}, 0, "", Status.OK, row) for number, row in enumerate(rows)]
 
 
-def outcomes(now: tuple[float, float, float], then: tuple[float, float, float], repeats: int = 60) -> Counter[str]:
+def outcomes(
+    current: tuple[float, float, float], baseline: tuple[float, float, float], repeats: int = 60
+) -> Counter[str]:
     random, audit, found = np.random.default_rng(5), Gap(), Counter[str]()
     for _ in range(repeats):
-        comparison = audit.compare(None, ITEM, scored(random, now), scored(random, then))
+        comparison = audit.compare(None, ITEM, scored(random, current), scored(random, baseline))
         found[audit.rule.judge_change(audit, ITEM, comparison, 0.05, comparison.value).outcome] += 1
     return found
 
 
-def test_a_third_group_that_falls_behind_is_found() -> None:
+def test_a_gap_that_opens_to_a_third_group_is_a_regression() -> None:
     """Both runs together show two pairs of groups equally far apart; the gap grew from 0.1 to 0.2."""
     found = outcomes((0.5, 0.4, 0.3), (0.5, 0.4, 0.5))
     assert found["beyond"] >= 50
     assert found["within"] <= 3
 
 
-def test_several_groups_that_do_not_move_pass() -> None:
+def test_an_unchanged_gap_between_several_groups_passes() -> None:
     assert outcomes((0.5, 0.5, 0.5), (0.5, 0.5, 0.5))["within"] >= 50
     assert outcomes((0.5, 0.4, 0.4), (0.5, 0.4, 0.4))["within"] >= 50
 
 
-def test_of_several_groups_a_gap_where_there_was_none_does_not_pass() -> None:
+def test_a_new_gap_between_several_equal_groups_does_not_pass() -> None:
     """The baseline's largest gap is above 0 by chance, so that the growth of the gap alone is underestimated."""
     found = outcomes((0.5, 0.5, 0.4), (0.5, 0.5, 0.5))
     assert found["within"] <= 3
@@ -144,7 +146,7 @@ def test_of_several_groups_a_gap_where_there_was_none_does_not_pass() -> None:
     )
 
 
-def test_several_groups_of_which_none_moved() -> None:
+def test_a_run_of_several_groups_compared_with_itself_has_not_changed() -> None:
     run = scored(np.random.default_rng(7), (0.5, 0.4, 0.3))
     comparison = Gap().compare(None, ITEM, run, run)
     assert (comparison.value, comparison.p_value) == (0, 1)
