@@ -11,7 +11,7 @@ import pytest
 
 from pytest_fairness.asking.request_counts import total_counts
 from pytest_fairness.errors import FairnessError
-from pytest_fairness.reports.terminal.layout import wrap
+from pytest_fairness.reports.text_layout import wrap
 from pytest_fairness.run import Run
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from pytest_fairness.reports.formatting import number, printable, signed, with_i
 from pytest_fairness.reports.markdown import escaped
 from pytest_fairness.reports.markdown import table as markdown_table
 from pytest_fairness.reports.run_comparison import ORDER, ItemChange, RunComparison
-from pytest_fairness.reports.terminal.layout import table
+from pytest_fairness.reports.text_layout import table
 
 HEADINGS = ("item", "change", "verdict", "old", "new", "difference [95 %]")
 

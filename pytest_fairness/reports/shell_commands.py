@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from pytest_fairness.records import VerdictName
 from pytest_fairness.reports.formatting import escaped, printable
 from pytest_fairness.reports.report_items import Item
-from pytest_fairness.reports.terminal.layout import width_of, wrap
+from pytest_fairness.reports.text_layout import width_of, wrap
 
 WHOLE_FILE_FROM = 9
 """Number of items of one file from which the command names the file."""

@@ -11,7 +11,7 @@ from pytest_fairness.records import Json
 from pytest_fairness.reports.formatting import number, printable
 from pytest_fairness.reports.report_items import Item, group_names, mappings_in, unmarked_label
 from pytest_fairness.reports.shell_commands import reason_lines
-from pytest_fairness.reports.terminal.layout import wrap
+from pytest_fairness.reports.text_layout import wrap
 
 SHOWN_WORDS = 8
 SHOWN_EXAMPLES = 2

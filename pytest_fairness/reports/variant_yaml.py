@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pytest_fairness.reports.formatting import printable
-from pytest_fairness.reports.terminal.layout import width_of
+from pytest_fairness.reports.text_layout import width_of
 
 MAX_LENGTH = 100
 _WIDTH = 78

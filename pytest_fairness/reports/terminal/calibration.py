@@ -6,10 +6,12 @@ from collections.abc import Mapping, Sequence
 
 from pytest_fairness.records import Json
 from pytest_fairness.reports.formatting import number, printable
-from pytest_fairness.reports.terminal.layout import pad
+from pytest_fairness.reports.text_layout import table
 from pytest_fairness.stats.intervals.limit_errors import FALSE_POSITIVES, MISSES
 
 SHOWN_LIMITS = 12
+WIDTH = 100
+"""Largest width of a line of the table."""
 
 CalibrationJson = Mapping[str, Json]
 
@@ -32,13 +34,13 @@ def _section(found: CalibrationJson) -> list[str]:
         return [*lines, "  No limit can be chosen: outputs with both labels and with different scores are needed."]
     current, best = found["present"], found["best"]
     rows = {number(each["limit"]): each for each in (*_sample(found["curve"]), current, best) if each is not None}
-    table = [("limit", "false positives", "missed", "")]
+    table_rows = [("limit", "false positives", "missed", "")]
     for each in sorted(rows.values(), key=lambda row: float(row["limit"])):
         marks = [name for name, other in (("current", current), ("best", best)) if each == other]
-        table.append((number(each["limit"]), _rate(each, "false_positive"), _rate(each, "missed"), ", ".join(marks)))
-    widths = [max(len(row[column]) for row in table) for column in range(4)]
-    lines += ["  " + "  ".join(map(pad, row, widths)).rstrip() for row in table]
-    return [*lines, *_advice(found)]
+        table_rows.append(
+            (number(each["limit"]), _rate(each, "false_positive"), _rate(each, "missed"), ", ".join(marks))
+        )
+    return [*lines, *(f"  {line}" for line in table(table_rows, WIDTH)), *_advice(found)]
 
 
 def _advice(found: CalibrationJson) -> list[str]:

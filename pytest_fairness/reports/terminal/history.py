@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from pytest_fairness.records import Json
 from pytest_fairness.reports.formatting import number, printable
-from pytest_fairness.reports.terminal.layout import table
+from pytest_fairness.reports.text_layout import table
 
 Point = Mapping[str, Json]
 """One item in one run: `probe`, `id`, `started`, `target`, `value`, `interval`, `verdict`."""

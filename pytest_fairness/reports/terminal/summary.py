@@ -17,7 +17,7 @@ from pytest_fairness.reports.formatting import escaped, number, printable, signe
 from pytest_fairness.reports.report_items import Item, served_model_changes, severity, target_name, tolerated_worsenings
 from pytest_fairness.reports.shell_commands import accept_command, reason_lines, shell_lines
 from pytest_fairness.reports.terminal.forecast import money
-from pytest_fairness.reports.terminal.layout import cut, pad, width_of
+from pytest_fairness.reports.text_layout import cut, pad, width_of
 from pytest_fairness.reports.top_contributors import evidence_lines, failure_text
 from pytest_fairness.reports.variant_yaml import narrowed
 

@@ -7,7 +7,7 @@ import pytest
 from pytest_fairness.records import ItemResult, Json, Measurement, VerdictName
 from pytest_fairness.reports.comparison_formats import html, terminal
 from pytest_fairness.reports.run_comparison import ItemChange, compare
-from pytest_fairness.reports.terminal.layout import width_of
+from pytest_fairness.reports.text_layout import width_of
 from tests.support.pages import Page
 from tests.support.results import report, result
 

@@ -13,7 +13,7 @@ from pytest_fairness.reports import files, markdown, target_table
 from pytest_fairness.reports.document import report_document
 from pytest_fairness.reports.report_items import target_name
 from pytest_fairness.reports.terminal import summary
-from pytest_fairness.reports.terminal.layout import width_of
+from pytest_fairness.reports.text_layout import width_of
 from tests.support.results import result
 
 NAMES = [f"model-{number}" for number in range(6)]

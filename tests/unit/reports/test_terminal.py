@@ -10,8 +10,8 @@ import pytest
 from pytest_fairness.records import ItemResult, Json, Measurement, Verdict, VerdictName
 from pytest_fairness.reports.formatting import number, printable
 from pytest_fairness.reports.shell_commands import accept_command
-from pytest_fairness.reports.terminal.layout import cut, width_of, wrap
 from pytest_fairness.reports.terminal.summary import failure_text, summary
+from pytest_fairness.reports.text_layout import cut, width_of, wrap
 from tests.support.results import DETAILS, EXAMPLE, report, result
 
 LONG = (

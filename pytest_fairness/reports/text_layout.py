@@ -2,40 +2,24 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Sequence
 
-from pytest_fairness.reports.formatting import JOINERS
+import wcwidth
 
 
 def width_of(text: str) -> int:
     """Return the number of terminal columns that printable text occupies."""
-    return sum(_columns(character) for character in text)
-
-
-def _columns(character: str) -> int:
-    if unicodedata.combining(character) or character in JOINERS:
-        return 0
-    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
+    return wcwidth.width(text)
 
 
 def pad(text: str, width: int, *, right: bool = False) -> str:
     """Pad text with spaces to a width in columns; `right` aligns it on the right."""
-    spaces = " " * max(0, width - width_of(text))
-    return spaces + text if right else text + spaces
+    return wcwidth.rjust(text, width) if right else wcwidth.ljust(text, width)
 
 
 def cut(text: str, width: int) -> str:
     """Cut text to at most `width` columns; an ellipsis replaces the rest."""
-    if width_of(text) <= width:
-        return text
-    used, kept = 1, []
-    for character in text:
-        used += _columns(character)
-        if used > width:
-            break
-        kept.append(character)
-    return "".join(kept).rstrip() + "…"
+    return text if width_of(text) <= width else wcwidth.clip(text, 0, width - 1).rstrip() + "…"
 
 
 def wrap(text: str, width: int, *, indent: str = "", hanging: str | None = None, lines: int | None = None) -> list[str]:
