@@ -54,6 +54,10 @@ AUDITS: dict[str, dict[str, str]] = {
 """Kind of probe, then name of the audit, to `module:class`; those of extensions come with `audit_classes`."""
 
 
+REQUIRED = ("info", "rule", "kind", "version", "settings_model")
+"""Class attributes that an audit must have."""
+
+
 @cache
 def audit_classes() -> dict[str, dict[str, str | type[AnyAudit]]]:
     """Return all audits by kind of probe and name: the import path of a built-in one, the class of an extension.
@@ -67,12 +71,14 @@ def audit_classes() -> dict[str, dict[str, str | type[AnyAudit]]]:
         audit = extensions.load(entry)
         if (
             not (isinstance(audit, type) and issubclass(audit, Audit))
+            or not all(hasattr(audit, attribute) for attribute in REQUIRED)
             or audit.info.name != name
             or audit.kind not in found
         ):
             raise FairnessError(
-                f"{entry.group}: {name} = {entry.value} is not a subclass of pytest_fairness.audits.base.Audit whose "
-                f"`info.name` is {name!r} and whose `kind` is one of {', '.join(found)}. Correct it in its package."
+                f"{entry.group}: {name} = {entry.value} is not a subclass of pytest_fairness.audits.base.Audit that "
+                f"has {', '.join(REQUIRED)}, whose `info.name` is {name!r} and whose `kind` is one of "
+                f"{', '.join(found)}. Correct the class in its package."
             )
         found[audit.kind][name] = audit
     return found

@@ -97,10 +97,15 @@ def test_a_scorer_without_the_label(installed: Project) -> None:
             "[pytest_fairness.audits]\njsd = fairness_extras:LongerAnswers\n",
             "declares 'jsd' in the entry points pytest_fairness.audits, which is built in",
         ),
+        (
+            extras.MODULE.replace("    rule = SignificantChange()\n", ""),
+            extras.ENTRY_POINTS,
+            "Audit that has info, rule",
+        ),
         (extras.MODULE, "[pytest_fairness.audits]\nparrot = fairness_extras:parrot\n", "is not a subclass of"),
         (extras.MODULE, "[pytest_fairness.targets]\nopenai = fairness_extras:parrot\n", "which is built in"),
     ],
-    ids=["import", "name", "taken", "class", "target"],
+    ids=["import", "name", "taken", "rule", "class", "target"],
 )
 def test_a_broken_extension_is_an_error_that_names_its_package(
     project: Project, monkeypatch: pytest.MonkeyPatch, module: str, entry_points: str, message: str
