@@ -42,12 +42,12 @@ class Option:
         help: a noun phrase or an imperative, without the default.
         default: the default as users read it.
         type: how a written value is checked and converted.
-        setting: attribute of `RunSettings`; `None` for an option that says what a run does with its results.
+        setting: attribute of `RunSettings`; `None` for the options in `ACTIONS`.
         metavar: placeholder of the value on the command line; `None` for a flag.
         on_command_line: whether there is an option `--fairness-…`.
         in_ini: whether there is an ini name `fairness_…`.
         repeatable: whether the option may be given several times.
-        environment: variable that is read where the command line does not give the option.
+        environment: environment variable that is read if the command line does not give the option.
     """
 
     name: str
@@ -63,19 +63,19 @@ class Option:
 
     @property
     def flag(self) -> str:
-        """Return the option as the command line has it: `--fairness-base-url`."""
+        """Return the option's name on the command line: `--fairness-base-url`."""
         return "--" + self.name.replace("_", "-")
 
     @property
     def command_line_help(self) -> str:
-        """Return the help with the other places where the value may be written, and the default."""
+        """Return the help text with the ini name, the environment variable and the default."""
         elsewhere = [f"ini: {self.name}"] if self.in_ini else []
         elsewhere += [f"environment: {self.environment}"] if self.environment else []
         return f"{self.help} ({', '.join([*elsewhere, f'default: {self.default}'])})"
 
     @property
     def ini_help(self) -> str:
-        """Return the help with the default."""
+        """Return the help text with the default."""
         return f"{self.help} (default: {self.default})"
 
 
@@ -105,12 +105,12 @@ def _flag(help_: str) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class RunSettings:
-    """One run's settings, resolved: options before environment before ini file before defaults; paths are absolute.
+    """Settings of one run, from options, environment, ini file and defaults, in this order; paths are absolute.
 
     Attributes:
         root: pytest's rootdir, or the current folder outside pytest; paths of the ini file are relative to it.
         target_is_default: whether no option, environment variable or ini setting names a target.
-        targets: targets by the names that users gave them; empty where there is one target without a name.
+        targets: targets by the names that users gave them; empty for a single target without a name.
     """
 
     root: Path
@@ -167,7 +167,7 @@ class RunSettings:
     store: Path = _setting(Path(".fairness/responses.sqlite"), "File of the recorded responses", PATH)  # noqa: RUF009 - returns a field
     max_age_hours: float = _setting(
         24.0,
-        "Hours after which a recorded response is asked for again",
+        "Hours after which a request with a recorded response is sent again",
         number(zero=True),
         default="24",
         name="fairness_max_age",
@@ -238,7 +238,7 @@ class RunSettings:
     )
 
     def price_of(self, target: str) -> Price | None:
-        """Return what a target costs; `None` where no price is set."""
+        """Return the price of a target's tokens; `None` if no price is set."""
         named = (target, target.partition(":")[2])
         return next((price for price in self.prices if price.model in named), None)
 
@@ -265,7 +265,7 @@ ACTIONS = (
         repeatable=True,
     ),
 )
-"""Options that say what a run does; each of them but the report implies `--fairness`."""
+"""Options that select what pytest does; all but `--fairness-report` imply `--fairness`."""
 
 
 def _rows() -> Iterable[Option]:
@@ -276,7 +276,7 @@ def _rows() -> Iterable[Option]:
 
 
 SETTINGS = tuple(_rows())
-"""Options and ini names of which `RunSettings` is made."""
+"""Options and ini names from which `RunSettings` is made."""
 OPTIONS = (*ACTIONS, *SETTINGS)
 
 

@@ -126,7 +126,7 @@ class RequestTracker:
         """Fail every request that is not settled, now and later.
 
         Args:
-            error: why.
+            error: the error of these requests.
             unsent_only: whether requests in flight may still be answered.
         """
         with self._changed:

@@ -1,4 +1,4 @@
-"""Rule whether and when a failed request is sent again."""
+"""Rule for whether and when a failed request is sent again."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Everything that knows pytest: session, collection, fixtures, terminal."""
+"""Integration into pytest: session, collection, fixtures, terminal."""

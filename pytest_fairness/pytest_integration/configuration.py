@@ -50,7 +50,7 @@ def settings_from(config: pytest.Config) -> RunSettings:
         store=settings.root / settings.store,
     )
     if given["min_audits"] is None and (_in_ci() or any(path.exists() for path in settings.probes)):
-        return replace(settings, min_audits=1)  # so that no run is empty by mistake
+        return replace(settings, min_audits=1)  # so that a run without audits fails
     return settings
 
 

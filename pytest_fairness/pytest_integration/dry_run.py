@@ -49,7 +49,7 @@ class DryRun:
         return True
 
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
-        """Exit with 0 if nothing is selected: a dry run answers a question, and this is an answer."""
+        """Exit with 0 if nothing is selected, as a dry run does not fail."""
         if exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED:
             session.exitstatus = pytest.ExitCode.OK
 

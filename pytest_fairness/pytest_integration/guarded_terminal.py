@@ -1,8 +1,9 @@
-"""What a run writes to the terminal, kept from being obeyed by a CI runner that reads the log.
+"""Terminal output without workflow commands, which a CI runner that reads the log would execute.
 
-GitHub's runner obeys a line that begins with `::`, blanks before it or not, and `##[` anywhere in a line; Azure
-Pipelines obeys `##vso[`, TeamCity `##teamcity[`. Texts of models, servers and probe files reach the log in many ways
-(reasons, node ids, assertions, wrapped lines), so they are looked at where all of them pass: at the terminal's file.
+GitHub's runner executes a line that begins with `::`, with or without blanks before it, and `##[` anywhere in a line;
+Azure Pipelines executes `##vso[`, TeamCity `##teamcity[`. Texts of models, servers and probe files reach the log in
+many ways (reasons, node ids, assertions, wrapped lines), so they are checked where all of them pass: at the terminal's
+file.
 """
 
 from __future__ import annotations
@@ -18,14 +19,14 @@ if TYPE_CHECKING:
     from _pytest.terminal import TerminalReporter
 
 KEPT = 200
-"""Characters of an unfinished line that are remembered: a command that is written in pieces is one all the same."""
+"""Characters of an unfinished line that are kept, as a command may be written in several pieces."""
 
 
 class GuardedFile:
-    """Text file that breaks up the commands of CI runners in what is written to it.
+    """Text file that breaks up the commands of CI runners in the text that is written to it.
 
     Args:
-        file: where the text goes; everything but writing is its own.
+        file: file that receives the text, and has all other attributes.
     """
 
     def __init__(self, file: Any) -> None:
@@ -33,17 +34,17 @@ class GuardedFile:
         self._line = ""
 
     def write(self, text: str) -> int:
-        """Write a text; a command in it gets a space in its middle."""
+        """Write a text; insert a space into each command in it."""
         whole = without_commands(self._line + text)
         found = whole[len(self._line) :]
         last = max(whole.rfind("\n"), whole.rfind("\r")) + 1
-        # Of a long line the beginning is known: it is no command.
+        # The beginning of a long line has been checked: it is no command.
         self._line = whole[last:] if len(whole) - last <= KEPT else "…" + whole[-KEPT:]
         self._file.write(found)
         return len(text)
 
     def writelines(self, lines: Iterable[str]) -> None:
-        """Write texts one after the other."""
+        """Write several texts."""
         for line in lines:
             self.write(line)
 
@@ -52,14 +53,14 @@ class GuardedFile:
 
 
 class TerminalGuard:
-    """Puts a `GuardedFile` in place of the terminal's file, as soon as there is a terminal."""
+    """Hook that puts a `GuardedFile` in place of the terminal's file when the session starts."""
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionstart(self) -> None:
-        """Guard the terminal before its first line."""
+        """Replace the terminal's file before the first line is written."""
         reporter: TerminalReporter | None = self._config.pluginmanager.get_plugin("terminalreporter")
         if reporter is not None and not isinstance(reporter._tw._file, GuardedFile):
             reporter._tw._file = GuardedFile(reporter._tw._file)

@@ -1,4 +1,4 @@
-"""The end of a run that is cut short: SIGTERM ends it as Ctrl-C does, and a line says what is kept."""
+"""Interruption of a run: SIGTERM ends the run like Ctrl-C, and a line says how many answers are recorded."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from _pytest.terminal import TerminalReporter
 
 
-class Ending:
-    """Hooks for a run that may be cut short; in every process of it.
+class Interruption:
+    """Hooks for a run that may be interrupted; registered in every process of the run.
 
     Args:
-        config: pytest's.
+        config: pytest's configuration.
         run: the run in this process.
     """
 
@@ -32,33 +32,33 @@ class Ending:
         self._handled = False
 
     def pytest_sessionstart(self) -> None:
-        """Handle SIGTERM, unless somebody else does."""
+        """Handle SIGTERM, unless another handler is set."""
         if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
-            # A handler that does nothing, and not SIG_IGN, which processes that a test starts would inherit.
+            # A function that does nothing, not SIG_IGN: processes that a test starts would inherit SIG_IGN.
             signal.signal(signal.SIGTERM, _ignore if self._is_worker else _interrupt)
             self._handled = True
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
-        """Leave out of the traceback what pytest fails at: Python gives some places no line where a signal arrives."""
+        """Remove traceback entries without a line number, at which pytest fails; a signal can arrive there."""
         excinfo.traceback = excinfo.traceback.filter(_has_line)
 
     @pytest.hookimpl(trylast=True)
     def pytest_terminal_summary(self, terminalreporter: TerminalReporter, exitstatus: int) -> None:
-        """Say how many answers are recorded, and whether the next run takes them."""
-        if exitstatus == pytest.ExitCode.INTERRUPTED and (text := self._kept()):
+        """Show how many answers are recorded, and whether the next run reuses them."""
+        if exitstatus == pytest.ExitCode.INTERRUPTED and (text := self._text()):
             for line in wrap(text, terminalreporter._tw.fullwidth, hanging="  "):
                 terminalreporter.write_line(line, bold=True)
 
     def pytest_unconfigure(self) -> None:
-        """Give SIGTERM back."""
+        """Restore the default handling of SIGTERM."""
         if self._handled:
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
-    def _kept(self) -> str | None:
-        """Return the line on the answers of this run, or `None` where nothing was asked."""
+    def _text(self) -> str | None:
+        """Return the line about the recorded answers of this run; `None` if no request was planned."""
         total: dict[str, float] = {}
-        with suppress(FairnessError):  # a broken store: whoever wanted something of it has said so
+        with suppress(FairnessError):  # the items that need the store have reported the error
             if self._run.settings.store.exists():
                 total = total_counts(self._run.store.runs.request_counts(self._run.id))
         recorded = int(total.get("reused", 0) + total.get("answered", 0))
@@ -77,6 +77,7 @@ class Ending:
 
 
 def _has_line(entry: Any) -> bool:
+    """Return whether a traceback entry has a line number."""
     try:
         return entry.lineno is not None
     except TypeError:
@@ -84,10 +85,11 @@ def _has_line(entry: Any) -> bool:
 
 
 def _interrupt(*_: Any) -> None:
-    # A second signal, as of a parent process that passes its own on, must not interrupt the end of the run.
+    """Interrupt the run like Ctrl-C."""
+    # A second signal, for example passed on by a parent process, must not interrupt the end of the run.
     signal.signal(signal.SIGTERM, _ignore)
     raise KeyboardInterrupt("ended by SIGTERM")
 
 
 def _ignore(*_: Any) -> None:
-    """Do nothing: a worker goes on until the controller ends it, so that what is in flight is still recorded."""
+    """Do nothing: a worker runs until the controller ends it, so that answers to requests in flight are recorded."""

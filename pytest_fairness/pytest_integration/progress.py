@@ -1,4 +1,4 @@
-"""One line on the terminal while answers come in: how many, how fast, how long still."""
+"""Progress line on the terminal while requests are answered: number, rate and remaining time."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ import pytest
 if TYPE_CHECKING:
     from _pytest.terminal import TerminalReporter
 
-EVERY = 0.25
-"""Seconds between two showings."""
-LATELY = 30.0
-"""Seconds over which the rate is taken."""
-NOT_BEFORE = 1.0
-"""Seconds of waiting before the line appears at all: what is quick needs no progress."""
+UPDATE_INTERVAL = 0.25
+"""Seconds between two updates of the line."""
+RATE_WINDOW = 30.0
+"""Seconds over which the rate is measured."""
+SHOW_AFTER = 1.0
+"""Seconds of waiting after which the line appears."""
 
 
 class ProgressLine:
-    """Shows progress below pytest's own line, and takes itself away again. Silent where there is no terminal.
+    """Progress line below pytest's own line, removed at the end; nothing is written if the output is no terminal.
 
     Args:
-        config: pytest's; its terminal reporter and its capturing are looked up when they are needed.
+        config: pytest's configuration; its terminal reporter and capture manager are looked up when needed.
     """
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
         self._seen: deque[tuple[float, float]] = deque()
-        # Whoever reports a test from within a report of another would wait for itself.
+        # Reentrant, as a hook may report a test while it reports another one.
         self._drawing = threading.RLock()
         self._visible = False
 
@@ -43,7 +43,7 @@ class ProgressLine:
 
     @contextmanager
     def aside(self) -> Iterator[None]:
-        """Take the line away for as long as this lasts, as pytest writes something itself."""
+        """Return a context in which the line is removed, as pytest itself writes."""
         reporter = self._reporter
         with self._drawing:
             if reporter is not None:
@@ -52,10 +52,11 @@ class ProgressLine:
 
     @contextmanager
     def shown(self, counts: Callable[[], Mapping[str, float]]) -> Iterator[None]:
-        """Show how far things are for as long as this lasts.
+        """Return a context in which the line is shown.
 
         Args:
-            counts: `planned`, `settled`, `reused` and `failed`, as the engine counts them; called from another thread.
+            counts: returns `planned`, `settled`, `reused` and `failed`, as in `Engine.progress`; called from another
+                thread.
         """
         reporter = self._reporter
         if reporter is None:
@@ -75,33 +76,34 @@ class ProgressLine:
     def _follow(
         self, reporter: TerminalReporter, counts: Callable[[], Mapping[str, float]], over: threading.Event
     ) -> None:
-        if over.wait(NOT_BEFORE):
+        if over.wait(SHOW_AFTER):
             return
-        while not over.wait(EVERY):
+        while not over.wait(UPDATE_INTERVAL):
             now = counts()
             rate = self._rate(now["settled"] - now["reused"])
             with self._drawing:
-                # What is settled needs no line, whatever is computed now.
+                # Without a line if all requests are settled, while measuring goes on.
                 self._draw(reporter, text_of(now, rate) if now["settled"] < now["planned"] else "")
         with self._drawing:
             self._draw(reporter, "")
 
     def _rate(self, done: float) -> float:
-        """Answers a second of late, as servers and what is asked of them change."""
+        """Return the answers per second of the last seconds, as the speed of servers changes."""
         now = time.monotonic()
         self._seen.append((now, done))
-        while len(self._seen) > 2 and (now - self._seen[0][0] > LATELY or self._seen[1][1] == 0):
+        while len(self._seen) > 2 and (now - self._seen[0][0] > RATE_WINDOW or self._seen[1][1] == 0):
             self._seen.popleft()
         since, before = self._seen[0]
         return (done - before) / (now - since) if now > since else 0.0
 
     def _draw(self, reporter: TerminalReporter, text: str) -> None:
+        """Write the line below the cursor; an empty text removes it."""
         if not text and not self._visible:
             return
         self._visible = bool(text)
         writer = reporter._tw
         column = max(0, writer.width_of_current_line)
-        # One line down and, afterwards, up again to the same column, so that pytest's own line stays whole.
+        # Move one line down, then back up to the same column, so that pytest's own line stays unchanged.
         back = "\x1b[1A\r" + (f"\x1b[{column}C" if column else "")
         with self._uncaptured():
             writer._file.write(f"\n\r\x1b[2K{text[: writer.fullwidth - 1]}{back}")
@@ -113,11 +115,11 @@ class ProgressLine:
 
 
 class WorkersProgress:
-    """Shows in the process that the user started how far its workers are.
+    """Hooks that show the progress of all workers in the controller.
 
     Args:
-        line: where it is shown.
-        counts: `planned`, `settled`, `reused` and `failed` of all workers, as far as they have written it down.
+        line: the progress line.
+        counts: returns `planned`, `settled`, `reused` and `failed` of all workers, as in the store.
     """
 
     def __init__(self, line: ProgressLine, counts: Callable[[], Mapping[str, float]]) -> None:
@@ -126,25 +128,25 @@ class WorkersProgress:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtestloop(self) -> Generator[None, bool | None, bool | None]:
-        """For as long as tests run."""
+        """Show the line while tests run."""
         with self._line.shown(self._counts):
             return (yield)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_logstart(self) -> Generator[None]:
-        """Which test runs is written by pytest."""
+        """Remove the line while pytest writes the name of a test."""
         with self._line.aside():
             return (yield)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_logreport(self) -> Generator[None]:
-        """What became of a test is written by pytest."""
+        """Remove the line while pytest writes the outcome of a test."""
         with self._line.aside():
             return (yield)
 
 
 def text_of(counts: Mapping[str, float], rate: float) -> str:
-    """`412 of 2,000 answers, 31.5 a second, 50 s left`."""
+    """Return the text of the line: `412 of 2,000 answers, 31.5 a second, 50 s left`."""
     settled, planned, failed = counts["settled"], counts["planned"], counts["failed"]
     text = f"{settled:,} of {planned:,} answers"
     if failed:
@@ -155,7 +157,7 @@ def text_of(counts: Mapping[str, float], rate: float) -> str:
 
 
 def duration(seconds: float) -> str:
-    """`50 s`, `4 min` or `2 h 10 min`."""
+    """Return a duration as text: `50 s`, `4 min` or `2 h 10 min`."""
     if seconds < 100:
         return f"{seconds:.0f} s"
     minutes = round(seconds / 60)

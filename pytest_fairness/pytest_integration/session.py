@@ -1,6 +1,6 @@
 """Hooks of a run in every process: collection, reports of items, and the end of sending.
 
-What is done once for a run (baselines, reports, the summary) is in `controller.py`.
+`controller/` holds the hooks that run once for a run: baselines, reports, summary.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from pytest_fairness.pytest_integration.controller.header import Header, header
 from pytest_fairness.pytest_integration.dry_run import DryRun
 from pytest_fairness.pytest_integration.guarded_terminal import TerminalGuard
 from pytest_fairness.pytest_integration.ini import place, require_known_names
-from pytest_fairness.pytest_integration.interruption import Ending
+from pytest_fairness.pytest_integration.interruption import Interruption
 from pytest_fairness.pytest_integration.items.asked_targets import (
     ASKING,
     TARGET_FIXTURE,
@@ -72,7 +72,7 @@ def start(config: pytest.Config) -> None:
         sys.path.insert(0, str(settings.root))
     _collect_probes(config, settings)
     config.pluginmanager.register(TerminalGuard(config), "fairness-terminal-guard")
-    config.pluginmanager.register(Ending(config, run), "fairness-ending")
+    config.pluginmanager.register(Interruption(config, run), "fairness-ending")
     config.pluginmanager.register(FairnessSession(config, run, controller), NAME)
 
 

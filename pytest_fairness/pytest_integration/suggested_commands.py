@@ -1,4 +1,4 @@
-"""Commands that messages suggest, as they must be typed where pytest was started."""
+"""Commands that messages suggest, for the folder in which pytest was started."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ def accept_options(config: pytest.Config, settings: RunSettings, *, asks_default
     """Return the options of this command line that choose the target and the requests, without secrets.
 
     Args:
-        config: pytest's.
+        config: pytest's configuration.
         settings: the run's settings.
-        asks_default: whether the default target is asked without being named; a new baseline needs its name.
+        asks_default: whether the default target is used without being named; a new baseline needs its name.
     """
     options = []
     if (inipath := _other_inipath(config, settings.probes)) is not None:
@@ -45,7 +45,7 @@ def accept_options(config: pytest.Config, settings: RunSettings, *, asks_default
     for setting in config.getoption("override_ini") or ():
         options += ["-o", _public_setting(setting)]
     if config.getoption("markexpr"):
-        # Or an expression in the ini would deselect what this command line selected.
+        # Otherwise an expression in the ini file could deselect the items.
         options += ["-m", config.getoption("markexpr")]
     for target in config.getoption("fairness_target"):
         if target.strip():

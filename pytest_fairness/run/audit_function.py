@@ -1,4 +1,4 @@
-"""`audit()`: a probe file in, measurements out, without pytest."""
+"""Function `audit()`: measurement of a probe file without pytest."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from pytest_fairness.targets.python_callable import Application
 
 @dataclass(frozen=True)
 class Audited:
-    """What `audit` found for one item: a measurement, or the error that kept it from being made.
+    """Result of `audit` for one item: a measurement, or the error that prevented the measurement.
 
     Attributes:
-        id: `svm[race=Black]`.
-        labels: what the item is about, `{"race": "Black"}`.
-        measurement: `None` where there is an error.
-        error: `None` where there is a measurement.
+        id: id of the item, such as `svm[race=Black]`.
+        labels: subject of the item, such as `{"race": "Black"}`.
+        measurement: the measurement; `None` if there is an error.
+        error: the error; `None` if there is a measurement.
     """
 
     id: str
@@ -35,7 +35,7 @@ class Audited:
 
     @property
     def value(self) -> float:
-        """The measured value, in the audit's unit; raises the error where there is none."""
+        """Return the measured value, in the audit's unit; without a measurement, raise the error."""
         if self.error is not None:
             raise self.error
         return cast("Measurement", self.measurement).value
@@ -46,22 +46,24 @@ def audit(probe: str | Path, target: str | Application | Target = DEFAULT_TARGET
 
     Args:
         probe: the probe file.
-        target: who is audited: `openai:MODEL` and the like, or any callable that takes a prompt and returns an answer.
-        **settings: of `RunSettings`, as `base_url`, `trials`, `concurrency`, `fresh`, `replay` or `store`.
+        target: system under test: a name such as `openai:MODEL`, or a callable that takes a prompt and returns an
+            answer.
+        **settings: settings of `RunSettings`, such as `base_url`, `trials`, `concurrency`, `fresh`, `replay` or
+            `store`.
 
     Returns:
-        One result an item, in the probe's order. What could not be measured holds its error; the others are unaffected.
+        One result for each item, in the probe's order. An item that cannot be measured holds its error.
 
     Raises:
-        ProbeError: the probe file has faults.
-        TargetError: nobody of that name can be audited, or asked as judge.
-        TypeError: an unknown setting.
+        ProbeError: the probe file has errors.
+        TargetError: there is no target or judge model of this name.
+        TypeError: there is no such setting.
     """
     path = Path(probe).absolute()
     root = Path.cwd()
     known = {field.name for field in fields(RunSettings)} - {"target", "targets"}
     if unknown := sorted(settings.keys() - known):
-        raise TypeError(f"audit() knows no setting {', '.join(unknown)}; there are {', '.join(sorted(known))}")
+        raise TypeError(f"audit() has no setting {', '.join(unknown)}. The settings are {', '.join(sorted(known))}.")
     named = target if isinstance(target, str) else DEFAULT_TARGET
     chosen = RunSettings(**{"root": root, "target": named, **settings})
     with Run(replace(chosen, store=root / chosen.store)) as run:

@@ -1,4 +1,4 @@
-"""Limits that are chosen: what the audits of a probe make of outputs that people have labelled."""
+"""Calibration of limits: the error rates of an audit's limits on outputs that people have labelled."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ ACCEPTABLE, PROBLEMATIC = LABELS = ("acceptable", "problematic")
 
 @dataclass(frozen=True)
 class Calibration:
-    """What labelled outputs say of one audit's limit.
+    """Error rates of one audit's limits on labelled outputs.
 
     Attributes:
-        audit: its name.
-        cases: labelled sets of outputs by label, those that could be measured.
-        unmeasured: how many more could not be.
-        present: the errors of the limit that the probe sets; `None` where it sets none, or nothing could be measured.
-        curve: the errors of every limit that makes a difference.
-        best: of these the one that keeps both errors low; `None` if none does.
+        audit: name of the audit.
+        cases: number of labelled sets that could be measured, by label.
+        unmeasured: number of sets that could not be measured.
+        present: errors of the probe's own limit; `None` if the probe sets no limit, or a label has no measured set.
+        curve: errors of each limit that separates the sets differently.
+        best: the limit with low rates of both errors; `None` if there is none.
     """
 
     audit: str
@@ -44,7 +44,7 @@ class Calibration:
     best: Errors | None
 
     def to_json(self) -> dict[str, Json]:
-        """Plain JSON."""
+        """Return the calibration as plain JSON."""
         return {
             "audit": self.audit,
             "cases": dict(self.cases),
@@ -56,35 +56,38 @@ class Calibration:
 
 
 def calibrate(probe: Probe, labelled: Path) -> list[Calibration]:
-    """Score labelled outputs by every audit of a probe, and see what each limit gets wrong.
+    """Score labelled outputs with each audit of a probe, and return the error rates of its limits.
 
     Args:
-        probe: the probe whose audits and cases hold.
-        labelled: CSV or JSON Lines with the columns that the probe's kind reads, `label` (acceptable or problematic)
-            and, where several outputs are labelled together, `set`.
+        probe: probe with the audits and the cases.
+        labelled: CSV or JSON Lines file with the columns of the probe's kind, the column `label` (acceptable or
+            problematic) and, if several outputs share a label, the column `set`.
 
     Raises:
-        FairnessError: the file cannot be read, a label is missing or unknown, or there are labels of one kind only.
+        FairnessError: the file cannot be read, a label is missing or unknown, or all labels are the same.
     """
     _check_labels(labelled)
     answers: dict[str, list[Answer]] = {}
     for answer in _answers(probe, labelled):
         answers.setdefault(_set_of(answer), []).append(answer)
-    named = {}
+    problematic = {}
     for name, group in answers.items():
         first, *others = {answer.labels[LABEL].casefold() for answer in group}
         if others:
-            raise FairnessError(f"{labelled.name}: the set {group[0].labels[SET]!r} has both labels; it can have one.")
-        named[name] = first == PROBLEMATIC
-    return [_of_audit(probe, name, answers, named) for name in probe.audits]
+            raise FairnessError(
+                f"{labelled.name}: the set {group[0].labels[SET]!r} has both labels. Give all outputs of a set "
+                "the same label."
+            )
+        problematic[name] = first == PROBLEMATIC
+    return [_of_audit(probe, name, answers, problematic) for name in probe.audits]
 
 
 def _check_labels(path: Path) -> None:
     content = table.read(path, path.name, "labelled outputs")
     if LABEL not in content.columns:
         raise FairnessError(
-            f"{path.name}:1: no column 'label' (the columns are {', '.join(map(repr, content.columns))}): label each "
-            f"output {' or '.join(LABELS)}."
+            f"{path.name}:1: no column 'label' (the columns are {', '.join(map(repr, content.columns))}). Add the "
+            f"column, with the value {' or '.join(LABELS)} for each output."
         )
     found = set()
     for row in content.rows:
@@ -93,11 +96,13 @@ def _check_labels(path: Path) -> None:
             raise FairnessError(f"{path.name}:{row.line}: the label must be {' or '.join(LABELS)}, not {written!r}.")
         found.add(written.casefold())
     if len(found) < len(LABELS):
-        raise FairnessError(f"{path.name}: every output is {found.pop()}: limits take outputs of both labels.")
+        raise FairnessError(
+            f"{path.name}: every output is {found.pop()}. Add outputs with the other label: error rates need both."
+        )
 
 
 def _answers(probe: Probe, path: Path) -> list[Answer]:
-    """The outputs, read as those of a probe that brings its answers along; labels and sets are strata."""
+    """Return the outputs, read like a probe's `responses:` file; the columns `label` and `set` are strata."""
     columns = table.read(path, path.name).columns
     strata = tuple(name for name in (LABEL, SET) if name in columns)
     given = ResponsesSettings.model_construct(
@@ -107,26 +112,36 @@ def _answers(probe: Probe, path: Path) -> list[Answer]:
 
 
 def _set_of(answer: Answer) -> str:
-    """Outputs of one set are scored together; without sets each alone."""
+    """Return the name of the set of an output; without the column `set`, each output is a set of its own."""
     if SET in answer.labels:
         return f"{SET} {answer.labels[SET]}"
     return f"{sorted(answer.labels.items())} {answer.trial}"
 
 
-def _of_audit(probe: Probe, name: str, sets: Mapping[str, Sequence[Answer]], named: Mapping[str, bool]) -> Calibration:
+def _of_audit(
+    probe: Probe, name: str, sets: Mapping[str, Sequence[Answer]], problematic: Mapping[str, bool]
+) -> Calibration:
+    """Return the calibration of one audit; a set scores as its worst item.
+
+    Args:
+        probe: probe of the audit.
+        name: name of the audit.
+        sets: labelled outputs by set.
+        problematic: whether each set is labelled problematic.
+    """
     items = [item for item in items_of(probe) if item.audit.info.name == name]
     if not items:
         return Calibration(name, dict.fromkeys(LABELS, 0), len(sets), None, (), None)
     audit, limit = items[0].audit, items[0].settings.limit
     scores: list[float] = []
-    problematic: list[bool] = []
+    labels: list[bool] = []
     for key, answers in sets.items():
         found = [_score(item, [answer for answer in answers if item.uses(answer.labels)]) for item in items]
         measured = [audit.info.loss(value) for value in found if value is not None]
         if measured:
             scores.append(max(measured))
-            problematic.append(named[key])
-    bad = np.array(problematic, dtype=np.bool_)
+            labels.append(problematic[key])
+    bad = np.array(labels, dtype=np.bool_)
     counts = {ACCEPTABLE: int((~bad).sum()), PROBLEMATIC: int(bad.sum())}
     if not all(counts.values()):
         return Calibration(name, counts, len(sets) - len(scores), None, (), None)
@@ -134,18 +149,19 @@ def _of_audit(probe: Probe, name: str, sets: Mapping[str, Sequence[Answer]], nam
     curve = limit_errors.curve(values, bad)
     present = None if limit is None else limit_errors.errors(values, bad, audit.info.loss(limit))
     best = limit_errors.best([*([] if present is None else [present]), *curve])
-    turned = [_turned(audit, each) for each in curve]
+    curve_of_values = [_errors_of_value(audit, each) for each in curve]
     return Calibration(
         name,
         counts,
         len(sets) - len(scores),
-        present and _turned(audit, present),
-        sorted(turned, key=lambda each: each.limit),
-        best and _turned(audit, best),
+        present and _errors_of_value(audit, present),
+        sorted(curve_of_values, key=lambda each: each.limit),
+        best and _errors_of_value(audit, best),
     )
 
 
 def _score(item: ProbeItem, answers: Sequence[Answer]) -> float | None:
+    """Return the value of an item; `None` if it cannot be measured from these answers."""
     if not answers:
         return None
     item.require_models()
@@ -155,7 +171,7 @@ def _score(item: ProbeItem, answers: Sequence[Answer]) -> float | None:
         return None
 
 
-def _turned(audit: AnyAudit, errors: Errors) -> Errors:
-    """The errors of a limit on loss as those of the limit that a probe file names."""
+def _errors_of_value(audit: AnyAudit, errors: Errors) -> Errors:
+    """Return the errors of a limit on the loss, with the limit as a value of the audit, as probe files write it."""
     limits = {"higher": -errors.limit, "fifty": 50 + errors.limit}
     return replace(errors, limit=limits.get(audit.info.better, errors.limit))

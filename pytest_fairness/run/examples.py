@@ -1,4 +1,4 @@
-"""Answers that show what an item measured: the same question for two groups, today's answer and the baseline's."""
+"""Examples of answers that an item measured: equal prompts of several groups, current and baseline answers."""
 
 from __future__ import annotations
 
@@ -8,29 +8,31 @@ from pytest_fairness.records import Answer, Json, Prompt
 from pytest_fairness.run.measuring.measurements import ItemMeasurement
 
 SHOWN = 2
-"""Sets of answers an item."""
+"""Maximum number of sets of answers for each item."""
 LONGEST = 4000
-"""Characters of an answer or a question."""
+"""Maximum number of characters of an answer or a prompt."""
 
 
 def examples(measured: ItemMeasurement, baseline: Iterable[Answer]) -> list[dict[str, Json]]:
-    """The most telling answers, one after the other; those that stand side by side have the same `set`.
+    """Return the answers that the item's audit chooses as examples, set by set.
 
     Args:
-        measured: this run.
-        baseline: the answers of the baseline.
+        measured: measurement of the current run.
+        baseline: answers of the baseline.
 
     Returns:
-        mappings of `set`, `group`, `labels`, `trial`, `prompt` (`None` where nobody was asked), `text` (`None` where
-        nothing came back), `status`, and `before`, the baseline's answer to the same question, where it has one.
+        A mapping for each answer: `set` (number; answers of one set are shown side by side), `group`, `labels`,
+        `trial`, `prompt` (`None` if the answers are in a file), `text` (`None` without a response), `status`, and
+        `before`, the baseline's answer to the same prompt, if there is one.
     """
     item = measured.item
     chosen = item.audit.examples(item.probe, item, measured.measurement, measured.about)[:SHOWN]
     if not chosen:
         return []
     shown = {_key(answer) for side_by_side in chosen for _, answer in side_by_side}
-    questions = item.prompts() if item.asks else ()
-    asked = {key: prompt.request.prompt for prompt in questions if (key := _key(prompt)) in shown}
+    prompts = {
+        key: prompt.request.prompt for prompt in (item.prompts() if item.asks else ()) if (key := _key(prompt)) in shown
+    }
     before = {key: answer.text for answer in baseline if (key := _key(answer)) in shown}
     found = []
     for number, side_by_side in enumerate(chosen, start=1):
@@ -42,7 +44,7 @@ def examples(measured: ItemMeasurement, baseline: Iterable[Answer]) -> list[dict
                     "group": group,
                     "labels": dict(answer.labels),
                     "trial": answer.trial,
-                    "prompt": _cut(asked.get(key)),
+                    "prompt": _cut(prompts.get(key)),
                     "text": _cut(answer.text),
                     "status": answer.status.value,
                     **({"before": _cut(before[key])} if key in before else {}),

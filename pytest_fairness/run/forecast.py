@@ -1,4 +1,4 @@
-"""What a run would send, counted and estimated without sending anything."""
+"""Forecast of the requests, tokens and cost of a run, without sending anything."""
 
 from __future__ import annotations
 
@@ -25,30 +25,30 @@ from pytest_fairness.targets import likelihood_support
 from pytest_fairness.targets.base import Target
 
 CHARACTERS_PER_TOKEN = 4.0
-"""Of English text with today's tokenizers; used where no recorded answer says better."""
+"""Characters of English text for each token; used if there is no recorded answer to estimate from."""
 
 
 @dataclass(frozen=True)
 class Forecast:
-    """What one probe would send.
+    """Requests that one probe would send.
 
     Attributes:
-        name: the probe's, and which of several targets is asked.
-        file: as node ids name it.
-        requests: distinct requests that its selected items need.
-        recorded: of these, have a recorded answer that counts.
-        shared: of the others, are asked by a probe before this one anyway.
-        later: further requests, at most, that are asked only while a verdict is open.
-        prompt_tokens: estimate for what is left to send, or `None` where nothing is.
-        completion_tokens: the same; `None` also where nothing bounds the answers.
-        known: recorded answers of any age from which tokens were estimated; 0 where the prompts' length and
-            `max_tokens` had to do, so that `completion_tokens` is the most there can be.
-        cost: of these tokens, where the target has a price and both numbers are known.
-        may_ask_more: whether answers can call for further questions, which are not counted.
-        judge_requests: what a judge model is asked about the answers, at most; equal answers are asked about once.
-        embedded: texts that models of embeddings are sent, at most, by the model as the probe names it; equal texts are
-            sent once, and those of a baseline, which are sent where they are not recorded, are not counted.
-        unknown_target: whether a fixture of the user's says who is asked, so that recorded answers cannot be looked up.
+        name: name of the probe, with the name of its target if that has one.
+        file: the probe's file, as in node ids.
+        requests: distinct requests that the selected items need.
+        recorded: number of these with a recorded response that counts.
+        shared: number of the others that an earlier probe needs too.
+        later: largest number of further requests, sent only while a verdict is open.
+        prompt_tokens: estimate for the requests to send; `None` if there are none.
+        completion_tokens: the same for the responses; `None` also if nothing limits their length.
+        known: number of recorded responses, of any age, from which the tokens are estimated. If it is 0, the estimate
+            is from the length of the prompts and `max_tokens`, so that `completion_tokens` is an upper limit.
+        cost: cost of these tokens, if both numbers are known and the target has a price.
+        may_ask_more: whether answers can lead to follow-up requests, which are not counted.
+        judge_requests: largest number of requests to the judge model; equal answers are judged once.
+        embedded: largest number of texts sent to each embedding model, by the name in the probe; equal texts are sent
+            once. Texts of a baseline, which are sent if they are not recorded, are not counted.
+        unknown_target: whether a fixture of the user gives the target, so that recorded responses cannot be looked up.
     """
 
     name: str
@@ -68,20 +68,20 @@ class Forecast:
 
     @property
     def to_send(self) -> int:
-        """Requests that this probe adds to the run."""
+        """Return the number of requests that this probe adds to the run."""
         return self.requests - self.recorded - self.shared
 
     def to_json(self) -> dict[str, Json]:
-        """Plain JSON."""
+        """Return the forecast as plain JSON."""
         return {**asdict(self), "to_send": self.to_send}
 
 
 class Forecaster:
-    """Forecasts the probes of a run one after the other; a request that several share is the first one's.
+    """Forecasts the probes of a run, one after the other; a request of several probes counts for the first one.
 
     Args:
-        run: nothing of it is asked.
-        rebaseline: whether everything that may be asked is, as for a new baseline.
+        run: the run; nothing is sent.
+        rebaseline: whether the run makes new baselines, and so sends the requests of every item's last look.
     """
 
     def __init__(self, run: Run, *, rebaseline: bool = False) -> None:
@@ -90,30 +90,30 @@ class Forecaster:
         self._seen: set[str] = set()
 
     def forecast(self, file: str, items: Sequence[ProbeItem], target: Target | None) -> Forecast:
-        """What the selected items of one probe would send.
+        """Return the forecast for the selected items of one probe.
 
         Args:
-            file: as node ids name it.
+            file: the probe's file, as in node ids.
             items: the items, at least one, all of one probe and one target.
-            target: who would be asked; `None` where only a fixture of the user's knows.
+            target: the target; `None` if a fixture of the user gives it.
         """
         probe = items[0].probe
-        questions: dict[str, Request] = {}
+        requests: dict[str, Request] = {}
         later: set[str] = set()
         embedded: defaultdict[str, set[str]] = defaultdict(set)
         worded = [each for item in items for each in (item, *variants.variants_of(item).values())]
         for item in worded if items[0].asks else ():
-            own = self._questions(item.looks[self._first], target)
-            most = self._keys(list(item.looks[-1].prompts()), target).keys()
-            questions |= own
+            own = self._requests_of(item.looks[self._first], target)
+            most = self._by_key(list(item.looks[-1].prompts()), target).keys()
+            requests |= own
             later |= most
             if (embedder := item.embedder) is not None:
                 embedded[embedder] |= own.keys() | most
-        recorded = self._recorded(target, questions)
-        left = {key: request for key, request in questions.items() if key not in recorded}
+        recorded = self._recorded(target, requests)
+        left = {key: request for key, request in requests.items() if key not in recorded}
         new = [request for key, request in left.items() if key not in self._seen]
         self._seen |= left.keys()
-        prompt_tokens, completion_tokens, known = self._tokens(target, questions, new)
+        prompt_tokens, completion_tokens, known = self._tokens(target, requests, new)
         price = target and self._run.settings.price_of(target.name)
         cost = None
         if price and prompt_tokens is not None and completion_tokens is not None:
@@ -121,54 +121,55 @@ class Forecaster:
         return Forecast(
             name=items[0].baseline_name,
             file=file,
-            requests=len(questions),
+            requests=len(requests),
             recorded=len(recorded),
             shared=len(left) - len(new),
-            later=len(later - questions.keys()),
+            later=len(later - requests.keys()),
             prompt_tokens=prompt_tokens,
             completion_tokens=completion_tokens,
             known=known,
             cost=cost,
-            may_ask_more=bool(questions) and type(probe).follow_ups is not Probe.follow_ups,
-            judge_requests=len(questions.keys() | later) * probe.judging.votes if probe.judging else 0,
+            may_ask_more=bool(requests) and type(probe).follow_ups is not Probe.follow_ups,
+            judge_requests=len(requests.keys() | later) * probe.judging.votes if probe.judging else 0,
             embedded={name: len(keys) for name, keys in embedded.items()},
-            unknown_target=target is None and bool(questions),
+            unknown_target=target is None and bool(requests),
         )
 
-    def _questions(self, item: ProbeItem, target: Target | None) -> dict[str, Request]:
-        """By key: what the item asks for certain, and what recorded answers make it ask next."""
+    def _requests_of(self, item: ProbeItem, target: Target | None) -> dict[str, Request]:
+        """Return the requests of an item by key, with the follow-ups to recorded answers."""
         prompts: list[Prompt] = list(item.prompts())
-        questions = self._keys(prompts, target)
-        while target is not None and len(recorded := self._recorded(target, questions)) == len(questions):
-            more = item.probe.follow_ups(read_all(prompts, [recorded[key] for key in self._in_order(prompts, target)]))
+        requests = self._by_key(prompts, target)
+        while target is not None and len(recorded := self._recorded(target, requests)) == len(requests):
+            more = item.probe.follow_ups(read_all(prompts, [recorded[key] for key in self._keys(prompts, target)]))
             if not more:
                 break
             prompts += more
-            questions |= self._keys(more, target)
-        return questions
+            requests |= self._by_key(more, target)
+        return requests
 
-    def _keys(self, prompts: Iterable[Prompt], target: Target | None) -> dict[str, Request]:
-        return dict(zip(self._in_order(prompts, target), (prompt.request for prompt in prompts), strict=True))
+    def _by_key(self, prompts: Iterable[Prompt], target: Target | None) -> dict[str, Request]:
+        return dict(zip(self._keys(prompts, target), (prompt.request for prompt in prompts), strict=True))
 
-    def _in_order(self, prompts: Iterable[Prompt], target: Target | None) -> list[str]:
+    def _keys(self, prompts: Iterable[Prompt], target: Target | None) -> list[str]:
         return [response_key(target.identity if target else "", prompt.request) for prompt in prompts]
 
     def _recorded(
         self, target: Target | None, keys: Iterable[str], fresh: Freshness | None = None
     ) -> dict[str, Response]:
-        # A store that is not there is not made either.
+        # Do not create a store.
         if target is None or not self._run.settings.store.exists():
             return {}
         return self._run.store.get(keys, fresh or self._run.engines.freshness(target))
 
     def _tokens(
-        self, target: Target | None, questions: Mapping[str, Request], new: Sequence[Request]
+        self, target: Target | None, requests: Mapping[str, Request], new: Sequence[Request]
     ) -> tuple[float | None, float | None, int]:
+        """Return the tokens of prompts and of completions, and the number of responses they are estimated from."""
         if not new:
             return None, None, 0
         known = [
-            (response.prompt_tokens, response.completion_tokens, _length(questions[key]))
-            for key, response in self._recorded(target, questions, ANY_ANSWER).items()
+            (response.prompt_tokens, response.completion_tokens, _length(requests[key]))
+            for key, response in self._recorded(target, requests, ANY_ANSWER).items()
             if response.prompt_tokens is not None and response.completion_tokens is not None
         ]
         length = sum(map(_length, new))
@@ -186,12 +187,12 @@ class Forecaster:
 
 @dataclass(frozen=True)
 class RequestCount:
-    """How many distinct requests a run needs of one target.
+    """Numbers of distinct requests that a run needs of one target.
 
     Attributes:
-        to_send: those without a recorded answer that counts.
-        recorded: those with one.
-        oldest: when the oldest of these answers came, in seconds since the epoch; `None` where there is none.
+        to_send: number of requests without a recorded response that counts.
+        recorded: number of requests with such a response.
+        oldest: date of the oldest of these responses, in seconds since the epoch; `None` without responses.
     """
 
     to_send: int
@@ -200,11 +201,11 @@ class RequestCount:
 
 
 def count_requests(run: Run, target: Target | None, looks: Iterable[ProbeItem]) -> RequestCount:
-    """Count what items ask as far as it is known before any answer; there may be millions of requests.
+    """Count the requests of items, without follow-ups to answers; there may be millions.
 
     Args:
-        run: nothing of it is asked.
-        target: who would be asked; `None` where only a fixture of the user's knows, so that nothing can be looked up.
+        run: the run; nothing is sent.
+        target: the target; `None` if a fixture of the user gives it, so that no response can be looked up.
         looks: the items, each at the look that is planned.
 
     Raises:
@@ -235,13 +236,13 @@ def _short(keys: Sequence[str]) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
 
 
 def _requests(looks: Iterable[ProbeItem]) -> Iterator[Request]:
-    """Yield what items and their variants ask; what several items of a probe share mostly comes once."""
+    """Yield the requests of items and their variants; requests that several items of a probe share mostly once."""
     alike: defaultdict[object, list[ProbeItem]] = defaultdict(list)
     for look in looks:
         for item in (look, *variants.variants_of(look).values()):
             alike[id(item.probe), item.draws, item.stage].append(item)
     for items in alike.values():
-        with suppress(FairnessError):  # what cannot be asked is told by the item's set-up
+        with suppress(FairnessError):  # the item's set-up reports prompts that cannot be made
             for prompt in items[0].probe.prompts(items[0].draws):
                 if any(item.uses(prompt.labels) for item in items):
                     yield prompt.request

@@ -1,6 +1,6 @@
-"""What earlier runs measured, kept in the store: the value, interval and verdict of each item of each run.
+"""History of runs in the store: value, interval and verdict of each item of each run.
 
-A run is kept as a small report document. Replays are not: they measure old answers once more.
+A run is stored as a part of its report document. Replays are not stored, as they measure old answers again.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pytest_fairness.records import Json, VerdictName
 MAX_RUNS = 500
 """Maximum number of runs in a store; older ones are deleted."""
 SHOWN = 30
-"""Most runs of a trend."""
+"""Maximum number of runs in a trend."""
 
 TABLE = """
 CREATE TABLE IF NOT EXISTS history (
@@ -26,17 +26,17 @@ CREATE TABLE IF NOT EXISTS history (
 """
 
 Key = tuple[str, str]
-"""Names an item: its probe and its id."""
+"""Probe and id of an item."""
 
 Point = dict[str, Json]
-"""What one run measured of one item: `probe`, `id`, `started`, `tool`, `target`, `value`, `interval`, `verdict`."""
+"""Result of one item in one run: `probe`, `id`, `started`, `tool`, `target`, `value`, `interval`, `verdict`."""
 
 _encode = json.JSONEncoder(separators=(",", ":")).encode
 _ITEM = ("probe", "id", "value", "interval", "verdict")
 
 
 class History:
-    """The earlier runs in a store.
+    """Table of earlier runs in a store.
 
     Args:
         store: the store.
@@ -51,11 +51,11 @@ class History:
         self._max_runs = max_runs
 
     def add(self, document: Mapping[str, Json], targets: Mapping[Key, str]) -> None:
-        """Keep what a report document says of its items; one in which nothing was measured is not kept.
+        """Store the results in a report document, unless no item was measured.
 
         Args:
             document: the report document.
-            targets: who was asked for each item; whoever the document names where an item is not among them.
+            targets: target of each item; for an item without one here, the target that the document names.
         """
         items = [
             {**{name: item[name] for name in _ITEM}, "target": targets.get(_key(item), document["target"])}
@@ -72,20 +72,20 @@ class History:
             )
 
     def points(self) -> Iterator[Point]:
-        """What was measured of every item, the oldest run first."""
+        """Yield the results of all items, the oldest run first."""
         for run in self._runs("ASC"):
             with self._database.readable():
                 points = [{"started": run["started"], "tool": run["tool"], **item} for item in run["items"]]
             yield from points
 
     def always_inconclusive(self, targets: Mapping[Key, str], runs: int) -> set[Key]:
-        """Return the items that were inconclusive in each of the last runs that could judge them.
+        """Return the items that were inconclusive in each of the last `runs` runs.
 
-        A run in which an item was not selected, or could not be measured, is passed over.
+        Runs in which an item was not selected or could not be measured do not count.
 
         Args:
-            targets: the items, and whom each is asked of; runs of another target do not count.
-            runs: how many runs; an item that has fewer is not returned.
+            targets: the items, and the target of each; runs of another target do not count.
+            runs: number of runs; an item that has fewer is not returned.
         """
         open_items = dict.fromkeys(targets, 0) if runs else {}
         found = set(targets) - set(open_items)
@@ -106,7 +106,7 @@ class History:
         return found
 
     def _runs(self, order: Literal["ASC", "DESC"]) -> Iterator[dict[str, Json]]:
-        """Yield the kept runs; each is decoded when it is reached."""
+        """Yield the stored runs; each is decoded only when it is needed."""
         if self._database.read("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'history'"):
             for (text,) in self._database.read(f"SELECT run FROM history ORDER BY sequence {order}"):  # noqa: S608 - one of two constants
                 with self._database.readable():
@@ -114,7 +114,11 @@ class History:
                 yield run
 
     def trends(self, targets: Mapping[Key, str]) -> dict[Key, list[Point]]:
-        """The last points of these items, of the targets that they are now asked of, as reports take them."""
+        """Return the last points of each item, for reports.
+
+        Args:
+            targets: the items, and the target of each; runs of another target do not count.
+        """
         found: dict[Key, list[Point]] = defaultdict(list)
         for point in self.points():
             if targets.get(_key(point)) == point["target"]:

@@ -1,4 +1,4 @@
-"""The recorded answers of a probe, whoever gave them."""
+"""Recorded answers of a probe, from all targets or from one."""
 
 from __future__ import annotations
 
@@ -12,23 +12,25 @@ from pytest_fairness.records import Answer, Prompt, Request, Response
 from pytest_fairness.run.run import Run
 
 Recorded = tuple[str, Prompt, Response]
-"""Whose answer it is, the question, and the answer."""
+"""Identity of the target, prompt and response."""
 
 
 def recorded(run: Run, probe: Probe, only: str | None = None) -> list[Recorded]:
-    """Every recorded answer to what a probe asks, target by target.
+    """Return the recorded answers to a probe's prompts, target by target; send nothing.
 
     Args:
-        run: whose store is read; nothing is asked.
-        probe: one that asks.
-        only: whose answers, a target as it is typed or as it was recorded; everybody's where not given.
+        run: run whose store is read.
+        probe: probe with prompts.
+        only: target whose answers to return, as the user types it or as the store names it; by default all targets.
 
     Raises:
-        FairnessError: there is no store.
-        AnswersMissing: it holds no such answer.
+        FairnessError: the store does not exist.
+        AnswersMissing: the store holds no such answer.
     """
     if not run.settings.store.exists():
-        raise FairnessError(f"{run.settings.store}: nothing is recorded there. Give the --store that pytest used.")
+        raise FairnessError(
+            f"{run.settings.store}: no such file; nothing is recorded there. Give pytest's store with --store."
+        )
     by_target: dict[str, dict[Request, Response]] = {}
     for each in run.store.all_recorded():
         by_target.setdefault(each.target, {})[each.request] = each.response
@@ -40,13 +42,21 @@ def recorded(run: Run, probe: Probe, only: str | None = None) -> list[Recorded]:
     if not found:
         whose, others = "", ""
         if only is not None and by_target:
-            whose, others = f" of {only}", f" It holds answers of {'; '.join(sorted(by_target))}."
-        raise AnswersMissing(f"no answers{whose} to {probe.path} are recorded in {run.settings.store}.{others}")
+            whose, others = (
+                f" of {only}",
+                f" It holds answers of {'; '.join(sorted(by_target))}: give one with --target.",
+            )
+        cure = others or " Run `pytest --fairness` on the probe first."
+        raise AnswersMissing(f"no answers{whose} to {probe.path} are recorded in {run.settings.store}.{cure}")
     return found
 
 
 def _of_name(run: Run, name: str, recorded_of: Collection[str]) -> set[str]:
-    """Whom a name means: who was recorded under it, or answers to it here, or has it at whatever address."""
+    """Return the recorded targets that a name means.
+
+    These are the target of this identity, or else the identities that the settings give the name (in all versions), or
+    else the targets of this name at any address.
+    """
     if name in recorded_of:
         return {name}
     identity = run.targets.named().identity
@@ -56,7 +66,8 @@ def _of_name(run: Run, name: str, recorded_of: Collection[str]) -> set[str]:
 
 
 def _answers_of(probe: Probe, known: Mapping[Request, Response]) -> Iterator[tuple[Prompt, Response]]:
-    # As many trials as were ever asked for, whatever the probe says now.
+    """Yield the prompts of a probe that have a recorded response, follow-ups included."""
+    # All recorded trials: the probe's own number may have been changed since.
     trials = max((request.trial for request in known if request.trial < MAX_TRIALS), default=0) + 1
     prompts = list(probe.prompts(trials))
     answers: list[Answer] = []

@@ -1,4 +1,4 @@
-"""From what was measured, now and before, to the result of one item."""
+"""Result of one item: the verdict on its measurement and comparison, and what reports show besides."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from pytest_fairness.run.probe_items import ProbeItem
 
 _FINGERPRINT = re.compile(r" \([^()]*\)$")
 SHOWN_MODELS = 3
-"""Models behind one name that are named."""
+"""Maximum number of models behind one target that are named."""
 
 
-def judge(measured: ItemMeasurement, before: BaselineComparison, nodeid: str, accept: str) -> ItemResult:
-    """The verdict on what was measured, with everything that a report shows of it.
+def judge(measured: ItemMeasurement, compared: BaselineComparison, nodeid: str, accept: str) -> ItemResult:
+    """Return the result of an item: its verdict, and everything that reports show.
 
     Args:
-        measured: this run.
-        before: the baseline and the change since.
-        nodeid: the item's name for pytest.
-        accept: the command that makes this run the baseline, for the reason.
+        measured: measurement of the current run.
+        compared: the baseline and the change since.
+        nodeid: the item's id in pytest.
+        accept: command that makes the current run the baseline, for the verdict's reason.
     """
-    item, entry = measured.item, before.entry
-    verdict = decided(measured, before, accept)
+    item, entry = measured.item, compared.entry
+    verdict = decided(measured, compared, accept)
     measurement, change = measured.measurement, served_change(measured.served, (entry and entry.served) or ())
     if measured.served:
         found = {"served_model": _joined(measured.served), **({"served_model_changed": change} if change else {})}
@@ -45,11 +45,11 @@ def judge(measured: ItemMeasurement, before: BaselineComparison, nodeid: str, ac
         labels=item.labels,
         verdict=verdict,
         measurement=measurement,
-        comparison=before.comparison,
+        comparison=compared.comparison,
         limit=item.settings.limit,
         tolerance=tolerance_of(item.audit, item),
         baseline={"value": entry.value, "target": entry.target, "date": entry.date} if entry else None,
-        examples=() if verdict.name.outcome == "passed" else examples(measured, before.answers),
+        examples=() if verdict.name.outcome == "passed" else examples(measured, compared.answers),
         category=item.labels.get("category"),
         method=item.audit.info.to_json(),
         system=next(iter(texts(item.probe.system)), None),
@@ -60,9 +60,9 @@ def judge(measured: ItemMeasurement, before: BaselineComparison, nodeid: str, ac
 
 
 def served_change(current: Sequence[str], baseline: Sequence[str]) -> str | None:
-    """Return how the models behind a target's name changed: `gpt-x-2026-05 → gpt-x-2026-09`; `None` if not known to.
+    """Return the change of the models behind a target's name: `gpt-x-2026-05 → gpt-x-2026-09`.
 
-    Fingerprints are named where the models are the same.
+    The result is `None` if the models are unknown or the same. Fingerprints are named if only they differ.
     """
     if not current or not baseline or set(current) == set(baseline):
         return None
@@ -73,33 +73,34 @@ def served_change(current: Sequence[str], baseline: Sequence[str]) -> str | None
 
 
 def _joined(models: Sequence[str]) -> str:
+    """Return the first models, and how many more there are."""
     more = f" and {len(models) - SHOWN_MODELS} more" if len(models) > SHOWN_MODELS else ""
     return ", ".join(models[:SHOWN_MODELS]) + more
 
 
-def decided(measured: ItemMeasurement, before: BaselineComparison, accept: str = "") -> Verdict:
-    """The verdict alone; arguments as in `judge`."""
-    item, entry = measured.item, before.entry
+def decided(measured: ItemMeasurement, compared: BaselineComparison, accept: str = "") -> Verdict:
+    """Return the verdict alone; arguments as in `judge`."""
+    item, entry = measured.item, compared.entry
     return decide(
         item.audit,
         item,
         measured.measurement,
-        earlier=BaselineEntry(entry.value, before.stale_parts, sum(entry.n.values()), before.note, before.new)
+        earlier=BaselineEntry(entry.value, compared.stale_parts, sum(entry.n.values()), compared.note, compared.new)
         if entry
         else None,
-        comparison=before.comparison,
+        comparison=compared.comparison,
         trials=_size(measured),
         accept=accept,
     )
 
 
-def settled(measured: ItemMeasurement, before: BaselineComparison) -> bool:
-    """Return whether an interim analysis decides the item, so that nothing more need be asked; arguments as `judge`."""
-    return decided(measured, before).name is not VerdictName.INCONCLUSIVE
+def settled(measured: ItemMeasurement, compared: BaselineComparison) -> bool:
+    """Return whether an interim analysis decides the item, so that it needs no more answers."""
+    return decided(measured, compared).name is not VerdictName.INCONCLUSIVE
 
 
 def _size(measured: ItemMeasurement) -> int | None:
-    """How many trials or entities there were; `None` where a file's rows are what there is."""
+    """Return the number of trials or entities; `None` if the answers are in a file, which cannot give more."""
     item = measured.item
     if not item.asks:
         return None
@@ -109,7 +110,7 @@ def _size(measured: ItemMeasurement) -> int | None:
 
 
 def error_result(item: ProbeItem, error: BaseException, nodeid: str) -> ItemResult:
-    """What is reported of an item that could not be measured."""
+    """Return the result of an item that could not be measured."""
     name = VerdictName.NOT_MEASURABLE if isinstance(error, NotMeasurable) else VerdictName.ERROR
     reason = " ".join((str(error) if isinstance(error, FairnessError) else f"{type(error).__name__}: {error}").split())
     return ItemResult(

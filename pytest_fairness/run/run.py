@@ -31,7 +31,7 @@ class Run(Closing):
 
     Args:
         settings: the run's settings.
-        started: when the run began, in seconds since the epoch; the same in all processes of a run.
+        started: start of the run, in seconds since the epoch; the same in all of its processes.
         addresses: addresses of the models that another process of the run serves on this machine, by target.
         run: identity of the whole run; a new one by default.
     """
@@ -63,7 +63,7 @@ class Run(Closing):
         return probes.load(path, kinds.schemas(), root=self.settings.root)
 
     def plan(self, target: Target, items: Iterable[ProbeItem]) -> None:
-        """Have the requests of these items and of their variants sent in the background."""
+        """Send the requests of these items and of their variants in the background, in order."""
         own_first = self.settings.max_requests is not None
         self.engines.plan(target, variants.requests(items, own_first=own_first))
 

@@ -1,8 +1,8 @@
-"""A balanced sample of recorded answers to fine-tune on: every group's questions get the answers of all groups alike.
+"""Balanced sample of recorded answers for fine-tuning: the prompts of each group get the answers of all groups equally.
 
-Questions that differ in nothing but the group are exchangeable, and so should be their answers. Counterfactual data
-augmentation (Zhao et al. 2018; Lu et al. 2020; Zmigrod et al. 2019) trains on both versions of a text; here the answers
-are there already, and are dealt anew to the questions.
+Prompts that differ only in the group are exchangeable, and so should be their answers. Counterfactual data augmentation
+(Zhao et al. 2018; Lu et al. 2020; Zmigrod et al. 2019) trains on both versions of a text; here the recorded answers are
+reassigned among the prompts.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from pytest_fairness.stats.resampling import randomness
 
 @dataclass(frozen=True)
 class Sample:
-    """A sample and what it was made of.
+    """Sample, and the numbers of recorded answers used and left out.
 
     Attributes:
-        lines: `{"messages": [...]}`, one an answer: `system` where there is one, `user` and `assistant`.
-        answers: recorded answers that were looked at.
-        unusable: of them, were refused or cannot be read.
-        named: of them, name a group, so that they are no answer to anybody else.
-        wrong: of them, are not the true one.
+        lines: one chat for each answer, `{"messages": [...]}`, with the roles `system` (if set), `user`, `assistant`.
+        answers: number of recorded answers to exchangeable prompts.
+        unusable: number of these that are refused or unreadable.
+        named: number of these that name a group, and so cannot be given to another group.
+        wrong: number of these that are not the correct answer.
     """
 
     lines: list[dict[str, Json]]
@@ -42,32 +42,32 @@ class Sample:
 
 
 def balanced(probe: Probe, found: Sequence[tuple[Prompt, Response]]) -> Sample:
-    """Deal the answers of exchangeable prompts to one another: as many to each, as equally from each as possible.
+    """Return a sample in which each group's prompts get equally many answers, as equally as possible from all groups.
 
     Args:
-        probe: of a kind whose answers can be exchanged.
-        found: its prompts with their recorded answers, of one target.
+        probe: probe of a kind whose answers can be exchanged.
+        found: prompts of the probe with their recorded responses, of one target.
 
     Raises:
-        FairnessError: answers to this kind of probe cannot be exchanged, or no answer can be.
+        FairnessError: answers to this kind of probe cannot be exchanged, or no set has an answer for each group.
     """
     exchange = kind_of(probe).exchange
     if exchange is None:
         possible = ", ".join(name for name, kind in KINDS.items() if kind.exchange is not None)
         raise FairnessError(
-            f"{probe.path}: answers to probes of kind {probe.kind} cannot be exchanged; there are {possible}"
+            f"{probe.path}: answers to probes of kind {probe.kind} cannot be exchanged. Use a probe of kind {possible}."
         )
     group_names = exchange.group_names(probe)
     names = Anonymizer(group_names) if group_names else None
     sets: dict[Hashable, dict[Hashable, list[str]]] = defaultdict(lambda: defaultdict(list))
     requests: dict[Position, Request] = {}
     excluded = {"unusable": 0, "named": 0, "wrong": 0}
-    looked_at = 0
+    seen = 0
     for prompt, response in found:
         position = exchange.position(probe, prompt.labels)
         if position is None:
             continue
-        looked_at += 1
+        seen += 1
         requests.setdefault(position, prompt.request)
         texts = sets[position[0]][position[1]]
         answer = reading.answer(prompt, response)
@@ -86,11 +86,11 @@ def balanced(probe: Probe, found: Sequence[tuple[Prompt, Response]]) -> Sample:
     ]
     if not lines:
         raise FairnessError(
-            f"{probe.path}: no set of questions has an answer for each group that could be given to the others: of "
-            f"{looked_at} answers {excluded['unusable']} are refused or unreadable, {excluded['named']} name a group, "
-            f"{excluded['wrong']} are not the true one"
+            f"{probe.path}: no set of prompts has, for each group, an answer that can be given to another group: of "
+            f"{seen} answers {excluded['unusable']} are refused or unreadable, {excluded['named']} name a group, "
+            f"{excluded['wrong']} are not the correct one. Record more answers, for instance with --fairness-trials."
         )
-    return Sample(lines, looked_at, **excluded)
+    return Sample(lines, seen, **excluded)
 
 
 def _names_a_group(answer: Answer, names: Anonymizer) -> bool:
@@ -99,7 +99,7 @@ def _names_a_group(answer: Answer, names: Anonymizer) -> bool:
 
 
 def _dealt(groups: dict[Hashable, list[str]], seed: str) -> list[tuple[Hashable, str]]:
-    """Each group with the answers that it is given: as many as the group with the fewest has."""
+    """Return pairs of a group and an answer given to it; each group gets as many as the smallest group has."""
     size = min(map(len, groups.values()))
     random = randomness.generator(seed)
     kept = {group: random.permutation(len(texts))[:size].tolist() for group, texts in groups.items()}
@@ -107,7 +107,7 @@ def _dealt(groups: dict[Hashable, list[str]], seed: str) -> list[tuple[Hashable,
     dealt = []
     for place, source in enumerate(order):
         for number, index in enumerate(kept[source]):
-            # For each number the sources go round the groups once, so that each gets one answer of that number.
+            # For each number, the source groups are shifted once around, so that each group gets one answer.
             dealt.append((order[(place + number + shift) % len(order)], groups[source][index]))
     return sorted(dealt, key=lambda pair: order.index(pair[0]))
 

@@ -67,7 +67,7 @@ def test_corpus(corpus_generator):
         assert callable(getattr(corpus, audit))
     with pytest.raises(AttributeError, match="no audit 'loudness'; there are marked_words, svm"):
         corpus.loudness
-    with pytest.raises(Exception, match="no name 'Lou' to compare; there are refusals.name=Kim."):
+    with pytest.raises(Exception, match="no item compares name 'Lou'. The items are refusals.name=Kim."):
         corpus.refusals("name", "Lou")
 """,
     )
@@ -154,7 +154,7 @@ def test_a_check_of_something_else_is_refused(project: Project) -> None:
     project.write("test_own.py", "def test_a(fairness_check):\n    fairness_check('a', 0.5)\n")
     result = project.run("--fairness")
     result.assert_outcomes(failed=1)
-    assert says(result, "fairness_check judges what a corpus measured (corpus.jsd(...)), not 0.5")
+    assert says(result, "fairness_check takes a measurement of a corpus, such as corpus.jsd(...), not 0.5")
 
 
 def test_without_the_flag_tests_that_ask_are_skipped_with_a_reason(project: Project) -> None:

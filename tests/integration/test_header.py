@@ -185,7 +185,7 @@ def test_no_baseline_is_made_of_the_default_target(project: Project, workers: tu
     record_answers_of_the_default(project)
     result = project.run("--fairness-rebaseline", *workers, target=None)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    told = "--fairness-rebaseline: no `fairness_target` is set, and a baseline of the bundled demonstration model says"
+    told = "--fairness-rebaseline: no `fairness_target` is set, and the baseline would be of the bundled"
     assert told in result.stderr.str()
     assert "Traceback" not in result.stdout.str() + result.stderr.str()
     assert not Path(project.path / "baselines").exists()

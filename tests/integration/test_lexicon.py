@@ -116,7 +116,7 @@ def test_letters(corpus_generator, fairness_check):
 """,
     )
     result = letters.run("--fairness", "test_own.py", target="python:letters:biased")
-    assert says(result, "2 items compare 'Kelly'; name one lexicon a call")
+    assert says(result, "2 items compare 'Kelly'. Name one lexicon in each call.")
 
 
 # Faults

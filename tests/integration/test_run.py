@@ -71,7 +71,7 @@ def test_audit_of_recorded_answers_asks_nobody(probe: Path) -> None:
 
 
 def test_wrong_arguments_are_said(probe: Path) -> None:
-    with pytest.raises(TypeError, match=r"audit\(\) knows no setting trails; there are base_url, "):
+    with pytest.raises(TypeError, match=r"audit\(\) has no setting trails. The settings are base_url, "):
         audit(probe, target=polite, trails=3)
     with pytest.raises(ProbeError, match=r"nowhere\.yaml:1:1: cannot be read"):
         audit("nowhere.yaml", target=polite)

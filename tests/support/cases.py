@@ -1,4 +1,4 @@
-"""Stereotype probes and answers of models whose preference is known."""
+"""Stereotype probes, and simulated answers with a known preference."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def probe(text: str = PAIR) -> StereotypeProbe:
 
 
 def part(of: StereotypeProbe, name: str) -> ProbeItem:
-    """The item of this id."""
+    """Return the item with this id."""
     return next(found for found in items_of(of) if found.id == name)
 
 
@@ -63,7 +63,14 @@ def answer(case: str, trial: int, text: str | None, status: Status = Status.OK, 
 
 
 def run(seed: int, women: Mapping[str, float], trials: int = 20, without: float = 0.0) -> list[Answer]:
-    """One run: each case's answers say "she" with this probability, else "he", and neither with `without`."""
+    """Return the answers of one run.
+
+    Args:
+        seed: seed of the random numbers.
+        women: for each case, the probability of "she"; otherwise the answer says "he".
+        trials: number of answers to each case.
+        without: probability of an answer with neither word.
+    """
     random = np.random.default_rng(seed)
     answers = []
     for case, share in women.items():

@@ -1,4 +1,4 @@
-"""A small text classifier with real weights, trained in seconds, saved as any model of the Hugging Face Hub is."""
+"""Small text classifier, trained within seconds and saved like a model of the Hugging Face Hub."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ WORDS = (
 
 
 def train(folder: Path, labels: Sequence[str] = ("negative", "neutral", "positive", "other")) -> Path:
-    """Save a tiny BERT that takes texts with good words for label 2 and with bad words for label 0."""
+    """Save a tiny BERT that gives texts with good words label 2 and texts with bad words label 0; return its folder."""
     import torch
     from transformers import BertConfig, BertForSequenceClassification, BertTokenizerFast
 
@@ -59,7 +59,7 @@ def train(folder: Path, labels: Sequence[str] = ("negative", "neutral", "positiv
 
 
 def rename_labels(folder: Path, labels: Sequence[str]) -> None:
-    """Give the saved model's labels other names."""
+    """Rename the labels of a saved model."""
     path = folder / "config.json"
     config = json.loads(path.read_text("utf-8"))
     config["id2label"] = {str(number): label for number, label in enumerate(labels)}

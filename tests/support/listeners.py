@@ -1,4 +1,4 @@
-"""Lists of a pretended recommender, fair or biased by a known amount; every one is drawn from a seed."""
+"""Simulated lists of a recommender, fair or biased by a known amount; each list is drawn from a seed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ RELIGIONS = ("Buddhist", "Christian", "Hindu", "Muslim")
 
 
 def probe(**changes: Any) -> Any:
-    """What audits read of a loaded probe."""
+    """Return the attributes that audits read of a loaded probe."""
     attributes = {
         "religion": SimpleNamespace(values=[SimpleNamespace(label=name) for name in RELIGIONS]),
         "age": SimpleNamespace(values=[SimpleNamespace(label=name) for name in ("a young", "an old")]),
@@ -39,7 +39,14 @@ def probe(**changes: Any) -> Any:
 
 
 def titles(random: np.random.Generator, entity: str, noise: float, other: float = 0.0) -> list[str]:
-    """K songs of an entity: each is another one with probability `noise`, and one of no other list with `other`."""
+    """Return K songs of an entity.
+
+    Args:
+        random: generator of random numbers.
+        entity: the entity.
+        noise: probability that a song is replaced by another song of the entity.
+        other: probability that a song is replaced by one that is in no other list.
+    """
     songs = []
     for number in range(K):
         if random.random() < other:
@@ -68,7 +75,7 @@ def run(
     neutral_trials: int = 2,
     perturbation: str = "",
 ) -> list[Answer]:
-    """One run: the lists of one value hold a share `other` of items that nobody else gets."""
+    """Return the lists of one run; a share `other` of the songs for the value `harmed` is in no other list."""
     random = np.random.default_rng(seed)
     answers = []
     extra = {"perturbation": perturbation} if perturbation else {}
@@ -86,7 +93,7 @@ def run(
 
 
 def item(name: str, subject: str | None = "religion", alpha: float = 0.01, **settings: Any) -> AuditItem[Any]:
-    """An item of the audit `name`, about an attribute, a perturbation or nothing."""
+    """Return an item of the audit `name`; its subject is an attribute, a perturbation or `None`."""
     audit = registry.get("recommendation", name)
     label = "perturbation" if name == "robustness" else "attribute"
     return AuditItem(

@@ -1,4 +1,4 @@
-"""Language models small enough to be made in a test: random weights, and a tokenizer trained on a few sentences."""
+"""Language models that are small enough for tests: random weights, and a tokenizer trained on a few sentences."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ needs_transformers = pytest.mark.skipif(
     find_spec("torch") is None or find_spec("transformers") is None,
     reason="needs the extra `transformers`: pip install -e '.[transformers]'",
 )
-"""What uses a model made here; the command of the readme installs the extra, so nothing is left out there."""
+"""Mark of tests that use these models."""
 
 SENTENCES = (
     "The nurse said that she was tired. The engineer said that he was busy.",
@@ -29,7 +29,7 @@ CHAT_TEMPLATE = (
 
 
 def make_tokenizer(*, chat: bool = True) -> Any:
-    """A byte-level tokenizer of about 300 tokens: any text has tokens, and few words have one of their own."""
+    """Return a byte-level tokenizer of about 300 tokens; it encodes any text, and most words take several tokens."""
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
     from transformers import PreTrainedTokenizerFast
 
@@ -52,7 +52,7 @@ def make_tokenizer(*, chat: bool = True) -> Any:
 
 
 def make_model(folder: Path, *, kind: str = "llama", chat: bool = True, seed: int = 1) -> Path:
-    """A folder with a model of random weights, spread widely, so that it has strong opinions."""
+    """Save a model with random weights; return its folder. Large weights make its probabilities differ clearly."""
     import torch
     import transformers
 
@@ -75,7 +75,7 @@ def make_model(folder: Path, *, kind: str = "llama", chat: bool = True, seed: in
 
 
 def make_gguf(folder: Path, file: Path) -> Path:
-    """The Llama model of a folder as a GGUF file, with nothing lost."""
+    """Save the Llama model in a folder as a GGUF file, without loss of precision; return the file."""
     import gguf
     import transformers
 
@@ -116,7 +116,7 @@ def make_gguf(folder: Path, file: Path) -> Path:
     for name, tensor in weights.items():
         written = names[name.removesuffix(".weight")]
         count = heads.get(written.rpartition(".")[2])
-        if count is not None:  # the halves of a rotation lie beside each other there
+        if count is not None:  # GGUF interleaves the two halves of rotary embeddings
             halves = tensor.reshape(count, 2, tensor.shape[0] // count // 2, tensor.shape[1])
             tensor = halves.swapaxes(1, 2).reshape(tensor.shape).copy()
         writer.add_tensor(f"{written}.weight", tensor)

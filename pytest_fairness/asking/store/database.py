@@ -86,7 +86,7 @@ class Database:
 
     @contextmanager
     def readable(self) -> Iterator[None]:
-        """Turn errors of reading a row, which something else must have written, into `StoreError`."""
+        """Raise `StoreError` for errors while a row is decoded; another program must have written such a row."""
         try:
             yield
         except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
@@ -97,7 +97,7 @@ class Database:
             ) from error
 
     def has_changed(self) -> bool:
-        """Return whether another connection wrote anything since this thread's last call; the first call says yes."""
+        """Return whether another connection wrote anything since this thread's last call; true at the first call."""
         with self._explained_errors():
             version = self._connection().execute("PRAGMA data_version").fetchone()[0]
         known = getattr(self._thread, "data_version", None)
@@ -117,6 +117,7 @@ class Database:
         return connection
 
     def _prepare(self, tables: str, migrations: Mapping[int, str]) -> None:
+        """Create the tables, or bring those of an older version up to date."""
         connection = self._connection()
         _write_ahead(connection)
         with self.transaction():
@@ -148,6 +149,7 @@ class Database:
 
     @contextmanager
     def _explained_errors(self) -> Iterator[None]:
+        """Raise `StoreError` for errors of SQLite and of the file system."""
         try:
             yield
         except sqlite3.Error as error:
@@ -188,7 +190,7 @@ def _tighten(path: Path, mode: int) -> None:
 
 
 def _write_ahead(connection: sqlite3.Connection) -> None:
-    """Turn write-ahead mode on; try again while another process does the same, as SQLite does not wait here."""
+    """Turn write-ahead mode on; try again while another process does the same, as SQLite does not wait in this case."""
     deadline = time.monotonic() + BUSY_TIMEOUT
     while True:
         try:
@@ -202,6 +204,7 @@ def _write_ahead(connection: sqlite3.Connection) -> None:
 
 
 def _explained(error: sqlite3.Error) -> str:
+    """Return what happened and what to do."""
     text = str(error)
     elsewhere = "or name another file with the ini fairness_store"
     if "not a database" in text:

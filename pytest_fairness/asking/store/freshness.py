@@ -1,4 +1,4 @@
-"""Rule which recorded answers a run reuses."""
+"""Rule for which recorded answers a run reuses."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ CLOCK_SKEW = 60.0
 
 
 class Freshness(NamedTuple):
-    """Rule which recorded answers a run reuses. A run always accepts its own answers, whatever their date.
+    """Rule for which recorded answers a run reuses. A run always accepts its own answers, whatever their date.
 
     Attributes:
         run: name of the run; see `RunId`.

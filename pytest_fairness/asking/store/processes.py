@@ -14,7 +14,7 @@ def this_process() -> str:
 
 
 def is_gone(process: str) -> bool:
-    """Return whether the process has certainly ended; for a process of another machine the answer is always no."""
+    """Return whether the process has certainly ended; always false for a process of another machine."""
     machine, _, number = process.rpartition("/")
     if machine != _machine() or os.name == "nt":  # on Windows, `os.kill` with signal 0 ends the process
         return False

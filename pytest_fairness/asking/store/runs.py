@@ -1,4 +1,4 @@
-"""Runs in the store: how much each has sent, whether it was stopped, and what its processes have counted."""
+"""Runs in the store: their budgets, ends, unusable targets and request counts."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class Runs:
             connection.execute("INSERT OR REPLACE INTO refusals VALUES (?, ?, ?)", row)
 
     def target_error(self, run: RunId, target: str) -> str | None:
-        """Return why the target can answer no request, if another process of the run found so."""
+        """Return the reason why the target can answer no request, if another process of the run found one."""
         query = "SELECT message FROM refusals WHERE run = ? AND target = ?"
         rows = self._database.read(query, (run.name, target))
         return str(rows[0][0]) if rows else None

@@ -9,7 +9,7 @@ _RESPONSES = """
 CREATE TABLE responses (
     sequence INTEGER PRIMARY KEY AUTOINCREMENT,  -- in the order of recording, over all processes
     key TEXT NOT NULL,
-    run TEXT NOT NULL,        -- the run that asked
+    run TEXT NOT NULL,        -- the run that sent the request
     target TEXT NOT NULL,
     request TEXT NOT NULL,    -- JSON
     response TEXT NOT NULL,   -- JSON

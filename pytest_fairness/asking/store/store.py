@@ -142,8 +142,11 @@ class Store(Closing):
         """Record an answer in place of those of runs that are over, and release the claim to its request.
 
         Args:
-            key, request, target_identity, response: what is recorded.
-            fresh: rule of the run that asked.
+            key: the request's key.
+            request: the request.
+            target_identity: the target that answered.
+            response: the answer.
+            fresh: rule of the run that sent the request.
         """
         row = (
             key,
@@ -170,8 +173,8 @@ class Store(Closing):
         Args:
             key: the request's key.
             target_identity: the target that gave no answer.
-            message: why.
-            fresh: rule of the run that asked.
+            message: message of the error.
+            fresh: rule of the run that sent the request.
         """
         now = time.time()
         with self.database.transaction() as connection:
@@ -193,7 +196,7 @@ class Store(Closing):
         return answers or 0, failures or 0
 
     def changes(self, position: tuple[int, int], target_identity: str, fresh: Freshness) -> Changes:
-        """Return the answers and failures written after a position that concern a run and a target."""
+        """Return the answers and failures written after a position that a run accepts; failures of one target only."""
         answers = self.database.read(
             f"SELECT sequence, key FROM responses WHERE {CONDITION} AND sequence > ? ORDER BY 1",  # noqa: S608 - `CONDITION` is a constant
             (*fresh.parameters, position[0]),

@@ -69,9 +69,9 @@ class Controller:
         self._header = header
         if header.asks_default and self._config.getoption("fairness_rebaseline") and not self._only_collects:
             raise pytest.UsageError(
-                "--fairness-rebaseline: no `fairness_target` is set, and a baseline of the bundled demonstration model "
-                "says nothing of yours. Name who is audited, in the ini or by an option: --fairness-target "
-                f"{self._settings.target} for that model, --fairness-target openai:MODEL and the like for another."
+                "--fairness-rebaseline: no `fairness_target` is set, and the baseline would be of the bundled "
+                "demonstration model. Name the target in the ini file or on the command line: --fairness-target "
+                f"{self._settings.target} for that model, or another such as --fairness-target openai:MODEL."
             )
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
@@ -97,7 +97,7 @@ class Controller:
         self._document = report_document(
             results,
             tool_version=__version__,
-            target=self._asked(),
+            target=self._target_names(),
             targets={name: self._run.targets.named(name).name for name in self._settings.targets},
             started=self._run.started,
             seconds=time.time() - self._run.started,
@@ -134,7 +134,7 @@ class Controller:
         return bool(self._config.getoption("collectonly") or self._config.getoption("setuponly", False))
 
     def _attempt(self, session: pytest.Session, action: Any, *arguments: Any) -> None:
-        """Do what can fail (a full disk, a damaged file); a failure does not keep the rest from being done."""
+        """Call an action that can fail (full disk, damaged file); after a failure, report it and go on."""
         try:
             action(*arguments)
         except FairnessError as error:
@@ -204,8 +204,8 @@ class Controller:
             )
         return []
 
-    def _asked(self) -> str:
-        """Return the names of all targets: those of the settings, and those that a conftest gave."""
+    def _target_names(self) -> str:
+        """Return the names of all targets: those in the settings, and those that fixtures gave."""
         names, described = self._settings.targets, self._run.targets.description
         of_fixtures = {
             record["target"] for record in self._records.values() if target_name(record["result"]["id"]) not in names

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pytest_fairness.targets.base import Target
 
 DEFAULT = "no `fairness_target` is set: this run {} the bundled demonstration model"
-"""Line of the header and of the summary, with another verb each."""
+"""Line of the header (`audits`) and of the summary (`audited`)."""
 
 
 @dataclass(frozen=True)
@@ -39,9 +39,9 @@ class Header:
     """Description of a run after collection.
 
     Attributes:
-        lines: for the terminal, a line a target.
-        audits: selected items that audit, skipped ones included.
-        asks_default: whether any of them asks the default target because nobody named one.
+        lines: lines for the terminal, one for each target.
+        audits: number of selected audits, including skipped ones.
+        asks_default: whether any of them asks the default target because no target is named.
     """
 
     lines: Sequence[str] = ()
@@ -70,7 +70,7 @@ def header(config: pytest.Config, run: Run, items: Sequence[pytest.Item]) -> Hea
     """Return the header for the selected items: targets, numbers of items and requests; nothing is sent.
 
     Args:
-        config: pytest's.
+        config: pytest's configuration.
         run: the run.
         items: all selected items, in their order.
     """

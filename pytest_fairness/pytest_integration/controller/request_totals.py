@@ -1,4 +1,4 @@
-"""Numbers of requests of all processes of a run."""
+"""Request counts of all processes of a run."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pytest_fairness.run import Run
 
 
 class RequestTotals:
-    """Requests of a run: each process plans the requests of all items, and sends a part of them."""
+    """Request counts of a run. Each process plans the requests of all items, and sends a part of them."""
 
     def __init__(self, run: Run) -> None:
         self._run = run
@@ -20,7 +20,8 @@ class RequestTotals:
     def add_planned(self, planned: Mapping[str, bool]) -> None:
         """Add the keys of planned requests, and whether each was recorded already."""
         for key, recorded in planned.items():
-            # What one worker has just recorded looks recorded to the others: only what all of them found recorded is.
+            # A response that one worker records during the run looks recorded to workers that plan later. It was
+            # recorded before the run only if all workers found it.
             self._planned[key] = recorded and self._planned.get(key, True)
 
     def by_process(self) -> dict[str, RequestCounts]:
@@ -41,13 +42,13 @@ class RequestTotals:
         total = self.so_far()
         planned, reused = len(self._planned), sum(self._planned.values())
         if total["planned"] > planned:
-            # A run that is cut short ends before most of these reports.
+            # An interrupted run ends before most of these reports.
             planned, reused = int(total["planned"]), int(total["reused"])
         cost = total["cost"] if "cost" in total and not total["uncounted"] else None
         return {**total, "planned": planned, "reused": reused, "cost": cost}
 
     def oldest_reused(self) -> float | None:
-        """Return when the oldest reused response came, in seconds since the epoch; `None` if none is reused."""
+        """Return the date of the oldest reused response, in seconds since the epoch; `None` if none is reused."""
         with suppress(FairnessError):
             return self._run.engines.oldest_of(key for key, recorded in self._planned.items() if recorded)
         return None

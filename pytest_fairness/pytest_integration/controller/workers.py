@@ -1,4 +1,4 @@
-"""Hooks of pytest-xdist in the controller: what workers are told, and the header that one of them sends."""
+"""Hooks of pytest-xdist in the controller: data for the workers, and the header that one of them sends."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 
 class Workers:
-    """Starts the workers' part of a run.
+    """Hooks that start the workers of a run.
 
     Args:
-        config: pytest's.
+        config: pytest's configuration.
         run: the run.
         announce: takes the header of the run.
     """
@@ -33,7 +33,7 @@ class Workers:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
-        """Tell a worker the identity of the run, and the addresses of the models that this process serves."""
+        """Send a worker the identity of the run, and the addresses of the models that this process serves."""
         settings = self._run.settings
         for target in settings.targets.values() or [settings.target]:
             if target not in self._models:

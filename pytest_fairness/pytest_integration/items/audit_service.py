@@ -1,4 +1,4 @@
-"""Service that probe items and fixtures need of a run: ask, measure, compare and judge."""
+"""Service for probe items and fixtures: measure, compare and judge in the run of this process."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class AuditService:
         self._checked: dict[tuple[str, str], str] = {}
 
     def measure(self, item: pytest.Item, probe_item: ProbeItem) -> tuple[ItemMeasurement, BaselineComparison]:
-        """Measure a probe item and compare it with its baseline; blocks until the answers are there.
+        """Measure a probe item and compare it with its baseline; wait for missing answers.
 
         Raises:
             NotMeasurable: too few usable answers.

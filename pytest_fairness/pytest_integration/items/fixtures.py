@@ -1,4 +1,4 @@
-"""What Python tests are given: a client, corpora of parallel texts that audits measure, and verdicts on them."""
+"""Objects behind the fixtures for Python tests: client, corpora of parallel texts, and verdicts on measurements."""
 
 from __future__ import annotations
 
@@ -22,27 +22,27 @@ from pytest_fairness.records import Answer, Request, Response, Sampling, Verdict
 from pytest_fairness.run import MAX_ALPHA, ItemMeasurement, ProbeItem, read_all
 
 KIND = "generation"
-"""What a corpus is, as a probe."""
+"""Kind of probe that a corpus is made of."""
 
 
 class Client:
-    """Asks whoever is audited, through the same store, limits and retries as the probes."""
+    """Client of the target, with the same store, limits and retries as the probes."""
 
     def __init__(self, service: AuditService, request: pytest.FixtureRequest) -> None:
         self._service = service
         self._target = service.planner.target_for(request)
 
     def complete(self, prompt: str, system: str | None = None, trials: int = 1, **sampling: Any) -> list[Response]:
-        """Ask one question, `trials` times.
+        """Send one prompt `trials` times, and return the responses.
 
         Args:
-            prompt: what is asked.
+            prompt: the prompt.
             system: the system prompt, if any.
-            trials: how often; each is a request of its own.
-            **sampling: `temperature`, `top_p`, `max_tokens`, `seed`; what is not given is not sent.
+            trials: number of requests.
+            **sampling: `temperature`, `top_p`, `max_tokens`, `seed`; a parameter that is not given is not sent.
 
         Raises:
-            FairnessError: an answer is missing; those that came are recorded.
+            FairnessError: a request failed; the other responses are recorded.
         """
         drawn = Sampling(**sampling)
         requests = [Request(prompt, system, drawn, trial).with_own_seed() for trial in range(trials)]
@@ -55,7 +55,7 @@ class Client:
 
 
 class CorpusGenerator:
-    """Asks one prompt for every combination of the axes' values."""
+    """Function that generates parallel texts: one prompt for every combination of the axes' values."""
 
     def __init__(self, service: AuditService, request: pytest.FixtureRequest) -> None:
         self._service = service
@@ -73,21 +73,21 @@ class CorpusGenerator:
         anonymize: Sequence[str] | Mapping[str, Any] | bool = (),
         **sampling: Any,
     ) -> Corpus:
-        """Ask, and wait for all answers. Everything means what it means in a probe file.
+        """Send the prompts, and return the answers as a corpus. All arguments mean the same as in a probe file.
 
         Args:
             prompt: one prompt or several paraphrases, with a placeholder for each axis: `Write a letter for {name}.`
             axes: name to `{"unmarked": value, "marked": [values]}`.
             trials: answers for each combination; `--fairness-trials` overrides it.
             system: the system prompt, if any.
-            answer: how answers are read: `{"format": "json"}`; as text where not given.
+            answer: how answers are read, such as `{"format": "json"}`; by default as text.
             anonymize: terms to remove besides the built-in ones, `{"names": True}` for first names as well, or `False`
                 to remove none.
             **sampling: `temperature`, `top_p`, `max_tokens`, `seed`.
 
         Raises:
-            ProbeError: the arguments do not fit together.
-            FairnessError: answers that could have been had are missing.
+            ProbeError: an argument is wrong, or the arguments do not fit together.
+            FairnessError: answers are missing for a reason that concerns all of them.
         """
         written = {
             "prompt": prompt if isinstance(prompt, str) else list(prompt),
@@ -106,7 +106,7 @@ class CorpusGenerator:
 
 @dataclass(frozen=True)
 class Corpus:
-    """Parallel texts for groups. Every audit of texts is a method: `corpus.jsd("name", "Kelly", **settings)`.
+    """Parallel texts of groups. Every audit of texts is a method: `corpus.jsd("name", "Kelly", **settings)`.
 
     Attributes:
         answers: the answers, read; `labels`, `trial`, `text`, `status` and `content`.
@@ -120,25 +120,25 @@ class Corpus:
 
     def __getattr__(self, audit: str) -> Callable[..., ItemMeasurement]:
         if audit not in registry.AUDITS[KIND]:
-            raise AttributeError(f"a corpus has no audit {audit!r}; there are {', '.join(registry.AUDITS[KIND])}")
+            raise AttributeError(f"A corpus has no audit {audit!r}. The audits are {', '.join(registry.AUDITS[KIND])}.")
         return partial(self._measure, audit)
 
     def _measure(self, name: str, axis: str, value: str, **settings: Any) -> ItemMeasurement:
-        """One audit of one marked value against its axis' unmarked one.
+        """Return the measurement of one audit that compares a marked value with the unmarked value of its axis.
 
         Raises:
-            FairnessError: there is no such axis or value, or several items compare it.
+            FairnessError: there is no such axis or value, or the audit has several items for it.
             NotMeasurable: too few usable answers.
         """
         audit = registry.get(KIND, name)
         items = audit.items(self._probe, registry.settings_model(KIND, name)(**settings))
         found = [item for item in items if item.labels.get(axis) == value]
         if len(found) > 1:
-            raise FairnessError(f"corpus.{name}: {len(found)} items compare {value!r}; name one lexicon a call")
+            raise FairnessError(f"corpus.{name}: {len(found)} items compare {value!r}. Name one lexicon in each call.")
         item = next(iter(found), None)
         if item is None:
             raise FairnessError(
-                f"corpus.{name}: no {axis} {value!r} to compare; there are {', '.join(i.id for i in items)}"
+                f"corpus.{name}: no item compares {axis} {value!r}. The items are {', '.join(i.id for i in items)}."
             )
         trials = self._service.run.settings.trials
         tested = replace(item, alpha=MAX_ALPHA, seed=item.id, target=self._name)
@@ -148,7 +148,7 @@ class Corpus:
 
 
 class Check:
-    """Judges measurements like the items of a probe, against a baseline of their own."""
+    """Function that judges measurements like the items of a probe, each against a baseline of its own."""
 
     def __init__(self, service: AuditService, request: pytest.FixtureRequest) -> None:
         self._service = service
@@ -157,20 +157,22 @@ class Check:
     def __call__(
         self, name: str, measurement: ItemMeasurement, limit: float | None = None, tolerance: float | None = None
     ) -> Verdict:
-        """The verdict on one measurement; its baseline is an item of `baselines/<name>.json`.
+        """Return the verdict on a measurement; its baseline is an item of `baselines/<name>.json`.
 
         Args:
-            name: of the baseline; several measurements may share it.
-            measurement: what an audit of a corpus measured.
-            limit: worst acceptable value; without it only the baseline counts.
-            tolerance: worst acceptable change from the baseline; without it the audit's own default.
+            name: name of the baseline; several measurements may share it.
+            measurement: measurement of a corpus by an audit.
+            limit: worst acceptable value; by default only the baseline counts.
+            tolerance: worst acceptable change from the baseline; by default that of the audit.
 
         Raises:
-            pytest.fail.Exception: the verdict is a failure.
-            FairnessError: the baseline cannot be read, or the name is that of a probe.
+            pytest.fail.Exception: the verdict fails the test.
+            FairnessError: the baseline cannot be read, or a probe has this name.
         """
         if not isinstance(measurement, ItemMeasurement):
-            raise TypeError(f"fairness_check judges what a corpus measured (corpus.jsd(...)), not {measurement!r}")
+            raise TypeError(
+                f"fairness_check takes a measurement of a corpus, such as corpus.jsd(...), not {measurement!r}."
+            )
         item = measurement.item
         given = {"limit": limit, "tolerance": tolerance}
         stated = {name: value for name, value in given.items() if value is not None}
@@ -181,19 +183,19 @@ class Check:
 
 
 def _anonymize(given: Sequence[str] | Mapping[str, Any] | bool) -> Any:
-    """Return what a probe file would say; `None` for its default."""
+    """Return the value of `anonymize` in a probe file; `None` for its default."""
     if given is True:
         return None
     return given if isinstance(given, bool | Mapping) else list(given)
 
 
 def _probe(written: Mapping[str, Any]) -> Probe:
-    """The arguments of a corpus as a probe, checked like a file."""
-    audits: dict[str, dict[str, Any]] = {"jsd": {}}  # a probe has at least one; a corpus names its audits later
+    """Return the arguments of a corpus as a probe, checked like a probe file."""
+    audits: dict[str, dict[str, Any]] = {"jsd": {}}  # required by the schema; a corpus gets its audits later
     content = json.dumps({"kind": KIND, "name": "corpus", **written, "audits": audits}, ensure_ascii=False)
     try:
         return probes.parse(content.encode(), Path("corpus"), kinds.schemas())
     except ProbeError as error:
-        # Positions in what nobody has written help nobody.
-        faults = re.sub(r"^corpus:\d+:\d+: ", "", str(error), flags=re.MULTILINE).splitlines()
-        raise ProbeError(f"corpus_generator: {'; '.join(faults)}") from None
+        # The positions are in generated JSON, which the user has not written.
+        messages = re.sub(r"^corpus:\d+:\d+: ", "", str(error), flags=re.MULTILINE).splitlines()
+        raise ProbeError(f"corpus_generator: {'; '.join(messages)}") from None

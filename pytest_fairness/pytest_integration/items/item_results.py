@@ -21,20 +21,20 @@ if TYPE_CHECKING:
     from _pytest._code.code import TerminalRepr
 
 RECORDS = pytest.StashKey[list[dict[str, Json]]]()
-"""Records of an item that its next report takes along."""
+"""Records of an item for its next report."""
 
 Record = Mapping[str, Json]
-"""A result with what the controller needs besides: `result`, `baseline` (its name), `target`, and of a probe's item
-`siblings` (the ids of all items of the baseline, and whether each is skipped); for a new baseline also `entry` and
-`answers` (a key of the store). Plain JSON, as records travel between processes."""
+"""Result and further data for the controller: `result`, `baseline` (its name), `target`; for an item of a probe also
+`siblings` (ids of all items of the baseline, and whether each is skipped); for a new baseline also `entry` and
+`answers` (a key of the store). Plain JSON, as records are sent between processes."""
 
 
 class Unfair(Failed):
     """Verdict that fails a test; shown without a traceback.
 
     Args:
-        reason: one line.
-        text: the reason and the top contributors, for pytest's section of failures.
+        reason: reason on one line.
+        text: reason and top contributors, for pytest's section of failures.
     """
 
     def __init__(self, reason: str, text: str) -> None:
@@ -47,7 +47,7 @@ def attach_result(
 ) -> None:
     """Attach a result to a pytest item, for its report and its JUnit properties."""
     item.stash.setdefault(RECORDS, []).append(record_of(result, probe_item, target, **more))
-    # A Python test may have several checks: their properties are named apart.
+    # A Python test may have several checks, whose properties need different names.
     prefix = "" if probe_item_of(item) is not None else f"{result.probe} {result.id} "
     item.user_properties += [(prefix + name, value) for name, value in junit.properties(result.to_json())]
 

@@ -68,7 +68,7 @@ class ProbeFile(pytest.File):
 
 
 class FairnessItem(pytest.Item):
-    """Test item of a probe item: its set-up asks and measures, its call raises on a verdict that fails.
+    """Test item of a probe item: set-up sends requests and measures, call fails on a failing verdict.
 
     Attributes:
         siblings: ids of all items of the same baseline, selected or not, and whether each is skipped.
@@ -96,7 +96,7 @@ class FairnessItem(pytest.Item):
         self._request = TopRequest(self, _ispytest=True)  # type: ignore[arg-type] # as pytest's doctest items do
 
     def setup(self) -> None:
-        """Ask and measure; what fails here is an error, not a verdict."""
+        """Send requests and measure; an exception here is an error, not a failing verdict."""
         self._request._fillfixtures()
         if not self.config.getoption("setuponly", False):
             self._measured = self._service.measure(self, self._probe_item)
@@ -131,7 +131,7 @@ class FairnessItem(pytest.Item):
             self.add_marker(pytest.mark.xfail(reason=settings.xfail))
 
     def _why_not(self, mark: str) -> str | None:
-        """Return why a probe may not have this mark; marks that the project does not allow may do anything."""
+        """Return why a probe may not have this mark; `None` if it may."""
         if mark in UNUSABLE_MARKS:
             return UNUSABLE_MARKS[mark]
         allowed = [*registered_marks(self.config), *self._service.run.settings.marks]

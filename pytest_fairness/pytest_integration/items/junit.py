@@ -1,4 +1,4 @@
-"""What an item adds to its JUnit test case."""
+"""Properties of an item's JUnit test case."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pytest_fairness.records import Json
 
 
 def properties(item: Mapping[str, Json]) -> list[tuple[str, str | float]]:
-    """Value, baseline, limit and verdict of an item of the report document, as far as known, as flat pairs."""
+    """Return value, baseline, limit and verdict of an item of the report document, if known, as flat pairs."""
     found = {
         "value": item["value"],
         "baseline": (item["baseline"] or {}).get("value"),

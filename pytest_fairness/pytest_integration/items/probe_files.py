@@ -16,7 +16,7 @@ PROBE_SUFFIXES = frozenset({".yaml", ".yml"})
 
 
 class ProbeFiles:
-    """The probe files that are collected; their names must differ, as baselines are kept by name.
+    """Collected probe files; the names of the probes must differ, as baselines are stored by name.
 
     Attributes:
         faulty: whether a file could not be loaded.
@@ -32,7 +32,7 @@ class ProbeFiles:
 
         Args:
             path: the file.
-            file: its collector; a conftest may give the target there, in place of the settings.
+            file: the file's collector; a conftest above it may give the target in place of the settings.
 
         Raises:
             ProbeError: the file has errors, or another probe has its name.
@@ -48,7 +48,7 @@ class ProbeFiles:
         return self._items(probe, named=not is_overridden(file))
 
     def items_of_id(self, path: Path, name: str) -> list[ProbeItem]:
-        """Return the items of a probe file that may have this id, in whatever way their target is given."""
+        """Return the items of a probe file that may have this id, with and without a target's name."""
         probe = self._run.load(path)
         found = [*self._items(probe, named=True), *self._items(probe, named=False)]
         return [item for item in found if item.id == name]
@@ -62,5 +62,5 @@ class ProbeFiles:
         targets = self._run.settings.targets
         if not targets or not named or probe.responses is not None:
             return items
-        # Target by target for each item, so that all targets are busy from the beginning.
+        # All targets for each item, so that all targets are busy from the start.
         return [replace(item, target=name) for item in items for name in targets]

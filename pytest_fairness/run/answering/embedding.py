@@ -1,4 +1,4 @@
-"""Answers with the embeddings of their texts, for the audits that measure these."""
+"""Embeddings of answers' texts, for audits that measure embeddings."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from pytest_fairness.targets import embeddings
 from pytest_fairness.targets.base import Target
 
 TOGETHER = 1_000
-"""Texts whose recorded embeddings are in memory together, which are larger than the vectors that are made of them."""
+"""Number of recorded embeddings in memory at a time, as they are larger than the vectors made of them."""
 
 
 def embedded(item: ProbeItem, answers: Sequence[Answer], embedder: Target, engines: Engines) -> list[Answer]:
-    """Return the answers with the embeddings that the item's audit measures; blocks until they are there.
+    """Return the answers with the embeddings that the item's audit measures; wait for missing embeddings.
 
-    Equal texts are embedded once, and what is recorded is not sent.
+    Equal texts are embedded once, and recorded embeddings are not requested again.
 
     Args:
         item: the item.
-        answers: as they were read.
+        answers: answers as they were read.
         embedder: the model that embeds texts.
         engines: the run's engines, which ask the embedder.
 
@@ -50,7 +50,7 @@ def embedded(item: ProbeItem, answers: Sequence[Answer], embedder: Target, engin
     if faults:
         raise AnswersMissing(
             f"{len(faults)} of {len(different)} texts have no embedding by {embedder.name} (`embeddings` of "
-            f"{item.id}); the first: {faults[0]} All others are recorded, and not sent again."
+            f"{item.id}); the first: {faults[0]} The other embeddings are recorded and will not be requested again."
         )
     return [
         answer if text is None else replace(answer, embedding=vectors[text])

@@ -32,7 +32,7 @@ class Engines(Closing):
     Args:
         settings: the run's settings.
         run: identity of the run, the same in all of its processes.
-        started: when the run began, in seconds since the epoch; the same in all of its processes.
+        started: start of the run, in seconds since the epoch; the same in all of its processes.
     """
 
     def __init__(self, settings: RunSettings, run: RunId, started: float) -> None:
@@ -68,7 +68,7 @@ class Engines(Closing):
         return self.store.recorded(keys, self.freshness(target)) if self._settings.store.exists() else set()
 
     def oldest_of(self, keys: Iterable[str]) -> float | None:
-        """Return when the oldest response to these keys came, in seconds since the epoch; `None` if there is none."""
+        """Return the date of the oldest response to these keys, in seconds since the epoch; `None` if there is none."""
         rest, found = iter(keys), []
         while self._settings.store.exists() and (some := list(islice(rest, KEYS_AT_ONCE))):
             found.append(self.store.oldest_of(some))

@@ -21,7 +21,7 @@ from pytest_fairness.run.probe_items import ProbeItem
 from pytest_fairness.targets.base import Target
 
 READ_AT_ONCE = 4_000
-"""Responses of an item in memory together: freeing many at once leaves the memory fragmented."""
+"""Number of responses that are read at a time: freeing more at once leaves the memory fragmented."""
 
 
 class ItemAnswers:
@@ -33,7 +33,7 @@ class ItemAnswers:
         self._last: tuple[ProbeItem, Target, list[Answer]] | None = None
 
     def of(self, item: ProbeItem, target: Target | None) -> list[Answer]:
-        """Return the answers that an item is measured from; blocks until they are there.
+        """Return the answers that an item is measured from; wait for missing responses.
 
         Raises:
             ModelError: the model that scores answers cannot be used; no request is sent then.
@@ -49,7 +49,7 @@ class ItemAnswers:
             other, asked, answers = self._last
             if asked is target and _have_same_prompts(item, other):
                 return answers
-            # Freed before the next answers are read: the memory may hold those of one item only.
+            # Free these before the next answers are read: the memory may hold the answers of one item only.
             del answers
             self._last = None
         answers = self._first_answers(item, target)
@@ -93,8 +93,8 @@ class ItemAnswers:
             answers += read_all(prompts, responses)
             failures += [response for response in responses if isinstance(response, FairnessError)]
         if failures and len(failures) == len(answers):
-            all_failed = f"none of {len(failures)} questions got an answer; the first"
-            only_failed = "the only question got no answer"
+            all_failed = f"none of {len(failures)} requests got an answer; the first error"
+            only_failed = "the only request got no answer"
             raise AnswersMissing(f"{all_failed if len(failures) > 1 else only_failed}: {failures[0]}")
         return answers
 

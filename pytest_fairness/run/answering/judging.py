@@ -1,4 +1,4 @@
-"""The judge model that reads free answers: who it is, and asking it."""
+"""Judge model that reads free answers: opening it, and collecting its votes."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from pytest_fairness.targets.base import Target
 
 
 def open_judge(settings: RunSettings, addresses: Mapping[str, str] | None = None) -> Target | None:
-    """The judge that the settings name, not asked anything yet; `None` where they name none.
+    """Return the judge model that the settings name, without sending anything; `None` if they name none.
 
     Args:
-        settings: the run's.
-        addresses: where models of this machine are served, if another process serves them; see `Run`.
+        settings: settings of the run.
+        addresses: addresses of the models that another process serves on this machine; see `Run`.
 
     Raises:
-        TargetError: nothing is known by that name.
+        TargetError: there is no such target.
     """
     judge = settings.judge
     if judge is None:
         return None
-    # The version is the target's: what the judge said of equal answers holds for the next version too.
+    # `target_version` is the version of the target, not of the judge: the judge's votes on equal answers are reused.
     settings = replace(settings, base_url=settings.judge_base_url or settings.base_url, target_version=None)
     try:
         return open_target(judge, settings, (addresses or {}).get(judge))
@@ -36,10 +36,11 @@ def open_judge(settings: RunSettings, addresses: Mapping[str, str] | None = None
 
 
 def judged(answers: Sequence[Answer], judging: Judging, judge: Target, engines: Engines) -> list[Answer]:
-    """The answers as the judge reads them; blocks until it has answered.
+    """Return the answers as the judge reads them; wait for its votes.
 
     Raises:
-        FairnessError: votes that could have been had are missing: not recorded, given up, or none came at all.
+        FairnessError: votes are missing for a reason that concerns all of them: not recorded, judge given up, or not
+            one vote.
     """
     asked = reading.requests(judging, answers)
     votes = engines.ask(judge, [request for requests in asked for request in requests])

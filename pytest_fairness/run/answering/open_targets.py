@@ -1,4 +1,4 @@
-"""Targets of a run: those to audit, the judge model and the models that embed answers."""
+"""Targets of a run: systems under test, judge model and embedding models."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class OpenTargets:
         return self._opened[spec]
 
     def from_value(self, value: object, name: str) -> Target:
-        """Return the target for a value of the user's: the text that names a target, a callable, or a target.
+        """Return the target for a user's value: the name of a target, a callable, or a target.
 
         Raises:
             TargetError: the value is none of these.

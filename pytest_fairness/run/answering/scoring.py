@@ -1,4 +1,4 @@
-"""Answers with the scores that a classifier gives them, for the audits that measure these."""
+"""Scores of answers by a classifier, for audits that measure scores."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from pytest_fairness.scorers.registry import Scorer
 
 
 def scored(item: ProbeItem, answers: Sequence[Answer], store: Store | None) -> Sequence[Answer]:
-    """The answers as the item's audit measures them: where it has a classifier, with the scores for content.
+    """Return the answers with their scores as `content` if the item's audit has a classifier, otherwise unchanged.
 
     Args:
         item: the item.
-        answers: as they were read.
-        store: keeps the scores, so that no text is scored twice; `None` where there is none.
+        answers: answers as they were read.
+        store: store that keeps the scores, so that no text is scored twice; `None` to keep none.
 
     Raises:
         ModelError: the model cannot be loaded.
@@ -40,7 +40,7 @@ def _numbers(kept: Json) -> dict[str, float]:
 
 
 def _scores(model: Scorer, texts: Collection[str], store: Store | None) -> dict[str, Json]:
-    """Each text's scores; those that the store has not kept are computed, and kept."""
+    """Return the scores of each text; compute and store those that the store does not have."""
     keys = {text: sha256(json.dumps(["scores", model.identity, text]).encode()).hexdigest() for text in texts}
     scores = {text: store.cache.get(key, _numbers) if store else None for text, key in keys.items()}
     new = sorted(text for text, kept in scores.items() if kept is None)

@@ -44,10 +44,10 @@ class BaselineComparer:
     """Compares measurements with the baselines in a folder.
 
     Args:
-        folder: the baselines' folder.
-        started: when the run began, in seconds since the epoch: the date of new baselines.
-        measurer: measures the answers of baselines.
-        most_kept: answers of a baseline up to which it is kept in memory for the next item of its probe.
+        folder: folder of the baselines.
+        started: start of the run, in seconds since the epoch; the date of new baselines.
+        measurer: measurer for the answers of baselines.
+        most_kept: largest number of answers with which a baseline is kept in memory for the next item of its probe.
     """
 
     def __init__(self, folder: Path, started: float, measurer: Measurer, most_kept: int = 100_000) -> None:
@@ -73,16 +73,16 @@ class BaselineComparer:
         stored_values.require_possible(item, baseline, entry)
         try:
             rows = baseline.answers(entry.answer_set)
-            earlier = _answers(item, rows)
-            # The memory may hold one copy of the answers only.
-            all_earlier = earlier if item.stage == item.for_baseline.stage else _answers(item.for_baseline, rows)
+            answers = _answers(item, rows)
+            # One list of answers at a time, to save memory.
+            all_answers = answers if item.stage == item.for_baseline.stage else _answers(item.for_baseline, rows)
             del rows
-            entry, note = self._checked(item.for_baseline, baseline, entry, all_earlier)
-            del all_earlier
-            # A large baseline is read again for each item, so that nothing of it is in memory between two items.
+            entry, note = self._checked(item.for_baseline, baseline, entry, all_answers)
+            del all_answers
+            # A large baseline is read again for each item, to save memory.
             self._kept = baseline if baseline.size <= self._most_kept else None
             del baseline
-            return BaselineComparison(entry, (), self._change(measured, entry, earlier), earlier, note)
+            return BaselineComparison(entry, (), self._change(measured, entry, answers), answers, note)
         except BaselineStale as error:
             return BaselineComparison(entry, error.parts)
 
@@ -106,7 +106,7 @@ class BaselineComparer:
         self._kept = None
 
     def _read(self, item: ProbeItem) -> Baseline | None:
-        """Return the item's baseline; the one in memory, unless its files changed."""
+        """Return the item's baseline, from memory if its files have not changed."""
         baseline = read_baseline(self._folder, item.baseline_name)
         return self._kept if baseline == self._kept else baseline
 
@@ -130,22 +130,22 @@ class BaselineComparer:
             ) from error
         return stored_values.checked(item, baseline, entry, own)
 
-    def _change(self, measured: ItemMeasurement, entry: Entry, earlier: Sequence[Answer]) -> Comparison:
-        """Return the change from the baseline's answers, or from its stored value if these are absent or too few."""
+    def _change(self, measured: ItemMeasurement, entry: Entry, answers: Sequence[Answer]) -> Comparison:
+        """Return the change from the baseline's answers, or from its stored value without enough answers."""
         item = measured.item
         # Rounded as in the baseline: otherwise a run would differ from itself.
         measurement = replace(measured.measurement, value=rounded(measured.value))
         by_value = partial(item.audit.compare_values, measurement, entry.value, entry.standard_error, paired=False)
-        if not earlier:
+        if not answers:
             return by_value()
 
         def comparison() -> Comparison:
-            runs = (self._measurer.answers.prepared(item, answers) for answers in (measured.answers, earlier))
+            runs = (self._measurer.answers.prepared(item, each) for each in (measured.answers, answers))
             found = item.audit.compare(item.probe, item, *runs)
-            return _without_change(found) if digest(earlier) == digest(measured.answers) else found
+            return _without_change(found) if digest(answers) == digest(measured.answers) else found
 
         try:
-            return self._measurer.stored("compare", item, [measured.answers, earlier], Comparison.from_json, comparison)
+            return self._measurer.stored("compare", item, [measured.answers, answers], Comparison.from_json, comparison)
         except NotMeasurable:
             return by_value()
 

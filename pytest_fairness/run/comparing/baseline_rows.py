@@ -1,4 +1,4 @@
-"""Answers as baselines keep them, and back."""
+"""Conversion between answers and the rows of baselines."""
 
 from __future__ import annotations
 

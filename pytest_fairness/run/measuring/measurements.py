@@ -87,6 +87,6 @@ def digest(answers: Iterable[Answer]) -> str:
 
 
 def _how_they_ended(answers: Sequence[Answer]) -> list[Json]:
-    """Return what the checks of answers depend on besides texts: the number of truncated answers and the errors."""
+    """Return the number of truncated answers, and the errors: further inputs of the checks of answers."""
     errors = Counter(answer.error for answer in answers if answer.error is not None)
     return [sum(answer.truncated for answer in answers), sorted(errors.items())]

@@ -1,4 +1,4 @@
-"""Measuring of items; what the store keeps of an earlier run is not computed again."""
+"""Measuring of items; results that the store keeps from an earlier run are not computed again."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Measurer:
         self._targets, self._engines, self.answers = targets, engines, answers
 
     def measure(self, item: ProbeItem, target: Target | None) -> ItemMeasurement:
-        """Return the measurement of an item; sends the requests that are not recorded, and waits for the responses.
+        """Return the measurement of an item; send the requests that are not recorded, and wait for the responses.
 
         Args:
             item: the item.
@@ -69,14 +69,14 @@ class Measurer:
         from_json: Callable[[Json], FoundT],
         compute: Callable[[], FoundT],
     ) -> FoundT:
-        """Return what the store keeps of a computation; if nothing, compute and keep it.
+        """Return the stored result of a computation; without one, compute and store it.
 
         Args:
             what: name of the computation.
             item: the item.
             runs: answers of the run, or of the two runs that are compared.
-            from_json: makes the result from what is kept.
-            compute: makes the result; nothing is kept if it raises.
+            from_json: converts the stored JSON to the result.
+            compute: computes the result; if it raises, nothing is stored.
         """
         embedder = self._targets.embedder(item)
         key = measurement_key(what, item, *runs, embedder=None if embedder is None else embedder.identity)

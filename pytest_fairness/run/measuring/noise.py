@@ -1,4 +1,4 @@
-"""How far a value moves although nothing changed: other words for the same question, and another run of it."""
+"""Noise of a value: its variation between paraphrases of a prompt, and from run to run."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ from pytest_fairness.run.probe_items import ProbeItem
 
 
 def paraphrases(item: ProbeItem, answers: Sequence[Answer]) -> dict[str, Json] | None:
-    """How far the wording alone moves an item's value; `None` where fewer than two prompts can be measured alone.
+    """Return the variation of an item's value between the paraphrases of its prompt.
 
     Returns:
-        `values` by number of the prompt, their standard deviation `sd`, the `noise` that so few answers to each have
-        anyway (root mean square of their standard errors, or `None`), and the `floor`: what of `sd` the noise does
-        not explain. A tolerance below it mistakes a rewording for a change of the model.
+        `values` by number of the prompt; their standard deviation `sd`; `noise`, the sampling error of these values
+        (root mean square of their standard errors, `None` if unknown); and `floor`, the standard deviation that remains
+        without the sampling error, sqrt(sd² - noise²). With a tolerance below `floor`, a rewording looks like a change
+        of the model. `None` if fewer than two prompts can be measured alone.
     """
     names = sorted({answer.labels.get("prompt", "") for answer in answers} - {""})
     found = {
@@ -39,9 +40,9 @@ def paraphrases(item: ProbeItem, answers: Sequence[Answer]) -> dict[str, Json] |
 
 
 def run_to_run(item: ProbeItem, answers: Sequence[Answer]) -> RunToRun | None:
-    """Return how far an item's value moves from one run of its probe to the next.
+    """Return the variation of an item's value from run to run, if there are trials for several runs of its probe.
 
-    The trials are dealt to runs of the size that the probe asks for; `None` if there are fewer than two such runs.
+    The trials are divided into runs of the probe's own number of trials; `None` if there are fewer than two such runs.
     """
     size = item.probe.draws()
     runs = item.draws // size
@@ -53,6 +54,7 @@ def run_to_run(item: ProbeItem, answers: Sequence[Answer]) -> RunToRun | None:
 
 
 def _alone(item: ProbeItem, answers: Sequence[Answer]) -> Measurement | None:
+    """Return the measurement of these answers alone; `None` if there are too few."""
     try:
         return item.audit.measure(item.probe, item, answers)
     except NotMeasurable:

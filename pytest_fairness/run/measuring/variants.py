@@ -1,4 +1,4 @@
-"""Variants of a probe's wording, measured besides the probe's own wording: which of them lowers bias, at what cost?
+"""Variants of a probe's wording, measured in addition to the probe's own wording: which lowers bias, and at what cost?
 
 A variant has no verdict. Its results are part of the details of the item that it belongs to, and an error of a variant
 does not change the item's verdict or baseline.
@@ -67,12 +67,12 @@ def requests(items: Iterable[ProbeItem], *, own_first: bool = False) -> Iterator
 
 
 def with_variants(measurer: Measurer, measured: ItemMeasurement, target: Target | None) -> ItemMeasurement:
-    """Return the measurement with `variants` in its details, by name, if the probe has any; sends and waits.
+    """Return the measurement with the probe's `variants`, by name, in its details; send their requests and wait.
 
     A variant that could be measured has `value`, `interval`, `effect` (`lower`, `higher` or `unclear`), the `change` of
     loss from the probe's own wording (negative is better) with `change_interval` and one-sided `p_value` (of the
-    hypothesis that the variant lowers nothing), `n`, `missing`, `unusable` (shares of answers) and `quality`; any other
-    has its `error`.
+    hypothesis that the variant lowers nothing), `n`, `missing`, `unusable` (shares of answers) and `quality`; a
+    variant that could not be measured has its `error`.
     """
     if target is None:
         return measured

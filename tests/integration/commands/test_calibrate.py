@@ -119,10 +119,10 @@ def test_outputs_of_one_set_get_one_score(capsys: pytest.CaptureFixture[str]) ->
     [
         ([{"case": "nurse", "text": "x"}], "labelled.jsonl:1: no column 'label' (the columns are 'case', 'text')"),
         ([{"case": "nurse", "text": "x", "label": "bad"}], "labelled.jsonl:1: the label must be acceptable or"),
-        (outputs(["x"], []), "labelled.jsonl: every output is problematic: limits take outputs of both labels."),
+        (outputs(["x"], []), "labelled.jsonl: every output is problematic. Add outputs with the other label"),
         (
             [{"case": "nurse", "text": "x", "set": "a", "label": label} for label in ("acceptable", "problematic")],
-            "labelled.jsonl: the set 'a' has both labels; it can have one.",
+            "labelled.jsonl: the set 'a' has both labels. Give all outputs of a set the same label.",
         ),
     ],
     ids=["no label", "unknown label", "one label", "both labels"],
