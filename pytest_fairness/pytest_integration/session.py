@@ -163,7 +163,9 @@ class FairnessSession:
         if items or self._found_probes:
             return ["fairness: no audit is selected"]
         folders = ", ".join(os.path.relpath(path) for path in self._run.settings.probes)
-        return [f"fairness: no probes in {folders} (ini fairness_probes); a file that is elsewhere must be named"]
+        return [
+            f"fairness: no probes in {folders} (ini fairness_probes); name a file that is elsewhere on the command line"
+        ]
 
     def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
         """Run a Python test that asks once for each of several targets, unless a conftest gives the target."""

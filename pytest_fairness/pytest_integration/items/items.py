@@ -21,13 +21,11 @@ from pytest_fairness.run import BaselineComparison, ItemMeasurement, ProbeItem
 if TYPE_CHECKING:
     from _pytest._code.code import TerminalRepr
 
-_NO_REASON = (
-    "it takes a reason; give one in the settings of each audit that is meant, `skip: reason` or `xfail: reason`"
-)
+_NO_REASON = "it needs a reason. Write the reason in the settings of the audit: `skip: reason` or `xfail: reason`."
 UNUSABLE_MARKS = {
-    "parametrize": "it marks functions only",
+    "parametrize": "it marks functions only.",
     **dict.fromkeys(("skip", "skipif", "xfail"), _NO_REASON),
-    **dict.fromkeys(("usefixtures", "filterwarnings", "timeout"), "it needs arguments, and a probe gives none"),
+    **dict.fromkeys(("usefixtures", "filterwarnings", "timeout"), "it needs arguments, and a probe gives none."),
 }
 """Marks that a probe cannot have, and why."""
 
@@ -137,8 +135,8 @@ class FairnessItem(pytest.Item):
         allowed = [*registered_marks(self.config), *self._service.run.settings.marks]
         if mark in allowed:
             return None
-        known = f"these are {', '.join(dict.fromkeys(allowed))}" if allowed else "there are none"
-        return f"a probe has only marks that the ini registers (`markers`) or allows (`fairness_marks`), and {known}"
+        known = ", ".join(dict.fromkeys(allowed)) or "none"
+        return f"a probe can have only marks that the ini registers (`markers`) or allows (`fairness_marks`): {known}."
 
 
 def _asks(fairness_target: object) -> None:

@@ -1,4 +1,4 @@
-"""Planning of requests: the first item that asks a target has the requests of all its items sent."""
+"""Planning of requests: at the first item of a target, the requests of all its items are queued."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class RequestPlanner:
-    """The targets of one process; the requests of a target are planned once, for all items that ask it.
+    """Targets of one process; the requests of a target are planned once, for all its items.
 
     Attributes:
         stop_grace: seconds to wait at the end for requests in flight; other workers may wait for them too.
@@ -82,8 +82,8 @@ class RequestPlanner:
         name = name if name in targets else None
         if targets and name is None:
             raise TargetError(
-                f"{TARGET_FIXTURE}: there are several targets ({', '.join(targets)}), and only tests that take one of "
-                f"the fixtures {', '.join(sorted(ASKING))} as an argument are run for each of them."
+                f"{TARGET_FIXTURE}: there are several targets ({', '.join(targets)}), and this test has no argument by "
+                f"which it is run for each of them. Add one of the fixtures {', '.join(sorted(ASKING))} as an argument."
             )
         return self._run.targets.named(name)
 
@@ -106,8 +106,8 @@ class RequestPlanner:
         name = fixture_name(definition, self._config.rootpath)
         if definition.scope != "session":
             raise TargetError(
-                f"{name.rpartition('::')[0]}: the fixture fairness_target has scope={definition.scope!r}. Requests are "
-                "sent ahead for all tests: give the fixture scope='session'."
+                f"{name.rpartition('::')[0]}: the fixture fairness_target has scope={definition.scope!r}, but "
+                "requests are sent ahead for all tests. Give the fixture scope='session'."
             )
         target = self._run.targets.from_value(value, name)
         self._targets[definition] = target

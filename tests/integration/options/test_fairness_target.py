@@ -358,7 +358,7 @@ def test_who_asks_without_an_argument_is_told_why_not(project: Project) -> None:
     project.write("test_own.py", "def test_a(request):\n    request.getfixturevalue('llm_client')\n")
     result = project.run("--fairness", *BOTH, target=None)
     result.assert_outcomes(failed=1)
-    assert shows(result, "there are several targets (kind, rude), and only tests that take one of the fixtures")
+    assert shows(result, "there are several targets (kind, rude), and this test has no argument by which it is run")
 
 
 def test_runs_of_several_targets_are_compared_and_remembered(

@@ -22,7 +22,9 @@ def test_a_run_without_any_probe_says_where_they_are_looked_for(project: Project
     project.probe("audits/one.yaml")
     result = project.run("--fairness", "audits")
     assert result.ret == pytest.ExitCode.NO_TESTS_COLLECTED
-    assert says(result, "fairness: no probes in probes (ini fairness_probes); a file that is elsewhere must be named")
+    says(
+        result, "fairness: no probes in probes (ini fairness_probes); name a file that is elsewhere on the command line"
+    )
     assert "no probes" not in project.run("--fairness", "audits/one.yaml", "-k", "nothing").stdout.str()
 
 
