@@ -220,7 +220,7 @@ def test_a_value_that_no_audit_has_is_an_error(with_baseline: Project) -> None:
     Path(with_baseline.path / "baselines/gifts.responses.jsonl.gz").unlink()
     result = with_baseline.run("--fairness", target="python:app:varied")
     result.assert_outcomes(errors=1)
-    assert says(result, f"the value of {ITEM} is 7, and values of refusals are between -1 and 1.")
+    assert says(result, f"the value of {ITEM} is 7, but values of refusals are between -1 and 1.")
 
 
 def test_refusals_that_only_the_target_tells_are_kept_with_the_baseline(varied: Project) -> None:

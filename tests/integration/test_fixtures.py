@@ -65,7 +65,7 @@ def test_corpus(corpus_generator):
     assert (measured.id, measured.value, measured.labels) == ("refusals[name=Kim]", 0.0, {"name": "Kim"})
     for audit in ("jsd", "marked_words", "mmd", "refusals", "svm"):
         assert callable(getattr(corpus, audit))
-    with pytest.raises(AttributeError, match="no audit 'loudness'; there are marked_words, svm"):
+    with pytest.raises(AttributeError, match="no audit 'loudness'. The audits are marked_words, svm"):
         corpus.loudness
     with pytest.raises(Exception, match="no item compares name 'Lou'. The items are refusals.name=Kim."):
         corpus.refusals("name", "Lou")
