@@ -1,4 +1,4 @@
-"""Engine: takes requests, and answers them from the store or from one target, which it asks in the background."""
+"""Engine: answers requests from the store, or sends them to one target in the background."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ DESCRIPTORS = 8
 
 
 class Engine:
-    """Background thread that asks one target and records every answer as soon as it arrives.
+    """Background thread that sends requests to one target and records every answer as soon as it arrives.
 
     The thread starts with the first request that has no recorded answer; without such a request, the target is not
     opened. All methods may be called from any thread.
 
     Args:
         store: recorded responses.
-        target: the system that is asked; opened and closed by the engine.
+        target: the system under test; opened and closed by the engine.
         settings: settings of the run; `concurrency`, `timeout`, `give_up`, `max_requests`, `prices` and `replay`
             matter.
         oldest: earliest date of reused answers of other runs; see `Freshness`.

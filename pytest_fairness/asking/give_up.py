@@ -26,7 +26,7 @@ class GiveUpTimer:
         self._last_error = ""
 
     def restart(self) -> None:
-        """Start anew, as nothing was asked of the target until now."""
+        """Start anew, as no request was sent to the target until now."""
         self._started = time.monotonic()
 
     def record_answer(self) -> None:

@@ -38,7 +38,7 @@ class Sender:
     """Sends the requests of a tracker, within the limits of the run and of the target.
 
     Args:
-        target: the system that is asked; opened and closed by the sender.
+        target: the system under test; opened and closed by the sender.
         tracker: the requests and their states.
         settings: settings of the run; `timeout` and `max_answer_bytes` matter.
         sync: exchange with the store.

@@ -61,10 +61,10 @@ class StoreSync:
 
     Args:
         store: recorded responses.
-        target: the system that is asked.
+        target: the system under test.
         tracker: the requests and their states.
         settings: settings of the run; `concurrency`, `max_requests`, `fresh` and `prices` matter.
-        timer: timer that is told when another process got an answer.
+        timer: timer that is restarted when another process got an answer.
         fresh: which recorded answers count.
         owner: owner of the claims; unique.
         run: the run that the requests belong to.

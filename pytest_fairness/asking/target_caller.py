@@ -21,7 +21,7 @@ class TargetCaller:
     Args:
         target: the target, which the caller of this class opens and closes.
         settings: settings of the run; `timeout` and `max_answer_bytes` matter.
-        timer: timer that is told of every answer and failure.
+        timer: timer that records every answer and failure.
     """
 
     def __init__(self, target: Target, settings: RunSettings, timer: GiveUpTimer) -> None:

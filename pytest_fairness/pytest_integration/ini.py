@@ -62,10 +62,10 @@ def require_known_names(config: pytest.Config) -> None:
     declares are known to pytest, and are accepted.
     """
     overridden = (setting.partition("=")[0].strip() for setting in config.getoption("override_ini", None) or ())
-    # From pytest 9.1 on the public name warns, and there is no other way to see names that nobody declared.
+    # From pytest 9.1 on the public attribute warns, and there is no other way to read undeclared names.
     written = getattr(config, "_inicfg", None)
     names = dict.fromkeys([*(config.inicfg if written is None else written), *overridden])
-    faults = [
+    errors = [
         f"{place(config, name)}: there is no such setting{_suggestion(name, PREFIX, INI_NAMES)}"
         for name in names
         if name.casefold().startswith(PREFIX) and name not in INI_NAMES and not _is_declared(config, name)
@@ -75,9 +75,9 @@ def require_known_names(config: pytest.Config) -> None:
             setting = name.removeprefix("PYTEST_").casefold()
             hint = f"; {setting} belongs in the ini file" if setting in INI_NAMES else ""
             hint = hint or _suggestion(name, ENVIRONMENT_PREFIX, ENVIRONMENT)
-            faults.append(f"{name}: pytest-fairness reads no environment variable of this name{hint}")
-    if faults:
-        raise pytest.UsageError("\n".join(faults))
+            errors.append(f"{name}: pytest-fairness reads no environment variable of this name{hint}")
+    if errors:
+        raise pytest.UsageError("\n".join(errors))
 
 
 def _suggestion(name: str, prefix: str, known: Sequence[str]) -> str:

@@ -69,10 +69,10 @@ class Interruption:
         again = int(total.get("asked_again", 0))
         if not again:
             return f"{text}: run again to go on."
-        which = "all of them are" if again >= recorded else f"{again:,} of them are"
+        which = "none of them is" if again >= recorded else f"{again:,} of them are not"
         return (
-            f"{text}, but {which} asked again by the next run: answers of python: and http: targets without a "
-            "fairness_target_version, and those under --fairness-fresh, are not reused."
+            f"{text}, but {which} reused by the next run: answers of python: and http: targets without a "
+            "fairness_target_version, and answers under --fairness-fresh, are requested again."
         )
 
 

@@ -168,7 +168,7 @@ class FairnessSession:
         ]
 
     def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
-        """Run a Python test that asks once for each of several targets, unless a conftest gives the target."""
+        """Run a Python test that sends requests once for each target, unless a conftest gives the target."""
         names = self._run.settings.targets
         if names and not ASKING.isdisjoint(metafunc.fixturenames) and not is_overridden(metafunc.definition):
             if TARGET_FIXTURE not in metafunc.fixturenames:

@@ -20,7 +20,7 @@ from pytest_fairness.scorers.registry import Scorer
 from pytest_fairness.stats import interim_analyses
 
 EVERYTHING = Stage()
-"""The stage at which every prompt is asked."""
+"""The stage with all prompts."""
 
 MAX_ALPHA = 0.01
 """Largest one-sided significance level of an item, however few items share the probe's `alpha`."""
@@ -32,7 +32,7 @@ class ProbeItem(AuditItem[Any]):
 
     Attributes:
         trials: overrides the probe's own number of trials.
-        stage: the prompts that are asked at this interim analysis; by default all.
+        stage: the prompts that are sent at this interim analysis; by default all.
     """
 
     probe: Probe
@@ -53,7 +53,7 @@ class ProbeItem(AuditItem[Any]):
 
     @property
     def asks(self) -> bool:
-        """Return whether a target is asked; if not, the answers are in the probe's `responses:` file."""
+        """Return whether requests are sent; if not, the answers are in the probe's `responses:` file."""
         return self.probe.responses is None
 
     @property

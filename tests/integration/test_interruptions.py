@@ -174,7 +174,7 @@ def test_what_the_next_run_does_not_take_is_not_promised(project: Project, worke
     output, _ = process.communicate(timeout=60)
     assert process.returncode == pytest.ExitCode.INTERRUPTED, output
     said = " ".join(output.split())
-    assert re.search(r"[\d,]+ answers are recorded, but all of them are asked again by the next run: answers of", said)
+    assert re.search(r"[\d,]+ answers are recorded, but none of them is reused by the next run: answers of", said)
     assert "run again to go on" not in said.partition("recorded, but")[2]
 
 

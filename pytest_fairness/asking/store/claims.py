@@ -124,7 +124,7 @@ class Claims:
         return claim
 
     def unclaimed(self, keys: Sequence[str], fresh: Freshness) -> list[str]:
-        """Return the keys that have no recorded answer and that nobody has claimed."""
+        """Return the keys without a recorded answer and without a claim."""
         with self._database.transaction():
             self._drop_dead_claims(time.time())
             taken = recorded_keys(self._database, keys, fresh) | self._claimed(keys, fresh)

@@ -214,7 +214,7 @@ class Controller:
         return ", ".join([described, *found]) if names else ", ".join(found) or described
 
     def _targets_of_items(self) -> dict[tuple[str, str], str]:
-        """Return the name of the target of each item that asked one, by probe and id."""
+        """Return the name of each item's target, by probe and id, without items that have none."""
         return {
             (probe, item): record["target"]
             for (_, probe, item), record in self._records.items()

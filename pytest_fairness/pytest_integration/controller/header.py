@@ -41,7 +41,7 @@ class Header:
     Attributes:
         lines: lines for the terminal, one for each target.
         audits: number of selected audits, including skipped ones.
-        asks_default: whether any of them asks the default target because no target is named.
+        asks_default: whether any of them uses the default target because no target is named.
     """
 
     lines: Sequence[str] = ()

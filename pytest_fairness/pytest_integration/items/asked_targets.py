@@ -1,4 +1,4 @@
-"""Target that a test item asks: named in the settings, or given by the fixture `fairness_target`.
+"""Target of a test item: named in the settings, or given by the fixture `fairness_target`.
 
 Uses pytest's private fixture API, as its own doctest items do: there is no public one for items that are no functions.
 """
@@ -27,7 +27,7 @@ TARGET_FIXTURE = "fairness_target"
 OWN_MODULE = "pytest_fairness.plugin"
 """Module of the plugin's own fixture `fairness_target`."""
 ASKING = frozenset({"llm_client", "corpus_generator", TARGET_FIXTURE})
-"""Fixtures by which Python tests send requests."""
+"""Fixtures with which Python tests send requests."""
 CHECK_FIXTURE = "fairness_check"
 
 
@@ -59,7 +59,7 @@ def asked_by(item: pytest.Item) -> Asked | None:
 
 
 def name_asked(item: pytest.Item) -> str | None:
-    """Return the name of the target that an item asks; `None` if targets have no names, or a fixture gives it."""
+    """Return the name of an item's target; `None` if targets have no names, or a fixture gives it."""
     if (probe_item := probe_item_of(item)) is not None:
         return probe_item.target
     callspec = getattr(item, "callspec", None)
@@ -68,7 +68,7 @@ def name_asked(item: pytest.Item) -> str | None:
 
 
 def is_of_settings(asked: Asked | None) -> bool:
-    """Return whether the settings say which target is asked, and not a fixture of the user's."""
+    """Return whether the settings give the target, and not a fixture of the user."""
     return asked is None or isinstance(asked, str) or inspect.unwrap(asked.func).__module__ == OWN_MODULE
 
 
@@ -78,7 +78,7 @@ def is_overridden(node: pytest.Item | pytest.Collector) -> bool:
 
 
 def asks_default(item: pytest.Item, settings: RunSettings) -> bool:
-    """Return whether an item asks the default target because no target is named."""
+    """Return whether an item uses the default target because no target is named."""
     asked = asked_by(item) if settings.target_is_default else None
     return asked is not None and not isinstance(asked, str) and is_of_settings(asked)
 

@@ -140,4 +140,4 @@ class FairnessItem(pytest.Item):
 
 
 def _asks(fairness_target: object) -> None:
-    """Signature with the fixtures of an item that asks a target; never called."""
+    """Function whose signature names the fixtures of an item that sends requests; never called."""

@@ -51,7 +51,7 @@ class RequestPlanner:
         return self._progress.shown(self._run.engines.engine(target).progress)
 
     def target_of(self, item: pytest.Item) -> Target | None:
-        """Return the target of a probe item, with the requests of all its items planned; `None` if none is asked."""
+        """Return the target of a probe item, with the requests of all its items planned; `None` if it has no target."""
         asked = asked_by(item)
         if asked is None:
             return None

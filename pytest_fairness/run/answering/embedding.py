@@ -35,22 +35,22 @@ def embedded(item: ProbeItem, answers: Sequence[Answer], embedder: Target, engin
     texts = item.preparation.texts(answers)
     different = list(dict.fromkeys(text for text in texts if text is not None))
     vectors: dict[str, bytes] = {}
-    faults: list[str] = []
+    errors: list[str] = []
     for start in range(0, len(different), TOGETHER):
         batch = different[start : start + TOGETHER]
         responses = engines.ask(embedder, [Request(text, answer_format="embedding") for text in batch])
         for text, response in zip(batch, responses, strict=True):
             if isinstance(response, FairnessError):
-                faults.append(str(response))
+                errors.append(str(response))
                 continue
             try:
                 vectors[text] = embeddings.vector(response.text)
             except ValueError as error:
-                faults.append(f"{embedder.name}: {error}.")
-    if faults:
+                errors.append(f"{embedder.name}: {error}.")
+    if errors:
         raise AnswersMissing(
-            f"{len(faults)} of {len(different)} texts have no embedding by {embedder.name} (`embeddings` of "
-            f"{item.id}); the first: {faults[0]} The other embeddings are recorded and will not be requested again."
+            f"{len(errors)} of {len(different)} texts have no embedding by {embedder.name} (`embeddings` of "
+            f"{item.id}); the first: {errors[0]} The other embeddings are recorded and will not be requested again."
         )
     return [
         answer if text is None else replace(answer, embedding=vectors[text])
