@@ -15,24 +15,24 @@ import numpy as np
 from pytest_fairness.audits.base import AuditItem
 from pytest_fairness.audits.info import AuditInfo, Direction
 from pytest_fairness.audits.text import term_rates
+from pytest_fairness.audits.text.gap_audit import SWAPS, GapAudit, GapChange
 from pytest_fairness.audits.text.groups import Groups
 from pytest_fairness.audits.text.lexicon_terms import LexiconSettings
 from pytest_fairness.audits.text.term_rates import Rates, TwoRates
-from pytest_fairness.audits.text.text_audit import TextAudit
 from pytest_fairness.audits.text.word_rows import word_rows
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.generation.model import GenerationProbe
 from pytest_fairness.probes.search_terms import folded
-from pytest_fairness.records import Answer, Comparison, Concern, Json, Measurement, Reversal
+from pytest_fairness.records import Answer, Comparison, Concern, Json, Measurement
+from pytest_fairness.stats.arrays import Floats
 from pytest_fairness.stats.groups import stratified_difference
-from pytest_fairness.stats.groups.spreads import either_side
+from pytest_fairness.stats.groups.odds_ratio import odds_ratio
 from pytest_fairness.stats.intervals import normal
 from pytest_fairness.stats.resampling import randomness, significance
 
 LABEL = "lexicon"
 """Label by which an item names its lexicon, beside its axis."""
 PERMUTATIONS = 1999
-SWAPS = 1999
 BOOTSTRAPS = 1999
 CUTS = 200
 """Cuts to equal size that are averaged where the runs hold different numbers of documents."""
@@ -41,7 +41,7 @@ ROUNDING = 9
 """Decimals below which the sum of two gaps is 0: they are mirror images, and lean to neither side."""
 
 
-class Lexicon(TextAudit[LexiconSettings]):
+class Lexicon(GapAudit[LexiconSettings]):
     """Mean occurrences of a lexicon's terms per 100 words, marked minus unmarked, within strata."""
 
     info = AuditInfo(
@@ -84,7 +84,7 @@ class Lexicon(TextAudit[LexiconSettings]):
     def measure(
         self, probe: GenerationProbe, item: AuditItem[LexiconSettings], answers: Sequence[Answer]
     ) -> Measurement:
-        """Welch's error within strata and a permutation test; see `Audit.measure`."""
+        """Return the gap with Welch's error within strata and a permutation test; see `Audit.measure`."""
         groups = Groups.of(probe, item, answers)
         found = Rates.of(groups, terms_of(item))
         gap, (error, degrees) = found.gap(), found.error()
@@ -92,7 +92,13 @@ class Lexicon(TextAudit[LexiconSettings]):
         null, exact = stratified_difference.permuted(
             found.rates, found.marked, found.strata, found.weights, PERMUTATIONS, random
         )
-        odds = found.odds_ratio(BOOTSTRAPS, randomness.generator(f"{item.seed}/odds"))
+        odds = odds_ratio(
+            np.stack([found.hits, found.words - found.hits], axis=1),
+            found.marked,
+            found.strata,
+            BOOTSTRAPS,
+            randomness.generator(f"{item.seed}/odds"),
+        )
         return Measurement(
             value=gap,
             interval=normal.interval(gap, error, degrees_of_freedom=degrees),
@@ -100,7 +106,8 @@ class Lexicon(TextAudit[LexiconSettings]):
             p_value=significance.p_value(np.abs(null), abs(gap), exact=exact),
             n=groups.usable,
             missing=groups.missing,
-            details=_details(groups, found, terms_of(item)) | {"odds_ratio": odds},
+            details=_details(groups, found, terms_of(item))
+            | {"odds_ratio": dict(zip(("value", "interval", "p_value"), odds, strict=True))},
             degrees_of_freedom=degrees,
         )
 
@@ -108,45 +115,25 @@ class Lexicon(TextAudit[LexiconSettings]):
         """Return the gap without its test; see `Audit.value`."""
         return Rates.of(Groups.of(probe, item, answers), terms_of(item)).gap()
 
-    def compare(
-        self, probe: GenerationProbe, item: AuditItem[LexiconSettings], now: Sequence[Answer], then: Sequence[Answer]
-    ) -> Comparison:
-        """Return the change of the gap, tested by swapping run labels within cells; see `Audit.compare`.
-
-        The change is taken towards the side of the two gaps' sum, which does not depend on the run labels. The
-        difference of the gaps' sizes would be bounded by that sum, which swaps do not change.
-        """
-        groups = [Groups.of(probe, item, run) for run in (now, then)]
-        both = [Rates.of(each, terms_of(item)) for each in groups]
-        runs = TwoRates.of(both[0], both[1])
-        random = randomness.generator(f"{item.seed}/compare")
-        first, second = runs.gaps(CUTS, random)
-        gaps = float(first.mean()), float(second.mean())
-        value = float(((first - second) * np.sign(np.round(first + second, ROUNDING))).mean())
-        swapped_first, swapped_second = runs.swapped(SWAPS, random)
-        null = (swapped_first - swapped_second) * np.sign(np.round(swapped_first + swapped_second, ROUNDING))
-        error, degrees = runs.error()
-        reversal = None
-        if gaps[0] * gaps[1] < 0:
-            changes = np.abs(swapped_first - swapped_second)
-            more, less = (groups[0].marked_name, groups[0].unmarked_name)[:: 1 if gaps[0] > 0 else -1]
-            reversal = Reversal.tested(
-                value=abs(gaps[0]),
-                p_value=significance.p_value(changes, abs(gaps[0] - gaps[1]), exact=False),
-                description=f"the terms were used {abs(gaps[1]):.3g} {self.info.unit} more for {less}, and are used "
-                f"{abs(gaps[0]):.3g} more for {more}",
-            )
-        return Comparison(
-            value=value,
-            interval=normal.interval(value, error, degrees_of_freedom=degrees),
-            standard_error=error,
-            p_value=significance.p_value(null, value, exact=False),
-            degrees_of_freedom=degrees,
-            reversal=reversal,
-            details={
-                "changed_terms": _changed_terms(both[0], both[1]),
-                "either_side": either_side(sum(gaps), error),
-            },
+    def change(
+        self, item: AuditItem[LexiconSettings], current: Groups, baseline: Groups, random: np.random.Generator
+    ) -> GapChange:
+        """Return the change of the gap, with run labels swapped within cells; runs are cut to equal size."""
+        rates = [Rates.of(run, terms_of(item)) for run in (current, baseline)]
+        runs = TwoRates.of(rates[0], rates[1])
+        cuts, swaps = runs.gaps(CUTS, random), runs.swapped(SWAPS, random)
+        gaps = float(cuts[0].mean()), float(cuts[1].mean())
+        more, less = (current.marked_name, current.unmarked_name)[:: 1 if gaps[0] > 0 else -1]
+        return GapChange(
+            gaps=gaps,
+            value=float(_towards_the_side(*cuts).mean()),
+            error=runs.error(),
+            null=_towards_the_side(*swaps),
+            moved=abs(gaps[0] - gaps[1]),
+            null_moved=np.abs(swaps[0] - swaps[1]),
+            description=f"the terms were used {abs(gaps[1]):.3g} {self.info.unit} more for {less}, and are used "
+            f"{abs(gaps[0]):.3g} more for {more}",
+            details={"changed_terms": _changed_terms(*rates)},
         )
 
     def concerns(
@@ -219,6 +206,11 @@ def terms_of(item: AuditItem[LexiconSettings]) -> tuple[str, ...]:
     return item.settings.terms(item.labels[LABEL])
 
 
+def _towards_the_side(current: Floats, baseline: Floats) -> Floats:
+    """Return the changes of gaps, towards the side of the sum of both gaps."""
+    return (current - baseline) * np.sign(np.round(current + baseline, ROUNDING))
+
+
 def _details(groups: Groups, found: Rates, terms: Sequence[str]) -> dict[str, Json]:
     """Return the details for reports: rates, counts and the terms that make the gap, the strongest first."""
     names = (groups.marked_name, groups.unmarked_name)
@@ -249,9 +241,12 @@ def _details(groups: Groups, found: Rates, terms: Sequence[str]) -> dict[str, Js
     }
 
 
-def _changed_terms(now: Rates, then: Rates) -> list[dict[str, Json]]:
+def _changed_terms(current: Rates, baseline: Rates) -> list[dict[str, Json]]:
     """Return the terms whose gap changed, the most changed first."""
-    gaps = [{term: marked - unmarked for term, (marked, unmarked, _) in run.by_term().items()} for run in (now, then)]
+    gaps = [
+        {term: marked - unmarked for term, (marked, unmarked, _) in run.by_term().items()}
+        for run in (current, baseline)
+    ]
     change = {term: gaps[0].get(term, 0.0) - gaps[1].get(term, 0.0) for term in {**gaps[0], **gaps[1]}}
     order = sorted(change, key=lambda term: (-abs(round(change[term], 12)), term))
     return [

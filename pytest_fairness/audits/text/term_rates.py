@@ -16,9 +16,7 @@ from pytest_fairness.audits.terms import Terms
 from pytest_fairness.audits.text.documents import text_of
 from pytest_fairness.audits.text.groups import Groups, comparable
 from pytest_fairness.errors import NotMeasurable
-from pytest_fairness.records import Json
 from pytest_fairness.stats.groups import stratified_difference
-from pytest_fairness.stats.resampling import significance
 
 Bools = NDArray[np.bool_]
 Ints = NDArray[np.int64]
@@ -131,31 +129,6 @@ class Rates:
                 side[int(coefficient < 0)] += float(PER * count / number * abs(coefficient))
         return {term: (marked, unmarked, documents[term]) for term, (marked, unmarked) in rates.items()}
 
-    def odds_ratio(self, draws: int, random: np.random.Generator) -> dict[str, Json]:
-        """Odds that a word is one of the lexicon's, marked over unmarked, as of Wan et al. (2023).
-
-        Returns:
-            `value`, `interval` (95 %, documents drawn anew within cells) and `p_value` (two-sided, labels permuted
-            within strata); each is `None` where it is not defined, as a group has no such word.
-        """
-        columns = np.stack([self.hits, self.words - self.hits], axis=1)
-        sums = columns[self.marked].sum(axis=0), columns[~self.marked].sum(axis=0)
-        observed = float(_log_odds_ratio(sums[0][None], sums[1][None])[0])
-        if not math.isfinite(observed):
-            return {"value": None, "interval": None, "p_value": None}
-        both = np.concatenate([columns * self.marked[:, None], columns * ~self.marked[:, None]], axis=1)
-        resampled = stratified_difference.resampled(both, self.cells, draws, random)
-        drawn = np.concatenate([_log_odds_ratio(sums[:, :2], sums[:, 2:]) for sums in resampled])
-        ends = [float(np.quantile(drawn, end, method="nearest")) for end in (0.025, 0.975)]
-        marked, exact = stratified_difference.relabelled(columns, self.marked, self.strata, draws, random)
-        null = _log_odds_ratio(marked, columns.sum(axis=0) - marked)
-        tails = [significance.p_value(side * null, side * observed, exact=exact) for side in (1, -1)]
-        return {
-            "value": math.exp(observed),
-            "interval": [math.exp(end) for end in ends] if all(map(math.isfinite, ends)) else None,
-            "p_value": min(1.0, 2 * min(tails)),
-        }
-
 
 def counts(text: str, terms: tuple[str, ...]) -> tuple[Mapping[str, int], int]:
     """Return how often each term occurs in a text, and how many words the text has: at least 1."""
@@ -168,70 +141,66 @@ class TwoRates:
     """Documents of this run and of the baseline in one array; strata are matched by their names.
 
     Attributes:
-        now, then: the runs.
-        strata: (documents,) number of the stratum, common to both runs; the present run's documents come first.
+        current, baseline: the runs.
+        strata: (documents,) number of the stratum, common to both runs; the current run's documents come first.
     """
 
-    now: Rates
-    then: Rates
+    current: Rates
+    baseline: Rates
     strata: Ints
 
     @classmethod
-    def of(cls, now: Rates, then: Rates) -> TwoRates:
+    def of(cls, current: Rates, baseline: Rates) -> TwoRates:
         """Put the runs together.
 
         Raises:
             NotMeasurable: there is no stratum in which both runs hold both groups.
         """
-        numbers = {name: number for number, name in enumerate(sorted({*now.stratum_names, *then.stratum_names}))}
-        strata = [numbers[run.stratum_names[stratum]] for run in (now, then) for stratum in run.strata]
-        runs = cls(now, then, np.array(strata, dtype=np.int64))
+        numbers = {
+            name: number for number, name in enumerate(sorted({*current.stratum_names, *baseline.stratum_names}))
+        }
+        strata = [numbers[run.stratum_names[stratum]] for run in (current, baseline) for stratum in run.strata]
+        runs = cls(current, baseline, np.array(strata, dtype=np.int64))
         if not runs.weights.any():
             raise NotMeasurable("this run and the baseline have no stratum in common that holds both groups")
         return runs
 
     @property
-    def present(self) -> Bools:
-        """(documents,) whether of the present run."""
-        return np.repeat([True, False], [len(self.now.words), len(self.then.words)])
+    def is_current(self) -> Bools:
+        """(documents,) whether of the current run."""
+        return np.repeat([True, False], [len(self.current.words), len(self.baseline.words)])
 
     @property
     def marked(self) -> Bools:
         """(documents,) whether of the marked group."""
-        return np.concatenate([self.now.marked, self.then.marked])
+        return np.concatenate([self.current.marked, self.baseline.marked])
 
     @cached_property
     def weights(self) -> Floats:
         """(strata,) weights of the strata's differences, the same for both runs."""
-        return stratified_difference.equal_size_weights(self.marked, self.strata, self.present)
+        return stratified_difference.equal_size_weights(self.marked, self.strata, self.is_current)
 
     def gaps(self, cuts: int, random: np.random.Generator) -> tuple[Floats, Floats]:
         """Return the (cuts,) gaps of both runs, cut to equal size."""
-        return stratified_difference.at_equal_size(self._rates, self.marked, self.strata, self.present, cuts, random)
+        return stratified_difference.at_equal_size(self._rates, self.marked, self.strata, self.is_current, cuts, random)
 
     def swapped(self, count: int, random: np.random.Generator) -> tuple[Floats, Floats]:
         """Return the (count,) gaps of two runs that differ by chance only."""
-        return stratified_difference.swapped(self._rates, self.marked, self.strata, self.present, count, random)
+        return stratified_difference.swapped(self._rates, self.marked, self.strata, self.is_current, count, random)
 
     def error(self) -> tuple[float, float]:
         """Return the standard error of the change of the gap, and its degrees of freedom."""
-        runs = ((self.now, self.present), (self.then, ~self.present))
+        runs = ((self.current, self.is_current), (self.baseline, ~self.is_current))
         errors = [replace(run, strata=self.strata[own]).error(self.weights) for run, own in runs]
         square = sum(error**2 for error, _ in errors)
         return math.sqrt(square), square**2 / sum(error**4 / degrees for error, degrees in errors)
 
     @property
     def _rates(self) -> Floats:
-        return np.concatenate([self.now.rates, self.then.rates])
+        return np.concatenate([self.current.rates, self.baseline.rates])
 
 
 @lru_cache(maxsize=100)
 def finder(terms: tuple[str, ...]) -> Terms:
     """Return what finds these terms in texts."""
     return Terms(terms)
-
-
-def _log_odds_ratio(first: Floats, second: Floats) -> Floats:
-    """Return (draws,) log odds ratios of (draws, 2) sums of lexicon and other words; not finite where a sum is 0."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.asarray(np.log(first[:, 0] / first[:, 1]) - np.log(second[:, 0] / second[:, 1]))

@@ -1,0 +1,69 @@
+"""Change of the difference between two groups' shares of hits, between two runs whose answers lie in cells."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pytest_fairness.stats.arrays import Bools, Floats, Ints
+from pytest_fairness.stats.groups.change_error import change_error
+
+FEW = 5
+"""Hits, or misses, of a group in both runs below which the error is never that of the shares as they are."""
+
+
+@dataclass(frozen=True)
+class ShareChange:
+    """Hits and misses of two runs, and the change of the gap towards the side that both runs together show.
+
+    Attributes:
+        hits: (answers,) 1 for a hit, else 0.
+        marked: (answers,) whether the answer is of the marked group.
+        current: (answers,) whether the answer is of the current run.
+        cells: (answers,) number of the answer's group within its stratum, the same in both runs.
+    """
+
+    hits: Floats
+    marked: Bools
+    current: Bools
+    cells: Ints
+
+    @property
+    def coefficients(self) -> Floats:
+        """Return the (answers,) weights by which hits sum to the change."""
+        groups = self.marked * 2 + self.current
+        share = 1 / np.bincount(groups, minlength=4)[groups]
+        # The group with more hits in both runs together does not depend on the run labels.
+        side = -1.0 if self.hits[self.marked].mean() < self.hits[~self.marked].mean() else 1.0
+        return np.asarray(side * np.where(self.marked == self.current, share, -share))
+
+    @property
+    def value(self) -> float:
+        """Return the change of the gap."""
+        return float(self.coefficients @ self.hits)
+
+    @property
+    def error(self) -> tuple[float, float | None]:
+        """Return the standard error of the change, and its degrees of freedom; see `change_error`."""
+        return change_error(self.hits, self.current, self.cells, self.coefficients)
+
+    @property
+    def extreme(self) -> bool:
+        """Return whether a group has hardly any hits, or hardly any misses."""
+        counts = np.bincount(self.marked * 2 + (self.hits > 0), minlength=4)
+        return bool(counts.min() < FEW)
+
+    def swapped(self, count: int, random: np.random.Generator) -> Floats:
+        """Return the (count,) changes with run labels swapped within cells: hits fall to either run by chance."""
+        coefficients, found = self.coefficients, np.zeros(count)
+        for cell in np.unique(self.cells):
+            own = self.cells == cell
+            hits, current = int(self.hits[own].sum()), int((own & self.current).sum())
+            first, second = (
+                coefficients[own & run].max(initial=0.0) + coefficients[own & run].min(initial=0.0)
+                for run in (self.current, ~self.current)
+            )
+            drawn = random.hypergeometric(hits, int(own.sum()) - hits, current, size=count)
+            found += drawn * first + (hits - drawn) * second
+        return found
