@@ -1,24 +1,109 @@
-"""Command `export`: recorded answers of a probe as JSON Lines."""
+"""Command `export`: recorded answers as JSON Lines, and tables of measurements and words."""
 
 from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 
+from pytest_fairness.commands import recorded as recorded_answers
 from pytest_fairness.commands.output import write
-from pytest_fairness.commands.recorded import add_arguments, replay_run
+from pytest_fairness.commands.recorded import replay_run, replay_settings
+from pytest_fairness.errors import FairnessError
 from pytest_fairness.records import Json
 
-__all__ = ["add_arguments", "run"]
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    recorded_answers.add_arguments(parser, source="probe file; for tables also a JSON report (default: the last run)")
+    parser.add_argument(
+        "--measurements",
+        type=Path,
+        metavar="FILE",
+        help="write a table with one row for each item to FILE, which ends in .csv, .parquet or .tex",
+    )
+    parser.add_argument(
+        "--words",
+        type=Path,
+        metavar="FILE",
+        help="write a table with one row for each word of each item that compares texts, likewise",
+    )
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Write the recorded answers of a probe as JSON Lines: labels, trial, target, text, finish reason, time."""
-    write([json.dumps(line) + "\n" for line in _lines(arguments)], arguments.output)
+    """Write tables of the last run's measurements and words, or the recorded answers of a probe as JSON Lines."""
+    if arguments.measurements is not None or arguments.words is not None:
+        _write_tables(arguments)
+    elif arguments.probe is None or arguments.probe.suffix == ".json":
+        raise FairnessError(
+            "export: name a probe file for its recorded answers, or --measurements FILE or --words FILE for tables of "
+            "the last run."
+        )
+    else:
+        write([json.dumps(line) + "\n" for line in _answers(arguments)], arguments.output)
 
 
-def _lines(arguments: argparse.Namespace) -> Iterator[dict[str, Json]]:
+def _write_tables(arguments: argparse.Namespace) -> None:
+    from pytest_fairness.reports.tables.data_table import require_writable
+    from pytest_fairness.reports.tables.measurements import measurements
+    from pytest_fairness.run.word_tables import is_of_probe_file, words_of_run
+
+    for path in filter(None, (arguments.measurements, arguments.words)):
+        require_writable(path)
+    document = _document(arguments)
+    described = f"the run of {document['started']} against {document['target']}"
+    if arguments.measurements is not None:
+        measurements(document).write(arguments.measurements)
+        _say(f"{arguments.measurements}: {len(document['items'])} items of {described}")
+    if arguments.words is not None:
+        found = words_of_run(document, replay_settings(arguments))
+        found.write(arguments.words)
+        _say(f"{arguments.words}: {len(found)} rows for the words of {described}")
+        if any(not is_of_probe_file(item) for item in document["items"]):
+            _say("left out: checks of Python tests, which have no probe file; corpus.jsd(...).words() has their words")
+
+
+def _document(arguments: argparse.Namespace) -> Mapping[str, Json]:
+    """Return the report document that the tables are made from: of a JSON report, or of the last run.
+
+    Raises:
+        FairnessError: there is no such run, or the report cannot be read.
+    """
+    from pytest_fairness.asking.store.store import Store
+    from pytest_fairness.reports import files
+    from pytest_fairness.run.last_run import last_run
+
+    source: Path | None = arguments.probe
+    if source is not None and source.suffix == ".json":
+        document = files.read(source)
+        return {**document, "items": [{**item, "target": arguments.target} for item in document["items"]]}
+    path = replay_settings(arguments).store
+    document = None
+    if path.exists():
+        with Store(path) as store:
+            document = last_run(store)
+    if document is None:
+        raise FairnessError(f"{path}: no run is recorded there. Run `pytest --fairness` first, or give its --store.")
+    if source is None:
+        return document
+    with replay_run(arguments) as run:
+        name = run.load(source).name
+    items = [item for item in document["items"] if item["probe"] == name]
+    if not items:
+        raise FairnessError(
+            f"{source}: the last run, of {document['started']}, had no item of this probe. Run "
+            f"`pytest --fairness {source}` first."
+        )
+    return {**document, "items": items}
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr)
+
+
+def _answers(arguments: argparse.Namespace) -> Iterator[dict[str, Json]]:
     from pytest_fairness import kinds
     from pytest_fairness.run.recorded import recorded
 

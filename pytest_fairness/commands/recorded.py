@@ -14,9 +14,14 @@ if TYPE_CHECKING:
     from pytest_fairness.run import Run
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of commands that read recorded answers."""
-    parser.add_argument("probe", type=Path, help="probe file")
+def add_arguments(parser: argparse.ArgumentParser, source: str | None = None) -> None:
+    """Add the arguments of commands that read recorded answers.
+
+    Args:
+        parser: the command's parser.
+        source: help of the first argument, for a command that can do without a probe file.
+    """
+    parser.add_argument("probe", type=Path, nargs="?" if source else None, help=source or "probe file")
     parser.add_argument("--target", help="target of the answers (default: all)")
     parser.add_argument("--base-url", default=os.environ.get("OPENAI_BASE_URL"), help="endpoint of an openai: target")
     parser.add_argument("--target-version", help="version of the target; see the ini option")
@@ -28,6 +33,11 @@ def replay_run(arguments: argparse.Namespace) -> Run:
     """Return a run that reads recorded answers and sends no requests."""
     from pytest_fairness.run import Run
 
+    return Run(replay_settings(arguments))
+
+
+def replay_settings(arguments: argparse.Namespace) -> RunSettings:
+    """Return the settings of a run that reads recorded answers and sends no requests."""
     root = Path.cwd()
     settings = RunSettings(
         root=root,
@@ -36,4 +46,4 @@ def replay_run(arguments: argparse.Namespace) -> Run:
         target_version=arguments.target_version,
         replay=True,
     )
-    return Run(replace(settings, store=root / (arguments.store or settings.store)))
+    return replace(settings, store=root / (arguments.store or settings.store))

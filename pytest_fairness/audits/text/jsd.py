@@ -220,8 +220,8 @@ class Jsd(TwoSampleAudit[JsdSettings, CountedDocuments]):
     def word_values(self, item: AuditItem[JsdSettings], documents: Documents) -> tuple[str, Mapping[str, float]]:
         """Return each word's part of the divergence; see `TextAudit.word_values`."""
         vocabulary, counts = documents.counts()
-        words = word_contributions(vocabulary, counts, documents.marked, most=len(vocabulary))
-        return "bits", {word["word"]: word["bits"] * (1 if word["side"] == "marked" else -1) for word in words}
+        values = _signed_contributions(counts, documents.marked)
+        return "bits", dict(zip(vocabulary, values.tolist(), strict=True))
 
     def word_weights(self, measurement: Measurement) -> Mapping[str, float]:
         """Return each word with its part of the divergence; negative for words of the unmarked group."""
@@ -231,21 +231,25 @@ class Jsd(TwoSampleAudit[JsdSettings, CountedDocuments]):
         }
 
 
-def word_contributions(
-    vocabulary: Sequence[str], counts: csr_array, marked: Bools, most: int = SHOWN_WORDS
-) -> list[dict[str, Json]]:
+def word_contributions(vocabulary: Sequence[str], counts: csr_array, marked: Bools) -> list[dict[str, Json]]:
     """Return the words that contribute most to the divergence, the strongest first; `share` is of the whole."""
-    first, second = (np.asarray(counts[side].sum(axis=0), dtype=np.float64) for side in (marked, ~marked))
-    bits = divergence.contributions(first, second)
+    signed = _signed_contributions(counts, marked)
+    bits = np.abs(signed)
     whole = float(bits.sum()) or 1.0
-    more_marked = first * second.sum() > second * first.sum()
     return [
         {
             "word": vocabulary[index],
             "bits": float(bits[index]),
             "share": float(bits[index] / whole),
-            "side": "marked" if more_marked[index] else "unmarked",
+            "side": "marked" if signed[index] > 0 else "unmarked",
         }
-        for index in tie_order(vocabulary, bits)[:most]
+        for index in tie_order(vocabulary, bits)[:SHOWN_WORDS]
         if bits[index] > 0
     ]
+
+
+def _signed_contributions(counts: csr_array, marked: Bools) -> Floats:
+    """Return (words,) parts of the divergence; below 0 for words that are more frequent in the unmarked group."""
+    first, second = (np.asarray(counts[side].sum(axis=0), dtype=np.float64) for side in (marked, ~marked))
+    bits: Floats = divergence.contributions(first, second)
+    return np.where(first * second.sum() > second * first.sum(), bits, -bits)

@@ -37,7 +37,7 @@ def word_rows(
             "word": word,
             "side": names[0] if values[word] > 0 else names[1] if values[word] < 0 else None,
             "statistic": statistic,
-            "value": float(values[word]),
+            "value": float(values[word]) + 0.0,  # no -0.0
             "significant": None if significant is None else word in significant,
             "marked": names[0],
             "unmarked": names[1],

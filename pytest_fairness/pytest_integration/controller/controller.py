@@ -32,7 +32,7 @@ from pytest_fairness.reports.report_items import target_name
 from pytest_fairness.reports.run_notes import RunNote
 from pytest_fairness.reports.shell_commands import rebaseline_command
 from pytest_fairness.reports.terminal import summary
-from pytest_fairness.run import Run
+from pytest_fairness.run import Run, last_run
 from pytest_fairness.run.history import History
 from pytest_fairness.version import __version__
 
@@ -106,7 +106,9 @@ class Controller:
             oldest_reused=self._totals.oldest_reused(),
             notes=self._notes_on(session, results),
         )
-        if not self._settings.replay:
+        if results:
+            self._attempt(session, self._keep_last_run, self._document)
+        if results and not self._settings.replay:
             self._attempt(session, self._add_to_history, self._document)
         for path in self._reports:
             self._attempt(session, self._write_report, self._document, path)
@@ -151,9 +153,11 @@ class Controller:
         rebaseline = self._config.getoption("fairness_rebaseline")
         self._lines += write_baseline(self._run, name, records, command, rebaseline=rebaseline)
 
+    def _keep_last_run(self, report: Mapping[str, Json]) -> None:
+        last_run.keep(self._run.store, report, self._targets_of_items(), self._settings.trials)
+
     def _add_to_history(self, report: Mapping[str, Json]) -> None:
-        if report["items"]:
-            History(self._run.store).add(report, self._targets_of_items())
+        History(self._run.store).add(report, self._targets_of_items())
 
     def _write_report(self, report: Mapping[str, Json], path: Path) -> None:
         trends: reports.Trends = {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
@@ -9,6 +10,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from pytest_fairness.atomic import replace_file
 from pytest_fairness.errors import FairnessError
 from pytest_fairness.reports.tables import csv_format, html_format, latex_format
 
@@ -78,21 +80,22 @@ class DataTable:
         return latex_format.text([heading for heading, _ in self.paper_columns], cells)
 
     def write(self, path: str | Path) -> None:
-        """Write the table to a file in the format of its suffix: `.csv`, `.parquet` or `.tex`.
+        """Write the table to a file in the format of its suffix: `.csv`, `.parquet` or `.tex`; create its folder.
 
         Raises:
             FairnessError: the suffix is another one, pyarrow is not installed, or the file cannot be written.
         """
         path = Path(path)
         require_writable(path)
+        match path.suffix.lower():
+            case ".csv":
+                data = self.to_csv().encode("utf-8", "backslashreplace")
+            case ".tex":
+                data = self.to_latex().encode("utf-8", "backslashreplace")
+            case _:
+                data = self._parquet()
         try:
-            match path.suffix.lower():
-                case ".csv":
-                    path.write_text(self.to_csv(), "utf-8", newline="")
-                case ".tex":
-                    path.write_text(self.to_latex(), "utf-8")
-                case _:
-                    self._write_parquet(path)
+            replace_file(path, data)
         except OSError as error:
             raise FairnessError(f"{path}: cannot be written ({error.strerror or error}).") from error
 
@@ -105,7 +108,7 @@ class DataTable:
     def _cells(self) -> list[list[Cell]]:
         return [[row[column.name] for column in self.columns] for row in self.rows]
 
-    def _write_parquet(self, path: Path) -> None:
+    def _parquet(self) -> bytes:
         pyarrow = _imported("pyarrow", "a Parquet file")
         types = {str: pyarrow.string(), int: pyarrow.int64(), float: pyarrow.float64(), bool: pyarrow.bool_()}
         schema = pyarrow.schema(
@@ -115,7 +118,9 @@ class DataTable:
             ]
         )
         columns = [pyarrow.array(self._values(column), types[column.type]) for column in self.columns]
-        import_module("pyarrow.parquet").write_table(pyarrow.table(columns, schema=schema), path)
+        file = io.BytesIO()
+        import_module("pyarrow.parquet").write_table(pyarrow.table(columns, schema=schema), file)
+        return file.getvalue()
 
 
 def require_writable(path: Path) -> None:

@@ -33,6 +33,7 @@ def words(rows: Iterable[Mapping[str, Json]]) -> DataTable:
         COLUMNS,
         list(rows),
         [
+            ("Item", lambda row: str(row["item"])),
             ("Word", lambda row: str(row["word"])),
             ("More for", lambda row: str(row["side"])),
             ("Statistic", lambda row: f"{row['statistic']} {number(row['value'])}"),  # type: ignore[arg-type] # a float

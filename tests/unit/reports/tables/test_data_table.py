@@ -97,8 +97,10 @@ def test_the_suffix_selects_the_format(tmp_path: Path) -> None:
         )
     with pytest.raises(FairnessError, match=r"t\.xlsx: a table is written as \.csv, \.parquet or \.tex"):
         table("a").write(tmp_path / "t.xlsx")
-    with pytest.raises(FairnessError, match=r"cannot be written \(No such file or directory\)"):
-        table("a").write(tmp_path / "none" / "t.csv")
+    table("a").write(tmp_path / "new" / "t.csv")
+    assert (tmp_path / "new" / "t.csv").exists()
+    with pytest.raises(FairnessError, match=r"cannot be written \(File exists\)"):
+        table("a").write(tmp_path / "t.csv" / "t.csv")
 
 
 @pytest.mark.parametrize(("package", "what"), [("pandas", "a data frame"), ("pyarrow", "a Parquet file")])

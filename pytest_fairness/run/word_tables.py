@@ -1,0 +1,95 @@
+"""Word tables of items, from the answers in memory or from those that the store holds."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from pytest_fairness import kinds
+from pytest_fairness.answers import reading
+from pytest_fairness.errors import AnswersMissing, FairnessError
+from pytest_fairness.options import RunSettings
+from pytest_fairness.probes import Probe
+from pytest_fairness.records import Answer, Json
+from pytest_fairness.reports.report_items import target_name
+from pytest_fairness.reports.tables.data_table import DataTable
+from pytest_fairness.reports.tables.words import words
+from pytest_fairness.run.probe_items import ProbeItem, items_of
+from pytest_fairness.run.recorded import recorded
+from pytest_fairness.run.run import Run
+
+
+def words_of(item: ProbeItem, answers: Sequence[Answer], details: Mapping[str, Json]) -> DataTable:
+    """Return the words of an item's answers; an empty table for an audit without words.
+
+    Args:
+        item: the item.
+        answers: at least those that the item measures.
+        details: of the item's measurement.
+
+    Raises:
+        NotMeasurable: too few usable answers.
+    """
+    own = [answer for answer in answers if item.uses(answer.labels)]
+    rows = item.audit.word_rows(item.probe, item, own, details)
+    return words({"probe": item.probe.name, "item": item.id, **row} for row in rows)
+
+
+def words_of_run(document: Mapping[str, Json], settings: RunSettings) -> DataTable:
+    """Return the words of all measured items of a run, from the probe files and the recorded answers.
+
+    Items of Python tests are left out: they have no probe file.
+
+    Args:
+        document: the report document, with `trials` and each item's `target` if known; see `last_run`.
+        settings: with the store and the root that the paths of probe files are relative to.
+
+    Raises:
+        FairnessError: a probe file has changed or cannot be read, or its answers are not recorded.
+    """
+    by_source: dict[tuple[Path, str | None], list[Mapping[str, Json]]] = defaultdict(list)
+    for item in document["items"]:
+        if is_of_probe_file(item) and item["value"] is not None:
+            path = settings.root / item["nodeid"].partition("::")[0]
+            by_source[path, item.get("target")].append(item)
+    tables = []
+    for (path, target), items in by_source.items():
+        with Run(replace(settings, target=target or settings.target)) as run:
+            probe = run.load(path)
+            known = {item.id: item for item in items_of(probe)}
+            answers = _answers(run, probe, target, document.get("trials"))
+        for item in items:
+            name = target_name(item["id"])
+            found = known.get(item["id"] if name is None else item["id"].removesuffix(f"@{name}"))
+            if found is None:
+                raise FairnessError(
+                    f"{path}: the probe has no item {item['id']} any more. Run `pytest --fairness` again."
+                )
+            tables.append(words_of(replace(found, target=name), answers, item["details"]))
+    return DataTable.joined(tables, words([]))
+
+
+def is_of_probe_file(item: Mapping[str, Json]) -> bool:
+    """Return whether an item of a report document is of a probe file, and not a check of a Python test."""
+    file: str = item["nodeid"].partition("::")[0]
+    return not file.endswith(".py")
+
+
+def _answers(run: Run, probe: Probe, target: str | None, trials: int | None) -> list[Answer]:
+    """Return the answers to a probe's prompts, at most as many trials of each as the run asked for.
+
+    Raises:
+        AnswersMissing: no answers are recorded, or those of several targets.
+    """
+    if probe.responses is not None:
+        return kinds.rows(probe)
+    found = recorded(run, probe, target)
+    targets = sorted({asked for asked, _, _ in found})
+    if len(targets) > 1:
+        raise AnswersMissing(
+            f"{probe.path}: answers of several targets are recorded. Choose one with --target: {'; '.join(targets)}"
+        )
+    draws = probe.draws(trials)
+    return [reading.answer(prompt, response) for _, prompt, response in found if prompt.trial < draws]
