@@ -77,10 +77,10 @@ def _document(arguments: argparse.Namespace) -> Mapping[str, Json]:
 
     source: Path | None = arguments.probe
     if source is not None and source.suffix == ".json":
-        document = files.read(source)
-        return {**document, "items": [{**item, "target": arguments.target} for item in document["items"]]}
+        report = files.read(source)
+        return {**report, "items": [{**item, "target": arguments.target} for item in report["items"]]}
     path = replay_settings(arguments).store
-    document = None
+    document: dict[str, Json] | None = None
     if path.exists():
         with Store(path) as store:
             document = last_run(store)
