@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.integration.test_docs import BLOCKS, ROOT, Block
+from tests.support.projects import PLUGINS
 
 RECIPES = [block for block in BLOCKS if block.page == ROOT / "CONTRIBUTING.md"]
 PROBE = """\
@@ -53,7 +54,7 @@ def test_an_audit_and_a_target_need_one_file_and_one_line_each(copy: Path) -> No
     (copy / "pytest.ini").write_text("[pytest]\nfairness_target = parrot:green\n", "utf-8")
     environment = {**os.environ, "PYTHONPATH": str(copy)}
     for option in ("--fairness-rebaseline", "--fairness"):
-        command = [sys.executable, "-m", "pytest", "-p", "no:randomly", option, "probes"]
+        command = [sys.executable, "-m", "pytest", *PLUGINS, option, "probes"]
         run = subprocess.run(
             command, cwd=copy, env=environment, capture_output=True, text=True, check=False, timeout=120
         )

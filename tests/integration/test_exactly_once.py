@@ -6,12 +6,12 @@ import os
 import signal
 import subprocess
 import sys
-import time
 
 import pytest
 
 from pytest_fairness.asking.store.store import Store
-from tests.support.asking import wait_until
+from pytest_fairness.asking.timing import DEFAULT_TIMING
+from tests.support.asking import processes_in, wait_until
 from tests.support.projects import PLUGINS, PROBE, Project
 from tests.support.servers import ChatServer, Reply
 
@@ -53,7 +53,7 @@ def questions(server: ChatServer) -> dict[str, int]:
 def test_two_runs_at_once_of_four_probes_that_share_prompts(project: Project) -> None:
     write_shared(project)
     with ChatServer(delay=0.1) as server:
-        runs = [start(project, server, "--fairness-concurrency", "5", "-n", workers) for workers in ("4", "0")]
+        runs = [start(project, server, "--fairness-concurrency", "5", "-n", workers) for workers in ("2", "0")]
         output = [run.communicate(timeout=180)[0] for run in runs]
         assert [run.returncode for run in runs] == [0, 0], output
         assert server.count == DISTINCT
@@ -73,7 +73,7 @@ def test_workers_stop_with_the_process_that_the_user_started(project: Project, e
         run.send_signal(end)
         stopped_at = server.count
         output, _ = run.communicate(timeout=60)
-        time.sleep(1.0)
+        wait_until(lambda: not processes_in(project.path), 60)
         assert server.count <= stopped_at + 2 * 4, "one round may still go out, and no more"
         with Store(project.path / ".fairness" / "responses.sqlite") as store:
             assert len(list(store.all_recorded())) >= stopped_at - 4, "what had come is recorded"
@@ -90,14 +90,16 @@ def test_a_worker_that_is_done_waits_for_what_others_need(project: Project) -> N
     project.write(
         "conftest.py",
         "import os, time\n"
-        "from pytest_fairness.asking import timing\n\n"
-        "timing.DEFAULT_TIMING = timing.Timing(stop_grace=0.2)\n\n"
+        "\n"
         "def pytest_runtestloop():\n"
         "    time.sleep(1.0 if os.environ.get('PYTEST_XDIST_WORKER') == 'gw1' else 0.0)\n",
     )
     project.probe("probes/quick.yaml", PROBE.replace("[Kim, Lou]", "[Kim]"))
     project.probe("probes/slow.yaml", PROBE.replace("[Kim, Lou]", "[Lou]").replace("Alex", "Sam"))
-    with ChatServer(lambda messages, _: Reply(delay=2.0 if "Sam" in messages[-1]["content"] else 0.0)) as server:
+    longer_than_the_grace = DEFAULT_TIMING.stop_grace + 1
+    with ChatServer(
+        lambda messages, _: Reply(delay=longer_than_the_grace if "Sam" in str(messages) else 0.0)
+    ) as server:
         run = start(project, server, "-n", "2", "--fairness-concurrency", "40")
         output, _ = run.communicate(timeout=100)
         assert run.returncode == 0, output

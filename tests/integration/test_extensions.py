@@ -41,15 +41,22 @@ def pytest_fairness_report(report, config):
 """
 
 
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder into which pip has installed the package with extensions."""
+    folder = tmp_path_factory.mktemp("extras")
+    extras.install(extras.make_wheel(folder), folder / "site")
+    return folder / "site"
+
+
 @pytest.fixture
-def installed(project: Project, monkeypatch: pytest.MonkeyPatch) -> Project:
+def installed(project: Project, monkeypatch: pytest.MonkeyPatch, site: Path) -> Project:
     """A project beside which the package with extensions is installed."""
-    with_package(project, monkeypatch)
+    add_to_path(monkeypatch, site)
     return project
 
 
-def with_package(project: Project, monkeypatch: pytest.MonkeyPatch, **contents: str) -> None:
-    site = extras.install(project.path, **contents)
+def add_to_path(monkeypatch: pytest.MonkeyPatch, site: Path) -> None:
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(site), *filter(None, [os.environ.get("PYTHONPATH")])]))
 
 
@@ -110,7 +117,8 @@ def test_a_scorer_without_the_label(installed: Project) -> None:
 def test_a_broken_extension_is_an_error_that_names_its_package(
     project: Project, monkeypatch: pytest.MonkeyPatch, module: str, entry_points: str, message: str
 ) -> None:
-    with_package(project, monkeypatch, module=module, entry_points=entry_points)
+    # Python finds the metadata of a package in a wheel as well.
+    add_to_path(monkeypatch, extras.make_wheel(project.path, module, entry_points))
     project.probe()
     result = project.run_apart("--fairness", target="openai:model")
     assert result.ret != 0

@@ -72,11 +72,9 @@ def test_a_run_beside_another_gets_none_of_its_answers(project: Project, workers
     earlier = start(project, *target, "-n", "0", "--fairness-concurrency", "3")
     wait_until(lambda: len(project.calls()) >= 12, 60)
     project.write("app.py", REFUSING)
-    report = start(project, *target, "-n", workers, "--fairness-report", "report.json")
-    output, _ = report.communicate(timeout=100)
-    verdicts = {item["id"]: item["verdict"] for item in project.read("report.json")["items"]}
-    assert verdicts == {KIM: "over-limit", LOU: "pass"}, output
-    requests = project.read("report.json")["requests"]
+    report = project.report("-n", workers, target="python:app:answer")
+    assert {item["id"]: item["verdict"] for item in report["items"]} == {KIM: "over-limit", LOU: "pass"}
+    requests = report["requests"]
     assert (requests["sent"], requests["reused"]) == (30, 0)
     project.write("over.txt", "")
     output, _ = earlier.communicate(timeout=100)
@@ -95,7 +93,7 @@ def test_two_runs_that_ask_afresh_share_nothing(project: Project) -> None:
         assert [run.returncode for run in runs] == [0, 0], output
         assert server.count == 60
         assert server.most_in_flight <= 8
-        output = [start(project, *asked).communicate(timeout=100)[0]]
+        project.run("--fairness", *asked, target=None).assert_outcomes(passed=2)
         assert server.count == 60, "who does not ask afresh takes the newest"
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -61,3 +62,13 @@ def wait_until(condition: Callable[[], object], seconds: float = 10.0) -> None:
     while not condition():
         assert time.monotonic() < deadline, "the condition did not become true in time"
         time.sleep(0.005)
+
+
+def processes_in(folder: Path) -> list[str]:
+    """Return the ids of the other processes that run in a folder; none where there is no `/proc`."""
+    found = []
+    for place in Path("/proc").glob("[0-9]*/cwd"):
+        with suppress(OSError):  # the process has ended, or belongs to somebody else
+            if place.parent.name != str(os.getpid()) and place.readlink() == folder:
+                found.append(place.parent.name)
+    return found

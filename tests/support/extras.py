@@ -112,8 +112,8 @@ csv = fairness_extras:csv
 """
 
 
-def install(folder: Path, module: str = MODULE, entry_points: str = ENTRY_POINTS) -> Path:
-    """Install the package with pip below a folder; return what belongs on PYTHONPATH."""
+def make_wheel(folder: Path, module: str = MODULE, entry_points: str = ENTRY_POINTS) -> Path:
+    """Write the package as a wheel into a folder."""
     wheel, about = folder / "fairness_extras-1.0-py3-none-any.whl", "fairness_extras-1.0.dist-info"
     files = {
         "fairness_extras.py": module,
@@ -125,7 +125,10 @@ def install(folder: Path, module: str = MODULE, entry_points: str = ENTRY_POINTS
     with zipfile.ZipFile(wheel, "w") as archive:
         for name, text in (*files.items(), (f"{about}/RECORD", record)):
             archive.writestr(name, text)
-    site = folder / "site"
+    return wheel
+
+
+def install(wheel: Path, site: Path) -> None:
+    """Install a wheel with pip into a folder, which belongs on PYTHONPATH."""
     command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--target", str(site)]
     subprocess.run([*command, str(wheel)], check=True, capture_output=True)
-    return site

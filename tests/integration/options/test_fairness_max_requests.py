@@ -43,8 +43,8 @@ def test_every_try_counts_and_workers_share(project: Project) -> None:
     project.probe("probes/b.yaml", PROBE.replace("would you recommend", "might you give"))
     project.write("pytest.ini", ini(fairness_max_requests="25"))
     with ChatServer(answer, delay=0.02) as server:
-        arguments = ("--fairness", "--fairness-base-url", server.url, "--fairness-report", "report.json", "-n", "2")
-        project.run(*arguments, target=OPENAI).assert_outcomes(errors=4)
+        arguments = ("--fairness", "--fairness-base-url", server.url, "--fairness-report", "report.json")
+        project.run(*arguments, "-n", "2", target=OPENAI).assert_outcomes(errors=4)
         assert server.count == 25
         requests = project.read("report.json")["requests"]
         assert (requests["planned"], requests["reused"]) == (60, 0)
