@@ -85,7 +85,7 @@ def unbiased(repeats: int, probe: CounterfactualProbe, random: np.random.Generat
                 part.audit,
                 part,
                 measured(part, current),
-                earlier=BaselineEntry(measured(part, baseline).value),
+                baseline=BaselineEntry(measured(part, baseline).value),
                 comparison=part.audit.compare(probe, part, *runs),
                 trials=None,
                 accept="",

@@ -50,7 +50,7 @@ def decide(
     item: AnyItem,
     measurement: Measurement,
     *,
-    earlier: BaselineEntry | None,
+    baseline: BaselineEntry | None,
     comparison: Comparison | None,
     trials: int | None,
     accept: str,
@@ -61,7 +61,7 @@ def decide(
         audit: the method.
         item: the item, with its limit, tolerance, gate and alpha.
         measurement: of this run.
-        earlier: the baseline's entry, or `None` where there is none.
+        baseline: the baseline's entry, or `None` where there is none.
         comparison: of this run with the baseline; `None` without a baseline, or with a stale one.
         trials: number of trials, or of the units that `Audit.counted` names, for the advice on the size of a run;
             `None` for recorded files.
@@ -78,8 +78,8 @@ def decide(
         for concern in measurement.concerns
         if concern.withholds == "nothing"
     )
-    if earlier is not None and earlier.note:
-        notes += f" {earlier.note}."
+    if baseline is not None and baseline.note:
+        notes += f" {baseline.note}."
 
     change: Decision | None = None
 
@@ -87,8 +87,8 @@ def decide(
         found = change or Decision("unclear")
         return Verdict(name, f"{reason}{notes}", minimum_detectable, found.significant, found.upper_bound)
 
-    if earlier is not None and earlier.stale_parts:
-        parts = ", ".join(earlier.stale_parts)
+    if baseline is not None and baseline.stale_parts:
+        parts = ", ".join(baseline.stale_parts)
         # A command to paste ends the reason.
         return Verdict(
             VerdictName.STALE_BASELINE,
@@ -96,7 +96,7 @@ def decide(
             f"{accept}",
             minimum_detectable,
         )
-    if earlier is not None and earlier.new:
+    if baseline is not None and baseline.new:
         what += ", the new baseline"
     elif comparison is None and limit is None:
         first = "Make a baseline: " if concern is None else f"Before you make a baseline: {concern.message}. Then: "
@@ -104,8 +104,8 @@ def decide(
         return Verdict(
             VerdictName.NO_BASELINE, f"{what}, with no baseline and no limit.{notes} {cure}", minimum_detectable
         )
-    if earlier is not None and comparison is not None:
-        what += f", was {earlier.value:.3g}: {audit.describe_change(comparison)}, tolerance {tolerance:.3g}"
+    if baseline is not None and comparison is not None:
+        what += f", was {baseline.value:.3g}: {audit.describe_change(comparison)}, tolerance {tolerance:.3g}"
         if not comparison.paired:
             what += " (by stored value and error alone: the baseline's answers are absent or too few)"
     if limit is not None:
@@ -115,8 +115,8 @@ def decide(
 
     if concern is not None and (concern.withholds == "verdict" or (concern.withholds == "test" and rule.tested)):
         return verdict(VerdictName.INCONCLUSIVE, f"{what}; {concern.message}.")
-    if earlier is not None and comparison is not None:
-        difference = audit.info.loss(measurement.value) - audit.info.loss(earlier.value)
+    if baseline is not None and comparison is not None:
+        difference = audit.info.loss(measurement.value) - audit.info.loss(baseline.value)
         change = rule.judge_change(audit, item, comparison, tolerance, difference)
         if change.outcome == "beyond":
             return verdict(VerdictName.REGRESSION, f"{what}{_significance(item, comparison, change)}.{because}")
@@ -126,7 +126,7 @@ def decide(
     if undecided := [each for each in (change, value) if each is not None and each.outcome == "unclear"]:
         why = _undecided(item, comparison, change, value)
         growth = max(each.times_more_units for each in undecided)
-        more = _advice(audit, measurement, trials, growth, earlier if change in undecided else None)
+        more = _advice(audit, measurement, trials, growth, baseline if change in undecided else None)
         return verdict(VerdictName.INCONCLUSIVE, f"{what}; {why}. {more}{because}")
     if concern is not None and concern.withholds != "test":
         return verdict(VerdictName.INCONCLUSIVE, f"{what}; {concern.message}.")
@@ -207,7 +207,7 @@ def _confidence(
 
 
 def _advice(
-    audit: AnyAudit, measurement: Measurement, size: int | None, factor: float, earlier: BaselineEntry | None
+    audit: AnyAudit, measurement: Measurement, size: int | None, factor: float, baseline: BaselineEntry | None
 ) -> str:
     """Return the advice on how large a run must be for a decision.
 
@@ -216,24 +216,24 @@ def _advice(
         measurement: of this run.
         size: of this run; `None` for recorded files.
         factor: by which this run and its baseline must grow for the error to be small enough.
-        earlier: the baseline, where the change is undecided.
+        baseline: the baseline, where the change is undecided.
     """
     if not math.isfinite(factor) or factor > MOST_TIMES:
         return "No number of answers that can reasonably be asked for would decide it."
     if size is None:
         return f"Needs about {factor:.1f} times as many answers to decide."
-    answers, baseline = sum(measurement.n.values()), None
-    if earlier is not None and earlier.answers and answers:
-        baseline = earlier.answers / answers
+    answers, ratio = sum(measurement.n.values()), None
+    if baseline is not None and baseline.answers and answers:
+        ratio = baseline.answers / answers
     there = ""
-    if baseline is not None:
+    if ratio is not None:
         if audit.counted == "trials":
             # Squared errors of both runs add up, each proportional to the inverse of the run's size.
-            wanted = (1.0 + 1 / baseline) / factor
-            enough_there = 1 / baseline <= wanted / 2
-            factor = 1.0 / (wanted - 1 / baseline) if enough_there else 2 / wanted
+            wanted = (1.0 + 1 / ratio) / factor
+            enough_there = 1 / ratio <= wanted / 2
+            factor = 1.0 / (wanted - 1 / ratio) if enough_there else 2 / wanted
         else:
-            enough_there = factor <= baseline  # units are compared with themselves
+            enough_there = factor <= ratio  # units are compared with themselves
         if factor <= 1 and not enough_there:
             return (
                 f"Needs a baseline of about {math.ceil(size * factor)} {audit.counted} to decide; this run had {size}."

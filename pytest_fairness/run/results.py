@@ -85,7 +85,7 @@ def decided(measured: ItemMeasurement, compared: BaselineComparison, accept: str
         item.audit,
         item,
         measured.measurement,
-        earlier=BaselineEntry(entry.value, compared.stale_parts, sum(entry.n.values()), compared.note, compared.new)
+        baseline=BaselineEntry(entry.value, compared.stale_parts, sum(entry.n.values()), compared.note, compared.new)
         if entry
         else None,
         comparison=compared.comparison,

@@ -98,7 +98,7 @@ def judge(of: StereotypeProbe, name: str, current: list[Answer], baseline: list[
         found.audit,
         found,
         measure(of, name, current),
-        earlier=None if baseline is None else BaselineEntry(measure(of, name, baseline).value),
+        baseline=None if baseline is None else BaselineEntry(measure(of, name, baseline).value),
         comparison=None if baseline is None else compare(of, name, current, baseline),
         trials=20,
         accept="pytest --fairness-rebaseline",

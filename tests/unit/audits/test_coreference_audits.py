@@ -52,7 +52,7 @@ def judge(
         audit,
         about,
         measurement,
-        earlier=BaselineEntry(audit.measure(of, about, baseline).value) if baseline else None,
+        baseline=BaselineEntry(audit.measure(of, about, baseline).value) if baseline else None,
         comparison=audit.compare(of, about, current, baseline) if baseline else None,
         trials=measurement.details[audit.counted],
         accept="pytest --fairness-rebaseline",

@@ -43,7 +43,7 @@ def verdict(item: ProbeItem, current: Decide, baseline: Decide) -> Verdict:
     measurement, earlier = measure(item, current), measure(item, baseline)
     comparison = item.audit.compare(item.probe, item, answers(item, current), answers(item, baseline))
     return decide(
-        item.audit, item, measurement, earlier=BaselineEntry(earlier.value), comparison=comparison,
+        item.audit, item, measurement, baseline=BaselineEntry(earlier.value), comparison=comparison,
         trials=int(measurement.details["records"]), accept="pytest --fairness-rebaseline",
     )  # fmt: skip
 

@@ -58,7 +58,7 @@ def verdict(item: ProbeItem, current: Decide, baseline: Decide | None) -> Verdic
     found = [item.audit.measure(item.probe, item, run) for run in runs]
     return decide(
         item.audit, item, found[0],
-        earlier=BaselineEntry(found[1].value) if baseline else None,
+        baseline=BaselineEntry(found[1].value) if baseline else None,
         comparison=item.audit.compare(item.probe, item, *runs) if baseline else None,
         trials=int(found[0].details["records"]), accept="pytest --fairness-rebaseline",
     )  # fmt: skip

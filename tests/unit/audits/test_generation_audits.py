@@ -30,7 +30,7 @@ def judge(name: str, now: list[Answer], then: list[Answer], **settings: Any) -> 
         audit,
         subject,
         audit.measure(PROBE, subject, now),
-        earlier=earlier,
+        baseline=earlier,
         comparison=audit.compare(PROBE, subject, now, then),
         trials=15,
         accept="pytest --fairness-rebaseline",
@@ -62,7 +62,7 @@ def test_a_strong_bias_is_over_the_limit_without_any_baseline(name: str, limit: 
     audit, subject = registry.get("generation", name), item(name, limit=limit)
     for bias, expected in ((0.8, {"over-limit"}), (0.0, {"pass", "inconclusive"})):
         measurement = audit.measure(PROBE, subject, answers(3, bias=bias))
-        verdict = decide(audit, subject, measurement, earlier=None, comparison=None, trials=15, accept="…")
+        verdict = decide(audit, subject, measurement, baseline=None, comparison=None, trials=15, accept="…")
         assert verdict.name.value in expected
 
 
@@ -219,7 +219,7 @@ def test_a_system_that_repeats_itself_is_neither_passed_nor_failed(name: str, fl
             audit,
             subject,
             replace(measurement, concerns=concerns),
-            earlier=None if settings else BaselineEntry(0.0),
+            baseline=None if settings else BaselineEntry(0.0),
             comparison=None if settings else audit.compare(ASKED_ONCE, subject, now, then),
             trials=15,
             accept="…",

@@ -66,7 +66,7 @@ def judge(now: list[Answer], then: list[Answer] | None, **given_: Any) -> Verdic
         AUDIT,
         subject,
         measured,
-        earlier=None if then is None else BaselineEntry(AUDIT.measure(PROBE, subject, then).value),
+        baseline=None if then is None else BaselineEntry(AUDIT.measure(PROBE, subject, then).value),
         comparison=None if then is None else AUDIT.compare(PROBE, subject, now, then),
         trials=15,
         accept="pytest --fairness-rebaseline",

@@ -79,7 +79,7 @@ def compared(part: ProbeItem, current: Score, baseline: Score) -> Comparison:
 
 
 def verdict(part: ProbeItem, measurement: Measurement) -> VerdictName:
-    decision = decide(part.audit, part, measurement, earlier=None, comparison=None, trials=None, accept="pytest")
+    decision = decide(part.audit, part, measurement, baseline=None, comparison=None, trials=None, accept="pytest")
     return decision.name
 
 

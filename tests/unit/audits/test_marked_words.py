@@ -66,7 +66,7 @@ def judge(now: list[Answer], then: list[Answer], of: AuditItem[Any] | None = Non
         AUDIT,
         subject,
         AUDIT.measure(PROBE, subject, now),
-        earlier=BaselineEntry(AUDIT.measure(PROBE, subject, then).value),
+        baseline=BaselineEntry(AUDIT.measure(PROBE, subject, then).value),
         comparison=compare(now, then, subject),
         trials=27,
         accept="…",

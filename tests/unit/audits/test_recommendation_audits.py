@@ -44,7 +44,7 @@ def judge(
         audit,
         about,
         measurement,
-        earlier=BaselineEntry(audit.measure(of, about, runs[1]).value) if baseline else None,
+        baseline=BaselineEntry(audit.measure(of, about, runs[1]).value) if baseline else None,
         comparison=audit.compare(of, about, *runs) if baseline else None,
         trials=measurement.details["entities"],
         accept="pytest --fairness-rebaseline",

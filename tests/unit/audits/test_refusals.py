@@ -59,7 +59,7 @@ def compared(of: ProbeItem, now: list[Answer], then: list[Answer]) -> tuple[Comp
     comparison = of.audit.compare(of.probe, of, now, then)
     verdict = decide(
         of.audit, of, present,
-        earlier=BaselineEntry(earlier.value), comparison=comparison, trials=10, accept="",
+        baseline=BaselineEntry(earlier.value), comparison=comparison, trials=10, accept="",
     )  # fmt: skip
     return comparison, verdict
 

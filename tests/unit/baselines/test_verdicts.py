@@ -80,7 +80,7 @@ def judged(
         audit,
         item,
         measurement,
-        earlier=None if was is None else BaselineEntry(was, stale, answers),
+        baseline=None if was is None else BaselineEntry(was, stale, answers),
         comparison=comparison,
         trials=15,
         accept=ACCEPT,
@@ -190,7 +190,7 @@ def test_a_gap_that_changed_sides_is_a_regression() -> None:
         reversal = Reversal(value, p_value, "40% of Black and 10% of White, before 10% and 40%")
         comparison = Comparison(0.0, (-0.02, 0.02), 0.01, 0.5, reversal=reversal)
         verdict = decide(
-            audit, item, measured(value), earlier=BaselineEntry(value), comparison=comparison, trials=15, accept=ACCEPT
+            audit, item, measured(value), baseline=BaselineEntry(value), comparison=comparison, trials=15, accept=ACCEPT
         )
         assert ("the disadvantage changed sides: 40% of Black" in verdict.reason) == (verdict.name == "regression")
         return verdict.name
