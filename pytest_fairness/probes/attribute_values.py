@@ -19,9 +19,10 @@ class ValueSettings(ProbeModel):
     """A value with a name of its own, and an optional indirect wording."""
 
     label: Line = Field(description="The value's name in reports and baselines.")
-    text: Line = Field(description="What is put in for {value}.")
+    text: Line = Field(description="The words that replace {value}.")
     indirect: Line | None = Field(
-        default=None, description="What is put in instead where the answer to the direct wording is a refusal."
+        default=None,
+        description="Other words for the value, which are used if the answer to the direct words is a refusal.",
     )
 
 

@@ -53,19 +53,22 @@ class SamplingSettings(ProbeModel):
     """Sampling parameters of the requests. Only those that are set here are sent."""
 
     temperature: float | None = Field(
-        default=None, ge=0, description="Randomness of the answers; 0 takes the likeliest word each time."
+        default=None, ge=0, description="Randomness of the answers; 0 always takes the most likely token."
     )
     top_p: float | None = Field(
         default=None,
         ge=0,
         le=1,
-        description="Draw from the likeliest words that make up this share of the probability.",
+        description="Draw from the most likely tokens that together have this probability.",
     )
     max_tokens: int | None = Field(
-        default=None, ge=1, le=10_000_000, description="Tokens at which an answer is cut off."
+        default=None, ge=1, le=10_000_000, description="Most tokens of an answer; longer answers are cut off."
     )
     seed: int | None = Field(
-        default=None, ge=0, le=2**31 - 1, description="Seed of the first trial; trial t is asked with seed + t."
+        default=None,
+        ge=0,
+        le=2**31 - 1,
+        description="Seed from which the seed of each request is derived, together with its texts and its trial.",
     )
 
 
@@ -121,32 +124,32 @@ class Probe(ProbeModel):
     several_prompts: ClassVar[bool] = False
     prompts_belong_to: ClassVar[str] = ""
 
-    kind: str = Field(description="What kind of probe this is; it decides which other keys there are.")
+    kind: str = Field(description="Kind of the probe, which determines the other keys.")
     name: Name = Field(
         default_factory=str,
         description="Name of the probe in item ids and baseline files, unique in a run. "
         "Default: the file's name without its suffix.",
     )
-    description: Text | None = Field(default=None, description="What the probe is for; shown in reports.")
-    system: Text | None = Field(default=None, description="System prompt, sent with every prompt as it stands.")
+    description: Text | None = Field(default=None, description="Purpose of the probe; shown in reports.")
+    system: Text | None = Field(default=None, description="System prompt, sent unchanged with every prompt.")
     sampling_settings: SamplingSettings = Field(
         default_factory=SamplingSettings,
         alias="sampling",
-        description="How answers are drawn. Only what is set here is sent.",
+        description="Sampling parameters. Only those that are set here are sent.",
     )
     compare_sampling: bool = Field(
         default=True,
-        description="Whether a baseline that was sampled otherwise (temperature, top_p, max_tokens) counts as stale.",
+        description="Whether a baseline with other sampling parameters (temperature, top_p, max_tokens) is stale.",
     )
     trials: Trials = Field(
         default=1,
-        description="How often each question is asked; {start: 8, max: 60} asks more only while a verdict is open.",
+        description="Number of answers to each prompt; {start: 8, max: 60} asks for more only while a verdict is open.",
     )
     audits: Annotated[
         Mapping[str, AuditSettings], PlainValidator(_validated, json_schema_input_type=dict[str, Any])
     ] = Field(description="The audits of the answers, by name, each with its settings; {} or nothing for the defaults.")
     responses: ResponsesSettings | None = Field(
-        default=None, description="Answers that are there already, audited instead of asking a model."
+        default=None, description="Recorded answers, which are audited instead of asking a model."
     )
     alpha: float = Field(
         default=0.05,
@@ -159,7 +162,7 @@ class Probe(ProbeModel):
         min_length=1,
         description="Other wordings of the probe by name, for comparing mitigations: each is asked and measured too.",
     )
-    marks: tuple[Identifier, ...] = Field(default=(), min_length=1, description="pytest marks that its items get.")
+    marks: tuple[Identifier, ...] = Field(default=(), min_length=1, description="pytest marks of the probe's items.")
 
     _loaded: Loading = PrivateAttr(default_factory=Loading)
     _reworded: dict[str, Any] = PrivateAttr(default_factory=dict)
@@ -181,7 +184,7 @@ class Probe(ProbeModel):
 
     @cached_property
     def sampling(self) -> records.Sampling:
-        """The sampling parameters; the seed is that of the first trial."""
+        """The sampling parameters, with the probe's seed; each request has a seed derived from it."""
         return records.Sampling(**self.sampling_settings.model_dump())
 
     def format_of(self, labels: Mapping[str, str]) -> AnswerFormat:
@@ -257,15 +260,15 @@ class Probe(ProbeModel):
         """
         yield from checks.unmet_needs(audits, cls.lacking(data))
         if "variants" in data and checks.is_recorded(data):
-            message = "variants are asked, and nobody is asked where `responses` brings the answers along"
+            message = "variants send requests, and a probe with `responses` sends none: remove one of the two"
             yield Diagnostic(("variants",), message, at_key=True)
         for name, variant in checks.mappings(data.get("variants")):
             location: Location = ("variants", name, "prompt")
             if cls.prompts_belong_to and "prompt" in variant:
-                message = f"prompts belong to {cls.prompts_belong_to}: a variant of this kind has another `system`"
+                message = f"prompts belong to {cls.prompts_belong_to}: a variant of this kind changes only `system`"
                 yield Diagnostic(location, message, at_key=True)
             elif isinstance(variant.get("prompt"), list) and not cls.several_prompts:
-                yield Diagnostic(location, "a probe of this kind has one prompt, and so have its variants")
+                yield Diagnostic(location, "a probe of this kind has one prompt, not a list: write one text")
 
     @abstractmethod
     def prompts(self, trials: int | None = None) -> Iterable[Prompt]:

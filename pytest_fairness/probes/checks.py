@@ -73,7 +73,7 @@ def repeats(
     for location, name in named:
         if isinstance(name, str):
             if form(name) in seen:
-                yield Diagnostic(location, f"{quoted(name)} is there already: {rule}")
+                yield Diagnostic(location, f"{quoted(name)} is repeated: {rule}")
             seen.add(form(name))
 
 
@@ -92,7 +92,7 @@ def unmet_needs(
 
 
 def unknown_columns(data: Content, names: Collection[str]) -> Iterator[Diagnostic]:
-    """Yield a diagnostic for each key of `responses.columns` that is none of the names."""
+    """Yield a diagnostic for each key of `responses.columns` that is not one of the names."""
     for name in mapping(mapping(data.get("responses")).get("columns")):
         if name not in names:
             message = f"{quoted(name)} is no name of this probe{suggestion(name, names)}"

@@ -19,7 +19,7 @@ ProbeT = TypeVar("ProbeT", bound=Probe)
 
 
 class Exchange(ABC, Generic[ProbeT]):
-    """The rules of one kind of probe."""
+    """Rules by which answers of one kind of probe are exchanged between groups."""
 
     @abstractmethod
     def position(self, probe: ProbeT, labels: Mapping[str, str]) -> Position | None:

@@ -28,11 +28,11 @@ class Stage:
 class GrowingTrials(ProbeModel):
     """Trials that are added while a verdict is open."""
 
-    start: int = Field(ge=1, le=MAX_TRIALS, description="How often each question is asked at first.")
+    start: int = Field(ge=1, le=MAX_TRIALS, description="Number of trials at the first interim analysis.")
     max: int = Field(
         ge=1,
         le=MAX_TRIALS,
-        description="How often at most; the number grows by half as long as an item's verdict is open.",
+        description="Largest number of trials; the number grows by half while an item's verdict is open.",
     )
 
     @model_validator(mode="after")

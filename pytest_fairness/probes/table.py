@@ -139,7 +139,7 @@ def _json_lines(text: str, name: str) -> Table:
         if isinstance(value, dict):
             rows.append(Row(number, value))
         else:
-            errors.append(f"{name}:{number}: one JSON object a line is meant, not {json.dumps(value)[:40]}")
+            errors.append(f"{name}:{number}: a line must hold one JSON object, not {json.dumps(value)[:40]}")
     raise_file_errors(errors, name)
     return Table(tuple(dict.fromkeys(column for row in rows for column in row.fields)), tuple(rows))
 
@@ -155,6 +155,6 @@ def _json(text: str, name: str) -> Table:
     if isinstance(value, list) and all(isinstance(part, str) for part in value):
         value = [{"name": part} for part in value]
     if not isinstance(value, list) or not all(isinstance(part, dict) for part in value):
-        raise ProbeError(f"{name}:1: a list of objects or of texts is meant")
+        raise ProbeError(f"{name}:1: the file must hold a list of objects or of texts")
     rows = [Row(number, part) for number, part in enumerate(value, start=1)]
     return Table(tuple(dict.fromkeys(column for row in rows for column in row.fields)), tuple(rows))

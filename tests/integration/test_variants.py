@@ -224,8 +224,8 @@ def test_what_is_suggested_is_pasted_and_works(project: Project) -> None:
     [
         ("coreference", "prompts belong to items: a variant of this kind has another `system`"),
         ("stereotype", "prompts belong to cases: a variant of this kind has another `system`"),
-        ("recommendation", "a probe of this kind has one prompt, and so have its variants"),
-        ("counterfactual", "a probe of this kind has one prompt, and so have its variants"),
+        ("recommendation", "a probe of this kind has one prompt, not a list: write one text"),
+        ("counterfactual", "a probe of this kind has one prompt, not a list: write one text"),
     ],
 )
 def test_a_prompt_that_the_kind_has_no_place_for_is_a_fault(project: Project, kind: str, message: str) -> None:

@@ -42,10 +42,12 @@ class AmbiguousSentence(ProbeModel):
     """One ambiguous sentence, asked with the occupations in both orders and with both pronouns."""
 
     sentence: Text = Field(
-        description="The sentence, in which the pronoun may mean either person: {first} and {second} stand for the "
+        description="The sentence, in which the pronoun may refer to either person: {first} and {second} stand for the "
         "occupations in either order, {pronoun} for `she` or `he`."
     )
-    question: Text = Field(description="Who is asked for: `who was late for the morning shift`.")
+    question: Text = Field(
+        description="Question about the person that the pronoun refers to: `who was late for the morning shift`."
+    )
     masculine: Line = Field(description="The occupation that is stereotyped as a man's.")
     feminine: Line = Field(description="The occupation that is stereotyped as a woman's.")
     id: Line | None = Field(
@@ -82,7 +84,7 @@ class AmbiguousSentence(ProbeModel):
     @classmethod
     def _differs_from_masculine(cls, name: str, info: ValidationInfo) -> str:
         if checks.folded(name) == checks.folded(info.data.get("masculine", "")):
-            raise_diagnostics([Diagnostic((), f"both occupations are {quoted(name)}: nobody could tell who is meant")])
+            raise_diagnostics([Diagnostic((), f"both occupations are {quoted(name)}: name two different ones")])
         return name
 
     @property
@@ -162,8 +164,8 @@ class CoreferenceProbe(Probe):
         for place, item in enumerate(items if isinstance(items, tuple) else ()):
             if (name := checks.folded(item.name)) in seen:
                 location: Location = (place,) if item.id is None else (place, "id")
-                cure = "give this one an `id` of its own" if item.id is None else "each item is there once"
-                found.append(Diagnostic(location, f"{quoted(item.name)} is there already: {cure}"))
+                cure = "give this one an `id` of its own" if item.id is None else "each item occurs once"
+                found.append(Diagnostic(location, f"{quoted(item.name)} is repeated: {cure}"))
             seen.add(name)
         raise_diagnostics(found)
         return items
@@ -182,7 +184,7 @@ class CoreferenceProbe(Probe):
 
     @property
     def is_winobias(self) -> bool:
-        """Whether the items are WinoBias sentences."""
+        """`True` for WinoBias sentences, `False` for ambiguous sentences."""
         return isinstance(self.items, WinoBias)
 
     def asked(self, labels: Mapping[str, str]) -> Asked:
@@ -255,7 +257,7 @@ class CoreferenceProbe(Probe):
     def diagnostics(cls, data: Content, audits: Mapping[str, type[AuditSettings]]) -> Iterator[Diagnostic]:
         """Yield the diagnostics of items, audits and columns that do not fit together."""
         yield from super().diagnostics(data, audits)
-        cure = "a list of sentences, `{winobias: [pro file, anti file]}`, or `responses:` with answers that are there"
+        cure = "a list of sentences, `{winobias: [pro file, anti file]}`, or `responses:` with recorded answers"
         yield from checks.missing_keys(data, {"items": cure})
         if isinstance(data.get("items"), Mapping):
             yield from checks.unknown_columns(data, WINOBIAS_COLUMNS)

@@ -15,10 +15,10 @@ from pytest_fairness.probes.field_types import Line
 from pytest_fairness.records import Json
 
 ALONG = "with"
-"""The key under `flip` for the columns that are changed along with an attribute; no attribute can be called that."""
+"""The key under `flip` for the columns that are changed along with an attribute; no attribute may have this name."""
 
 LABELS = ("record", "form", "attribute", "to", "truth", "id", "answer", "text", "trial")
-"""Names of labels and columns of answers, which no attribute can have."""
+"""Names of labels and columns of answers, which no attribute may have."""
 
 Pairs = dict[Line, Line]
 
@@ -105,14 +105,14 @@ def check_flips(written: dict[str, Any]) -> dict[str, Any]:
 def _of_attribute(name: str, values: Any) -> Iterator[Diagnostic]:
     """Yield the diagnostics of an attribute and its values."""
     if name in LABELS:
-        message = f"an attribute cannot be called {quoted(name)}: answers have that already"
+        message = f"an attribute cannot be called {quoted(name)}: answers have a label of that name"
         yield Diagnostic((), message, at_key=True)
     if not isinstance(values, Mapping):
         named = (((place,), value) for place, value in enumerate(values))
-        yield from checks.repeats(named, "each value is there once", str)
+        yield from checks.repeats(named, "each value occurs once", str)
         return
     if len(values) > 1:
-        yield Diagnostic((), "one pair of values is flipped; more of them are a list, `[A, B, C]`")
+        yield Diagnostic((), "one pair of values is flipped; write more values as a list, `[A, B, C]`")
     for first, second in values.items():
         if isinstance(second, Mapping):
             yield Diagnostic((first,), "the value that it is flipped to must be text")
@@ -132,7 +132,7 @@ def _along(along: Any, values: Mapping[str, Any]) -> Iterator[Diagnostic]:
     for name, columns in along.items():
         if name not in values:
             cure = suggestion(name, values)
-            reason = "of several attributes `with` names the one that it goes with"
+            reason = "with several attributes, `with` names the attribute that each column depends on"
             yield Diagnostic((name,), f"unknown attribute {quoted(name)}{cure}; {reason}", at_key=True)
         elif isinstance(columns, Mapping):
             yield from (each.below(name) for each in _columns(columns, (name, values[name])))
@@ -147,11 +147,11 @@ def _columns(columns: Mapping[str, Any], flipped: tuple[str, Any]) -> Iterator[D
         yield Diagnostic((), f"`with` goes with a flip of two values; {quoted(attribute)} has {len(values)}")
     for column, pairs in columns.items():
         if column == attribute:
-            yield Diagnostic((column,), f"{quoted(column)} is what is flipped", at_key=True)
+            yield Diagnostic((column,), f"{quoted(column)} is the flipped attribute itself", at_key=True)
         if not isinstance(pairs, Mapping) or not pairs:
             yield Diagnostic((column,), "must be a mapping of values, `{Husband: Wife}`")
         elif any(not isinstance(value, str) for value in pairs.values()):
             yield Diagnostic((column,), "values are text")
         elif len({*pairs.values()}) < len(pairs):
-            message = "two values are changed to the same one, which cannot be read the other way round"
+            message = "two values are changed to the same value, so that the change cannot be reversed"
             yield Diagnostic((column,), message)

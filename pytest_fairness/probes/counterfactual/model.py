@@ -36,20 +36,22 @@ class CounterfactualProbe(Probe):
     kind: Literal["counterfactual"] = Field(description="Decisions about records with one attribute flipped.")
     prompt: Text | None = Field(
         default=None,
-        description="What is asked about each record: {age} stands for its field `age`. A clause whose field is "
-        "missing is left out. A brace that is meant as such is written {{ or }}.",
+        description="Prompt about each record: {age} stands for its field `age`. A clause whose field is "
+        "missing is left out. A literal brace is written {{ or }}.",
     )
     written_records: Written | None = Field(
-        default=None, alias="records", description="What is asked about, as a list, in a file or from OpenML."
+        default=None,
+        alias="records",
+        description="The records that are asked about: a list, a file or a data set of OpenML.",
     )
     flip: dict[Line, WrittenFlip] = Field(
         min_length=1,
         description="The attributes that are flipped, each with a pair of values or a list of them; "
-        "`with` says what is changed along with one.",
+        "`with` names the columns that change along with an attribute.",
     )
     answer: ChoiceSettings = Field(default_factory=ChoiceSettings, description="How answers are read.")
     truth: TruthSettings | None = Field(
-        default=None, description="What is true of a record, for `equalized_odds` and `accuracy`."
+        default=None, description="The true answer about each record, for audits that need it, such as `accuracy`."
     )
 
     _rows: list[dict[str, str]] | ProbeError | None = PrivateAttr(default=None)
@@ -209,7 +211,9 @@ class CounterfactualProbe(Probe):
     @classmethod
     def lacking(cls, data: Content) -> dict[str, str]:
         """Return whether the probe lacks the truth about its records; see `Probe.lacking`."""
-        return {} if "truth" in data else {"truth": "what is true of a record, `truth: {column: …, positive: …}`"}
+        return (
+            {} if "truth" in data else {"truth": "the true answer about each record, `truth: {column: …, positive: …}`"}
+        )
 
     @classmethod
     def diagnostics(cls, data: Content, audits: Mapping[str, type[AuditSettings]]) -> Iterator[Diagnostic]:
@@ -218,7 +222,7 @@ class CounterfactualProbe(Probe):
         yield from checks.missing_keys(
             data,
             {
-                "prompt": "what is asked about each record, or `responses:` with answers that are there already",
+                "prompt": "what is asked about each record, or `responses:` with recorded answers",
                 "records": "what is asked about: a list of mappings, `{file: …}` or `{openml: …}`",
             },
         )

@@ -48,12 +48,12 @@ class Drawn(ProbeModel):
     """Records of which a sample may be drawn."""
 
     id: Line = Field(
-        default="id", description="The column that names each record. Where there is none its content does."
+        default="id", description="The column that names each record. Default: a digest of the record's content."
     )
-    sample: int | None = Field(default=None, ge=1, description="How many are drawn. Default: all.")
+    sample: int | None = Field(default=None, ge=1, description="Number that is drawn. Default: all.")
     seed: int = Field(default=0, ge=0, description="Seed of the draw: the same seed draws the same records.")
     balance: tuple[Line, ...] = Field(
-        default=(), min_length=1, description="Columns of whose values each combination is drawn equally often."
+        default=(), min_length=1, description="Columns: each combination of their values is drawn equally often."
     )
 
 

@@ -14,13 +14,13 @@ class ChoiceSettings(ProbeModel):
     """The choices of the answers, and how they are read."""
 
     choices: tuple[Line, ...] = Field(default=("yes", "no"), min_length=2, description="What may be answered.")
-    positive: Line | None = Field(
-        default=None, description="The choice that is to someone's advantage. Default: the first one."
-    )
+    positive: Line | None = Field(default=None, description="The favourable choice. Default: the first one.")
     judge: bool = Field(
         default=False, description="Have a judge model (fairness_judge in the ini) read the answers, for free text."
     )
-    votes: int = Field(default=3, ge=1, le=99, description="How often the judge is asked about each answer; odd.")
+    votes: int = Field(
+        default=3, ge=1, le=99, description="Number of times that the judge is asked about each answer; odd."
+    )
 
     @field_validator("choices")
     @classmethod
@@ -45,12 +45,12 @@ class ChoiceSettings(ProbeModel):
             message = "`votes` must be odd, so that two choices cannot get the same number of votes"
             raise_diagnostics([Diagnostic((), message)])
         if not info.data.get("judge", True):
-            raise_diagnostics([Diagnostic((), "only a judge votes: `judge: true`", at_key=True)])
+            raise_diagnostics([Diagnostic((), "`votes` needs a judge: add `judge: true`", at_key=True)])
         return votes
 
 
 class TruthSettings(ProbeModel):
     """The truth about the records."""
 
-    column: Line = Field(default="truth", description="The column that says so.")
-    positive: Line = Field(description="Its value where the positive choice is right.")
+    column: Line = Field(default="truth", description="The column with the truth.")
+    positive: Line = Field(description="The value of the column for which the positive choice is right.")

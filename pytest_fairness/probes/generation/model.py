@@ -43,7 +43,7 @@ class AnswerSettings(ProbeModel):
 
     format: Literal["text", "list", "json"] = Field(
         default="text",
-        description="text: as it stands. json: an object or array, its keys and values joined. list: a list of texts.",
+        description="text: unchanged. json: the joined keys and values of an object or array. list: a list of texts.",
     )
 
 
@@ -95,11 +95,11 @@ class GenerationProbe(Probe):
     kind: Literal["generation"] = Field(description="Parallel texts about groups.")
     prompt: Texts | None = Field(
         default=None,
-        description="What is asked: one text or a list of paraphrases. {race} stands for the value of the axis `race`; "
-        "a brace that is meant as such is written {{ or }}.",
+        description="The prompt: one text or a list of paraphrases. {race} stands for the value of the axis `race`; "
+        "a literal brace is written {{ or }}.",
     )
     axes: dict[Identifier, Axis] = Field(
-        min_length=1, description="The attributes by which groups differ, by name. They are crossed."
+        min_length=1, description="The attributes by which groups differ, by name. Their values are combined."
     )
     intersections: tuple[Intersection, ...] = Field(
         default=(),

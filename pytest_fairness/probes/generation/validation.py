@@ -16,9 +16,7 @@ OTHER_COLUMNS = ("text", "trial", "prompt")
 
 def diagnostics(data: Content, audits: Mapping[str, type[AuditSettings]]) -> Iterator[Diagnostic]:
     """Yield the diagnostics of a file's plain content; see `Probe.diagnostics`."""
-    yield from checks.missing_keys(
-        data, {"prompt": "what is asked, or `responses:` with answers that are there already"}
-    )
+    yield from checks.missing_keys(data, {"prompt": "what is asked, or `responses:` with recorded answers"})
     axes = checks.mapping(data.get("axes"))
     if not axes:
         return
@@ -44,7 +42,7 @@ def _axes(axes: Content) -> Iterator[Diagnostic]:
     """Yield the diagnostics of axes that are named like other columns, and of repeated values."""
     for name in axes:
         if name in OTHER_COLUMNS:
-            message = f"an axis cannot be called {quoted(name)}: answers have that already"
+            message = f"an axis cannot be called {quoted(name)}: answers have a label of that name"
             yield Diagnostic(("axes", name), message, at_key=True)
     for name, axis in checks.mappings(axes):
         unmarked = axis.get("unmarked")
@@ -52,11 +50,11 @@ def _axes(axes: Content) -> Iterator[Diagnostic]:
         others = []
         for location, value in marked:
             if isinstance(value, str) and isinstance(unmarked, str) and checks.folded(value) == checks.folded(unmarked):
-                message = f"{quoted(value)} is the unmarked value: each value of an axis is there once"
+                message = f"{quoted(value)} is the unmarked value: each value of an axis occurs once"
                 yield Diagnostic(location, message)
             else:
                 others.append((location, value))
-        yield from checks.repeats(others, "each value of an axis is there once")
+        yield from checks.repeats(others, "each value of an axis occurs once")
 
 
 def _intersections(intersections: Json, axes: list[str]) -> Iterator[Diagnostic]:
@@ -71,13 +69,13 @@ def _intersections(intersections: Json, axes: list[str]) -> Iterator[Diagnostic]
                 message = f"{quoted(name)} is no axis of this probe{suggestion(name, axes)}"
                 yield Diagnostic((*location, j), message)
             elif name in crossed[:j]:
-                message = f"{quoted(name)} is there already: each axis of an intersection is there once"
+                message = f"{quoted(name)} is repeated: each axis of an intersection occurs once"
                 yield Diagnostic((*location, j), message)
         names = frozenset(crossed)
         if len(crossed) < 2:
             yield Diagnostic(location, "an intersection names at least two axes; single axes are compared anyway")
         elif names in seen:
-            yield Diagnostic(location, "this intersection is there already")
+            yield Diagnostic(location, "this intersection is repeated")
         if len(names) > 1:
             seen.add(names)
 

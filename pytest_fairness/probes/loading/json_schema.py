@@ -28,7 +28,7 @@ def json_schema(kinds: Kinds) -> dict[str, Json]:
         definitions[model.__name__] = schema
         condition = {"properties": {"kind": {"const": kind}}, "required": ["kind"]}
         branches.append({"if": condition, "then": {"$ref": f"#/definitions/{model.__name__}"}})
-    names = {"description": "What kind of probe this is; it decides which other keys there are.", "enum": list(kinds)}
+    names = {"description": "Kind of the probe, which determines the other keys.", "enum": list(kinds)}
     return {
         "$schema": DRAFT,
         "title": "pytest-fairness probe",

@@ -23,8 +23,8 @@ from pytest_fairness.probes.table import Table
 class Entity(ProbeModel):
     """One subject of the recommendations: an artist, a director, a hobby."""
 
-    name: Line = Field(description="The entity's name, put in for {entity}.")
-    domain: Line | None = Field(default=None, description="What it belongs to; results are shown by domain too.")
+    name: Line = Field(description="The entity's name, which replaces {entity}.")
+    domain: Line | None = Field(default=None, description="The entity's domain; results are also shown by domain.")
 
 
 def _table(path: Path, info: ValidationInfo, holds: str) -> Table:
@@ -45,14 +45,14 @@ class EntitiesFile(DataFile):
     """Entities in a file, all of them or a sample."""
 
     column: Line = Field(default="name", validate_default=True, description="The column with the entities' names.")
-    domain: Line | None = Field(default=None, description="The column with what each belongs to.")
-    sample: int | None = Field(default=None, ge=1, description="How many are drawn. Default: all.")
+    domain: Line | None = Field(default=None, description="The column with the entities' domains.")
+    sample: int | None = Field(default=None, ge=1, description="Number that is drawn. Default: all.")
     seed: int = Field(default=0, ge=0, description="Seed of the draw: the same seed draws the same entities.")
     start: int | None = Field(
         default=None,
         ge=4,
-        description="How many of them are asked about at first; the number grows by half as long as an item's verdict "
-        "is open. Default: all.",
+        description="Number of entities at the first interim analysis; the number grows by half while an item's "
+        "verdict is open. Default: all.",
     )
 
     @field_validator("column", "domain")

@@ -54,44 +54,53 @@ class RecommendationProbe(Probe):
     kind: Literal["recommendation"] = Field(description="Ranked lists for people with a known attribute.")
     prompt: Text | None = Field(
         default=None,
-        description="What is asked for a person of whom one thing is known. {value} stands for it, {entity} for the "
-        "entity, {k} for the number of items; a brace that is meant as such is written {{ or }}.",
+        description="Prompt about a person with a known attribute. {value} stands for its value, {entity} for "
+        "the entity, {k} for the number of items; a literal brace is written {{ or }}.",
     )
     neutral: Text | None = Field(
         default=None, description="The same question without the value: {entity} and {k}, and no {value}."
     )
     written_entities: Entities | None = Field(
-        default=None, alias="entities", description="What is recommended from, as a list or in a file."
+        default=None,
+        alias="entities",
+        description="Subjects of the recommendations, such as artists: a list or a file.",
     )
     written_attributes: dict[Identifier, Annotated[tuple[WrittenValue, ...], Field(min_length=1)]] = Field(
-        alias="attributes", min_length=1, description="What may be known of a person, by name, each with its values."
+        alias="attributes", min_length=1, description="Attributes of a person by name, each with its values."
     )
     cross: tuple[Annotated[tuple[Identifier, ...], Field(min_length=2)], ...] = Field(
         default=(),
         min_length=1,
         description="Attributes whose values are combined, and reported as the attribute `age+personality`.",
     )
-    k: int = Field(default=25, ge=1, le=1000, description="How many items are asked for; longer lists are cut to it.")
+    k: int = Field(
+        default=25, ge=1, le=1000, description="Number of items of a list; longer lists are cut to this number."
+    )
     trials: Trials = Field(
         default=1,
         description="How many lists are asked for each value; {start: 2, max: 8} asks for more only while a verdict is "
         "open.",
     )
     neutral_trials: int = Field(
-        default=2, ge=1, le=MAX_TRIALS, description="How many neutral lists are asked for; two show the noise."
+        default=2, ge=1, le=MAX_TRIALS, description="Number of neutral lists; two or more show the noise."
     )
     requery: int = Field(
-        default=0, ge=0, le=100, description="How often a list with fewer than k items is asked again."
+        default=0, ge=0, le=100, description="Number of times that a list with fewer than k items is asked for again."
     )
     perturbations: dict[Identifier, Perturbation] = Field(
         default_factory=dict, min_length=1, description="Other wordings by name: typing errors or translations."
     )
     relevant_file: RelevantFile | None = Field(
-        default=None, alias="relevant", description="The right items of each entity, for `quality`."
+        default=None,
+        alias="relevant",
+        description="The relevant items of each entity, for audits that need them, such as `quality`.",
     )
-    normalize: bool = Field(default=True, description="Whether items are compared without case, marks and the like.")
+    normalize: bool = Field(
+        default=True,
+        description="Whether items are compared without regard to letter case, punctuation and leading articles.",
+    )
     fuzzy: float | None = Field(
-        default=None, gt=0, le=1, description="Similarity from which on two items count as one. Default: never."
+        default=None, gt=0, le=1, description="Smallest similarity at which two items count as one. Default: never."
     )
 
     def format_of(self, labels: Mapping[str, str]) -> AnswerFormat:
@@ -281,7 +290,7 @@ class RecommendationProbe(Probe):
     def lacking(cls, data: Content) -> dict[str, str]:
         """Return the optional keys that the probe lacks; see `Probe.lacking`."""
         remedies = {
-            "relevant": "the right items of each entity, `relevant: {file: …}`",
+            "relevant": "the relevant items of each entity, `relevant: {file: …}`",
             "perturbations": "other wordings, `perturbations: {typo: {rate: 0.1}}`",
         }
         return {key: remedy for key, remedy in remedies.items() if key not in data}

@@ -18,7 +18,7 @@ class Typos(ProbeModel):
     """Typing errors, the same in every run; the entity's name is never changed."""
 
     rate: float = Field(
-        default=0.1, gt=0, le=1, description="Share of the letters with an error; at least one letter has one."
+        default=0.1, gt=0, le=1, description="Share of the letters with an error; at least one letter has an error."
     )
     seed: int = Field(default=0, ge=0, description="The same seed makes the same errors.")
     operations: tuple[Operation, ...] = Field(
@@ -47,7 +47,7 @@ class Translation(ProbeModel):
     attributes: dict[Identifier, Annotated[tuple[Line, ...], Field(min_length=1)]] = Field(
         default_factory=dict,
         min_length=1,
-        description="The words for an attribute's values, in their order. Attributes left out keep theirs.",
+        description="The words for an attribute's values, in their order. Other attributes keep their words.",
     )
 
 

@@ -10,7 +10,7 @@ from pytest_fairness.probes.audit_settings import AuditSettings
 class RepeatSettings(AuditSettings):
     """Number of repeats, and the attributes that are asked too."""
 
-    repeats: int = Field(default=10, ge=2, le=1000, description="How often each question is asked.")
+    repeats: int = Field(default=10, ge=2, le=1000, description="Number of answers to each prompt.")
     attributes: tuple[str, ...] = Field(
-        default=(), description="Attributes whose values are asked as often too, to be compared with each other."
+        default=(), description="Attributes whose conditioned prompts are asked as often, to compare their values."
     )

@@ -23,9 +23,9 @@ def diagnostics(data: Content) -> Iterator[Diagnostic]:
     yield from checks.missing_keys(
         data,
         {
-            "prompt": "what is asked for each value, or `responses:` with lists that are there already",
+            "prompt": "what is asked for each value, or `responses:` with recorded lists",
             "neutral": "the same question without a value, which the others are compared with",
-            "entities": "what is recommended from, as a list or `{file: …, column: …}`",
+            "entities": "subjects of the recommendations, as a list or `{file: …, column: …}`",
         },
     )
     yield from _prompts((), data)
@@ -33,7 +33,7 @@ def diagnostics(data: Content) -> Iterator[Diagnostic]:
         for name, wording in checks.mappings(data.get(key)):
             yield from _prompts((key, name), wording)
     entities = list(_named(("entities",), data.get("entities"), "name"))
-    yield from checks.repeats(entities, "each entity is there once")
+    yield from checks.repeats(entities, "each entity occurs once")
     attributes = checks.mapping(data.get("attributes"))
     yield from _attributes(attributes)
     yield from _cross(data, list(attributes))
@@ -54,7 +54,7 @@ def _prompts(location: Location, wording: Content) -> Iterator[Diagnostic]:
             continue
         for each in template.diagnostics(text, names):
             if key == "neutral" and each.piece == "{value}":
-                message = "the neutral prompt names no value: leave out {value}"
+                message = "the neutral prompt has no value: remove {value}"
                 each = replace(each, message=message)
             yield each.below(*location, key)
         used = template.intended(text, names)
@@ -67,10 +67,10 @@ def _attributes(attributes: Content) -> Iterator[Diagnostic]:
     """Yield the diagnostics of the names of attributes, and of repeated values."""
     for name, written in attributes.items():
         if name.casefold() == "neutral":
-            message = "an attribute cannot be called 'neutral': the neutral lists are called that"
+            message = "an attribute cannot be called 'neutral', the name of the neutral lists"
             yield Diagnostic(("attributes", name), message, at_key=True)
         labels = _named(("attributes", name), written, "label")
-        yield from checks.repeats(labels, "each value of an attribute is there once")
+        yield from checks.repeats(labels, "each value of an attribute occurs once")
 
 
 def _named(location: Location, written: Json, key: str) -> Iterator[tuple[Location, Json]]:
@@ -94,7 +94,7 @@ def _cross(data: Content, attributes: list[str]) -> Iterator[Diagnostic]:
             if name not in attributes:
                 yield Diagnostic(("cross", i, j), f"unknown attribute {quoted(name)}{suggestion(name, attributes)}")
             elif name in names[:j]:
-                message = f"{quoted(name)} is there already: an attribute is crossed with others"
+                message = f"{quoted(name)} is repeated: an attribute is combined with others"
                 yield Diagnostic(("cross", i, j), message)
         if frozenset(names) in seen:
             yield Diagnostic(("cross", i), f"{' and '.join(map(quoted, names))} are crossed already")
@@ -112,7 +112,7 @@ def _translations(data: Content, attributes: Content) -> Iterator[Diagnostic]:
                 continue
             values = attributes[attribute]
             if isinstance(words, list) and isinstance(values, list) and words and len(words) != len(values):
-                message = f"{attribute} has {len(values)} values, and here are words for {len(words)}: one for each"
+                message = f"{attribute} has {len(values)} values, but there are words for {len(words)}: add the others"
                 yield Diagnostic(location, message)
 
 

@@ -32,11 +32,11 @@ class Case(ProbeModel):
 
     name: CaseName = Field(description="The case's name in item ids and baselines, unique in the probe.")
     category: CaseName | None = Field(
-        default=None, description="What the stereotype is about; the cases of a category are reported together."
+        default=None, description="Subject of the stereotype; the cases of a category are reported together."
     )
     prompt: Text | None = Field(
         default=None,
-        description="What is asked. {group} stands for one of the case's groups; a brace that is meant as such is "
+        description="The prompt. {group} stands for one of the case's groups; a brace that is meant as such is "
         "written {{ or }}. A case without a prompt holds sentences whose likelihood is asked for.",
     )
     stereotype: Texts | None = Field(
@@ -46,7 +46,7 @@ class Case(ProbeModel):
     )
     anti_stereotype: Texts | None = Field(
         default=None,
-        description="With a prompt: words, phrases and stems that mark its contrary, a list. Without: the sentence "
+        description="With a prompt: words, phrases and stems that mark the opposite, a list. Without: the sentence "
         "that goes against the stereotype.",
     )
     opposite: CaseName | None = Field(
@@ -55,9 +55,9 @@ class Case(ProbeModel):
         "same is at 0.5 in the mean of both.",
     )
     groups: tuple[Line, ...] = Field(
-        default=(), min_length=2, description="Groups that are put in for {group}, one after the other, and compared."
+        default=(), min_length=2, description="Groups that replace {group}, and are compared."
     )
-    context: Text | None = Field(default=None, description="Without a prompt: what the sentences follow.")
+    context: Text | None = Field(default=None, description="Without a prompt: the text before the sentences.")
     unrelated: Text | None = Field(
         default=None, description="Without a prompt: a sentence that has nothing to do with the context."
     )
@@ -73,7 +73,7 @@ class Case(ProbeModel):
 
     @property
     def open(self) -> bool:
-        """Whether the answers are texts, rather than likelihoods of sentences."""
+        """`True` if the answers are texts, `False` if they are likelihoods of sentences."""
         return self.prompt is not None or not isinstance(self.stereotype, str)
 
     @property

@@ -48,7 +48,7 @@ def lacking(data: Content) -> dict[str, str]:
 
 
 def unmet(*, markers: bool, texts: bool, likelihoods: bool) -> dict[str, str]:
-    """Return what to write for each sort of case that there is none of.
+    """Return what to write for each missing sort of case.
 
     Args:
         markers: whether an open case has markers.
@@ -92,17 +92,17 @@ def _opposites(rows: list[tuple[int, Content]]) -> Iterator[Diagnostic]:
         if not isinstance(name, str) or not isinstance(opposite, str):
             continue
         if opposite == name:
-            message = f"{quoted(name)} is no opposite of itself: name another case"
+            message = f"{quoted(name)} cannot be its own opposite: name another case"
         elif opposite not in cases:
             others = [other for other in cases if other != name]
             message = f"there is no case {quoted(opposite)}{suggestion(opposite, others)}"
         elif (back := cases[opposite].get("opposite")) == name:
             continue
         elif back is None:
-            message = f"{quoted(opposite)} does not name this case in turn: write `opposite: {name}` there"
+            message = f"{quoted(opposite)} does not name this case: write `opposite: {name}` there"
         else:
             message = (
-                f"{quoted(opposite)} has another opposite, {quoted(str(back))}: a case has one, and is its opposite"
+                f"{quoted(opposite)} has another opposite, {quoted(str(back))}: two opposite cases name each other"
             )
         yield Diagnostic((index, "opposite"), message)
 
@@ -126,7 +126,7 @@ def _open_case(case: Content) -> Iterator[Diagnostic]:
 def _groups(case: Content) -> Iterator[Diagnostic]:
     """Yield the diagnostics of the groups of a case, and of their placeholder in its prompt."""
     groups = [(("groups", place), group) for place, group in checks.items(case.get("groups"))]
-    yield from checks.repeats(groups, "each group is there once", search_terms.folded)
+    yield from checks.repeats(groups, "each group occurs once", search_terms.folded)
     prompt, names = case.get("prompt"), ["group"] if "groups" in case else []
     if not isinstance(prompt, str):
         return
@@ -135,7 +135,7 @@ def _groups(case: Content) -> Iterator[Diagnostic]:
         if piece == "{group}":
             message = "{group} stands for one of the case's groups, and it has none: add `groups: [women, men]`"
         elif not names and piece.startswith("{") and len(piece) > 1:
-            message = f"unknown placeholder {quoted(piece)}: a prompt knows {{group}} alone, with `groups`"
+            message = f"unknown placeholder {quoted(piece)}: the only placeholder is {{group}}, with `groups`"
         yield replace(each, location=("prompt",), message=message)
     if names and "group" not in template.intended(prompt, names):
         message = "this prompt does not use the case's groups: write {group} where they belong"
@@ -153,9 +153,9 @@ def _markers(case: Content) -> Iterator[Diagnostic]:
             if (message := search_terms.error(marker, "marker")) is not None:
                 yield Diagnostic((key, place), message)
             elif seen.get(form) == key:
-                yield Diagnostic((key, place), f"{quoted(marker)} is there already: each marker counts once")
+                yield Diagnostic((key, place), f"{quoted(marker)} is repeated: each marker counts once")
             elif form in seen:
-                yield Diagnostic((key, place), f"{quoted(marker)} is in both lists: it marks one side, or none")
+                yield Diagnostic((key, place), f"{quoted(marker)} is in both lists: remove it from one of them")
             seen.setdefault(form, key)
 
 

@@ -90,8 +90,8 @@ def test_reports_name_both_cells() -> None:
     [
         ([["race", "gendre"]], ["'gendre' is no axis of this probe: did you mean 'gender'?"]),
         ([["race"]], ["an intersection names at least two axes; single axes are compared anyway"]),
-        ([["age", "race", "age"]], ["'age' is there already: each axis of an intersection is there once"]),
-        ([["race", "age"], ["age", "race"]], ["this intersection is there already"]),
+        ([["age", "race", "age"]], ["'age' is repeated: each axis of an intersection occurs once"]),
+        ([["race", "age"], ["age", "race"]], ["this intersection is repeated"]),
         (["race"], ["`intersections[0]` must be a list, not the text 'race'"]),
         ([], ["`intersections` must not be empty"]),
     ],

@@ -101,7 +101,7 @@ ERRORS = {
         "crows.csv",
         CROWS.replace(",bias_type", ",bias_typ"),
     ),
-    "crows.csv:3: 'pair-0' is there already": ("crows.csv", CROWS.replace("7,He", "0,He")),
+    "crows.csv:3: 'pair-0' is repeated": ("crows.csv", CROWS.replace("7,He", "0,He")),
     "crows.csv:3: `stereotype` is missing": ("crows.csv", CROWS.replace("7,He could be a nurse.,", "7,,")),
     "dev.json:32: data.intersentence[1]: no sentence has the gold_label 'stereotype'": (
         "dev.json",
@@ -121,8 +121,8 @@ ERRORS = {
         "dev.json",
         stereoset(example()).replace('"unrelated"', '"stereotype"', 1),
     ),
-    "dev.json:32: 'a1' is there already": ("dev.json", stereoset(example(), example())),
-    "dev.json:1: a list of objects or of texts is meant": ("dev.json", '{"data": 5}'),
+    "dev.json:32: 'a1' is repeated": ("dev.json", stereoset(example(), example())),
+    "dev.json:1: the file must hold a list of objects or of texts": ("dev.json", '{"data": 5}'),
     "dev.json:1:10: not JSON": ("dev.json", '{"data": '),
     "cases.jsonl:1: `direction` must be one of stereo, antistereo, not the text 'up'": (
         "cases.jsonl",

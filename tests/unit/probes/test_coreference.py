@@ -100,7 +100,7 @@ def test_another_wording_has_other_labels_and_other_items_the_same_shape() -> No
         (
             "masculine: doctor ",
             "masculine: Nurse ",
-            ["6:15: both occupations are 'nurse': nobody could tell who is meant"],
+            ["6:15: both occupations are 'nurse': name two different ones"],
         ),
         ('"who was', '"who did {pronoun} say was', [
             "4:24: a question is the same in all four prompts, without {pronoun}: ask `who …`"
@@ -113,7 +113,7 @@ def test_another_wording_has_other_labels_and_other_items_the_same_shape() -> No
         (
             "nurse\n",
             "nurse\n  - {sentence: '{first} {second} {pronoun}', question: who, masculine: Doctor, feminine: nurse}\n",
-            ["7:5: 'Doctor/nurse' is there already: give this one an `id` of its own"],
+            ["7:5: 'Doctor/nurse' is repeated: give this one an `id` of its own"],
         ),
         (
             "feminine: nurse\n",
@@ -147,7 +147,7 @@ def test_an_id_tells_items_apart_and_is_there_once() -> None:
     text = EXAMPLE.replace("nurse\n", "nurse\n" + more.replace("ID", "phone"))
     assert {prompt.labels["item"] for prompt in pronouns.read(text).prompts()} == {"doctor/nurse", "phone"}
     twice = text.replace("trials", more.replace("ID", "Phone") + "trials")
-    assert errors(twice) == ["8:105: 'Phone' is there already: each item is there once"]
+    assert errors(twice) == ["8:105: 'Phone' is repeated: each item occurs once"]
 
 
 def test_a_probe_needs_items_or_recorded_answers() -> None:

@@ -201,13 +201,13 @@ INVALID = [
     ("; sex is {sex}", "", "this prompt does not use {sex}, which is flipped"),
     ('positive: ">50K"', 'positive: ">50k"', "no record has the income '>50k': did you mean '>50K'?"),
     ("column: income", "column: incom", "no record has 'incom': did you mean 'income'?"),
-    ("truth: {column: income, positive: \">50K\"}\n", "", "`accuracy` needs what is true of a record"),
+    ("truth: {column: income, positive: \">50K\"}\n", "", "`accuracy` needs the true answer about each record"),
     ("id: b", "id: a", "the id 'a' is that of records 1 and 2"),
     ("id: b, ", "", "record 2 has no 'id'"),
     ("audits:", "answer: {positive: yep}\naudits:", "'yep' is none of the choices"),
-    ("audits:", "answer: {choices: [a, A]}\naudits:", "'A' is there already"),
+    ("audits:", "answer: {choices: [a, A]}\naudits:", "'A' is repeated"),
     ("audits:", "answer: {judge: true, votes: 2}\naudits:", "must be odd"),
-    ("audits:", "answer: {votes: 3}\naudits:", "only a judge votes"),
+    ("audits:", "answer: {votes: 3}\naudits:", "`votes` needs a judge"),
     ("; sex is {sex}", ", sex is {sex} at {age}", "flipping 'sex' changes nothing in the prompt of record c"),
     ("  sex: {Male: Female}\n", "", "no attribute is flipped"),
     ("{relationship: {Husband: Wife}}", "{relationship: Husband}", "must be a mapping of values, `{Husband: Wife}`"),
@@ -227,7 +227,7 @@ def test_an_error_is_reported_at_its_position(before: str, after: str, message: 
 
 def test_with_names_its_attribute_where_several_are_flipped() -> None:
     several = PEOPLE.replace("sex: {Male: Female}", "sex: {Male: Female}\n  age: ['39', '50']")
-    assert any("of several attributes `with` names the one" in error for error in errors(several))
+    assert any("with several attributes, `with` names the attribute" in error for error in errors(several))
     probe = read(several.replace("{relationship: {Husband: Wife}}", "{sex: {relationship: {Husband: Wife}}}"))
     assert probe.flips["sex"].along
     assert not probe.flips["age"].along

@@ -101,14 +101,14 @@ audits:
         f"6:9: a single '{{' in a prompt: {LITERAL}",
         '7:5: `prompt[1]` must be text, but no without quotes is a boolean: write "no"',
         '9:22: `axes.race.unmarked` must be text, but no without quotes is a boolean: write "no"',
-        "9:42: 'asian' is there already: each value of an axis is there once",
+        "9:42: 'asian' is repeated: each value of an axis occurs once",
         '9:49: `axes.race.marked[2]` must be text, but 5 is a number: write "5"',
         "9:52: `axes.race.marked[3]` must be one line of text, and not empty",
         "9:56: `axes.race.marked[4]` must be text, but nothing is written",
         '9:62: `axes.race.marked[5]` must be text, but true without quotes is a boolean: write "true"',
         "9:69: unknown key 'markd' in `axes.race`: did you mean 'marked'?",
         "10:35: `axes.gender.marked` must not be empty",
-        "11:3: an axis cannot be called 'prompt': answers have that already",
+        "11:3: an axis cannot be called 'prompt': answers have a label of that name",
         "11:11: `axes.prompt.unmarked` is missing: the value that the others are compared with",
         "12:3: the name 'a-b' must be letters, digits and '_', not beginning with a digit",
         "12:8: `axes.a-b` must be a mapping, not 5",
@@ -122,7 +122,7 @@ audits:
         "18:8: `alpha` must be less than 1, not 1",
         '19:9: `system` must be text, but off without quotes is a boolean: write "off"',
         "20:8: `marks` must be a list, not the text 'nightly'",
-        "21:1: variants are asked, and nobody is asked where `responses` brings the answers along",
+        "21:1: variants send requests, and a probe with `responses` sends none: remove one of the two",
         "21:15: a variant has another `system` or another `prompt`; this one has neither",
         '21:34: `variants.z.prompt[0]` must be text, but 1 is a number: write "1"',
         "22:19: `responses.file`: '../x.csv' lies outside the probe's folder: put it beside the probe file",
@@ -311,7 +311,7 @@ def test_files_stay_in_the_probes_folder(tmp_path: Path) -> None:
 
 def test_prompt_is_needed_unless_answers_are_there(tmp_path: Path) -> None:
     assert errors(SMALL.replace("prompt: Describe a {group}.\n", "")) == [
-        "1:1: `prompt` is missing: what is asked, or `responses:` with answers that are there already"
+        "1:1: `prompt` is missing: what is asked, or `responses:` with recorded answers"
     ]
     (tmp_path / "a.csv").write_text("")
     text = SMALL.replace("prompt: Describe a {group}.", "prompt: free\nresponses: {file: a.csv}")
@@ -331,7 +331,7 @@ def test_a_misspelt_placeholder_is_one_error() -> None:
 
 def test_a_marked_value_equal_to_the_unmarked_one_is_an_error() -> None:
     assert errors(SMALL.replace("[woman]", "[woman, MAN]")) == [
-        "3:47: 'MAN' is the unmarked value: each value of an axis is there once"
+        "3:47: 'MAN' is the unmarked value: each value of an axis occurs once"
     ]
 
 

@@ -86,13 +86,13 @@ def test_shape_is_that_of_the_items_cases_alone() -> None:
 @pytest.mark.parametrize(
     ("before", "after", "error"),
     [
-        ("name: ceo", "name: Nurse", "9:11: 'Nurse' is there already: each case has a name of its own"),
+        ("name: ceo", "name: Nurse", "9:11: 'Nurse' is repeated: each case has a name of its own"),
         ("name: bus", "name: a/b", "14:11: `cases[2].name` must be one line"),
         ("opposite: ceo", "opposite: co", "8:15: there is no case 'co': did you mean 'ceo'?"),
-        ("opposite: ceo", "opposite: nurse", "8:15: 'nurse' is no opposite of itself: name another case"),
-        ("    opposite: ceo\n", "", "12:15: 'nurse' does not name this case in turn: write `opposite: ceo` there"),
-        ("[he, his, man]", "[he, HIS, She]", "7:32: 'She' is in both lists: it marks one side, or none"),
-        ("[he, his, man]", "[he, his, His]", "7:32: 'His' is there already: each marker counts once"),
+        ("opposite: ceo", "opposite: nurse", "8:15: 'nurse' cannot be its own opposite: name another case"),
+        ("    opposite: ceo\n", "", "12:15: 'nurse' does not name this case: write `opposite: ceo` there"),
+        ("[he, his, man]", "[he, HIS, She]", "7:32: 'She' is in both lists: remove it from one of them"),
+        ("[he, his, man]", "[he, his, His]", "7:32: 'His' is repeated: each marker counts once"),
         ("[he, his, man]", "[he, '-- +']", "7:27: '-- +' holds no letter or digit: a marker is a word"),
         ("[he, his, man]", "[he, 'h*']", "7:27: 'h*': a stem has at least 2 letters before its `*`, as in lead*"),
         ("[he, his, man]", "[he, 'm*n']", "7:27: 'm*n': `*` stands at the end of a word, as in lead*"),
@@ -102,8 +102,8 @@ def test_shape_is_that_of_the_items_cases_alone() -> None:
         ("{group}", "people", "15:13: this prompt does not use the case's groups: write {group} where they belong"),
         ("{group}", "{grup}", "15:23: unknown placeholder '{grup}': did you mean 'group'?"),
         ("typical nurse", "'{group}'", "5:25: {group} stands for one of the case's groups, and it has none: add"),
-        ("typical nurse", "'{x}'", "5:25: unknown placeholder '{x}': a prompt knows {group} alone, with `groups`"),
-        ("groups: [women, men]", "groups: [men, Men]", "16:19: 'Men' is there already: each group is there once"),
+        ("typical nurse", "'{x}'", "5:25: unknown placeholder '{x}': the only placeholder is {group}, with `groups`"),
+        ("groups: [women, men]", "groups: [men, Men]", "16:19: 'Men' is repeated: each group occurs once"),
         ("groups: [women, men]", "groups: [men]", "16:13: `cases[2].groups` must have at least 2"),
         ("    anti_stereotype: He is a scientist.\n", "", "17:5: `anti_stereotype` is missing: two sentences"),
         ("stereotype: He cannot read.", "stereotype: [he]", "19:5: `context` belongs to cases of sentences"),
@@ -176,15 +176,15 @@ def test_errors_of_a_file_of_cases_have_its_line_numbers(tmp_path: Path) -> None
     )  # fmt: skip
     found = errors(text + "trials: many\n", tmp_path, tmp_path)
     assert [line.removeprefix("small.yaml:") for line in found] == [
-        "2:15: cases.jsonl:2: 'cook' does not name this case in turn: write `opposite: nurse` there",
-        "2:15: cases.jsonl:2: 'nurse' is there already: each case has a name of its own",
+        "2:15: cases.jsonl:2: 'cook' does not name this case: write `opposite: nurse` there",
+        "2:15: cases.jsonl:2: 'nurse' is repeated: each case has a name of its own",
         "2:15: cases.jsonl:2: unknown key 'promt': did you mean 'prompt'?",
         '2:15: cases.jsonl:3: `name` must be text, but 5 is a number: write "5"',
         (
             "2:15: cases.jsonl:3: `prompt` is missing: what is asked; or `stereotype` and `anti_stereotype`, two "
             "sentences to compare"
         ),
-        "2:15: cases.jsonl:4: 'She' is in both lists: it marks one side, or none",
+        "2:15: cases.jsonl:4: 'She' is in both lists: remove it from one of them",
         "4:9: `trials` must be a whole number, not the text 'many'",
     ]
 
