@@ -1,4 +1,4 @@
-"""Entries of baselines: what an item measured when its baseline was made."""
+"""Entries of baselines: the stored measurement of each item."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Deviation = Annotated[Number, Field(ge=0)]
 
 @dataclass(frozen=True)
 class RunToRun:
-    """How far a value moves from one run to the next.
+    """Spread of a value between runs of its probe.
 
     Attributes:
         runs: number of runs that the trials were dealt to.
@@ -41,7 +41,7 @@ class RunToRun:
 
 @dataclass(frozen=True)
 class MeasuredBy:
-    """What a value depends on besides answers and fingerprint.
+    """Version and alpha that a value was measured with, besides answers and fingerprint.
 
     Attributes:
         version: of the audit.
@@ -56,7 +56,7 @@ class MeasuredBy:
 
 @dataclass(frozen=True)
 class Entry:
-    """What an item measured when its baseline was made.
+    """Measurement of an item, stored in its baseline.
 
     Attributes:
         value, interval, standard_error, n, missing: as in `Measurement`.

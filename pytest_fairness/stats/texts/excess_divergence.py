@@ -144,7 +144,7 @@ class Words:
     def _parts(self, first: Bools, second: Bools) -> Iterator[_Batch]:
         rows = max(LEAST_ROWS, CHUNK // max(1, len(self.blocks)))
         space = np.empty((2, len(self.blocks) * min(rows, len(first))))
-        # Where a document can only be on one side, as when runs are swapped, the other side need not look at it.
+        # Documents that no labelling puts on a side are left out of its product: half of them where runs are swapped.
         used = [np.flatnonzero(side.any(axis=0)) for side in (first, second)]
         counts = [self.counts if len(own) == self.counts.shape[1] else self.counts[:, own] for own in used]
         for start in range(0, len(first), rows):

@@ -87,18 +87,20 @@ def test_the_gradient_of_equal_means_is_that_of_the_first_mean_moving_up(spread:
     assert spread.size(moved) - spread.size(equal) == pytest.approx(0.1 * spread.gradient(equal)[0])
 
 
-@pytest.mark.parametrize(("now", "then"), [((0.0, 0.1, 0.4), (0.0, 0.2, 0.1)), ((0.0, 0.2, 0.3), (0.0, 0.2, 0.1))])
-def test_the_error_is_the_spread_of_growth_over_runs(now: tuple[float, ...], then: tuple[float, ...]) -> None:
+@pytest.mark.parametrize(
+    ("current", "baseline"), [((0.0, 0.1, 0.4), (0.0, 0.2, 0.1)), ((0.0, 0.2, 0.3), (0.0, 0.2, 0.1))]
+)
+def test_the_error_is_the_spread_of_growth_over_runs(current: tuple[float, ...], baseline: tuple[float, ...]) -> None:
     """Other groups may be furthest apart in one run than in the other."""
     random = np.random.default_rng(3)
     spread, error = spread_of("range", 3), 0.02
     grown, errors = [], []
     for _ in range(500):
-        runs = [np.array(means) + random.normal(0, error, 3) for means in (now, then)]
+        runs = [np.array(means) + random.normal(0, error, 3) for means in (current, baseline)]
         size = spread.signed((runs[0] + runs[1]) / 2)
         grown.append(float(size(runs[0]) - size(runs[1])))
         errors.append(spreads.growth_error(size, runs[0], runs[1], 2 * error**2 * np.eye(3), random))
-    assert np.mean(grown) == pytest.approx(max(now) - max(then), abs=0.01)
+    assert np.mean(grown) == pytest.approx(max(current) - max(baseline), abs=0.01)
     assert np.mean(errors) / np.std(grown) == pytest.approx(1, abs=0.12)
 
 

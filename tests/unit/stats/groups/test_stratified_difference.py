@@ -74,25 +74,25 @@ def test_permuted_differences_are_those_of_permuted_labels() -> None:
 def test_swapped_runs_of_one_kind_differ_by_chance_only(monkeypatch: pytest.MonkeyPatch) -> None:
     random = np.random.default_rng(3)
     marked, within = np.tile([True, False], 40), np.repeat([0, 1], 40)
-    now = random.permutation(np.repeat([True, False], 40))
+    current = random.permutation(np.repeat([True, False], 40))
     values = random.normal(size=80) + 2 * marked
-    whole = stratified_difference.swapped(values, marked, within, now, 999, np.random.default_rng(4))
+    whole = stratified_difference.swapped(values, marked, within, current, 999, np.random.default_rng(4))
     assert np.mean(whole[0] - whole[1]) == pytest.approx(0, abs=0.05)
     assert np.mean(whole[0]) == pytest.approx(2, abs=0.4)
     monkeypatch.setattr(stratified_difference, "CHUNK", 200)
-    parts = stratified_difference.swapped(values, marked, within, now, 999, np.random.default_rng(4))
+    parts = stratified_difference.swapped(values, marked, within, current, 999, np.random.default_rng(4))
     assert np.std(parts[0]) == pytest.approx(np.std(whole[0]), rel=0.1)
     assert [len(side) for side in parts] == [999, 999]
 
 
 def test_runs_are_cut_to_equal_size_in_every_cell() -> None:
     marked, within = np.repeat([True, False, True, False], [4, 4, 2, 8]), np.zeros(18, dtype=np.int64)
-    now = np.repeat([True, False], [8, 10])
+    current = np.repeat([True, False], [8, 10])
     values = np.where(marked, 5.0, 2.0)
-    first, second = stratified_difference.at_equal_size(values, marked, within, now, 7, np.random.default_rng(5))
+    first, second = stratified_difference.at_equal_size(values, marked, within, current, 7, np.random.default_rng(5))
     assert first == pytest.approx(np.full(7, 3.0))
     assert second == pytest.approx(np.full(7, 3.0))
-    assert stratified_difference.equal_size_weights(marked, within, now) == pytest.approx([1 / (1 / 2 + 1 / 4)])
+    assert stratified_difference.equal_size_weights(marked, within, current) == pytest.approx([1 / (1 / 2 + 1 / 4)])
 
 
 def test_documents_are_drawn_within_their_cells() -> None:

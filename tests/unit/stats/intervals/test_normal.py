@@ -1,3 +1,5 @@
+"""Intervals and minimum detectable effects of an estimate with a standard error."""
+
 from __future__ import annotations
 
 from typing import Any

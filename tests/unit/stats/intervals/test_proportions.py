@@ -1,3 +1,5 @@
+"""Intervals and standard errors of shares and of their differences, against worked vectors and scipy."""
+
 from __future__ import annotations
 
 from typing import Any

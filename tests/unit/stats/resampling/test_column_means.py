@@ -1,4 +1,4 @@
-"""Column means of tables whose rows are permuted, swapped, turned or drawn again."""
+"""Column means of tables whose rows are permuted, swapped, flipped in sign or drawn with replacement."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ def test_permutations_within_entities_agree_with_the_worked_vectors(vector: dict
 
 @pytest.mark.parametrize("vector", vectors("snsr_regression_run_swap"))
 def test_run_swaps_within_entities_agree_with_the_worked_vectors(vector: dict[str, Any]) -> None:
-    now, then = (np.array(vector["input"][name]) for name in ("current", "baseline"))
-    observed = float(spreads.value_range(now.mean(axis=0)) - spreads.value_range(then.mean(axis=0)))
-    one, other, exact = column_means.swapped_means(now, then, 1000, random())
+    current, baseline = (np.array(vector["input"][name]) for name in ("current", "baseline"))
+    observed = float(spreads.value_range(current.mean(axis=0)) - spreads.value_range(baseline.mean(axis=0)))
+    one, other, exact = column_means.swapped_means(current, baseline, 1000, random())
     null = spreads.value_range(one) - spreads.value_range(other)
     assert exact
     assert observed == pytest.approx(vector["expected"]["delta_SNSR"], abs=vector["tol"])

@@ -40,27 +40,27 @@ cells = st.lists(st.tuples(st.booleans(), st.integers(0, 3)), min_size=1, max_si
 @given(cells)
 @settings(max_examples=50)
 def test_swapped_runs_are_of_equal_size_in_every_cell(units: list[tuple[bool, int]]) -> None:
-    now, cell = np.array([u[0] for u in units]), np.array([u[1] for u in units])
+    current, cell = np.array([u[0] for u in units]), np.array([u[1] for u in units])
     for deal in (relabelling.run_swaps, relabelling.equal_size):
-        first, second = deal(now, cell, 20, np.random.default_rng(0))
+        first, second = deal(current, cell, 20, np.random.default_rng(0))
         assert not (first & second).any()
         for number in np.unique(cell):
             own = cell == number
-            size = min(now[own].sum(), (~now[own]).sum())
+            size = min(current[own].sum(), (~current[own]).sum())
             assert (first[:, own].sum(axis=1) == size).all()
             assert (second[:, own].sum(axis=1) == size).all()
 
 
 def test_cuts_to_equal_size_keep_the_runs_apart() -> None:
-    now = np.array([True] * 5 + [False] * 3)
-    first, second = relabelling.equal_size(now, np.zeros(8, dtype=np.int64), 50, np.random.default_rng(0))
+    current = np.array([True] * 5 + [False] * 3)
+    first, second = relabelling.equal_size(current, np.zeros(8, dtype=np.int64), 50, np.random.default_rng(0))
     assert len(first) == 50
-    assert not (first & ~now).any()
-    assert not (second & now).any()
+    assert not (first & ~current).any()
+    assert not (second & current).any()
     assert first[:, :5].any(axis=0).all(), "a unit is in no cut"
 
 
 def test_runs_of_equal_size_are_not_cut() -> None:
-    now = np.array([True, True, False, False])
-    first, _ = relabelling.equal_size(now, np.zeros(4, dtype=np.int64), 50, np.random.default_rng(0))
+    current = np.array([True, True, False, False])
+    first, _ = relabelling.equal_size(current, np.zeros(4, dtype=np.int64), 50, np.random.default_rng(0))
     assert first.tolist() == [[True, True, False, False]]

@@ -1,3 +1,5 @@
+"""The excess divergence, its blocks, its standard error and its value at a given size."""
+
 from __future__ import annotations
 
 from typing import Any

@@ -1,3 +1,5 @@
+"""Log-odds ratios with a Dirichlet prior, against the original code."""
+
 from __future__ import annotations
 
 from collections import Counter

@@ -1,3 +1,5 @@
+"""Growth of differences of shares: the statistic, its error, its threshold and the documents it needs."""
+
 from __future__ import annotations
 
 import math
