@@ -19,15 +19,12 @@ from itertools import pairwise, zip_longest
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, Field, InstanceOf, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 from pytest_fairness.atomic import replace_file
-from pytest_fairness.baselines.entries import fault
+from pytest_fairness.baselines.entries import Text, fault
 from pytest_fairness.errors import BaselineError
 from pytest_fairness.records import MAX_LINE, Json
-
-# A text may hold lone surrogates, which pydantic's own check of texts refuses.
-Text = InstanceOf[str]
 
 
 class _Judgement(BaseModel, extra="forbid"):

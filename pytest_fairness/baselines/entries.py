@@ -17,8 +17,8 @@ SCHEMA_VERSION = 1
 LARGEST = 1e12
 """Largest number in a baseline: beyond every value of an audit, and with a square that is finite."""
 
-# A text may hold lone surrogates, which pydantic's own check of texts refuses.
 Text = InstanceOf[str]
+"""A text that may hold lone surrogates, which pydantic's own check of texts refuses."""
 Count = Annotated[int, Field(strict=True, ge=0)]
 Number = Annotated[float, Field(strict=True, ge=-LARGEST, le=LARGEST, allow_inf_nan=False)]
 Deviation = Annotated[Number, Field(ge=0)]
