@@ -24,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--ci",
         choices=(*SERVICES, "none"),
-        help="CI service of the workflow (default: by the folder and its git remotes, or both services)",
+        help="CI service of the workflow (default: the service that the folder or its git remotes show, or both)",
     )
     parser.add_argument("--force", action="store_true", help="overwrite existing files")
 

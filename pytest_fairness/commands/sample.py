@@ -14,7 +14,7 @@ __all__ = ["add_arguments", "run"]
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Write recorded answers as chats in JSON Lines: each group's prompts get the answers of all groups alike."""
+    """Write recorded answers as chats in JSON Lines; each group's prompts get answers of all groups equally often."""
     from pytest_fairness.run.recorded import recorded
     from pytest_fairness.run.sample import balanced
 
