@@ -73,14 +73,7 @@ def decide(
     rule = rule_of(audit, item)
     minimum_detectable = rule.minimum_detectable(item, measurement, comparison, tolerance)
 
-    notes = "".join(
-        f" {concern.message[:1].upper()}{concern.message[1:]}."
-        for concern in measurement.concerns
-        if concern.withholds == "nothing"
-    )
-    if baseline is not None and baseline.note:
-        notes += f" {baseline.note}."
-
+    notes = _notes(measurement, baseline)
     change: Decision | None = None
 
     def verdict(name: VerdictName, reason: str) -> Verdict:
@@ -96,20 +89,13 @@ def decide(
             f"{accept}",
             minimum_detectable,
         )
-    if baseline is not None and baseline.new:
-        what += ", the new baseline"
-    elif comparison is None and limit is None:
+    if comparison is None and limit is None and not (baseline is not None and baseline.new):
         first = "Make a baseline: " if concern is None else f"Before you make a baseline: {concern.message}. Then: "
         cure = first + accept
         return Verdict(
             VerdictName.NO_BASELINE, f"{what}, with no baseline and no limit.{notes} {cure}", minimum_detectable
         )
-    if baseline is not None and comparison is not None:
-        what += f", was {baseline.value:.3g}: {audit.describe_change(comparison)}, tolerance {tolerance:.3g}"
-        if not comparison.paired:
-            what += " (by stored value and error alone: the baseline's answers are absent or too few)"
-    if limit is not None:
-        what += f", limit {limit:.3g}"
+    what += _references(audit, item, baseline, comparison)
     driven = audit.top_contributors(measurement, comparison)[:NAMED_CONTRIBUTORS]
     because = f" Driven by {', '.join(driven)}." if driven else ""
 
@@ -131,6 +117,25 @@ def decide(
     if concern is not None and concern.withholds != "test":
         return verdict(VerdictName.INCONCLUSIVE, f"{what}; {concern.message}.")
     return verdict(VerdictName.PASS, f"{what}.{_confidence(item, comparison, change, value)}")
+
+
+def _notes(measurement: Measurement, baseline: BaselineEntry | None) -> str:
+    """Return the notes on the answers and the baseline, as sentences."""
+    notes = [concern.message for concern in measurement.concerns if concern.withholds == "nothing"]
+    if baseline is not None and baseline.note:
+        notes.append(baseline.note)
+    return "".join(f" {note[:1].upper()}{note[1:]}." for note in notes)
+
+
+def _references(audit: AnyAudit, item: AnyItem, baseline: BaselineEntry | None, comparison: Comparison | None) -> str:
+    """Return what the value is compared with, as a part of the reason: the baseline and the limit."""
+    found = ", the new baseline" if baseline is not None and baseline.new else ""
+    if baseline is not None and comparison is not None:
+        tolerance = tolerance_of(audit, item)
+        found += f", was {baseline.value:.3g}: {audit.describe_change(comparison)}, tolerance {tolerance:.3g}"
+        if not comparison.paired:
+            found += " (by stored value and error alone: the baseline's answers are absent or too few)"
+    return found if item.settings.limit is None else f"{found}, limit {item.settings.limit:.3g}"
 
 
 def _p(p_value: float | None) -> str:
