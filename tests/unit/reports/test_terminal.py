@@ -349,6 +349,7 @@ def test_printable_text_is_on_one_line_and_escaped() -> None:
 def test_cut_and_wrap_count_columns() -> None:
     assert cut("東京東京", 5) == "東京…"
     assert cut("abcde", 5) == "abcde"
+    assert width_of("👩\u200d🔬") == 2, "one emoji of three characters"
     assert wrap("東京 東京 a", 5, indent=" ") == [" 東京", " 東京", " a"]
     assert wrap("abcdefgh ij", 5, indent="", hanging=" ") == ["abcde", " fgh", " ij"]
     assert wrap("", 5) == [""]
