@@ -59,8 +59,8 @@ class LongerAnswers(Audit[GenerationProbe, AuditSettings]):
         n = {name: len(words[side]) for name, side in ((value, True), (probe.axes[axis].unmarked, False))}
         return Measurement(difference, interval, error, None, n, dict.fromkeys(n, 0))
 
-    def compare(self, probe, item, now, then):
-        runs = [self.measure(probe, item, run) for run in (now, then)]
+    def compare(self, probe, item, current, baseline):
+        runs = [self.measure(probe, item, run) for run in (current, baseline)]
         return self.compare_values(runs[0], runs[1].value, runs[1].standard_error, paired=True)
 
 

@@ -14,11 +14,13 @@ from pytest_fairness.audits.base import AuditItem
 from pytest_fairness.audits.text.groups import Groups, comparable
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.probes.generation.model import GenerationProbe
-from pytest_fairness.records import Answer
+from pytest_fairness.records import Answer, Json
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
+SHOWN_WORDS = 10
+"""Words of each group that the detail `top_words` shows."""
 MINIMUM_DOCUMENTS_OF_A_WORD = 3
 """Documents that must hold a word for it to be tested."""
 
@@ -84,19 +86,19 @@ class Documents:
         return count_words(self.words, minimum_documents)
 
 
-def join_runs(now: Documents, then: Documents) -> tuple[Documents, NDArray[np.bool_]]:
-    """Return the documents of both runs, their strata matched by name, and whether each is of the present run."""
-    names = tuple(sorted({*now.stratum_names, *then.stratum_names}))
+def join_runs(current: Documents, baseline: Documents) -> tuple[Documents, NDArray[np.bool_]]:
+    """Return the documents of both runs, their strata matched by name, and whether each is of the current run."""
+    names = tuple(sorted({*current.stratum_names, *baseline.stratum_names}))
     numbers = {name: number for number, name in enumerate(names)}
-    strata = [numbers[run.stratum_names[stratum]] for run in (now, then) for stratum in run.strata]
+    strata = [numbers[run.stratum_names[stratum]] for run in (current, baseline) for stratum in run.strata]
     both = Documents(
-        words=(*now.words, *then.words),
-        marked=np.concatenate([now.marked, then.marked]),
+        words=(*current.words, *baseline.words),
+        marked=np.concatenate([current.marked, baseline.marked]),
         strata=np.array(strata, dtype=np.int64),
         stratum_names=names,
-        embeddings=(*now.embeddings, *then.embeddings),
+        embeddings=(*current.embeddings, *baseline.embeddings),
     )
-    return both, np.repeat([True, False], [len(now.words), len(then.words)])
+    return both, np.repeat([True, False], [len(current.words), len(baseline.words)])
 
 
 def text_of(answer: Answer) -> str:
@@ -146,6 +148,23 @@ def require_words(number: int) -> None:
     """Raise `NotMeasurable` for fewer than two tested words."""
     if number < 2:
         raise NotMeasurable("the answers share fewer than two words that occur in three documents")
+
+
+def strongest_words(words: Sequence[str], weights: NDArray[np.float64]) -> dict[str, list[dict[str, Json]]]:
+    """Return the words with the largest weights for either group, the strongest first: the detail `top_words`.
+
+    Args:
+        words: the vocabulary.
+        weights: (words,) weights, negative for words of the unmarked group.
+    """
+    return {
+        side: [
+            {"word": words[index], "weight": float(strength[index])}
+            for index in tie_order(words, strength)[:SHOWN_WORDS]
+            if strength[index] > 0
+        ]
+        for side, strength in (("marked", weights), ("unmarked", -weights))
+    }
 
 
 def tie_order(words: Sequence[str], strength: NDArray[np.float64]) -> NDArray[np.int64]:

@@ -31,10 +31,10 @@ from pytest_fairness.audits.text.two_sample import (
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.generation.model import GenerationProbe
 from pytest_fairness.records import Answer, Json, Measurement
-from pytest_fairness.stats.resampling import randomness, relabelling
+from pytest_fairness.stats.resampling import randomness
 from pytest_fairness.stats.texts import divergence
 from pytest_fairness.stats.texts.excess_divergence import Words
-from pytest_fairness.stats.texts.excess_estimates import at_size, standard_error
+from pytest_fairness.stats.texts.excess_estimates import at_size, mean_of_cuts, standard_error
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -42,8 +42,6 @@ if TYPE_CHECKING:
 Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 
-CUT_PERMUTATIONS = 99
-"""Relabellings of each cut to equal size, where the runs hold different numbers of documents."""
 DOCUMENTS_OF_A_STRATUM = 12
 """Documents of either group from which on a stratum is measured by itself as well: fewer hide most differences."""
 DRAWS = 499
@@ -188,7 +186,7 @@ class Jsd(TwoSampleAudit[JsdSettings, CountedDocuments]):
             runs = [self.relabelled(item, run) for run in (current, baseline)]
             excesses = [(self.excess(run), float(self.tested(run.features, run.null).std())) for run in runs]
         else:
-            excesses = [self._mean_of_cuts(features, cut, random) for cut in cuts]
+            excesses = [mean_of_cuts(features.words, features.marked, features.strata, cut, random) for cut in cuts]
         errors = [
             standard_error(
                 features.words, cut[0] & features.marked, cut[0] & ~features.marked, features.cells, null_sd, random
@@ -196,22 +194,6 @@ class Jsd(TwoSampleAudit[JsdSettings, CountedDocuments]):
             for cut, (_, null_sd) in zip(cuts, excesses, strict=True)
         ]
         return RunChange(Estimate.normal(excesses[0][0] - excesses[1][0], math.hypot(*errors)), features, cuts)
-
-    def _mean_of_cuts(
-        self, features: CountedDocuments, cuts: Bools, random: np.random.Generator
-    ) -> tuple[float, float]:
-        """Return the mean excess of one run's cuts to equal size, and the null distribution's standard deviation."""
-        weights, marked = features.words.weights, features.marked
-        values, variances = [], []
-        for cut in cuts:
-            labels, _ = relabelling.relabellings(marked[cut], features.strata[cut], CUT_PERMUTATIONS, random)
-            relabelled = np.zeros((len(labels), len(cut)), dtype=np.bool_)
-            relabelled[:, cut] = labels
-            null = features.words.divergences(relabelled, cut & ~relabelled) @ weights
-            observed = features.words.divergences((cut & marked)[None], (cut & ~marked)[None])[0] @ weights
-            values.append(observed - null.mean())
-            variances.append(null.var())
-        return float(np.mean(values)), math.sqrt(np.mean(variances))
 
     def describe(self, measurement: Measurement) -> str:
         """Return the excess as a phrase."""

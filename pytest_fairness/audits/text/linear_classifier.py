@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from pytest_fairness.audits.text.documents import Documents, count_words, tie_order
-from pytest_fairness.records import Json
+from pytest_fairness.audits.text.documents import Documents, count_words
 from pytest_fairness.stats.intervals.balanced_accuracy import Accuracy, effective_size
 from pytest_fairness.stats.resampling import relabelling
 from pytest_fairness.stats.texts import least_squares
@@ -36,8 +35,6 @@ FEWEST_DIFFERENT = 5
 FEWEST_DOCUMENTS_OF_A_WORD = 3
 MOST_WORDS = 2048
 """Most words that are features of more documents than this: those in the most documents."""
-SHOWN_WORDS = 10
-"""Words a side."""
 
 
 @dataclass(frozen=True)
@@ -142,19 +139,6 @@ class Corpus:
         marked = np.zeros((len(labels), len(used)), dtype=np.bool_)
         marked[:, used] = labels
         return self.separation(marked, used[None]).accuracies
-
-    def top_words(self) -> dict[str, list[dict[str, Json]]]:
-        """The words with the largest weights for either side, trained on all documents; descriptive only."""
-        weights = self.word_weights()
-        sides = {"marked": weights, "unmarked": -weights}
-        return {
-            side: [
-                {"word": self.vocabulary[index], "weight": float(strength[index])}
-                for index in tie_order(self.vocabulary, strength)[:SHOWN_WORDS]
-                if strength[index] > 0
-            ]
-            for side, strength in sides.items()
-        }
 
     def word_weights(self) -> Floats:
         """Return (words,) weights of a classifier that is trained on all documents; above 0 for the marked group."""

@@ -99,7 +99,7 @@ class MarkedWords(TextAudit[MarkedWordsSettings]):
     def measure(
         self, probe: GenerationProbe, item: AuditItem[MarkedWordsSettings], answers: Sequence[Answer]
     ) -> Measurement:
-        """Count words beyond the largest |z| that relabelled documents show; see `Audit.measure`."""
+        """Return the number of words beyond the largest |z| that relabelled documents show; see `Audit.measure`."""
         by_axis = contrasts(probe, item, answers)
         groups = list(by_axis.values())
         others = [answer for answer in answers if not is_compared(probe, item, answer.labels)]
@@ -149,18 +149,18 @@ class MarkedWords(TextAudit[MarkedWordsSettings]):
         self,
         probe: GenerationProbe,
         item: AuditItem[MarkedWordsSettings],
-        now: Sequence[Answer],
-        then: Sequence[Answer],
+        current: Sequence[Answer],
+        baseline: Sequence[Answer],
     ) -> Comparison:
-        """Words whose difference between the groups grew, family-wise; the change's `value` is their number."""
-        by_axis = contrasts(probe, item, now)
+        """Return the number of words whose difference between the groups grew, family-wise; see `Audit.compare`."""
+        by_axis = contrasts(probe, item, current)
         groups = list(by_axis.values())
-        current, baseline = (
-            [Documents.of(probe, each) for each in run] for run in (groups, contrasts(probe, item, then).values())
-        )
+        runs = [
+            [Documents.of(probe, each) for each in run] for run in (groups, contrasts(probe, item, baseline).values())
+        ]
         tests = [
             Growth.of(own, before, item.alpha, randomness.generator(f"{item.seed}/compare/{axis}"))
-            for axis, own, before in zip(by_axis, current, baseline, strict=True)
+            for axis, own, before in zip(by_axis, *runs, strict=True)
         ]
         words = grown_words(tests)
         least = item.settings.min_share - ROUNDING

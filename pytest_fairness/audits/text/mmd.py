@@ -19,9 +19,8 @@ from pydantic import Field
 from pytest_fairness.audits.base import AuditItem, Preparation
 from pytest_fairness.audits.info import AuditInfo, Direction
 from pytest_fairness.audits.text import kernels
-from pytest_fairness.audits.text.documents import Documents, anonymizer, text_of, tie_order
+from pytest_fairness.audits.text.documents import Documents, anonymizer, strongest_words, text_of
 from pytest_fairness.audits.text.groups import Groups
-from pytest_fairness.audits.text.text_audit import signed_weights
 from pytest_fairness.audits.text.two_sample import (
     DocumentFeatures,
     Estimate,
@@ -44,8 +43,6 @@ Floats = NDArray[np.float64]
 
 ERROR_PERMUTATIONS = 499
 """Permutations whose standard deviation is wanted, and no tail."""
-SHOWN_WORDS = 10
-"""Words a side."""
 
 
 class MmdSettings(AuditSettings):
@@ -150,7 +147,7 @@ class Mmd(TwoSampleAudit[MmdSettings, VectorDocuments]):
         return {
             "null_sd": float(run.null.std()),
             "by_stratum": {features.documents.stratum_names[each]: value for each, value in by_stratum.items()},
-            "top_words": top_words(features.documents),
+            "top_words": strongest_words(*_term_weights(features.documents)),
         }
 
     def distance(self, features: VectorDocuments, selected: Bools) -> Floats:
@@ -185,28 +182,11 @@ class Mmd(TwoSampleAudit[MmdSettings, VectorDocuments]):
         terms, weights = _term_weights(documents)
         return "difference of mean TF-IDF weights", dict(zip(terms, weights.tolist(), strict=True))
 
-    def word_weights(self, measurement: Measurement) -> Mapping[str, float]:
-        """Return each word with the difference of its mean weight; negative for words of the unmarked group."""
-        return signed_weights(measurement.details["top_words"])
-
 
 def _error(features: VectorDocuments, null: Floats) -> float:
     """Return the standard error of one run's estimate, given the estimates of relabelled documents."""
     marked = features.marked
     return mmd.standard_error(features.vectors, features.strata, marked, ~marked, float(null.std()))
-
-
-def top_words(documents: Documents) -> dict[str, list[dict[str, Json]]]:
-    """Return the words by the difference of their mean TF-IDF weight, by side, strongest first."""
-    terms, weights = _term_weights(documents)
-    return {
-        side: [
-            {"word": terms[index], "weight": float(sign * weights[index])}
-            for index in tie_order(terms, sign * weights)[:SHOWN_WORDS]
-            if sign * weights[index] > 0
-        ]
-        for side, sign in (("marked", 1.0), ("unmarked", -1.0))
-    }
 
 
 def _term_weights(documents: Documents) -> tuple[Sequence[str], Floats]:

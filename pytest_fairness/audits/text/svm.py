@@ -17,10 +17,9 @@ from pydantic import Field
 from pytest_fairness.audits.anonymizer import unique_share
 from pytest_fairness.audits.base import AuditItem
 from pytest_fairness.audits.info import AuditInfo, Direction
-from pytest_fairness.audits.text.documents import Documents, join_runs
+from pytest_fairness.audits.text.documents import Documents, join_runs, strongest_words
 from pytest_fairness.audits.text.groups import Groups
 from pytest_fairness.audits.text.linear_classifier import FEWEST_DIFFERENT, Corpus, FeatureName
-from pytest_fairness.audits.text.text_audit import signed_weights
 from pytest_fairness.audits.text.two_sample import Estimate, Relabelled, RunChange, TwoSampleAudit, equal_size
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.probes.audit_settings import AuditSettings
@@ -106,7 +105,7 @@ class Svm(TwoSampleAudit[SvmSettings, Corpus]):
             "null_sd": float(run.null[:, 0].std()),
             "unique_share": unique_share(run.documents.words),
             "different_answers": run.features.different,
-            "top_words": run.features.top_words(),
+            "top_words": strongest_words(run.features.vocabulary, run.features.word_weights()),
         }
 
     def distance(self, features: Corpus, selected: Bools) -> Floats:
@@ -189,10 +188,6 @@ class Svm(TwoSampleAudit[SvmSettings, Corpus]):
         """Return each word's weight; see `TextAudit.word_values`."""
         corpus = self.features(item, documents)
         return "weight", dict(zip(corpus.vocabulary, corpus.word_weights().tolist(), strict=True))
-
-    def word_weights(self, measurement: Measurement) -> Mapping[str, float]:
-        """Return each word with its weight; negative for words of the unmarked group."""
-        return signed_weights(measurement.details["top_words"])
 
     def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
         """Return the words that tell the groups apart, of both sides in turn."""

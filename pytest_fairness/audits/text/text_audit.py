@@ -49,8 +49,16 @@ class TextAudit(Audit[GenerationProbe, SettingsT]):
         return concerns_of(Groups.of(probe, item, answers))
 
     def word_weights(self, measurement: Measurement) -> Mapping[str, float]:
-        """Return how much each word speaks for the marked group; negative for the unmarked group."""
-        return {}
+        """Return how much each word speaks for the marked group, negative for the unmarked group.
+
+        By default the weights in the detail `top_words`; see `strongest_words`.
+        """
+        words = measurement.details.get("top_words", {})
+        return {
+            word["word"]: sign * abs(word["weight"])
+            for side, sign in (("marked", 1.0), ("unmarked", -1.0))
+            for word in words.get(side, ())
+        }
 
     def word_values(self, item: AuditItem[SettingsT], documents: Documents) -> tuple[str, Mapping[str, float]] | None:
         """Return the name of the audit's statistic of a word, and its value for every word; `None` without one."""
@@ -131,12 +139,3 @@ def group_names(result: ItemResult) -> tuple[str, str]:
     """Return the names of the marked and the unmarked group of a result."""
     marked, *others = map(shortened, result.measurement.n if result.measurement else ())
     return marked, others[0] if len(others) == 1 else "the unmarked group"
-
-
-def signed_weights(sides: Mapping[str, Sequence[Mapping[str, Json]]]) -> dict[str, float]:
-    """Return each word with its weight, negative for words of the unmarked group, from a detail like `top_words`."""
-    return {
-        word["word"]: sign * abs(word["weight"])
-        for side, sign in (("marked", 1.0), ("unmarked", -1.0))
-        for word in sides[side]
-    }

@@ -53,30 +53,30 @@ class Growth:
     p_value: float
 
     @classmethod
-    def of(cls, now: Documents, then: Documents, alpha: float, random: np.random.Generator) -> Growth:
+    def of(cls, current: Documents, baseline: Documents, alpha: float, random: np.random.Generator) -> Growth:
         """Test the words, with run labels permuted between documents of one group and stratum.
 
         Args:
-            now, then: the documents of this run and of the baseline.
+            current, baseline: the documents of this run and of the baseline.
             alpha: of the test of all words together.
             random: the source of randomness.
 
         Raises:
             NotMeasurable: the documents share fewer than two words, or the runs no stratum.
         """
-        both, current = join_runs(now, then)
+        both, is_current = join_runs(current, baseline)
         words, counts = count_words(both.words)
         columns = np.flatnonzero(holding_documents(counts) >= MINIMUM_DOCUMENTS_OF_A_WORD)
         require_words(len(columns))
         present = counts[:, columns]
         present.data[:] = 1
         try:
-            shares = ShareGrowth.of(present, both.marked, both.strata, current)
+            shares = ShareGrowth.of(present, both.marked, both.strata, is_current)
         except ValueError as error:
             raise NotMeasurable(f"the baseline cannot be compared: {error}") from error
-        labels, exact = relabelling.relabellings(current, both.cells, PERMUTATIONS, random)
+        labels, exact = relabelling.relabellings(is_current, both.cells, PERMUTATIONS, random)
         largest = shares.largest(labels)
-        statistics = shares.statistics(current[None])[:, 0]
+        statistics = shares.statistics(is_current[None])[:, 0]
         return cls(
             vocabulary=[words[index] for index in columns],
             shares=shares,

@@ -1,4 +1,4 @@
-"""Standard error of the excess divergence, and the excess of samples of a given size."""
+"""Standard error of the excess divergence, and the excess of samples and cuts of a given size."""
 
 from __future__ import annotations
 
@@ -7,8 +7,11 @@ import math
 import numpy as np
 
 from pytest_fairness.stats.arrays import Bools, Ints
+from pytest_fairness.stats.resampling import relabelling
 from pytest_fairness.stats.texts.excess_divergence import Words
 
+CUT_PERMUTATIONS = 99
+"""Relabellings of each cut to equal size, where the runs hold different numbers of documents."""
 GROUPS = 100
 """Groups of documents that the jackknife leaves out one after the other, at least two in each cell."""
 
@@ -108,3 +111,27 @@ def _selections(documents: Ints, chosen: Bools, count: int) -> Bools:
     selected = np.zeros((len(documents), count), dtype=np.bool_)
     np.put_along_axis(selected, documents, chosen, axis=1)
     return selected
+
+
+def mean_of_cuts(
+    words: Words, marked: Bools, strata: Ints, cuts: Bools, random: np.random.Generator
+) -> tuple[float, float]:
+    """Return the mean excess of cuts to equal size, and the null distribution's standard deviation.
+
+    Args:
+        words: the counts.
+        marked: (documents,) whether the document is of the marked group.
+        strata: (documents,) number of the document's stratum.
+        cuts: (cuts, documents) the documents of each cut.
+        random: the source of randomness.
+    """
+    values, variances = [], []
+    for cut in cuts:
+        labels, _ = relabelling.relabellings(marked[cut], strata[cut], CUT_PERMUTATIONS, random)
+        relabelled = np.zeros((len(labels), len(cut)), dtype=np.bool_)
+        relabelled[:, cut] = labels
+        null = words.divergences(relabelled, cut & ~relabelled) @ words.weights
+        observed = words.divergences((cut & marked)[None], (cut & ~marked)[None])[0] @ words.weights
+        values.append(observed - null.mean())
+        variances.append(null.var())
+    return float(np.mean(values)), math.sqrt(np.mean(variances))
