@@ -22,7 +22,7 @@ from pytest_fairness.targets import embeddings
 from tests.support.projects import Project, says
 from tests.support.servers import Body, ChatServer, Reply, embed_by_words
 from tests.support.tiny_models import make_model, needs_transformers
-from tests.unit.audits.test_mmd import APP
+from tests.unit.audits.text.test_mmd import APP
 
 PROBE = """
 kind: generation

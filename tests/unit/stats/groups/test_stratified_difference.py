@@ -71,7 +71,7 @@ def test_permuted_differences_are_those_of_permuted_labels() -> None:
     assert found == pytest.approx(np.array(expected))
 
 
-def test_swapped_runs_of_one_kind_differ_by_chance_only(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_swapped_runs_of_one_kind_differ_by_chance_only() -> None:
     random = np.random.default_rng(3)
     marked, within = np.tile([True, False], 40), np.repeat([0, 1], 40)
     current = random.permutation(np.repeat([True, False], 40))
@@ -79,10 +79,15 @@ def test_swapped_runs_of_one_kind_differ_by_chance_only(monkeypatch: pytest.Monk
     whole = stratified_difference.swapped(values, marked, within, current, 999, np.random.default_rng(4))
     assert np.mean(whole[0] - whole[1]) == pytest.approx(0, abs=0.05)
     assert np.mean(whole[0]) == pytest.approx(2, abs=0.4)
-    monkeypatch.setattr(stratified_difference, "CHUNK", 200)
-    parts = stratified_difference.swapped(values, marked, within, current, 999, np.random.default_rng(4))
+    more_than_one_batch = stratified_difference.CHUNK // 80 + 500
+    parts = stratified_difference.swapped(
+        values, marked, within, current, more_than_one_batch, np.random.default_rng(4)
+    )
     assert np.std(parts[0]) == pytest.approx(np.std(whole[0]), rel=0.1)
-    assert [len(side) for side in parts] == [999, 999]
+    assert [len(side) for side in parts] == [more_than_one_batch] * 2
+    # The second batch is drawn as the first is, and does not repeat it.
+    assert np.std(parts[0][-500:]) == pytest.approx(np.std(whole[0]), rel=0.15)
+    assert not np.array_equal(parts[0][-500:], parts[0][:500])
 
 
 def test_runs_are_cut_to_equal_size_in_every_cell() -> None:

@@ -1,3 +1,5 @@
+"""Replacement of names, pronouns and other identity terms, so that they do not tell the groups apart."""
+
 from __future__ import annotations
 
 import pytest
