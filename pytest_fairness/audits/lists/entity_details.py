@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -119,6 +119,17 @@ def column_spread(numbers: Floats) -> dict[str, Json]:
         "entities": size,
         "interval": list(normal.interval(mean, mean_error(present), degrees_of_freedom=size - 1)),
     }
+
+
+def extreme_means(values: Mapping[str, Json]) -> tuple[tuple[str, float], tuple[str, float]]:
+    """Return the value with the lowest and the value with the highest mean, each with its mean.
+
+    Args:
+        values: details with a `mean` by value.
+    """
+    means = sorted((found["mean"], name) for name, found in values.items())
+    (low, lowest), (high, highest) = means[0], means[-1]
+    return (lowest, low), (highest, high)
 
 
 def number_or_none(cell: float) -> float | None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import product
-from typing import Any
 
 from pydantic import Field
 
+from pytest_fairness.audits.lists.entity_details import extreme_means
 from pytest_fairness.audits.lists.matrix import Matrix
 from pytest_fairness.audits.lists.normalization import NEUTRAL, Draw, Lists, count
 from pytest_fairness.probes.audit_settings import AuditSettings
@@ -17,8 +17,6 @@ from pytest_fairness.records import Answer, Json, Status
 from pytest_fairness.stats.lists.similarity import Measure, Variant, similarities
 
 MISSING = (Status.REFUSED, Status.UNREADABLE, Status.FAILED)
-
-
 FAIRLLM = "Zhang, Bao, Zhang, Wang, Feng and He 2023, “Is ChatGPT Fair for Recommendation?” (FaiRLLM)"
 
 
@@ -55,10 +53,10 @@ def to_neutral(
     groups = (*values, NEUTRAL)
     parts: list[Matrix] = []
     floors: dict[str, float] = {}
-    refused, unasked = Counter(dict.fromkeys(groups, 0)), Counter(dict.fromkeys(values, 0))
+    refused, from_indirect = Counter(dict.fromkeys(groups, 0)), Counter(dict.fromkeys(values, 0))
     merged: list[dict[str, str]] = []
     for lists in Lists.parts(probe, answers):
-        neutral = meant_neutral(probe, lists.of_group(NEUTRAL, perturbation), trials)
+        neutral = compared_neutral_draws(probe, lists.of_group(NEUTRAL, perturbation), trials)
         conditioned = [draw for draw in lists.of_group(attribute, perturbation) if draw.value in values]
         pairs: Pairs = {}
         for draw, other in matched(conditioned, neutral):
@@ -66,7 +64,7 @@ def to_neutral(
         every = [*conditioned, *neutral]
         floors |= likeness(probe, settings, neutral)
         refused.update(count(every, groups, Status.REFUSED))
-        unasked.update(indirect(every, values))
+        from_indirect.update(indirect_lists(every, values))
         merged += lists.merge_details()
         parts.append(
             Matrix.averaged(
@@ -87,7 +85,7 @@ def to_neutral(
             "variant": settings.variant,
             "noise_floor": mean_floor(floors),
             "refused": dict(refused),
-            "indirect": dict(unasked) if any(unasked.values()) else {},
+            "indirect": dict(from_indirect) if any(from_indirect.values()) else {},
             "merged": merged,
         },
     )
@@ -102,7 +100,7 @@ def draws_of(answers: Iterable[Answer], attribute: str, perturbation: str = "") 
     )
 
 
-def meant_neutral(probe: RecommendationProbe, neutral: list[Draw], trials: int) -> list[Draw]:
+def compared_neutral_draws(probe: RecommendationProbe, neutral: list[Draw], trials: int) -> list[Draw]:
     """Return the neutral draws that are compared with `trials` draws of an attribute.
 
     Further neutral draws that only `uncertainty` asks for are left out.
@@ -166,7 +164,7 @@ def likeness(probe: RecommendationProbe, settings: SimilaritySettings, neutral: 
     return {entity: sum(found) / len(found) for (entity, _), found in compared(probe, settings, pairs).items()}
 
 
-def indirect(draws: Sequence[Draw], values: Sequence[str]) -> dict[str, int]:
+def indirect_lists(draws: Sequence[Draw], values: Sequence[str]) -> dict[str, int]:
     """Return the number of lists that came only after the indirect wording, by value; empty if there are none."""
     counts = dict.fromkeys(values, 0)
     for draw in draws:
@@ -175,10 +173,9 @@ def indirect(draws: Sequence[Draw], values: Sequence[str]) -> dict[str, int]:
     return counts if any(counts.values()) else {}
 
 
-def phrase(details: Mapping[str, Any]) -> str:
+def similarity_phrase(details: Mapping[str, Json]) -> str:
     """Return the lowest and the highest similarity and the noise floor as a phrase."""
-    means = sorted((part["mean"], name) for name, part in details["similarity"].items())
-    (low, lowest), (high, highest) = means[0], means[-1]
+    (lowest, low), (highest, high) = extreme_means(details["similarity"])
     floor = details["noise_floor"]
     noise = "" if floor is None else f"; neutral to neutral {floor['mean']:.2f}"
     return f"{details['measure']} to neutral {lowest} {low:.2f}, {highest} {high:.2f}{noise}"

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from pytest_fairness.audits.base import AuditItem
 from pytest_fairness.audits.info import AuditInfo, Direction
+from pytest_fairness.audits.lists.entity_details import extreme_means
 from pytest_fairness.audits.lists.matrix import Matrix
-from pytest_fairness.audits.lists.neutral_similarity import MISSING, draws_of, indirect, meant_neutral
+from pytest_fairness.audits.lists.neutral_similarity import MISSING, compared_neutral_draws, draws_of, indirect_lists
 from pytest_fairness.audits.lists.normalization import NEUTRAL, Lists, count, relevant_items
 from pytest_fairness.audits.lists.value_gap_audit import ValueGapAudit, values_of
 from pytest_fairness.errors import NotMeasurable
@@ -63,12 +64,12 @@ class Quality(ValueGapAudit[QualitySettings]):
         parts: list[Matrix] = []
         scores: dict[str, list[Floats]] = {group: [] for group in groups}
         unknown: list[str] = []
-        unasked = Counter(dict.fromkeys(values, 0))
+        from_indirect = Counter(dict.fromkeys(values, 0))
         merged: list[dict[str, str]] = []
         for lists in Lists.parts(probe, answers):
             known = relevant_items(probe, lists)
             conditioned = [draw for draw in lists.of_group(attribute) if draw.value in values]
-            neutral = meant_neutral(probe, lists.of_group(NEUTRAL), trials)
+            neutral = compared_neutral_draws(probe, lists.of_group(NEUTRAL), trials)
             draws = [draw for draw in (*conditioned, *neutral) if known[draw.entity]]
             usable = [draw for draw in draws if draw.usable]
             found = ranking.quality([draw.items for draw in usable], [known[draw.entity] for draw in usable], probe.k)
@@ -79,7 +80,7 @@ class Quality(ValueGapAudit[QualitySettings]):
             for group in groups:
                 scores[group].append(by_list[:, [draw.group == group for draw in usable]])
             unknown += [entity for entity in lists.entities if not known[entity]]
-            unasked.update(indirect(draws, values))
+            from_indirect.update(indirect_lists(draws, values))
             merged += lists.merge_details()
             parts.append(
                 Matrix.averaged(
@@ -107,13 +108,12 @@ class Quality(ValueGapAudit[QualitySettings]):
                     if rows.size
                 },
                 "without_relevant": unknown,
-                "indirect": dict(unasked) if any(unasked.values()) else {},
+                "indirect": dict(from_indirect) if any(from_indirect.values()) else {},
                 "merged": merged,
             },
         )
 
     def describe(self, measurement: Measurement) -> str:
         """Return the gap, and the means of the values furthest apart."""
-        means = sorted((part["mean"], value) for value, part in measurement.details[self.quantity].items())
-        (low, least), (high, most) = means[0], means[-1]
+        (least, low), (most, high) = extreme_means(measurement.details[self.quantity])
         return f"NDCG differs by {measurement.value:.3g} ({least} {low:.2f}, {most} {high:.2f})"

@@ -16,7 +16,7 @@ from pydantic import Field
 from pytest_fairness.audits.base import AuditItem
 from pytest_fairness.audits.info import AuditInfo, Direction
 from pytest_fairness.audits.lists.matrix import Matrix
-from pytest_fairness.audits.lists.neutral_similarity import FAIRLLM, SimilaritySettings, phrase, to_neutral
+from pytest_fairness.audits.lists.neutral_similarity import FAIRLLM, SimilaritySettings, similarity_phrase, to_neutral
 from pytest_fairness.audits.lists.value_gap_audit import ValueGapAudit, values_of
 from pytest_fairness.errors import ProbeError
 from pytest_fairness.probes.audit_settings import AuditSettings
@@ -42,7 +42,7 @@ class _Sensitivity(ValueGapAudit[SettingsT], Generic[SettingsT]):
 
     def describe(self, measurement: Measurement) -> str:
         """Return the value, and the two values of the attribute that are furthest apart."""
-        return f"{self.info.name.upper()} {measurement.value:.3g} ({phrase(measurement.details)})"
+        return f"{self.info.name.upper()} {measurement.value:.3g} ({similarity_phrase(measurement.details)})"
 
 
 class Snsr(_Sensitivity[SimilaritySettings]):

@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 from pytest_fairness.audits import answer_checks
 from pytest_fairness.audits.base import AuditItem
 from pytest_fairness.audits.info import AuditInfo, Direction
+from pytest_fairness.audits.lists.entity_details import extreme_means
 from pytest_fairness.audits.lists.matrix import Matrix
-from pytest_fairness.audits.lists.neutral_similarity import indirect
+from pytest_fairness.audits.lists.neutral_similarity import indirect_lists
 from pytest_fairness.audits.lists.normalization import NEUTRAL, Lists, count
 from pytest_fairness.audits.lists.value_gap_audit import ValueGapAudit, values_of
 from pytest_fairness.audits.unit_audit import UnitTable
@@ -115,7 +116,7 @@ class Shortfall(ValueGapAudit[ShortfallSettings]):
                     }
                     for group in groups
                 },
-                "indirect": _by_other_words(probe, answers, values),
+                "indirect": _only_indirect_lists(probe, answers, values),
                 "refused": {value: refused[value] for value in values},
                 "unreadable": {value: unreadable[value] for value in values},
                 "merged": merged,
@@ -138,15 +139,16 @@ class Shortfall(ValueGapAudit[ShortfallSettings]):
 
     def describe(self, measurement: Measurement) -> str:
         """Return the gap, and the shares of the values furthest apart."""
-        shares = sorted((part["mean"], value) for value, part in measurement.details[self.quantity].items())
-        (low, least), (high, most) = shares[0], shares[-1]
+        (least, low), (most, high) = extreme_means(measurement.details[self.quantity])
         return f"missing items differ by {measurement.value:.3g} ({high:.0%} for {most}, {low:.0%} for {least})"
 
 
-def _by_other_words(probe: RecommendationProbe, answers: Sequence[Answer], values: Sequence[str]) -> dict[str, int]:
+def _only_indirect_lists(
+    probe: RecommendationProbe, answers: Sequence[Answer], values: Sequence[str]
+) -> dict[str, int]:
     """Return the number of lists that came only after the indirect wording, by value; empty if there are none."""
     reworded = {answer.labels["entity"] for answer in answers if answer.labels.get("form")}
     counts = Counter(dict.fromkeys(values, 0))
     for lists in Lists.parts(probe, (answer for answer in answers if answer.labels["entity"] in reworded)):
-        counts.update(indirect(lists.draws, values))
+        counts.update(indirect_lists(lists.draws, values))
     return dict(counts) if any(counts.values()) else {}
