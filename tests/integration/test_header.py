@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_fairness.asking.store.store import Store, response_key
+from pytest_fairness.asking.store.store import response_key
 from pytest_fairness.options import RunSettings
 from pytest_fairness.records import Request, Response
 from pytest_fairness.reports.formatting import age
@@ -41,12 +41,6 @@ def filed(project: Project) -> None:
     project.write("probes/said.csv", "\n".join(["name,text", *rows]))
 
 
-def age_by(project: Project, hours: float) -> None:
-    """Make all recorded answers older."""
-    with Store(project.path / ".fairness/responses.sqlite") as store, store.database.transaction() as connection:
-        connection.execute("UPDATE responses SET created = created - ?", (hours * 3600,))
-
-
 def test_it_names_the_target_and_counts_each_request_once(project: Project) -> None:
     project.probe()
     project.probe("probes/twice.yaml")  # asks the same
@@ -67,7 +61,7 @@ def test_it_tells_what_is_recorded_and_how_old_that_is(project: Project) -> None
         named = ("--fairness", "--fairness-base-url", server.url, "--fairness-report", "report.json")
         project.run(*named, target="openai:tiny")
         assert project.read("report.json")["requests"]["oldest_reused"] is None
-        age_by(project, 3)
+        project.age_answers(3)
         project.probe(text=PROBE.replace("trials: 10", "trials: 11"))
         result = project.run(*named, "--fairness-report", "r.html", "--fairness-report", "r.md", target="openai:tiny")
         assert shows(result, "fairness: openai:tiny (", " · 3 requests to send, 30 recorded (oldest 3 h)")

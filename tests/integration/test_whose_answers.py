@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sqlite3
 import subprocess
 import sys
 from pathlib import Path
@@ -114,9 +113,7 @@ def test_answers_dated_in_the_future_are_asked_again(project: Project, arguments
     with ChatServer() as server:
         asked = ("--fairness-base-url", server.url)
         project.report(*asked, target="openai:tiny")
-        with sqlite3.connect(store_of(project)) as connection:
-            connection.execute("UPDATE responses SET created = created + 3600")
-        connection.close()
+        project.age_answers(-1)
         report = project.report(*asked, *arguments, target="openai:tiny")
         assert (report["requests"]["sent"], report["requests"]["reused"]) == (30, 0)
         assert server.count == 60

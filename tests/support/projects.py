@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from pytest_fairness.asking.store.store import Store
+
 APP = """
 from collections import Counter
 from pathlib import Path
@@ -107,6 +109,11 @@ class Project:
         """A JSON file of the project."""
         content: dict[str, Any] = json.loads((self.path / name).read_text("utf-8"))
         return content
+
+    def age_answers(self, hours: float) -> None:
+        """Make all recorded answers older, or newer by negative hours."""
+        with Store(self.path / ".fairness/responses.sqlite") as store, store.database.transaction() as connection:
+            connection.execute("UPDATE responses SET created = created - ?", (hours * 3600,))
 
     def calls(self) -> list[str]:
         """The prompts that the application was called with, in order."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
 from tests.support.projects import INCONCLUSIVE, KIM, PROBE, Project, ini, says
@@ -67,10 +65,10 @@ def test_recorded_answers_are_asked_again_past_their_age(project: Project) -> No
     with ChatServer() as server:
         arguments = ("--fairness", "--fairness-base-url", server.url)
         project.run(*arguments, target="openai:tiny")
-        project.run(*arguments, "-o", "fairness_max_age=0.01", target="openai:tiny")
+        project.age_answers(1)
+        project.run(*arguments, "-o", "fairness_max_age=1.1", target="openai:tiny")
         assert server.count == 30
-        time.sleep(0.1)
-        project.run(*arguments, "-o", "fairness_max_age=0.00001", target="openai:tiny")
+        project.run(*arguments, "-o", "fairness_max_age=0.9", target="openai:tiny")
         assert server.count == 60
 
 

@@ -99,8 +99,8 @@ def test_no_process_sends_before_the_time_in_retry_after(tmp_path: Path) -> None
         # The second engine belongs to another run.
         with engine_for(settings, timing=SHORT_PAUSES) as one, engine_for(settings, timing=SHORT_PAUSES) as two:
             one.plan(questions(3))
-            wait_until(lambda: len(times) == 1)
-            time.sleep(0.1)
+            with Store(settings.store) as store:
+                wait_until(lambda: store.database.read("SELECT 1 FROM paces WHERE resume_at > 0", ()))
             two.plan(questions(6))
             texts(one.answers(questions(3)))
             texts(two.answers(questions(6)))
