@@ -14,12 +14,12 @@ from pytest_fairness.options import MAX_TRIALS
 from pytest_fairness.probes.audit_settings import ProbeModel
 
 GROWTH = 1.5
-"""Largest growth factor between two looks; with a larger one, a look that is just too early costs too much."""
+"""Largest growth factor between two interim analyses; with a larger one, an analysis just too early costs too much."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """The number of trials and entities at one look; `None` stands for the probe's own number."""
+    """The number of trials and entities at one interim analysis; `None` stands for the probe's own number."""
 
     trials: int | None = None
     entities: int | None = None
@@ -59,7 +59,7 @@ def most(trials: Trials) -> int:
 
 
 def growing(start: int, end: int) -> list[int]:
-    """Return the sizes of a growing number at its looks: equal growth factors of at most 1.5."""
+    """Return the sizes of a growing number at its interim analyses, with equal growth factors of at most 1.5."""
     steps = math.ceil(math.log(end / start) / math.log(GROWTH)) if start < end else 0
     sizes = (round(start * (end / start) ** (step / steps)) for step in range(steps))
     # Small sizes may be equal after rounding.

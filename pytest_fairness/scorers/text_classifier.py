@@ -195,10 +195,9 @@ def _fetched(name: str) -> Path:
         path = Path(snapshot_download(name, allow_patterns=list(_READ)))
     except (OSError, HfHubHTTPError, HFValidationError) as error:
         raise ModelError(
-            f"the model {name} is no folder, not in the Hugging Face cache, and cannot be fetched "
-            f"({_first_line(error)}). "
-            f"Where there is a network, `hf download {name}` fetches it; `model:` takes the "
-            "folder of a copy in the probe's folder."
+            f"the model {name} is neither a folder nor in the Hugging Face cache, and cannot be downloaded "
+            f"({_first_line(error)}). Run `hf download {name}` on a machine with a network, or copy the model into the "
+            "probe's folder and name that copy as `model:`."
         ) from error
     return path
 

@@ -100,5 +100,5 @@ class ApiTarget(ABC, Generic[ClientT]):
 
     def _opened(self) -> ClientT:
         if self._client is None:
-            raise RuntimeError("a target is opened before it is asked")
+            raise RuntimeError("the target is not open: call `open` before `ask`")
         return self._client

@@ -107,7 +107,7 @@ def is_too_long(response: httpx2.Response) -> bool:
 
 
 def too_long() -> Response:
-    """Return the answer that stands for one beyond the limit; it is recorded and counts as unreadable."""
+    """Return the response that replaces a body over the limit; it is recorded, and its answer is unreadable."""
     return Response("", finish_reason=TOO_LONG)
 
 

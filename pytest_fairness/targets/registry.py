@@ -21,7 +21,7 @@ class Entry:
     """One kind of target.
 
     Attributes:
-        forms: how users write it.
+        forms: the forms in which users name it.
         factory: import path `module:function` of its `Factory`.
         shared: whether one process of a run loads the target and serves it to the others.
     """

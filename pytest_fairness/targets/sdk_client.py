@@ -19,7 +19,7 @@ from pytest_fairness.targets.http_client import BoundedClient, is_too_long, pars
 from pytest_fairness.targets.http_errors import HttpErrors
 
 MALFORMED = (ValueError, LookupError, TypeError, AttributeError, RecursionError)
-"""Exceptions of reading a response that has not the expected form."""
+"""Exceptions that the parsing of a malformed response may raise."""
 
 
 class Connection(TypedDict):
@@ -32,7 +32,7 @@ class Connection(TypedDict):
 
 
 class SdkClient(ABC):
-    """Client of one server for all requests of a target. It never retries by itself; `Sender` does.
+    """Client of one server for all requests of a target. The client never retries; `Sender` does.
 
     Args:
         sdk: the module `openai` or `anthropic`.
@@ -94,14 +94,14 @@ class SdkClient(ABC):
             raise self._errors.disconnected(error.__cause__ or error) from error
 
     def _malformed(self, wanted: str, content: bytes) -> RequestFailed:
-        """Return the error for a response that is not what was wanted."""
+        """Return the error for a response that is not `wanted`, such as `a message`."""
         shown = self._errors.quoted(content.decode("utf-8", "replace"), 120)
         message = f"{self._name}: the response of {self._endpoint} is not {wanted}: {shown!r}"
         return RequestFailed(message, retry=RetryReason.TRANSIENT)
 
 
 async def read_response(read: Callable[[httpx2.Response], Response], response: httpx2.Response) -> Response:
-    """Return what `read` makes of a response, or the answer that stands for a response beyond the limit."""
+    """Return the result of `read` for a response, or that of `too_long` for a body over the limit."""
     return too_long() if is_too_long(response) else await parsed(read, response)
 
 

@@ -157,7 +157,7 @@ class SharedTarget:
     async def ask(self, request: Request) -> Response:
         """See `Target`."""
         if self._writer is None or self._reading is None:
-            raise RuntimeError("a target is opened before it is asked")
+            raise RuntimeError("the target is not open: call `open` before `ask`")
         if self._reading.done():
             raise self._disconnected()
         number = next(self._numbers)

@@ -21,7 +21,7 @@ class CoreferenceReader(Reader[CoreferenceProbe]):
     """Reader of a file with one answer a row.
 
     A row names the item, the occupation that its sentence names first, and the pronoun; of WinoBias sentences the line
-    and the version, `pro` or `anti`. Where the probe has no items, both occupations stand in the row. Rows of items
+    and the version, `pro` or `anti`. For a probe without items, each row names both occupations. Rows of items
     that the probe does not have are left out. Without a `trial` column the answers to a prompt are numbered in the
     file's order.
     """

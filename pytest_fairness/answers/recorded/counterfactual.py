@@ -19,9 +19,10 @@ Values = dict[str, str]
 class CounterfactualReader(Reader[CounterfactualProbe]):
     """Reader of a file with one answer a row.
 
-    The first row of a record says what it is like. Rows with another value of an attribute are flipped ones. Further
-    rows like the first were asked again, from as many on as there are flipped ones; without any they are trials. Rows
-    with none of the probe's values are left out.
+    The first row of a record has the record's own values. A row with another value of one attribute is a flipped one.
+    Of the rows with the record's own values, as many are trials as the largest number of equal flipped rows; the rest
+    are repetitions, which show how much answers differ by chance. Without flipped rows all are trials. Rows with none
+    of the probe's values are left out.
     """
 
     @cached_property
@@ -64,7 +65,7 @@ class CounterfactualReader(Reader[CounterfactualProbe]):
         return found
 
     def _of_record(self, record: str, rows_: list[tuple[Row, Values]]) -> list[Answer]:
-        """Return a record's answers: those of its own values, the flipped ones, and repetitions of its own."""
+        """Return a record's answers: with its own values, flipped, and repeated."""
         own = rows_[0][1]
         truth = self._truth(rows_[0][0])
         labels = {"record": record, **own, **({"truth": truth} if truth else {}), **self._strata(rows_[0][0])}
@@ -117,7 +118,7 @@ class CounterfactualReader(Reader[CounterfactualProbe]):
             folded = {*map(fields.folded, there)}
             others = ", ".join(map(repr, list(there)[:10]))
             faults += [
-                f"{self.name}:1: no row has {value!r} in the column {self.columns[name]!r}; there are {others}"
+                f"{self.name}:1: no row has {value!r} in the column {self.columns[name]!r}; the column has {others}"
                 for key, value in values.items()
                 if key not in folded
             ]

@@ -32,7 +32,7 @@ class Draws:
         self._lines: dict[tuple[Hashable, int], int] = {}
 
     def add_error(self, row: Row, message: str) -> None:
-        """Keep an error in a row."""
+        """Add an error in a row to `errors`."""
         self.errors.append(f"{self._name}:{row.line}: {message}")
 
     def raise_errors(self) -> None:

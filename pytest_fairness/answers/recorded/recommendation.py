@@ -83,7 +83,7 @@ class RecommendationReader(Reader[RecommendationProbe]):
             cell = (labels["entity"], labels["attribute"], labels["value"], trial)
             _, items = found.setdefault(cell, (labels, {}))
             if rank in items:
-                self.draws.add_error(row, f"rank {rank} of {', '.join(filter(None, cell[:3]))} is there already")
+                self.draws.add_error(row, f"rank {rank} of {', '.join(filter(None, cell[:3]))} is repeated")
             items[rank] = as_line(row.fields.get(self.columns["items"]))
         return [
             ([items[rank] for rank in sorted(items) if items[rank]], labels, cell[3])

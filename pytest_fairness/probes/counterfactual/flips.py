@@ -42,8 +42,8 @@ class Flip:
     Attributes:
         attribute: the column.
         values: at least two; of two, the first is the reference of differences.
-        along: for each column, which value becomes which if the first value becomes the second; the other way round
-            in the reverse direction.
+        along: for each dependent column, the old and the new values when the first value is flipped to the second;
+            the opposite flip exchanges them.
     """
 
     attribute: str

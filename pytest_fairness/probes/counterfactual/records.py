@@ -108,7 +108,7 @@ def rows_of(written: Written) -> list[dict[str, str]]:
 
 
 def columns_of(rows: Sequence[Fields]) -> list[str]:
-    """Every column that some record has, in the order in which they come."""
+    """Return every column of the records, in the order of first occurrence."""
     return list(dict.fromkeys(name for row in rows for name in row))
 
 
@@ -157,7 +157,7 @@ def _named(rows: Sequence[Fields], column: str) -> list[Record]:
         if column not in row:
             raise ProbeError(f"record {number} has no {column!r}, and others have one")
         if first.setdefault(row[column], number) != number:
-            raise ProbeError(f"the {column} {quoted(row[column])} is that of records {first[row[column]]} and {number}")
+            raise ProbeError(f"records {first[row[column]]} and {number} have the same {column} {quoted(row[column])}")
     return [Record(row[column], row) for row in rows]
 
 
@@ -211,10 +211,10 @@ def _fetched(data_set: OpenmlRecords) -> list[dict[str, Json]]:
     except Exception as error:  # network, proxy, half-written cache and unknown formats raise various errors
         named = f"version={version}" if data_set.version is not None else "version='active'"
         raise ProbeError(
-            f"the data set {called} cannot be had from openml.org ({type(error).__name__}: {error}). Where there is a "
-            f'network, fetch it once: python -c "from sklearn.datasets import fetch_openml; '
+            f"the data set {called} cannot be fetched from openml.org ({type(error).__name__}: {error}). On a machine "
+            f'with a network, run once: python -c "from sklearn.datasets import fetch_openml; '
             f"fetch_openml('{data_set.openml}', {named}, as_frame=False, parser='liac-arff')\", and copy "
-            "scikit-learn's cache, ~/scikit_learn_data; or download it and name the file, `records: {file: adult.data}`"
+            "scikit-learn's cache, ~/scikit_learn_data; or download the file and name it, `records: {file: adult.data}`"
         ) from error
     categories: Mapping[str, Sequence[str]] = found.categories or {}
     return [

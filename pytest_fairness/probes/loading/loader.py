@@ -108,7 +108,7 @@ def _validated(
         unnamed = "name" not in document.root.value and any(detail["loc"] == ("name",) for detail in details)
         if unnamed:
             details = [detail for detail in details if detail["loc"] != ("name",)]
-            named = f"the file's name {quoted(path.stem)} cannot name baseline files"
+            named = f"the file's name {quoted(path.stem)} cannot be the name of baseline files"
             diagnostics.append(Diagnostic((), f"{named}: add `name:` with letters, digits, '.', '_' and '-'"))
         diagnostics += validation_messages.diagnostics(details, (), document, model)
     return diagnostics, probe

@@ -59,7 +59,7 @@ def diagnostics(
         errors: of one validation of `model`.
         prefix: the location of that part in the document.
         document: the file.
-        model: knows which keys there are, for suggestions.
+        model: the model, whose keys are suggested.
     """
     found: list[Diagnostic] = []
     groups: dict[tuple[Location, bool], list[Diagnostic]] = {}

@@ -105,7 +105,7 @@ class HttpTarget:
         from pytest_fairness.targets.http_client import is_too_long, parsed, too_long
 
         if self._client is None or self._errors is None:
-            raise RuntimeError("a target is opened before it is asked")
+            raise RuntimeError("the target is not open: call `open` before `ask`")
         content = json.dumps(self._filled_body(request))
         try:
             answer = await self._client.post(self._url, content=content.encode())
@@ -245,7 +245,7 @@ class HttpTarget:
         """Return the error of one answer; if no answer was readable so far, the error of the path."""
         self._unreadable_answers += 1
         if not self._readable_answers and self._unreadable_answers >= MAX_UNREADABLE:
-            return TargetError(f"{message}, and so had the {MAX_UNREADABLE - 1} answers before.")
+            return TargetError(f"{message}. The {MAX_UNREADABLE - 1} answers before were unreadable too.")
         return RequestFailed(f"{message}.")
 
     def _compiled(self, path: str) -> JSONPath:

@@ -75,7 +75,7 @@ class LocalTarget:
     async def ask(self, request: Request) -> Response:
         """See `Target`."""
         if self._chat is None:
-            raise RuntimeError("a target is opened before it is asked")
+            raise RuntimeError("the target is not open: call `open` before `ask`")
         more: dict[str, Json] = {}
         if request.sampling.seed is None:
             more["seed"] = request.seed

@@ -22,7 +22,7 @@ class OutOfMemory(Exception):
 
 @dataclass(eq=False)
 class Job:
-    """One request in a batch; `wanted` is false when nobody waits for its answer any more."""
+    """One request in a batch; `wanted` is false once the caller has stopped waiting for the answer."""
 
     request: Request
     future: asyncio.Future[Response]

@@ -71,7 +71,7 @@ class TransformersTarget:
     async def ask(self, request: Request) -> Response:
         """See `Target`."""
         if self._batches is None:
-            raise RuntimeError("a target is opened before it is asked")
+            raise RuntimeError("the target is not open: call `open` before `ask`")
         return await self._batches.ask(request)
 
     async def close(self) -> None:

@@ -1,4 +1,4 @@
-"""Sampling of tokens row by row: each request has its own randomness, whatever else is in its batch."""
+"""Sampling of tokens row by row: each request has its own random numbers, which do not depend on its batch."""
 
 from __future__ import annotations
 

@@ -202,7 +202,7 @@ INVALID = [
     ('positive: ">50K"', 'positive: ">50k"', "no record has the income '>50k': did you mean '>50K'?"),
     ("column: income", "column: incom", "no record has 'incom': did you mean 'income'?"),
     ("truth: {column: income, positive: \">50K\"}\n", "", "`accuracy` needs the true answer about each record"),
-    ("id: b", "id: a", "the id 'a' is that of records 1 and 2"),
+    ("id: b", "id: a", "records 1 and 2 have the same id 'a'"),
     ("id: b, ", "", "record 2 has no 'id'"),
     ("audits:", "answer: {positive: yep}\naudits:", "'yep' is none of the choices"),
     ("audits:", "answer: {choices: [a, A]}\naudits:", "'A' is repeated"),
@@ -250,7 +250,9 @@ def test_the_error_of_a_failed_download_says_what_to_do(tmp_path: Path, monkeypa
         PEOPLE[: PEOPLE.index("records:")] + "records: {openml: adult, version: 2}\n" + PEOPLE[PEOPLE.index("flip:") :]
     )
     for _ in range(2):
-        with pytest.raises(ProbeError, match=r"adult \(version 2\) cannot be had from openml.org.*records: \{file:"):
+        with pytest.raises(
+            ProbeError, match=r"adult \(version 2\) cannot be fetched from openml.org.*records: \{file:"
+        ):
             probe.prompts()
 
 

@@ -280,7 +280,7 @@ def test_a_byte_order_mark_is_no_part_of_the_first_key() -> None:
 
 def test_a_file_whose_name_cannot_name_a_baseline() -> None:
     with pytest.raises(
-        ProbeError, match=r"my probe.yaml:1:1: the file's name 'my probe' cannot name baseline files: add"
+        ProbeError, match=r"my probe.yaml:1:1: the file's name 'my probe' cannot be the name of baseline files: add"
     ):
         parse(SMALL.encode(), Path("my probe.yaml"), KINDS)
     assert parse(SMALL.encode() + b"name: mine\n", Path("my probe.yaml"), KINDS).name == "mine"

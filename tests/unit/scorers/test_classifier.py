@@ -90,7 +90,7 @@ def test_a_missing_model_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         raise LocalEntryNotFoundError("no network")
 
     monkeypatch.setattr("huggingface_hub.snapshot_download", offline)
-    with pytest.raises(ModelError, match="`hf download somebody/model` fetches it"):
+    with pytest.raises(ModelError, match="Run `hf download somebody/model`"):
         require(Classifier("somebody/model", tmp_path), "negative")
 
 
