@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from pytest_fairness.audits.anonymizer import Anonymizer
 from pytest_fairness.audits.base import AuditItem
-from pytest_fairness.audits.text.groups import Groups, comparable
+from pytest_fairness.audits.text.groups import Groups, comparable, numbered
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.probes.generation.model import GenerationProbe
 from pytest_fairness.records import Answer, Json
@@ -54,8 +54,7 @@ class Documents:
         """
         kept = comparable(groups)
         anonymize = anonymizer(probe)
-        names = tuple(sorted({groups.strata[index] for index in kept}))
-        numbers = {name: number for number, name in enumerate(names)}
+        names, strata = numbered([groups.strata[index] for index in kept])
         documents = tuple(tuple(anonymize.words(text_of(groups.answers[index]))) for index in kept)
         marked = np.array([groups.marked[index] for index in kept], dtype=np.bool_)
         for side, name in ((marked, groups.marked_name), (~marked, groups.unmarked_name)):
@@ -66,7 +65,7 @@ class Documents:
         return cls(
             words=documents,
             marked=marked,
-            strata=np.array([numbers[groups.strata[index]] for index in kept], dtype=np.int64),
+            strata=strata,
             stratum_names=names,
             embeddings=tuple(groups.answers[index].embedding for index in kept),
         )
@@ -88,13 +87,11 @@ class Documents:
 
 def join_runs(current: Documents, baseline: Documents) -> tuple[Documents, NDArray[np.bool_]]:
     """Return the documents of both runs, their strata matched by name, and whether each is of the current run."""
-    names = tuple(sorted({*current.stratum_names, *baseline.stratum_names}))
-    numbers = {name: number for number, name in enumerate(names)}
-    strata = [numbers[run.stratum_names[stratum]] for run in (current, baseline) for stratum in run.strata]
+    names, strata = numbered([run.stratum_names[number] for run in (current, baseline) for number in run.strata])
     both = Documents(
         words=(*current.words, *baseline.words),
         marked=np.concatenate([current.marked, baseline.marked]),
-        strata=np.array(strata, dtype=np.int64),
+        strata=strata,
         stratum_names=names,
         embeddings=(*current.embeddings, *baseline.embeddings),
     )

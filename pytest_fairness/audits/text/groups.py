@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
+
+import numpy as np
 
 from pytest_fairness.audits import repeats
 from pytest_fairness.audits.base import AuditItem
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.probes.generation.model import GenerationProbe
 from pytest_fairness.records import Answer, Concern, Status
+from pytest_fairness.stats.arrays import Ints
+
+NameT = TypeVar("NameT", bound=str | tuple[str, bool])
 
 ONE_SIDED_SHARE = 0.10
 """Share of the answers that may be left out because their stratum holds one group only."""
@@ -164,6 +169,13 @@ def require(groups: Groups) -> None:
     raise NotMeasurable(
         f"only {have} usable answers, {MINIMUM_DOCUMENTS} a group are needed; {cure}.", unusable=bool(reasons)
     )
+
+
+def numbered(names: Sequence[NameT]) -> tuple[tuple[NameT, ...], Ints]:
+    """Return the different names, sorted, and the place of each of the names among them."""
+    different = tuple(sorted({*names}))
+    places = {name: place for place, name in enumerate(different)}
+    return different, np.array([places[name] for name in names], dtype=np.int64)
 
 
 def comparable(groups: Groups) -> list[int]:

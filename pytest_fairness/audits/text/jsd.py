@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pytest_fairness.audits.base import AuditItem
 from pytest_fairness.audits.info import AuditInfo, Direction
@@ -31,6 +30,7 @@ from pytest_fairness.audits.text.two_sample import (
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.generation.model import GenerationProbe
 from pytest_fairness.records import Answer, Json, Measurement
+from pytest_fairness.stats.arrays import Bools, Floats
 from pytest_fairness.stats.resampling import randomness
 from pytest_fairness.stats.texts import divergence
 from pytest_fairness.stats.texts.excess_divergence import Words
@@ -39,8 +39,6 @@ from pytest_fairness.stats.texts.excess_estimates import at_size, mean_of_cuts, 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-Bools = NDArray[np.bool_]
-Floats = NDArray[np.float64]
 
 DOCUMENTS_OF_A_STRATUM = 12
 """Documents of either group from which on a stratum is measured by itself as well: fewer hide most differences."""

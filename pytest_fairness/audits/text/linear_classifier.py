@@ -13,9 +13,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pytest_fairness.audits.text.documents import Documents, count_words
+from pytest_fairness.stats.arrays import Bools, Floats, Ints
 from pytest_fairness.stats.intervals.balanced_accuracy import Accuracy, effective_size
 from pytest_fairness.stats.resampling import relabelling
 from pytest_fairness.stats.texts import least_squares
@@ -23,9 +23,6 @@ from pytest_fairness.stats.texts import least_squares
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-Bools = NDArray[np.bool_]
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 FeatureName = Literal["counts", "tfidf"]
 
 FOLDS = 5

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field
 
 from pytest_fairness.audits.base import AuditItem, Preparation
@@ -35,11 +34,9 @@ from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.field_types import EMBEDDER
 from pytest_fairness.probes.generation.model import GenerationProbe
 from pytest_fairness.records import Answer, Json, Measurement
+from pytest_fairness.stats.arrays import Bools, Floats
 from pytest_fairness.stats.resampling import relabelling
 from pytest_fairness.stats.texts import mmd
-
-Bools = NDArray[np.bool_]
-Floats = NDArray[np.float64]
 
 ERROR_PERMUTATIONS = 499
 """Permutations whose standard deviation is wanted, and no tail."""

@@ -7,24 +7,19 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pytest_fairness.audits import answer_checks
 from pytest_fairness.audits.base import AuditItem
 from pytest_fairness.audits.findings import Finding, axis_of, details_of, shortened
 from pytest_fairness.audits.info import AuditInfo, Direction
 from pytest_fairness.audits.text.gap_audit import SWAPS, GapAudit, GapChange
-from pytest_fairness.audits.text.groups import MINIMUM_DOCUMENTS, Groups
+from pytest_fairness.audits.text.groups import MINIMUM_DOCUMENTS, Groups, numbered
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.generation.model import GenerationProbe
 from pytest_fairness.records import Answer, Concern, ItemResult, Measurement, Status
 from pytest_fairness.stats.groups.share_change import ShareChange
 from pytest_fairness.stats.intervals import normal, proportions
-
-Bools = NDArray[np.bool_]
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 REFUSED = (Status.REFUSED, Status.UNREADABLE)
 
@@ -159,10 +154,9 @@ def came_back(current: Groups, baseline: Groups) -> ShareChange:
         for answer, marked, stratum in zip(run.answers, run.marked, run.strata, strict=True)
         if answer.status in (*REFUSED, Status.OK)
     ]
-    numbers = {cell: number for number, cell in enumerate(sorted({cell for *_, cell in found}))}
     return ShareChange(
         hits=np.array([refused for refused, *_ in found], dtype=np.float64),
         marked=np.array([marked for _, marked, *_ in found], dtype=np.bool_),
         current=np.array([own for _, _, own, _ in found], dtype=np.bool_),
-        cells=np.array([numbers[cell] for *_, cell in found], dtype=np.int64),
+        cells=numbered([cell for *_, cell in found])[1],
     )

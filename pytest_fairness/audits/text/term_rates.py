@@ -9,18 +9,14 @@ from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pytest_fairness.audits.anonymizer import normalise, words
 from pytest_fairness.audits.terms import Terms
 from pytest_fairness.audits.text.documents import text_of
-from pytest_fairness.audits.text.groups import Groups, comparable
+from pytest_fairness.audits.text.groups import Groups, comparable, numbered
 from pytest_fairness.errors import NotMeasurable
+from pytest_fairness.stats.arrays import Bools, Floats, Ints
 from pytest_fairness.stats.groups import stratified_difference
-
-Bools = NDArray[np.bool_]
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 PER = 100
 """Words that a rate is given for."""
@@ -56,15 +52,14 @@ class Rates:
             NotMeasurable: too few such answers.
         """
         kept = comparable(groups)
-        names = tuple(sorted({groups.strata[index] for index in kept}))
-        numbers = {name: number for number, name in enumerate(names)}
+        names, strata = numbered([groups.strata[index] for index in kept])
         texts = tuple(text_of(groups.answers[index]) for index in kept)
         counted = [counts(text, terms) for text in texts]
         return cls(
             found=tuple(found for found, _ in counted),
             words=np.array([number for _, number in counted], dtype=np.float64),
             marked=np.array([groups.marked[index] for index in kept], dtype=np.bool_),
-            strata=np.array([numbers[groups.strata[index]] for index in kept], dtype=np.int64),
+            strata=strata,
             stratum_names=names,
             texts=texts,
         )
@@ -156,11 +151,8 @@ class TwoRates:
         Raises:
             NotMeasurable: there is no stratum in which both runs hold both groups.
         """
-        numbers = {
-            name: number for number, name in enumerate(sorted({*current.stratum_names, *baseline.stratum_names}))
-        }
-        strata = [numbers[run.stratum_names[stratum]] for run in (current, baseline) for stratum in run.strata]
-        runs = cls(current, baseline, np.array(strata, dtype=np.int64))
+        _, strata = numbered([run.stratum_names[number] for run in (current, baseline) for number in run.strata])
+        runs = cls(current, baseline, strata)
         if not runs.weights.any():
             raise NotMeasurable("this run and the baseline have no stratum in common that holds both groups")
         return runs

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import ClassVar, Generic, Protocol, Self, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pytest_fairness.audits.base import AuditItem, SettingsT
 from pytest_fairness.audits.text.documents import Documents, join_runs
@@ -21,12 +20,9 @@ from pytest_fairness.audits.text.groups import Groups
 from pytest_fairness.audits.text.text_audit import TextAudit
 from pytest_fairness.probes.generation.model import GenerationProbe
 from pytest_fairness.records import Answer, Comparison, Json, Measurement
+from pytest_fairness.stats.arrays import Bools, Floats, Ints
 from pytest_fairness.stats.intervals import normal
 from pytest_fairness.stats.resampling import randomness, relabelling, significance
-
-Bools = NDArray[np.bool_]
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 SUBSAMPLES = 20
 """Cuts to equal size that are averaged where two runs hold different numbers of documents."""

@@ -12,7 +12,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field
 
 from pytest_fairness.audits.text.documents import (
@@ -28,6 +27,7 @@ from pytest_fairness.audits.text.groups import Groups, comparable
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.generation.model import GenerationProbe
 from pytest_fairness.records import Answer
+from pytest_fairness.stats.arrays import Bools, Floats, Ints
 from pytest_fairness.stats.resampling import relabelling, significance
 from pytest_fairness.stats.texts.log_odds import Sizes, log_odds, z_scores
 from pytest_fairness.stats.texts.share_growth import Needed
@@ -35,9 +35,6 @@ from pytest_fairness.stats.texts.share_growth import Needed
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-Bools = NDArray[np.bool_]
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 PERMUTATIONS = 1999
 CHUNK = 2**20

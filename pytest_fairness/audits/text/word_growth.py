@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pytest_fairness.audits.text.documents import (
     MINIMUM_DOCUMENTS_OF_A_WORD,
@@ -23,10 +22,9 @@ from pytest_fairness.audits.text.documents import (
 )
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.records import Json
+from pytest_fairness.stats.arrays import Floats
 from pytest_fairness.stats.resampling import relabelling, significance
 from pytest_fairness.stats.texts.share_growth import Needed, ShareGrowth, hardest, smallest_share
-
-Floats = NDArray[np.float64]
 
 PERMUTATIONS = 1999
 NAMED_WORDS = 3
