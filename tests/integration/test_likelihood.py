@@ -124,7 +124,7 @@ audits:
   jsd: {limit: 1, gate: point}
 """)  # fmt: skip
     target = f"transformers:{tiny}"
-    scored.run_apart("--fairness", "--fairness-report", "report.json", "-n", "2", target=target, timeout=180)
+    scored.run("--fairness", "--fairness-report", "report.json", "-n", "2", target=target)
     apart = {item["id"]: item["value"] for item in scored.read("report.json")["items"]}
     assert scored.read("report.json")["requests"]["sent"] == 3 * len(CASES) + 20
     alone = {item["id"]: item["value"] for item in scored.report("--fairness-fresh", target=target)["items"]}
