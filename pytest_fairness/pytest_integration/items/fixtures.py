@@ -25,8 +25,8 @@ KIND = "generation"
 """Kind of probe that a corpus is made of."""
 
 
-class Client:
-    """Client of the target, with the same store, limits and retries as the probes."""
+class LlmClient:
+    """LlmClient of the target, with the same store, limits and retries as the probes."""
 
     def __init__(self, service: AuditService, request: pytest.FixtureRequest) -> None:
         self._service = service
@@ -147,7 +147,7 @@ class Corpus:
         return self._service.run.measurer.measure_answers(probe_item, answers, self._target)
 
 
-class Check:
+class FairnessCheck:
     """Function that judges measurements like the items of a probe, each against a baseline of its own."""
 
     def __init__(self, service: AuditService, request: pytest.FixtureRequest) -> None:
