@@ -64,18 +64,12 @@ def test_results_are_a_table(results: AuditResults, tmp_path: Path) -> None:
 def test_words_are_counted_in_the_answers_that_the_store_holds(results: AuditResults, tmp_path: Path) -> None:
     table = results.words()
     pink = next(row for row in table.rows if row["word"] == "pink")
-    assert (pink["item"], pink["side"], pink["uses_marked"], pink["share_unmarked"]) == (
-        "jsd[person=woman]",
-        "woman",
-        12,
-        0,
-    )
+    assert (pink["item"], pink["side"]) == ("jsd[person=woman]", "woman")
+    assert (pink["uses_marked"], pink["share_unmarked"]) == (12, 0)
     assert len(asked) == 24
-    assert [answer.text for answer in results[0].answers if "pink" in (answer.text or "")].count(
-        "A pink lamp & more."
-    ) > 0
+    assert "A pink lamp & more." in [answer.text for answer in results[0].answers]
     assert "<td" in table._repr_html_()
-    assert table.to_pandas().set_index("word").loc["desk", "value"] < 0
+    assert table.to_pandas().query("word == 'desk'")["value"].max() < 0
     assert len(results[1].words()) == 0
     (tmp_path / ".fairness/responses.sqlite").unlink()
     with pytest.raises(AnswersMissing):
@@ -96,7 +90,7 @@ def test_an_item_shows_itself_with_its_chart(results: AuditResults, tmp_path: Pa
         assert (tmp_path / name).read_bytes().startswith(start)
     with pytest.raises(FairnessError, match=r"a\.gif: a chart is written as \.svg, \.png or \.pdf"):
         plot.save(tmp_path / "a.gif")
-    assert "Unequal refusals" in refusals._repr_html_() or "refusals" in refusals._repr_html_()
+    assert "(refusals)" in refusals._repr_html_()
 
 
 def test_without_the_package_that_draws_a_plot_is_a_table(
