@@ -72,7 +72,7 @@ def test_corpus(corpus_generator):
         assert callable(getattr(corpus, audit))
     with pytest.raises(AttributeError, match="no audit 'loudness'. The audits are marked_words, svm"):
         corpus.loudness
-    with pytest.raises(Exception, match="there is no name 'Lou' to compare. This corpus has name: Kim .compared with Alex."):
+    with pytest.raises(Exception, match="no name 'Lou' to compare. This corpus has name: Kim .compared with Alex."):
         corpus.refusals("name", "Lou")
 """,
     )
@@ -132,10 +132,8 @@ def test_one_run_shows_all_that_a_new_baseline_would_accept_of_probes_and_tests_
     project.probe("probes/gifts.yaml", PROBE.replace("limit: 0.5", "tolerance: 0.3"))
     project.run("--fairness-rebaseline", ".")
     worse = "python:app:refuses"
-    project.write(
-        "app.py",
-        f"{APP}\ndef refuses(prompt):\n    return 'I cannot help.' if 'Alex' not in prompt else polite(prompt)\n",
-    )
+    refuses = "def refuses(prompt): return polite(prompt) if 'Alex' in prompt else 'I cannot help.'"
+    project.write("app.py", f"{APP}\n{refuses}\n")
     result = project.run("--fairness", ".", target=worse)
     result.assert_outcomes(failed=3)
     ids = {name: [f"probes/gifts.yaml::{name}", "test_own.py::test_letters"] for name in IDS}
@@ -143,7 +141,7 @@ def test_one_run_shows_all_that_a_new_baseline_would_accept_of_probes_and_tests_
         assert shows(result, name, "+1", "regression")
     # Every item stands in the summary, and one command accepts all of them.
     text = " ".join(result.stdout.str().split())
-    command = text[text.rindex("To accept the current values as the new baseline:") :]
+    command = text[text.rindex("To accept the current values as the new baseline:") : text.rindex("short test summary")]
     for nodeid in {nodeid for found in ids.values() for nodeid in found}:
         assert command.count(nodeid) == 1
     result = project.run("--fairness-rebaseline", ".", target=worse)
@@ -210,8 +208,7 @@ def test_it(corpus_generator, llm_client, fairness_check, corpus):
     [
         (
             "corpus.jsd()",
-            'corpus.jsd: missing a required argument: \'axis\'. Write for example: corpus.jsd("name", "Kelly"). '
-            "This corpus has name: Kim, Lou (compared with Alex).",
+            'missing a required argument: \'axis\'. Write for example: corpus.jsd("name", "Kelly"). This corpus has name: ',
         ),
         (
             "corpus.svm('name', 'Kim', feature='tfidf')",
@@ -283,7 +280,6 @@ def test_tables(corpus_generator):
     sturdy = next(row for row in measured.words().rows if row["word"] == "sturdy")
     assert (sturdy["uses_marked"], sturdy["share_unmarked"]) == (18, 1)
     assert "Different vocabulary (jsd)" in measured._repr_html_()
-    assert [plot.title for plot in measured.plots]
 """,
     )
     project.run("--fairness").assert_outcomes(passed=1)
