@@ -208,7 +208,7 @@ def test_it(corpus_generator, llm_client, fairness_check, corpus):
     [
         (
             "corpus.jsd()",
-            'missing a required argument: \'axis\'. Write for example: corpus.jsd("name", "Kelly"). This corpus has name: ',
+            'missing a required argument: \'axis\'. Write for example: corpus.jsd("name", "Kelly"). This corpus has ',
         ),
         (
             "corpus.svm('name', 'Kim', feature='tfidf')",
