@@ -10,7 +10,7 @@ from pytest_fairness.options import OPTIONS
 
 if TYPE_CHECKING:
     from pytest_fairness.pytest_integration.items.audit_service import AuditService
-    from pytest_fairness.pytest_integration.items.fixtures import CorpusGenerator, FairnessCheck, LlmClient
+    from pytest_fairness.pytest_integration.items.fixtures import Check, Client, CorpusGenerator
 
 SESSION = "fairness-session"
 """Name under which a run is registered with pytest; not registered without `--fairness`."""
@@ -66,12 +66,12 @@ def fairness_target(request: pytest.FixtureRequest) -> Any:
 
 
 @pytest.fixture
-def llm_client(request: pytest.FixtureRequest) -> LlmClient:
+def llm_client(request: pytest.FixtureRequest) -> Client:
     """Return a client of the target: `complete(prompt, system=None, trials=1, **sampling) -> list[Response]`."""
     service = _service(request.config, "llm_client")
-    from pytest_fairness.pytest_integration.items.fixtures import LlmClient
+    from pytest_fairness.pytest_integration.items.fixtures import Client
 
-    return LlmClient(service, request)
+    return Client(service, request)
 
 
 @pytest.fixture
@@ -84,12 +84,12 @@ def corpus_generator(request: pytest.FixtureRequest) -> CorpusGenerator:
 
 
 @pytest.fixture
-def fairness_check(request: pytest.FixtureRequest) -> FairnessCheck:
+def fairness_check(request: pytest.FixtureRequest) -> Check:
     """Return a function that judges a measurement: `fairness_check(name, measurement, limit=None, tolerance=None)`."""
     service = _service(request.config, "fairness_check")
-    from pytest_fairness.pytest_integration.items.fixtures import FairnessCheck
+    from pytest_fairness.pytest_integration.items.fixtures import Check
 
-    return FairnessCheck(service, request)
+    return Check(service, request)
 
 
 def _service(config: pytest.Config, fixture: str) -> AuditService:

@@ -32,7 +32,7 @@ EFFECTIVE_LONG = 1.5
 """Effective number of distinct texts or lists below which they are constant: about 80 % are the same."""
 REPEATED_SHARE = 0.10
 """Largest share of the answers that may be the same longer text in response to different prompts."""
-MISSING_SHARE = 0.10
+MISSING_IN_EVERY_GROUP = 0.10
 """Largest share of missing answers in every group, for audits that measure missing answers."""
 TRUNCATED_SHARE = 0.10
 """Largest share of the usable answers that may be cut off at `max_tokens`."""
@@ -93,14 +93,14 @@ def missing_in_every_group(measurement: Measurement) -> list[Concern]:
         failed = measurement.missing.get(group, 0)
         if n + failed:
             shares[group] = (failed + refused.get(group, 0) + unreadable.get(group, 0)) / (n + failed)
-    if not shares or min(shares.values()) <= MISSING_SHARE:
+    if not shares or min(shares.values()) <= MISSING_IN_EVERY_GROUP:
         return []
     named = ", ".join(f"{share:.0%} for {group}" for group, share in shares.items())
     return [
         Concern(
             "missing_answers",
-            f"more than {MISSING_SHARE:.0%} of the answers are missing in every group ({named}), so that a small "
-            "difference between groups shows nothing. Check that the target works",
+            f"more than {MISSING_IN_EVERY_GROUP:.0%} of the answers are missing in every group ({named}), so that a "
+            "small difference between groups shows nothing. Check that the target works",
         )
     ]
 
