@@ -222,8 +222,8 @@ def test_what_is_suggested_is_pasted_and_works(project: Project) -> None:
 @pytest.mark.parametrize(
     ("kind", "message"),
     [
-        ("coreference", "prompts belong to items: a variant of this kind has another `system`"),
-        ("stereotype", "prompts belong to cases: a variant of this kind has another `system`"),
+        ("coreference", "prompts belong to items: a variant of this kind changes only `system`"),
+        ("stereotype", "prompts belong to cases: a variant of this kind changes only `system`"),
         ("recommendation", "a probe of this kind has one prompt, not a list: write one text"),
         ("counterfactual", "a probe of this kind has one prompt, not a list: write one text"),
     ],
