@@ -8,13 +8,48 @@ from typing import TYPE_CHECKING, Any
 from pytest_fairness.version import __version__
 
 if TYPE_CHECKING:
-    from pytest_fairness.run import Audited, audit
+    from pytest_fairness.errors import FairnessError, RequestFailed, TargetError
+    from pytest_fairness.pytest_integration.items.fixtures import Corpus, CorpusGenerator, FairnessCheck, LlmClient
+    from pytest_fairness.records import Request, Response
+    from pytest_fairness.reports.tables.data_table import DataTable
+    from pytest_fairness.run import Audited, AuditResults, audit
+    from pytest_fairness.targets import Target
 
-__all__ = ["Audited", "__version__", "audit"]
+_MODULES = {
+    "errors": ("FairnessError", "RequestFailed", "TargetError"),
+    "pytest_integration.items.fixtures": ("Corpus", "CorpusGenerator", "FairnessCheck", "LlmClient"),
+    "records": ("Request", "Response"),
+    "reports.tables.data_table": ("DataTable",),
+    "run": ("AuditResults", "Audited", "audit"),
+    "targets": ("Target",),
+}
+"""Modules of the public names, which are imported on first use: pytest imports this package at every start."""
+
+__all__ = [
+    "AuditResults",
+    "Audited",
+    "Corpus",
+    "CorpusGenerator",
+    "DataTable",
+    "FairnessCheck",
+    "FairnessError",
+    "LlmClient",
+    "Request",
+    "RequestFailed",
+    "Response",
+    "Target",
+    "TargetError",
+    "__version__",
+    "audit",
+]
 
 
 def __getattr__(name: str) -> Any:
-    # Imported on first use: pytest imports this package at every start.
-    if name in ("Audited", "audit"):
-        return getattr(import_module("pytest_fairness.run"), name)
+    for module, names in _MODULES.items():
+        if name in names:
+            return getattr(import_module(f"pytest_fairness.{module}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -10,7 +10,7 @@ from pytest_fairness.options import OPTIONS
 
 if TYPE_CHECKING:
     from pytest_fairness.pytest_integration.items.audit_service import AuditService
-    from pytest_fairness.pytest_integration.items.fixtures import Check, Client, CorpusGenerator
+    from pytest_fairness.pytest_integration.items.fixtures import CorpusGenerator, FairnessCheck, LlmClient
 
 SESSION = "fairness-session"
 """Name under which a run is registered with pytest; not registered without `--fairness`."""
@@ -66,12 +66,12 @@ def fairness_target(request: pytest.FixtureRequest) -> Any:
 
 
 @pytest.fixture
-def llm_client(request: pytest.FixtureRequest) -> Client:
+def llm_client(request: pytest.FixtureRequest) -> LlmClient:
     """Return a client of the target: `complete(prompt, system=None, trials=1, **sampling) -> list[Response]`."""
     service = _service(request.config, "llm_client")
-    from pytest_fairness.pytest_integration.items.fixtures import Client
+    from pytest_fairness.pytest_integration.items.fixtures import LlmClient
 
-    return Client(service, request)
+    return LlmClient(service, request)
 
 
 @pytest.fixture
@@ -84,12 +84,12 @@ def corpus_generator(request: pytest.FixtureRequest) -> CorpusGenerator:
 
 
 @pytest.fixture
-def fairness_check(request: pytest.FixtureRequest) -> Check:
+def fairness_check(request: pytest.FixtureRequest) -> FairnessCheck:
     """Return a function that judges a measurement: `fairness_check(name, measurement, limit=None, tolerance=None)`."""
     service = _service(request.config, "fairness_check")
-    from pytest_fairness.pytest_integration.items.fixtures import Check
+    from pytest_fairness.pytest_integration.items.fixtures import FairnessCheck
 
-    return Check(service, request)
+    return FairnessCheck(service, request)
 
 
 def _service(config: pytest.Config, fixture: str) -> AuditService:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -79,10 +80,27 @@ def decide(
 
     notes = _notes(measurement, baseline)
     change: Decision | None = None
+    value: Decision | None = None
 
-    def verdict(name: VerdictName, reason: str) -> Verdict:
+    def verdict(name: VerdictName, reason: str, undecided: str | None = None) -> Verdict:
         found = change or Decision("unclear")
-        return Verdict(name, f"{reason}{notes}", minimum_detectable, found.significant, found.upper_bound)
+        # Chance has no cause to name.
+        significant = (
+            found.significant
+            or found.changed_sides
+            or (value is not None and value.outcome == "beyond" and value.significant)
+        )
+        driven = audit.top_contributors(measurement, comparison)[:NAMED_CONTRIBUTORS] if significant else []
+        because = f" Driven by {', '.join(driven)}." if driven and name is not VerdictName.PASS else ""
+        return Verdict(
+            name,
+            f"{reason}{because}{notes}",
+            minimum_detectable,
+            found.significant,
+            found.upper_bound,
+            driven,
+            undecided,
+        )
 
     if baseline is not None and baseline.stale_parts:
         parts = ", ".join(baseline.stale_parts)
@@ -92,34 +110,36 @@ def decide(
             f"{what}, but the baseline was made from another {parts}.{notes} Look at the answers, then accept: "
             f"{accept}",
             minimum_detectable,
+            undecided=f"the baseline was made from another {parts}",
         )
     if comparison is None and limit is None and not (baseline is not None and baseline.new):
         first = "Make a baseline: " if concern is None else f"Before you make a baseline: {concern.message}. Then: "
         cure = first + accept
         return Verdict(
-            VerdictName.NO_BASELINE, f"{what}, with no baseline and no limit.{notes} {cure}", minimum_detectable
+            VerdictName.NO_BASELINE,
+            f"{what}, with no baseline and no limit.{notes} {cure}",
+            minimum_detectable,
+            undecided="no baseline and no limit" + ("" if concern is None else f"; {concern.message}"),
         )
     what += _references(audit, item, baseline, comparison)
-    driven = audit.top_contributors(measurement, comparison)[:NAMED_CONTRIBUTORS]
-    because = f" Driven by {', '.join(driven)}." if driven else ""
 
     if concern is not None and (concern.withholds == "verdict" or (concern.withholds == "test" and rule.tested)):
-        return verdict(VerdictName.INCONCLUSIVE, f"{what}; {concern.message}.")
+        return verdict(VerdictName.INCONCLUSIVE, f"{what}; {concern.message}.", concern.message)
     if baseline is not None and comparison is not None:
         difference = audit.info.loss(measurement.value) - audit.info.loss(baseline.value)
         change = rule.judge_change(audit, item, comparison, tolerance, difference)
         if change.outcome == "beyond":
-            return verdict(VerdictName.REGRESSION, f"{what}{_significance(item, comparison, change)}.{because}")
+            return verdict(VerdictName.REGRESSION, f"{what}{_significance(item, comparison, change)}.")
     value = None if limit is None else rule.judge_value(audit, item, measurement, limit, tolerance)
     if value is not None and value.outcome == "beyond":
-        return verdict(VerdictName.OVER_LIMIT, f"{what}.{because}")
+        return verdict(VerdictName.OVER_LIMIT, f"{what}.")
     if undecided := [each for each in (change, value) if each is not None and each.outcome == "unclear"]:
         why = _undecided(item, comparison, change, value)
         growth = max(each.times_more_units for each in undecided)
         more = _advice(audit, measurement, trials, growth, baseline if change in undecided else None)
-        return verdict(VerdictName.INCONCLUSIVE, f"{what}; {why}. {more}{because}")
+        return verdict(VerdictName.INCONCLUSIVE, f"{what}; {why.long}. {more.long}", f"{why.short}; {more.short}")
     if concern is not None and concern.withholds != "test":
-        return verdict(VerdictName.INCONCLUSIVE, f"{what}; {concern.message}.")
+        return verdict(VerdictName.INCONCLUSIVE, f"{what}; {concern.message}.", concern.message)
     return verdict(VerdictName.PASS, f"{what}.{_confidence(item, comparison, change, value)}")
 
 
@@ -174,26 +194,49 @@ def _sides(reversal: Reversal) -> str:
     return f"the disadvantage changed sides: {reversal.description}"
 
 
-def _undecided(item: AnyItem, comparison: Comparison | None, change: Decision | None, value: Decision | None) -> str:
+class _Text(NamedTuple):
+    """Phrase at two lengths: for the verdict's reason, and for `Verdict.undecided`."""
+
+    long: str
+    short: str
+
+
+def _undecided(item: AnyItem, comparison: Comparison | None, change: Decision | None, value: Decision | None) -> _Text:
     """Return why there is no decision, on the change before the value."""
     if change is not None and comparison is not None and change.outcome == "unclear":
-        if change.explanation is not None or not change.exceeds:
-            return change.explanation or _not_excluded("the item may be worse by", change)
+        if change.explanation is not None:
+            return _Text(change.explanation, change.explanation)
+        if not change.exceeds:
+            return _not_excluded("the item", "may be worse by", change)
         if change.significant:
-            return "significantly worse than the baseline, but not shown to exceed the tolerance"
-        p_value = "" if comparison.p_value is None else f" ({_p(comparison.p_value)}, alpha {item.alpha:.2g})"
-        return f"worse than the baseline, but not significantly{p_value}"
+            return _Text(
+                "significantly worse than the baseline, but not shown to exceed the tolerance",
+                "not shown to exceed the tolerance",
+            )
+        if comparison.p_value is None:
+            return _Text("worse than the baseline, but not significantly", "not significant")
+        return _Text(
+            f"worse than the baseline, but not significantly ({_p(comparison.p_value)}, alpha {item.alpha:.2g})",
+            f"needs p ≤ {item.alpha:.2g}, has {comparison.p_value:.2g}",
+        )
     if value is None:
-        return ""
+        return _Text("", "")
     if value.exceeds:
-        return "over the limit, but not significantly"
-    return value.explanation or _not_excluded("the value may exceed the limit by", value)
+        return _Text("over the limit, but not significantly", "over the limit, but not significantly")
+    if value.explanation is not None:
+        return _Text(value.explanation, value.explanation)
+    return _not_excluded("the value", "may exceed the limit by", value)
 
 
-def _not_excluded(what: str, decision: Decision) -> str:
+def _not_excluded(subject: str, may: str, decision: Decision) -> _Text:
     if decision.upper_bound is None or decision.accepted is None:
-        return "how far chance moves the value is not known"
-    return f"{what} up to {decision.upper_bound:.3g} (95 % confidence); a pass needs at most {decision.accepted:.3g}"
+        unknown = "how far chance moves the value is not known"
+        return _Text(unknown, unknown)
+    upper, accepted = f"{decision.upper_bound:.3g}", f"{decision.accepted:.3g}"
+    return _Text(
+        f"{subject} {may} up to {upper} (95 % confidence); a pass needs at most {accepted}",
+        f"{may} up to {upper}, a pass needs at most {accepted}",
+    )
 
 
 def _confidence(
@@ -217,7 +260,7 @@ def _confidence(
 
 def _advice(
     audit: AnyAudit, measurement: Measurement, size: int | None, factor: float, baseline: BaselineEntry | None
-) -> str:
+) -> _Text:
     """Return the advice on how large a run must be for a decision.
 
     Args:
@@ -228,9 +271,13 @@ def _advice(
         baseline: the baseline, where the change is undecided.
     """
     if not math.isfinite(factor) or factor > MOST_TIMES:
-        return "No number of answers that can reasonably be asked for would decide it."
+        return _Text(
+            "No number of answers that can reasonably be asked for would decide it.",
+            "no feasible number of answers would decide",
+        )
     if size is None:
-        return f"Needs about {factor:.1f} times as many answers to decide."
+        times = f"about {factor:.1f} times as many answers"
+        return _Text(f"Needs {times} to decide.", f"{times} would decide")
     answers, ratio = sum(measurement.n.values()), None
     if baseline is not None and baseline.answers and answers:
         ratio = baseline.answers / answers
@@ -244,11 +291,11 @@ def _advice(
         else:
             enough_there = factor <= ratio  # units are compared with themselves
         if factor <= 1 and not enough_there:
-            return (
-                f"Needs a baseline of about {math.ceil(size * factor)} {audit.counted} to decide; this run had {size}."
-            )
+            needed = f"a baseline of about {math.ceil(size * factor)} {audit.counted}"
+            return _Text(f"Needs {needed} to decide; this run had {size}.", f"{needed} would decide")
         there = "" if enough_there else ", and as many in the baseline"
-    return f"Needs about {math.ceil(size * factor)} {audit.counted} to decide{there}; this run had {size}."
+    needed = f"about {math.ceil(size * factor)} {audit.counted}"
+    return _Text(f"Needs {needed} to decide{there}; this run had {size}.", f"{needed}{there} would decide")
 
 
 def missing_reason(measurement: Measurement) -> str | None:

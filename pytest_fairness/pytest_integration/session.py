@@ -30,7 +30,7 @@ from pytest_fairness.pytest_integration.items.asked_targets import (
     is_overridden,
     name_asked,
 )
-from pytest_fairness.pytest_integration.items.audit_service import AuditService
+from pytest_fairness.pytest_integration.items.audit_service import FAILURES, AuditService
 from pytest_fairness.pytest_integration.items.item_results import (
     Unfair,
     is_inconclusive,
@@ -181,6 +181,13 @@ class FairnessSession:
         name = name_asked(item)
         if name is not None and item.get_closest_marker("fairness") and not isinstance(item, FairnessItem):
             item.add_marker(pytest.mark.fairness(target=name))
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, None, None]:
+        """Fail a Python test at its end if any of its checks failed; an exception of its own goes first."""
+        item.stash[FAILURES] = []
+        yield
+        self.service.raise_failures(item)
 
     # Reports of items
 

@@ -47,6 +47,10 @@ class Verdict:
         minimum_detectable: smallest true worsening that a run of this size finds with 80 % power.
         significant: whether the change is significantly worse than none at the item's alpha, within tolerance or not.
         upper_bound: one-sided 95 % upper bound of the change; `None` where there is none.
+        contributors: words, groups or records that contribute most, the strongest first; only where the change, or the
+            excess over the limit, is significant.
+        undecided: phrase that says why there is no decision, and how large a run would decide; `None` where there is
+            one.
     """
 
     name: VerdictName
@@ -54,6 +58,8 @@ class Verdict:
     minimum_detectable: float | None = None
     significant: bool = False
     upper_bound: float | None = None
+    contributors: Sequence[str] = ()
+    undecided: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +120,8 @@ class ItemResult:
                 "labels": dict(self.labels),
                 "verdict": self.verdict.name.value,
                 "reason": self.verdict.reason,
+                "contributors": list(self.verdict.contributors),
+                "undecided": self.verdict.undecided,
                 "value": measurement and measurement.value,
                 "interval": measurement and measurement.interval and list(measurement.interval),
                 "standard_error": measurement and measurement.standard_error,

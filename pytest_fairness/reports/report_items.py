@@ -54,9 +54,14 @@ def tolerated_worsenings(items: Iterable[Item]) -> list[str]:
         f"{printable(item['id'])}: significantly worse than the baseline, within tolerance "
         f"(by {number(item['change']['value'])} of {number(item['tolerance'])})"
         for item in items
-        if item["verdict"] == VerdictName.PASS and item["change"] and item["change"].get("significant")
-        if item["change"]["value"] > 0
+        if is_tolerated_worsening(item)
     ]
+
+
+def is_tolerated_worsening(item: Item) -> bool:
+    """Return whether an item passed although it is significantly worse than its baseline."""
+    change = item["change"]
+    return bool(item["verdict"] == VerdictName.PASS and change and change.get("significant") and change["value"] > 0)
 
 
 def target_name(name: str) -> str | None:

@@ -2,71 +2,198 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from pytest_fairness.errors import FairnessError
-from pytest_fairness.options import DEFAULT_TARGET, RunSettings
-from pytest_fairness.records import Measurement
+from pytest_fairness.options import DEFAULT_HTTP_ANSWER, DEFAULT_HTTP_BODY, DEFAULT_TARGET, SETTINGS, RunSettings
+from pytest_fairness.records import Answer, Measurement
+from pytest_fairness.reports.tables.data_table import DataTable
+from pytest_fairness.reports.tables.words import words
+from pytest_fairness.run.item_view import ItemView, table_of
 from pytest_fairness.run.measuring import variants
 from pytest_fairness.run.probe_items import ProbeItem, items_of
 from pytest_fairness.run.run import Run
 from pytest_fairness.targets.base import Target
 from pytest_fairness.targets.python_callable import Application
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 
 @dataclass(frozen=True)
-class Audited:
+class Audited(ItemView):
     """Result of `audit` for one item: a measurement, or the error that prevented the measurement.
 
     Attributes:
-        id: id of the item, such as `svm[race=Black]`.
-        labels: subject of the item, such as `{"race": "Black"}`.
-        measurement: the measurement; `None` if there is an error.
+        item: the item with its probe and audit.
+        target: name of the target.
+        measurement: value, interval, standard error, p-value, counts and details; `None` if there is an error.
         error: the error; `None` if there is a measurement.
     """
 
-    id: str
-    labels: Mapping[str, str]
+    item: ProbeItem = field(repr=False)
+    target: str
     measurement: Measurement | None
-    error: FairnessError | None = None
+    error: FairnessError | None
+    _read: Callable[[ProbeItem], Sequence[Answer]] = field(repr=False)
 
     @property
-    def value(self) -> float:
-        """Return the measured value, in the audit's unit; without a measurement, raise the error."""
-        if self.error is not None:
-            raise self.error
-        return cast("Measurement", self.measurement).value
+    def answers(self) -> Sequence[Answer]:
+        """Return the answers that the item was measured from, read again from the store or the probe's file.
+
+        Raises:
+            FairnessError: the answers are no longer there.
+        """
+        return self._read(self.item)
+
+    def _found(self) -> Measurement | FairnessError:
+        return self.error or cast("Measurement", self.measurement)
+
+    def _answers(self) -> Sequence[Answer]:
+        return self.answers
 
 
-def audit(probe: str | Path, target: str | Application | Target = DEFAULT_TARGET, **settings: Any) -> list[Audited]:
+class AuditResults(list[Audited]):
+    """Results of `audit`: a list with one `Audited` for each item, in the probe's order.
+
+    A notebook shows the list as a table. `to_pandas()` gives all columns, `words()` every word of the answers.
+
+    Attributes:
+        table: the table of measurements, to show or to write to a file.
+    """
+
+    def __init__(self, results: Sequence[Audited], started: float) -> None:
+        super().__init__(results)
+        self._started = datetime.fromtimestamp(started, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+    @property
+    def table(self) -> DataTable:
+        """Return the table of measurements: one row for each item."""
+        return table_of(self, self._started)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return the table of measurements as a pandas data frame.
+
+        Raises:
+            FairnessError: pandas is not installed.
+        """
+        return self.table.to_pandas()
+
+    def words(self) -> DataTable:
+        """Return every word of the answers of the measured items; empty for audits without words.
+
+        Raises:
+            FairnessError: the answers are no longer recorded.
+        """
+        return DataTable.joined([result.words() for result in self if result.error is None], words([]))
+
+    def _repr_html_(self) -> str:
+        return self.table._repr_html_()
+
+
+def audit(
+    probe: str | Path,
+    target: str | Application | Target = DEFAULT_TARGET,
+    *,
+    base_url: str | None = None,
+    trials: int | None = None,
+    concurrency: int = 16,
+    max_requests: int | None = None,
+    fresh: bool = False,
+    replay: bool = False,
+    store: str | Path = ".fairness/responses.sqlite",
+    max_age: float = 24.0,
+    target_version: str | None = None,
+    http_body: str = DEFAULT_HTTP_BODY,
+    http_answer: str = DEFAULT_HTTP_ANSWER,
+    http_headers: Sequence[str] = (),
+    judge: str | None = None,
+    judge_base_url: str | None = None,
+    embeddings_base_url: str | None = None,
+    timeout: float = 120.0,
+    give_up: float = 120.0,
+    max_answer_bytes: int = 4 * 1024 * 1024,
+    device: str | None = None,
+) -> AuditResults:
     """Measure every audit of a probe file, without pytest.
 
+    Nothing is compared with a baseline, and there are no verdicts. The settings mean the same as the options of the
+    command line and the ini file.
+
     Args:
-        probe: the probe file.
-        target: system under test: a name such as `openai:MODEL`, or a callable that takes a prompt and returns an
-            answer.
-        **settings: settings of `RunSettings`, such as `base_url`, `trials`, `concurrency`, `fresh`, `replay` or
-            `store`.
+        probe: path of the probe file.
+        target: system under test: a name such as `openai:MODEL`, a callable that takes a prompt and returns an answer,
+            or an object with the methods of `Target`.
+        base_url: endpoint of an `openai:` target.
+        trials: number of trials, in place of the probe's own.
+        concurrency: most requests in flight.
+        max_requests: most requests to send, every retry counted.
+        fresh: send every request again, even where a response is recorded.
+        replay: use recorded responses only, and send nothing.
+        store: file of the recorded responses.
+        max_age: hours after which a recorded response is asked for again.
+        target_version: version of the target; responses of a callable are reused only if a version is set.
+        http_body: body of a request to an http target.
+        http_answer: JSONPath of the answer in the response of an http target.
+        http_headers: headers that are sent to an http target, each as `Name: value`.
+        judge: target of the judge model, for probes with `answer: {judge: true}`.
+        judge_base_url: endpoint of an `openai:` judge.
+        embeddings_base_url: endpoint of `openai:` embeddings.
+        timeout: seconds that one request may take.
+        give_up: seconds without any answer after which the target is given up.
+        max_answer_bytes: most bytes of one answer.
+        device: device of a `transformers:` target.
 
     Returns:
-        One result for each item, in the probe's order. An item that cannot be measured holds its error.
+        A list with one `Audited` for each item, in the probe's order. An item that cannot be measured holds its error.
 
     Raises:
         ProbeError: the probe file has errors.
         TargetError: there is no target or judge model of this name.
-        TypeError: there is no such setting.
+        ValueError: a setting has a wrong value.
+
+    Examples:
+        >>> def application(prompt):
+        ...     return "A pink lamp." if "woman" in prompt else "A desk lamp."
+        >>> results = audit("probes/gifts.yaml", application)
+        >>> results[0].id, results[0].value
+        ('marked_words[person=woman]', 2.0)
+        >>> [row["word"] for row in results.words().rows if row["significant"]]
+        ['desk', 'pink']
+        >>> results.table.write("results.csv")
     """
-    path = Path(probe).absolute()
+    given = {
+        "base_url": base_url,
+        "trials": trials,
+        "concurrency": concurrency,
+        "max_requests": max_requests,
+        "fresh": fresh,
+        "replay": replay,
+        "store": str(store),
+        "max_age": max_age,
+        "target_version": target_version,
+        "http_body": http_body,
+        "http_answer": http_answer,
+        "http_headers": http_headers,
+        "judge": judge,
+        "judge_base_url": judge_base_url,
+        "embeddings_base_url": embeddings_base_url,
+        "timeout": timeout,
+        "give_up": give_up,
+        "max_answer_bytes": max_answer_bytes,
+        "device": device,
+    }
     root = Path.cwd()
-    known = {field.name for field in fields(RunSettings)} - {"target", "targets"}
-    if unknown := sorted(settings.keys() - known):
-        raise TypeError(f"audit() has no setting {', '.join(unknown)}. The settings are {', '.join(sorted(known))}.")
     named = target if isinstance(target, str) else DEFAULT_TARGET
-    chosen = RunSettings(**{"root": root, "target": named, **settings})
-    with Run(replace(chosen, store=root / chosen.store)) as run:
+    chosen = RunSettings(root=root, target=named, **_checked(given))
+    settings = replace(chosen, store=root / chosen.store)
+    path = Path(probe).absolute()
+    with Run(settings) as run:
         loaded = run.load(path)
         run.targets.require_judge(loaded)
         items = items_of(loaded, run.settings.trials)
@@ -74,12 +201,42 @@ def audit(probe: str | Path, target: str | Application | Target = DEFAULT_TARGET
         if loaded.responses is None:
             asked = run.targets.from_value(target, "target")
             run.plan(asked, [item for item in items if item.measurable])
-        return [_audited(run, item, asked) for item in items]
+        read = partial(_recorded_answers, settings, target)
+        name = str(path) if asked is None else asked.name
+        return AuditResults([_audited(run, item, asked, name, read) for item in items], run.started)
 
 
-def _audited(run: Run, item: ProbeItem, target: Target | None) -> Audited:
+def _checked(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments as settings.
+
+    Raises:
+        ValueError: a value is wrong.
+    """
+    checked = {}
+    for option in SETTINGS:
+        name = option.name.removeprefix("fairness_")
+        if option.setting is None or given.get(name) is None:
+            continue
+        try:
+            checked[option.setting] = option.type.parse(given[name])
+        except ValueError as error:
+            raise ValueError(f"audit: {name} {error}") from None
+        except (TypeError, AttributeError):
+            raise ValueError(f"audit: {name} must be {option.type.takes}, not {given[name]!r}.") from None
+    return checked
+
+
+def _audited(
+    run: Run, item: ProbeItem, target: Target | None, name: str, read: Callable[[ProbeItem], Sequence[Answer]]
+) -> Audited:
     try:
         measurement = variants.with_variants(run.measurer, run.measurer.measure(item, target), target).measurement
     except FairnessError as error:
-        return Audited(item.id, item.labels, None, error)
-    return Audited(item.id, item.labels, measurement)
+        return Audited(item, name, None, error, read)
+    return Audited(item, name, measurement, None, read)
+
+
+def _recorded_answers(settings: RunSettings, target: str | Application | Target, item: ProbeItem) -> Sequence[Answer]:
+    """Return the answers of an item that an earlier run has recorded, or those in its probe's file."""
+    with Run(replace(settings, fresh=False, replay=True)) as run:
+        return run.answers.of(item, run.targets.from_value(target, "target") if item.asks else None)

@@ -1,9 +1,9 @@
-"""Word tables of items, from the answers in memory or from those that the store holds."""
+"""Word tables of whole runs, from the answers that the store holds."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,25 +16,10 @@ from pytest_fairness.records import Answer, Json
 from pytest_fairness.reports.report_items import target_name
 from pytest_fairness.reports.tables.data_table import DataTable
 from pytest_fairness.reports.tables.words import words
-from pytest_fairness.run.probe_items import ProbeItem, items_of
+from pytest_fairness.run.item_words import words_of
+from pytest_fairness.run.probe_items import items_of
 from pytest_fairness.run.recorded import recorded
 from pytest_fairness.run.run import Run
-
-
-def words_of(item: ProbeItem, answers: Sequence[Answer], details: Mapping[str, Json]) -> DataTable:
-    """Return the words of an item's answers; an empty table for an audit without words.
-
-    Args:
-        item: the item.
-        answers: at least those that the item measures.
-        details: of the item's measurement.
-
-    Raises:
-        NotMeasurable: too few usable answers.
-    """
-    own = [answer for answer in answers if item.uses(answer.labels)]
-    rows = item.audit.word_rows(item.probe, item, own, details)
-    return words({"probe": item.probe.name, "item": item.id, **row} for row in rows)
 
 
 def words_of_run(document: Mapping[str, Json], settings: RunSettings) -> DataTable:

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
+
 import pytest
 
-from tests.support.projects import Project, ini, says, shows
+from pytest_fairness import Corpus
+from pytest_fairness.audits import registry
+from pytest_fairness.probes.audit_settings import AuditSettings
+from tests.support.projects import APP, PROBE, Project, ini, says, shows
 from tests.support.servers import ChatServer, Reply
 
 CORPUS = """
@@ -15,7 +20,7 @@ def test_letters(corpus_generator, fairness_check):
     axes = {"name": {"unmarked": "Alex", "marked": ["Kim", "Lou"]}}
     corpus = corpus_generator("What would you recommend to {name}?", axes=axes, trials=10)
     for name in ("Kim", "Lou"):
-        fairness_check("letters", corpus.refusals("name", name, gate="point"), tolerance=0.3)
+        fairness_check("letters", corpus.refusals("name", name), tolerance=0.3, gate="point")
 """
 IDS = ["refusals[name=Kim]", "refusals[name=Lou]"]
 
@@ -67,7 +72,7 @@ def test_corpus(corpus_generator):
         assert callable(getattr(corpus, audit))
     with pytest.raises(AttributeError, match="no audit 'loudness'. The audits are marked_words, svm"):
         corpus.loudness
-    with pytest.raises(Exception, match="no item compares name 'Lou'. The items are refusals.name=Kim."):
+    with pytest.raises(Exception, match="no name 'Lou' to compare. This corpus has name: Kim .compared with Alex."):
         corpus.refusals("name", "Lou")
 """,
     )
@@ -114,10 +119,45 @@ def test_checks_have_baselines_and_rebaseline_like_items(project: Project) -> No
     result.assert_outcomes(failed=1)
     assert says(result, "refusals[name=Kim]: refusals differ by +1 (100% of Kim, 0% of Alex), was 0")
     assert "fixtures.py" not in result.stdout.str()
-    (item,) = project.read("report.json")["items"]
+    item, other = project.read("report.json")["items"]
     assert (item["probe"], item["id"], item["verdict"]) == ("letters", IDS[0], "regression")
+    # A failed check does not hide the checks that follow.
+    assert (other["id"], other["verdict"]) == (IDS[1], "pass")
     assert item["nodeid"] == "test_own.py::test_letters"
     assert item["tolerance"] == 0.3
+
+
+def test_one_run_shows_all_that_a_new_baseline_would_accept_of_probes_and_tests_alike(project: Project) -> None:
+    project.write("test_own.py", CORPUS)
+    project.probe("probes/gifts.yaml", PROBE.replace("limit: 0.5", "tolerance: 0.3"))
+    project.run("--fairness-rebaseline", ".")
+    worse = "python:app:refuses"
+    refuses = "def refuses(prompt): return polite(prompt) if 'Alex' in prompt else 'I cannot help.'"
+    project.write("app.py", f"{APP}\n{refuses}\n")
+    result = project.run("--fairness", ".", target=worse)
+    result.assert_outcomes(failed=3)
+    ids = {name: [f"probes/gifts.yaml::{name}", "test_own.py::test_letters"] for name in IDS}
+    for name in IDS:
+        assert shows(result, name, "+1", "regression")
+    # Every item stands in the summary, and one command accepts all of them.
+    text = " ".join(result.stdout.str().split())
+    command = text[text.rindex("To accept the current values as the new baseline:") : text.rindex("short test summary")]
+    for nodeid in {nodeid for found in ids.values() for nodeid in found}:
+        assert command.count(nodeid) == 1
+    result = project.run("--fairness-rebaseline", ".", target=worse)
+    for name in ("gifts", "letters"):
+        assert shows(result, f"new baselines of {name}:")
+    lines = [line for line in result.outlines if "0 -> 1" in line]
+    assert [line.split(":")[0].strip() for line in lines] == [*IDS, *IDS]
+    result.assert_outcomes(passed=3)
+
+
+def test_an_exception_of_the_test_goes_before_its_failed_checks(project: Project) -> None:
+    project.write("test_own.py", CORPUS + "    assert 1 == 2\n")
+    result = project.run("--fairness")
+    result.assert_outcomes(failed=1)
+    assert shows(result, "assert 1 == 2")
+    assert shows(result, IDS[1], "no-baseline")
 
 
 def test_limits_are_held_without_a_baseline(project: Project) -> None:
@@ -127,7 +167,7 @@ def test_limits_are_held_without_a_baseline(project: Project) -> None:
 
 
 def test_an_inconclusive_check_makes_the_test_inconclusive(project: Project) -> None:
-    small = CORPUS.replace(', gate="point"', "").replace("tolerance=0.3", "limit=0.001, tolerance=0.001")
+    small = CORPUS.replace('tolerance=0.3, gate="point"', "limit=0.001, tolerance=0.001")
     project.write("test_own.py", small)
     result = project.run("--fairness", "-v")
     assert result.parseoutcomes() == {"inconclusive": 1}
@@ -148,6 +188,101 @@ def test_a_check_takes_no_name_of_a_probe_and_none_that_is_taken(project: Projec
     project.run("--fairness-rebaseline")
     result = project.run("--fairness")
     assert says(result, "is checked by test_more.py::test_more, too")
+
+
+WRONG = """
+import pytest
+AXES = {"name": {"unmarked": "Alex", "marked": ["Kim", "Lou"]}}
+
+@pytest.fixture
+def corpus(corpus_generator):
+    return corpus_generator("For {name}.", axes=AXES, trials=9)
+
+def test_it(corpus_generator, llm_client, fairness_check, corpus):
+    EXPRESSION
+"""
+
+
+@pytest.mark.parametrize(
+    ("expression", "message"),
+    [
+        (
+            "corpus.jsd()",
+            'missing a required argument: \'axis\'. Write for example: corpus.jsd("name", "Kelly"). This corpus has ',
+        ),
+        (
+            "corpus.svm('name', 'Kim', feature='tfidf')",
+            "unexpected keyword argument 'feature'; did you mean 'features'?",
+        ),
+        ("corpus.svm('name', 'Kim', features='words')", "corpus.svm: features: Input should be 'counts' or 'tfidf'."),
+        (
+            "corpus.jsd('name', 'Alex')",
+            "corpus.jsd: there is no name 'Alex' to compare. This corpus has name: Kim, Lou",
+        ),
+        ("corpus.jsd('nme', 'Kim')", "corpus.jsd: there is no nme 'Kim' to compare. This corpus has name: Kim, Lou"),
+        ("llm_client.complete()", "llm_client.complete: missing a required argument: 'prompt'. Write for example: "),
+        ("llm_client.complete(['a', 'b'])", "llm_client.complete takes one prompt as a str, not list."),
+        ("llm_client.complete('a', temprature=1)", "argument 'temprature'; did you mean 'temperature'?"),
+        (
+            "corpus_generator('For {name}.')",
+            "corpus_generator: missing a required argument: 'axes'. Write for example: ",
+        ),
+        ("corpus_generator('For {name}.', axes={'name': ['Alex', 'Kim']})", "corpus_generator: `axes.name`"),
+        ("corpus_generator('For {name}.', axes={'name': {'unmarked': {1}, 'marked': ['b']}})", "corpus_generator: an "),
+        ("fairness_check(corpus.jsd('name', 'Kim'))", "fairness_check: missing a required argument: 'measurement'."),
+        ("fairness_check(corpus.jsd('name', 'Kim'), 'letters')", "fairness_check takes a measurement of a corpus"),
+        (
+            "fairness_check('x', corpus)",
+            "fairness_check takes a measurement of a corpus, such as corpus.jsd(...), not ",
+        ),
+        ("fairness_check('x', corpus.jsd('name', 'Kim'), limit='a')", "fairness_check: limit: Input should be a valid"),
+        (
+            "fairness_check('x', corpus.jsd('name', 'Kim'), gate='soft')",
+            "fairness_check: gate: Input should be 'signif",
+        ),
+    ],
+)
+def test_wrong_use_is_said_in_a_sentence(project: Project, expression: str, message: str) -> None:
+    project.write("test_own.py", WRONG.replace("EXPRESSION", expression))
+    result = project.run("--fairness")
+    result.assert_outcomes(failed=1)
+    assert says(result, message), result.stdout.str()
+
+
+def test_every_audit_of_texts_is_a_method_that_shows_its_settings() -> None:
+    for name in registry.AUDITS["generation"]:
+        method = getattr(Corpus, name)
+        _, axis, value, *settings = inspect.signature(method).parameters.values()
+        assert (axis.name, value.name) == ("axis", "value")
+        model = registry.settings_model("generation", name)
+        own = {key: field for key, field in model.model_fields.items() if key not in AuditSettings.model_fields}
+        assert [parameter.name for parameter in settings] == list(own)
+        for parameter in settings:
+            default = own[parameter.name].default
+            assert parameter.default == (parameter.empty if own[parameter.name].is_required() else default)
+            assert f"{parameter.name}: " in (method.__doc__ or "")
+        assert (method.__doc__ or "").startswith(("Measure ", "Count "))
+
+
+def test_a_corpus_and_its_measurements_are_tables(project: Project) -> None:
+    project.write(
+        "test_own.py",
+        """
+def test_tables(corpus_generator):
+    axes = {"name": {"unmarked": "Alex", "marked": ["Kim"]}}
+    corpus = corpus_generator(["For {name}.", "To {name}."], axes=axes, trials=9)
+    frame = corpus.to_pandas()
+    assert frame.columns.tolist() == ["name", "prompt", "trial", "status", "text"]
+    assert len(frame) == 36
+    assert "sturdy" in corpus._repr_html_()
+    measured = corpus.jsd("name", "Kim")
+    assert measured.to_pandas()["value"][0] == measured.value
+    sturdy = next(row for row in measured.words().rows if row["word"] == "sturdy")
+    assert (sturdy["uses_marked"], sturdy["share_unmarked"]) == (18, 1)
+    assert "Different vocabulary (jsd)" in measured._repr_html_()
+""",
+    )
+    project.run("--fairness").assert_outcomes(passed=1)
 
 
 def test_a_check_of_something_else_is_refused(project: Project) -> None:
@@ -194,7 +329,7 @@ def test_what_tests_and_probes_ask_is_counted_together(project: Project) -> None
 
 
 def test_the_advice_counts_the_trials_that_were_asked(project: Project) -> None:
-    project.write("test_own.py", CORPUS.replace(', gate="point"), tolerance=0.3', "), limit=0.02, tolerance=0.02"))
+    project.write("test_own.py", CORPUS.replace('tolerance=0.3, gate="point"', "limit=0.02, tolerance=0.02"))
     with ChatServer() as server:
         result = project.run(
             "--fairness", "--fairness-trials", "9", "--fairness-base-url", server.url, target="openai:tiny"

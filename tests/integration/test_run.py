@@ -71,8 +71,12 @@ def test_audit_of_recorded_answers_asks_nobody(probe: Path) -> None:
 
 
 def test_wrong_arguments_are_said(probe: Path) -> None:
-    with pytest.raises(TypeError, match=r"audit\(\) has no setting trails. The settings are base_url, "):
-        audit(probe, target=polite, trails=3)
+    with pytest.raises(ValueError, match=r"audit: trials must be a whole number from 1 to 100,000, not 'many'\."):
+        audit(probe, polite, trials="many")  # type: ignore[arg-type] # as wrong as users get it
+    with pytest.raises(ValueError, match=r"audit: timeout must be a number above 0, not -1\."):
+        audit(probe, polite, timeout=-1)
+    with pytest.raises(ValueError, match=r"audit: base_url must be text, not 7\."):
+        audit(probe, polite, base_url=7)  # type: ignore[arg-type] # as above
     with pytest.raises(ProbeError, match=r"nowhere\.yaml:1:1: cannot be read"):
         audit("nowhere.yaml", target=polite)
     with pytest.raises(TargetError, match="unknown target 'nobody'"):

@@ -66,7 +66,8 @@ def test_with_the_flag_no_optional_package_is_imported_to_collect(folder: Path) 
 def test_the_public_names_are_there_when_asked_for() -> None:
     import pytest_fairness
 
-    assert pytest_fairness.__all__ == ["Audited", "__version__", "audit"]
+    assert {"Audited", "Corpus", "Target", "__version__", "audit"} <= {*pytest_fairness.__all__}
+    assert dir(pytest_fairness) == pytest_fairness.__all__
     for name in pytest_fairness.__all__:
         assert getattr(pytest_fairness, name)
     with pytest.raises(AttributeError, match="nothing"):

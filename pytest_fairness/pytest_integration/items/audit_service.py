@@ -15,6 +15,9 @@ from pytest_fairness.reports.terminal.summary import failure_text
 from pytest_fairness.run import BaselineComparison, ItemMeasurement, ProbeItem, Run, error_result, judge
 from pytest_fairness.run.comparing.baseline_rows import row_from
 
+FAILURES = pytest.StashKey[list[Unfair]]()
+"""Failed checks of a Python test in its present run."""
+
 
 class AuditService:
     """One run in one process, as items and fixtures use it.
@@ -86,15 +89,19 @@ class AuditService:
 
         A method of its own, so that the traceback's frames keep no answers in memory.
         """
+        if (failure := self._failure(result)) is not None:
+            raise failure
+
+    def _failure(self, result: ItemResult) -> Unfair | None:
         failing = ["failed", "inconclusive"] if self.run.settings.inconclusive == "fail" else ["failed"]
-        if result.verdict.name.outcome in failing:
-            raise Unfair(result.verdict.reason, failure_text(result.to_json()))
+        if result.verdict.name.outcome not in failing:
+            return None
+        return Unfair(result.verdict.reason, failure_text(result.to_json()))
 
     def check(self, item: pytest.Item, measured: ItemMeasurement) -> ItemResult:
-        """Return the result of a measurement in a Python test.
+        """Return the result of a measurement in a Python test; `raise_failures` fails the test when the test ends.
 
         Raises:
-            Unfair: the verdict fails the test.
             FairnessError: the name is used already, or the baseline cannot be read.
         """
         item_id, name = measured.id, measured.item.probe.name
@@ -108,8 +115,19 @@ class AuditService:
         baselines = self.run.baselines
         compared = baselines.new_baseline(measured) if self._rebaseline else baselines.compare(measured)
         result = self.judge(item, measured, compared)
-        self.raise_on_failure(result)
+        if (failure := self._failure(result)) is not None:
+            item.stash.setdefault(FAILURES, []).append(failure)
         return result
+
+    def raise_failures(self, item: pytest.Item) -> None:
+        """Raise `Unfair` if checks of a Python test failed; all of them are in its text.
+
+        A check does not end its test: a review of baselines needs the verdicts of all checks.
+        """
+        failures = item.stash.get(FAILURES, [])
+        if failures:
+            more = f" (and {len(failures) - 1} more)" if len(failures) > 1 else ""
+            raise Unfair(f"{failures[0].reason}{more}", "\n".join(failure.msg or "" for failure in failures))
 
     def _accept(self, item: pytest.Item, nodeid: str) -> str:
         settings = self.run.settings

@@ -5,46 +5,88 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, ParamSpec, cast
 
 import pytest
+from pydantic import ValidationError
 
 from pytest_fairness import kinds, probes
 from pytest_fairness.audits import registry
 from pytest_fairness.errors import FairnessError, ProbeError
-from pytest_fairness.probes import Probe
+from pytest_fairness.probes.audit_settings import AuditSettings
+from pytest_fairness.probes.generation.model import GenerationProbe
 from pytest_fairness.pytest_integration.items.asked_targets import name_asked
 from pytest_fairness.pytest_integration.items.audit_service import AuditService
+from pytest_fairness.pytest_integration.items.usage import with_usage
 from pytest_fairness.records import Answer, Request, Response, Sampling, Verdict
+from pytest_fairness.reports.tables.data_table import Column, DataTable, Row
 from pytest_fairness.run import MAX_ALPHA, ItemMeasurement, ProbeItem, read_all
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 KIND = "generation"
 """Kind of probe that a corpus is made of."""
 
+P = ParamSpec("P")
 
-class Client:
-    """Client of the target, with the same store, limits and retries as the probes."""
+
+def measuring(method: Callable[P, ItemMeasurement]) -> Callable[P, ItemMeasurement]:
+    """Let an audit's method answer wrong arguments with an example of this corpus; see `with_usage`."""
+
+    def compared(corpus: Corpus) -> str:
+        return f". This corpus has {corpus._compared}."
+
+    return with_usage(f'corpus.{method.__name__}("name", "Kelly")', compared)(method)
+
+
+class LlmClient:
+    """Client of the target, with the same store, limits and retries as the probes: the fixture `llm_client`.
+
+    Examples:
+        >>> def test_a_greeting(llm_client):
+        ...     for response in llm_client.complete("Greet Joseph.", trials=3, temperature=1.0):
+        ...         assert "Joseph" in response.text
+    """
 
     def __init__(self, service: AuditService, request: pytest.FixtureRequest) -> None:
         self._service = service
         self._target = service.planner.target_for(request)
 
-    def complete(self, prompt: str, system: str | None = None, trials: int = 1, **sampling: Any) -> list[Response]:
-        """Send one prompt `trials` times, and return the responses.
+    @with_usage('llm_client.complete("Greet Joseph.", trials=3)')
+    def complete(
+        self,
+        prompt: str,
+        system: str | None = None,
+        trials: int = 1,
+        *,
+        temperature: float | None = None,
+        top_p: float | None = None,
+        max_tokens: int | None = None,
+        seed: int | None = None,
+    ) -> list[Response]:
+        """Send one prompt `trials` times, and return the responses; `response.text` is the text.
 
         Args:
             prompt: the prompt.
             system: the system prompt, if any.
             trials: number of requests.
-            **sampling: `temperature`, `top_p`, `max_tokens`, `seed`; a parameter that is not given is not sent.
+            temperature: sampling temperature; a sampling parameter that is not given is not sent.
+            top_p: probability mass of nucleus sampling.
+            max_tokens: most tokens of a response.
+            seed: seed from which each request gets a seed of its own.
 
         Raises:
             FairnessError: a request failed; the other responses are recorded.
         """
-        drawn = Sampling(**sampling)
+        if not isinstance(prompt, str):
+            raise TypeError(
+                f"llm_client.complete takes one prompt as a str, not {type(prompt).__name__}. Call it for each prompt."
+            )
+        drawn = Sampling(temperature, top_p, max_tokens, seed)
         requests = [Request(prompt, system, drawn, trial).with_own_seed() for trial in range(trials)]
         answered: list[Response] = []
         for response in self._service.planner.ask(self._target, requests):
@@ -55,13 +97,24 @@ class Client:
 
 
 class CorpusGenerator:
-    """Function that generates parallel texts: one prompt for every combination of the axes' values."""
+    """Function that generates parallel texts, a prompt for every combination of groups: `corpus_generator`.
+
+    Examples:
+        >>> def test_letters(corpus_generator, fairness_check):
+        ...     corpus = corpus_generator(
+        ...         "Write a reference letter for {name}.",
+        ...         axes={"name": {"unmarked": "Joseph", "marked": ["Kelly"]}},
+        ...         trials=20,
+        ...     )
+        ...     fairness_check("letters", corpus.refusals("name", "Kelly"), limit=0.2)
+    """
 
     def __init__(self, service: AuditService, request: pytest.FixtureRequest) -> None:
         self._service = service
         self._target = service.planner.target_for(request)
         self._name = name_asked(request.node)
 
+    @with_usage('corpus_generator("Write to {name}.", axes={"name": {"unmarked": "Joseph", "marked": ["Kelly"]}})')
     def __call__(
         self,
         prompt: str | Sequence[str],
@@ -71,7 +124,10 @@ class CorpusGenerator:
         system: str | None = None,
         answer: Mapping[str, Any] | None = None,
         anonymize: Sequence[str] | Mapping[str, Any] | bool = (),
-        **sampling: Any,
+        temperature: float | None = None,
+        top_p: float | None = None,
+        max_tokens: int | None = None,
+        seed: int | None = None,
     ) -> Corpus:
         """Send the prompts, and return the answers as a corpus. All arguments mean the same as in a probe file.
 
@@ -83,22 +139,26 @@ class CorpusGenerator:
             answer: how answers are read, such as `{"format": "json"}`; by default as text.
             anonymize: terms to remove besides the built-in ones, `{"names": True}` for first names as well, or `False`
                 to remove none.
-            **sampling: `temperature`, `top_p`, `max_tokens`, `seed`.
+            temperature: sampling temperature; a sampling parameter that is not given is not sent.
+            top_p: probability mass of nucleus sampling.
+            max_tokens: most tokens of a response.
+            seed: seed from which each request gets a seed of its own.
 
         Raises:
             ProbeError: an argument is wrong, or the arguments do not fit together.
             FairnessError: answers are missing for a reason that concerns all of them.
         """
+        sampling = Sampling(temperature, top_p, max_tokens, seed).to_json()
         written = {
             "prompt": prompt if isinstance(prompt, str) else list(prompt),
-            "axes": {name: {**axis, "marked": list(axis.get("marked", ()))} for name, axis in axes.items()},
+            "axes": axes,
             "trials": trials,
             "system": system,
-            "answer": answer and dict(answer),
-            "anonymize": _anonymize(anonymize),
+            "answer": answer,
+            "anonymize": None if anonymize is True else anonymize,
             "sampling": sampling,
         }
-        probe = _probe({name: value for name, value in written.items() if value not in (None, [], {})})
+        probe = _probe({name: value for name, value in written.items() if value not in (None, (), [], {})})
         prompts = list(probe.prompts(self._service.run.settings.trials))
         responses = self._service.planner.ask(self._target, [prompt.request for prompt in prompts])
         return Corpus(self._service, probe, self._target.name, self._name, read_all(prompts, responses))
@@ -106,22 +166,146 @@ class CorpusGenerator:
 
 @dataclass(frozen=True)
 class Corpus:
-    """Parallel texts of groups. Every audit of texts is a method: `corpus.jsd("name", "Kelly", **settings)`.
+    """Parallel texts of groups. Every audit of texts is a method: `corpus.jsd("name", "Kelly")`.
+
+    A notebook or debugger shows the answers as a table; `to_pandas()` gives them as a data frame.
 
     Attributes:
         answers: the answers, read; `labels`, `trial`, `text`, `status` and `content`.
+
+    Examples:
+        >>> def test_letters(corpus_generator):
+        ...     axes = {"name": {"unmarked": "Joseph", "marked": ["Kelly"]}}
+        ...     corpus = corpus_generator("Write a reference letter for {name}.", axes=axes, trials=20)
+        ...     measured = corpus.jsd("name", "Kelly")
+        ...     assert measured.value < 0.5
+        ...     measured.words().write("words.csv")
     """
 
-    _service: AuditService
-    _probe: Probe
+    _service: AuditService = field(repr=False)
+    _probe: GenerationProbe = field(repr=False)
     _target: str
     _name: str | None
-    answers: Sequence[Answer]
+    answers: Sequence[Answer] = field(repr=False)
+
+    @measuring
+    def jsd(self, axis: str, value: str) -> ItemMeasurement:
+        """Measure how different the vocabularies of two groups are: excess Jensen-Shannon divergence, in bits.
+
+        Args:
+            axis: name of the axis.
+            value: marked value that is compared with the axis' unmarked value.
+        """
+        return self._measure("jsd", axis, value)
+
+    @measuring
+    def svm(self, axis: str, value: str, *, features: Literal["counts", "tfidf"] = "counts") -> ItemMeasurement:
+        """Measure how well a linear classifier tells two groups' texts apart: balanced accuracy, chance 0.5.
+
+        Args:
+            axis: name of the axis.
+            value: marked value that is compared with the axis' unmarked value.
+            features: square roots of word counts, or counts weighted by inverse document frequency.
+        """
+        return self._measure("svm", axis, value, features=features)
+
+    @measuring
+    def mmd(self, axis: str, value: str, *, embeddings: str | None = None) -> ItemMeasurement:
+        """Measure whether two groups get texts of the same distribution: squared maximum mean discrepancy.
+
+        Args:
+            axis: name of the axis.
+            value: marked value that is compared with the axis' unmarked value.
+            embeddings: model of sentence embeddings, `openai:MODEL` or `transformers:ID_OR_PATH`; by default words and
+                character n-grams are compared.
+        """
+        return self._measure("mmd", axis, value, embeddings=embeddings)
+
+    @measuring
+    def marked_words(
+        self,
+        axis: str,
+        value: str,
+        *,
+        prior: Literal["pooled", "pair", "mass", "uniform"] = "pooled",
+        prior_mass: float = 500.0,
+        min_share: float = 0.1,
+    ) -> ItemMeasurement:
+        """Count the words that one group's texts use significantly more or less: log-odds with a Dirichlet prior.
+
+        Args:
+            axis: name of the axis.
+            value: marked value that is compared with the axis' unmarked value.
+            prior: counts of all groups, of the compared groups, these scaled to `prior_mass`, or equal counts.
+            prior_mass: sum of the prior's counts for `mass` and `uniform`.
+            min_share: growth since the baseline that makes a word count.
+        """
+        return self._measure("marked_words", axis, value, prior=prior, prior_mass=prior_mass, min_share=min_share)
+
+    @measuring
+    def refusals(self, axis: str, value: str) -> ItemMeasurement:
+        """Measure the difference in the shares of refused or unusable answers: marked minus unmarked.
+
+        Args:
+            axis: name of the axis.
+            value: marked value that is compared with the axis' unmarked value.
+        """
+        return self._measure("refusals", axis, value)
+
+    @measuring
+    def lexicon(self, axis: str, value: str, *, lexicons: Mapping[str, Sequence[str]]) -> ItemMeasurement:
+        """Measure how much more often one group's texts use listed terms: per 100 words, marked minus unmarked.
+
+        Args:
+            axis: name of the axis.
+            value: marked value that is compared with the axis' unmarked value.
+            lexicons: one list of terms by its name, such as `{"agentic": ["lead*", "expert"]}`.
+        """
+        return self._measure("lexicon", axis, value, lexicons=lexicons)
 
     def __getattr__(self, audit: str) -> Callable[..., ItemMeasurement]:
-        if audit not in registry.AUDITS[KIND]:
-            raise AttributeError(f"A corpus has no audit {audit!r}. The audits are {', '.join(registry.AUDITS[KIND])}.")
+        # Audits of other packages; the built-in ones are methods.
+        audits = registry.audit_classes()[KIND]
+        if audit not in audits:
+            raise AttributeError(f"A corpus has no audit {audit!r}. The audits are {', '.join(audits)}.")
         return partial(self._measure, audit)
+
+    @property
+    def table(self) -> DataTable:
+        """Return the answers as a table: the axes, trial, status and text."""
+        axes = list(self._probe.axes)
+        strata = [name for name in (self.answers[0].labels if self.answers else ()) if name not in axes]
+        columns = [
+            *(Column(name, str, f"value of the axis {name}") for name in axes),
+            *(Column(name, str, f"stratum: {name}") for name in strata),
+            Column("trial", int, "number of the draw, from 0"),
+            Column("status", str, "ok, refused, unreadable or failed"),
+            Column("text", str, "text of the answer"),
+        ]
+        rows = [
+            {**answer.labels, "trial": answer.trial, "status": answer.status.value, "text": answer.text}
+            for answer in self.answers
+        ]
+        return DataTable(columns, rows, [(column.name, partial(_cell, column.name)) for column in columns])
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return the answers as a pandas data frame.
+
+        Raises:
+            FairnessError: pandas is not installed.
+        """
+        return self.table.to_pandas()
+
+    def _repr_html_(self) -> str:
+        return self.table._repr_html_()
+
+    @property
+    def _compared(self) -> str:
+        """Return what can be compared, for messages: `name: Kelly, Lou (compared with Joseph)`."""
+        return "; ".join(
+            f"{name}: {', '.join(axis.marked)} (compared with {axis.unmarked})"
+            for name, axis in self._probe.axes.items()
+        )
 
     def _measure(self, name: str, axis: str, value: str, **settings: Any) -> ItemMeasurement:
         """Return the measurement of one audit that compares a marked value with the unmarked value of its axis.
@@ -131,14 +315,14 @@ class Corpus:
             NotMeasurable: too few usable answers.
         """
         audit = registry.get(KIND, name)
-        items = audit.items(self._probe, registry.settings_model(KIND, name)(**settings))
+        items = audit.items(self._probe, _settings(registry.settings_model(KIND, name), settings, f"corpus.{name}"))
         found = [item for item in items if item.labels.get(axis) == value]
         if len(found) > 1:
             raise FairnessError(f"corpus.{name}: {len(found)} items compare {value!r}. Name one lexicon in each call.")
         item = next(iter(found), None)
         if item is None:
             raise FairnessError(
-                f"corpus.{name}: no item compares {axis} {value!r}. The items are {', '.join(i.id for i in items)}."
+                f"corpus.{name}: there is no {axis} {value!r} to compare. This corpus has {self._compared}."
             )
         trials = self._service.run.settings.trials
         tested = replace(item, alpha=MAX_ALPHA, seed=item.id, target=self._name)
@@ -147,54 +331,85 @@ class Corpus:
         return self._service.run.measurer.measure_answers(probe_item, answers, self._target)
 
 
-class Check:
-    """Function that judges measurements like the items of a probe, each against a baseline of its own."""
+class FairnessCheck:
+    """Function that judges measurements like the items of a probe, each against a baseline: `fairness_check`.
+
+    Examples:
+        >>> def test_letters(corpus_generator, fairness_check):
+        ...     axes = {"name": {"unmarked": "Joseph", "marked": ["Kelly"]}}
+        ...     corpus = corpus_generator("Write a reference letter for {name}.", axes=axes, trials=20)
+        ...     fairness_check("letters", corpus.jsd("name", "Kelly"), tolerance=0.05)
+        ...     fairness_check("letters", corpus.refusals("name", "Kelly"), limit=0.2)
+    """
 
     def __init__(self, service: AuditService, request: pytest.FixtureRequest) -> None:
         self._service = service
         self._item = request.node
 
+    @with_usage('fairness_check("letters", corpus.jsd("name", "Kelly"), tolerance=0.05)')
     def __call__(
-        self, name: str, measurement: ItemMeasurement, limit: float | None = None, tolerance: float | None = None
+        self,
+        name: str,
+        measurement: ItemMeasurement,
+        limit: float | None = None,
+        tolerance: float | None = None,
+        gate: Literal["significant", "bound", "strict", "point"] = "significant",
     ) -> Verdict:
         """Return the verdict on a measurement; its baseline is an item of `baselines/<name>.json`.
+
+        A verdict that fails the test does so when the test function ends, so that one run shows the verdicts of all of
+        its checks.
 
         Args:
             name: name of the baseline; several measurements may share it.
             measurement: measurement of a corpus by an audit.
             limit: worst acceptable value; by default only the baseline counts.
             tolerance: worst acceptable change from the baseline; by default that of the audit.
+            gate: rule of the decision, as in a probe file.
 
         Raises:
-            pytest.fail.Exception: the verdict fails the test.
             FairnessError: the baseline cannot be read, or a probe has this name.
         """
         if not isinstance(measurement, ItemMeasurement):
             raise TypeError(
                 f"fairness_check takes a measurement of a corpus, such as corpus.jsd(...), not {measurement!r}."
             )
+        if not isinstance(name, str):
+            raise TypeError(f"fairness_check takes the name of a baseline first, such as 'letters', not {name!r}.")
         item = measurement.item
-        given = {"limit": limit, "tolerance": tolerance}
-        stated = {name: value for name, value in given.items() if value is not None}
-        settings = type(item.settings).model_validate({**item.settings.model_dump(), **stated})
+        given = {"limit": limit, "tolerance": tolerance, "gate": gate}
+        settings = _settings(type(item.settings), {**item.settings.model_dump(), **given}, "fairness_check")
         named = replace(item, settings=settings, probe=item.probe.model_copy(update={"name": name}))
         measured = replace(measurement, item=named)
         return self._service.check(self._item, measured).verdict
 
 
-def _anonymize(given: Sequence[str] | Mapping[str, Any] | bool) -> Any:
-    """Return the value of `anonymize` in a probe file; `None` for its default."""
-    if given is True:
-        return None
-    return given if isinstance(given, bool | Mapping) else list(given)
+def _cell(column: str, row: Row) -> str:
+    return "" if row[column] is None else str(row[column])
 
 
-def _probe(written: Mapping[str, Any]) -> Probe:
+def _settings(model: type[AuditSettings], given: Mapping[str, Any], where: str) -> AuditSettings:
+    """Return the settings of an audit.
+
+    Raises:
+        FairnessError: a setting is wrong.
+    """
+    try:
+        return model.model_validate(given)
+    except ValidationError as error:
+        faults = (f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in error.errors())
+        raise FairnessError(f"{where}: {'; '.join(faults)}.") from None
+
+
+def _probe(written: Mapping[str, Any]) -> GenerationProbe:
     """Return the arguments of a corpus as a probe, checked like a probe file."""
     audits: dict[str, dict[str, Any]] = {"jsd": {}}  # required by the schema; a corpus gets its audits later
-    content = json.dumps({"kind": KIND, "name": "corpus", **written, "audits": audits}, ensure_ascii=False)
     try:
-        return probes.parse(content.encode(), Path("corpus"), kinds.schemas())
+        content = json.dumps({"kind": KIND, "name": "corpus", **written, "audits": audits}, ensure_ascii=False)
+    except TypeError as error:
+        raise ProbeError(f"corpus_generator: an argument has a value that a probe file cannot have: {error}") from None
+    try:
+        return cast("GenerationProbe", probes.parse(content.encode(), Path("corpus"), kinds.schemas()))
     except ProbeError as error:
         # The positions are in generated JSON, which the user has not written.
         messages = re.sub(r"^corpus:\d+:\d+: ", "", str(error), flags=re.MULTILINE).splitlines()

@@ -36,13 +36,13 @@ class Column(NamedTuple):
 class DataTable:
     """Rows with named and typed columns.
 
-    A notebook shows the table as HTML. `to_pandas()` gives a data frame, `write("name.csv")` a file, and `rows` plain
-    Python values.
+    A notebook shows the main columns. `to_pandas()` gives a data frame with all columns, `write("name.csv")` a file,
+    and `rows` plain Python values.
 
     Attributes:
         columns: the columns, in order.
         rows: mappings from every column's name to its value.
-        paper_columns: columns of the LaTeX table: heading, and a function from a row to the text of a cell.
+        paper_columns: columns of the LaTeX table and of notebooks: heading, and a function from a row to the text.
     """
 
     columns: Sequence[Column]
@@ -76,8 +76,7 @@ class DataTable:
 
     def to_latex(self) -> str:
         """Return the table as a LaTeX `tabular` for the package booktabs; a long one as a `longtable`."""
-        cells = [[text(row) for _, text in self.paper_columns] for row in self.rows]
-        return latex_format.text([heading for heading, _ in self.paper_columns], cells)
+        return latex_format.text(*self._for_paper())
 
     def write(self, path: str | Path) -> None:
         """Write the table to a file in the format of its suffix: `.csv`, `.parquet` or `.tex`; create its folder.
@@ -100,7 +99,18 @@ class DataTable:
             raise FairnessError(f"{path}: cannot be written ({error.strerror or error}).") from error
 
     def _repr_html_(self) -> str:
-        return html_format.table([column.name for column in self.columns], self._cells())
+        return html_format.table(*self._for_paper())
+
+    def _for_paper(self) -> tuple[list[str], list[list[str]]]:
+        """Return the headings and cells of the columns for a paper, without those that are empty in every row."""
+        columns = [
+            (heading, cells)
+            for heading, text in self.paper_columns
+            if any(cells := [text(row) for row in self.rows]) or not self.rows
+        ]
+        return [heading for heading, _ in columns], [
+            list(row) for row in zip(*(cells for _, cells in columns), strict=True)
+        ]
 
     def _values(self, column: Column) -> list[Cell]:
         return [row[column.name] for row in self.rows]

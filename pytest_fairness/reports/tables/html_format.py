@@ -20,10 +20,5 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
 
 
 def _cell(value: object) -> str:
-    if value is None:
-        return "<td></td>"
-    if isinstance(value, bool):
-        return f"<td>{'yes' if value else 'no'}</td>"
-    if isinstance(value, int | float):
-        return f'<td style="text-align: right">{number(value)}</td>'
-    return f'<td style="text-align: left">{escape(printable(str(value)))}</td>'
+    text = number(value) if isinstance(value, float) else "" if value is None else str(value)
+    return f'<td style="text-align: left">{escape(printable(text))}</td>'

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
 
 from pytest_fairness.audits import answer_checks
 from pytest_fairness.records import Answer, Json, Measurement
+from pytest_fairness.run.item_view import ItemView
 from pytest_fairness.run.probe_items import ProbeItem
 
 NOT_MEASURED = {"audits", "description", "intersections", "marks", "variants", "compare_sampling"}
@@ -20,28 +21,29 @@ _encode = json.JSONEncoder(sort_keys=True).encode
 
 
 @dataclass(frozen=True)
-class ItemMeasurement:
-    """Measurement of one item, with the answers and the name of the target that they are from."""
+class ItemMeasurement(ItemView):
+    """Measurement of one item, with the answers and the name of the target that they are from.
+
+    A notebook shows the value and a chart. `to_pandas()` gives all numbers, `words()` every word of the answers, and
+    `plots` the charts.
+
+    Attributes:
+        item: the item with its probe and audit.
+        target: name of the target.
+        answers: the answers.
+        measurement: value, interval, standard error, p-value, counts and details.
+    """
 
     item: ProbeItem
     target: str
     answers: Sequence[Answer]
     measurement: Measurement
 
-    @property
-    def id(self) -> str:
-        """Return the item's id, as in pytest: `svm[race=Black]`."""
-        return self.item.id
+    def _found(self) -> Measurement:
+        return self.measurement
 
-    @property
-    def labels(self) -> Mapping[str, str]:
-        """Return the subject of the item: `{"race": "Black"}`."""
-        return self.item.labels
-
-    @property
-    def value(self) -> float:
-        """Return the measured value, in the audit's unit."""
-        return self.measurement.value
+    def _answers(self) -> Sequence[Answer]:
+        return self.answers
 
     @cached_property
     def served(self) -> list[str]:

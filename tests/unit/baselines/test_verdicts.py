@@ -124,6 +124,25 @@ def test_worse_but_not_significantly_is_inconclusive_and_says_what_would_decide(
     verdict = judged(0.32, error=0.05)
     assert verdict.name == "inconclusive"
     assert "worse than the baseline, but not significantly (p = 0.045, alpha 0.01). Needs about" in verdict.reason
+    assert verdict.undecided == "needs p ≤ 0.01, has 0.045; about 53 trials would decide"
+
+
+def test_causes_are_named_only_of_what_is_significant() -> None:
+    class Explained(Plain):
+        def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
+            return ["wrench"]
+
+    audit = Explained()
+    for verdict in (judged(0.4, audit=audit), judged(0.4, was=None, limit=0.25, audit=audit)):
+        assert list(verdict.contributors) == ["wrench"]
+        assert "Driven by wrench." in verdict.reason
+    for verdict in (
+        judged(0.32, error=0.05, audit=audit),
+        judged(0.31, error=0.2, audit=audit, gate="point"),
+        judged(0.29, error=0.2, audit=audit, was=None, gate="point", limit=0.28),
+    ):
+        assert not verdict.contributors
+        assert "Driven by" not in verdict.reason
 
 
 def test_gate_bound_wants_proof_that_the_change_exceeds_the_tolerance() -> None:
@@ -204,6 +223,7 @@ def test_without_baseline_and_limit_there_is_no_verdict_but_the_command() -> Non
     verdict = judged(was=None)
     assert verdict.name == "no-baseline"
     assert ACCEPT in verdict.reason
+    assert verdict.undecided == "no baseline and no limit"
 
 
 def test_a_limit_alone_judges() -> None:
@@ -214,6 +234,7 @@ def test_a_stale_baseline_names_what_differs_and_the_command() -> None:
     verdict = judged(stale=("prompt", "axis race"), limit=0.1)
     assert verdict.name == "stale-baseline"
     assert "another prompt, axis race" in verdict.reason
+    assert verdict.undecided == "the baseline was made from another prompt, axis race"
     assert ACCEPT in verdict.reason
 
 

@@ -1,0 +1,44 @@
+"""Messages for calls with wrong arguments: what is wrong, and what to write."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from difflib import get_close_matches
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def with_usage(example: str, more: Callable[[Any], str] = lambda _: "") -> Callable[[Callable[P, T]], Callable[P, T]]:
+    """Let a method answer wrong arguments with a sentence and an example of a right call; keep its signature.
+
+    Args:
+        example: a right call; its part before the bracket is the name by which users know the method.
+        more: what to add, from the object of the method.
+    """
+
+    def decorate(method: Callable[P, T]) -> Callable[P, T]:
+        signature = inspect.signature(method)
+
+        @wraps(method)
+        def checked(*args: P.args, **kwargs: P.kwargs) -> T:
+            try:
+                signature.bind(*args, **kwargs)
+            except TypeError as error:
+                named = example.partition("(")[0]
+                near = [
+                    known[0]
+                    for name in kwargs
+                    if name not in signature.parameters
+                    if (known := get_close_matches(name, signature.parameters, 1))
+                ]
+                meant = f"; did you mean {near[0]!r}?" if near else "."
+                raise TypeError(f"{named}: {error}{meant} Write for example: {example}{more(args[0])}") from None
+            return method(*args, **kwargs)
+
+        return checked
+
+    return decorate

@@ -1,0 +1,102 @@
+"""`Plot`: a chart for a notebook or a file, in colours of its own."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+
+from pytest_fairness.atomic import replace_file
+from pytest_fairness.errors import FairnessError
+from pytest_fairness.reports.charts import vega
+from pytest_fairness.reports.charts.base import Chart, Spec
+from pytest_fairness.reports.tables import html_format
+
+COLOURS = {
+    "text": "#1a1f26",
+    "line": "#d5dbe1",
+    "quiet": "#6d7882",
+    "first": "#1461b0",
+    "second": "#a8480a",
+    "band": "#e3efe4",
+}
+"""Colours of the HTML report in light mode, by the names of its CSS variables."""
+
+
+@dataclass(frozen=True)
+class Plot:
+    """Chart of an item. A notebook shows it; `save("words.svg")` writes it.
+
+    Attributes:
+        chart: title, description in words, table of the numbers, and Vega-Lite specification.
+    """
+
+    chart: Chart
+
+    @property
+    def title(self) -> str:
+        """Return the caption."""
+        return self.chart.title
+
+    @property
+    def spec(self) -> Spec:
+        """Return the Vega-Lite specification, for other tools such as Altair; empty for a chart that is a table."""
+        coloured: Spec = json.loads(_coloured(json.dumps(self.chart.spec)))
+        return coloured
+
+    def svg(self) -> str:
+        """Return the chart as SVG.
+
+        Raises:
+            FairnessError: the chart is a table only, or the extra `report` is not installed.
+        """
+        if not self.chart.spec:
+            raise FairnessError(f"{self.title!r} is a table without a drawing. Use `chart.table` for its numbers.")
+        try:
+            drawn = vega.svg(self.chart, "plot")
+        except ImportError as error:
+            raise FairnessError(
+                "A drawing needs the package vl-convert-python, which is not installed. Install the extra `report`: "
+                "pip install 'pytest-fairness[report]'"
+            ) from error
+        return _coloured(drawn)
+
+    def save(self, path: str | Path) -> None:
+        """Write the chart to a file in the format of its suffix: `.svg`, `.png` or `.pdf`.
+
+        Raises:
+            FairnessError: as in `svg`, the suffix is another one, or the file cannot be written.
+        """
+        path = Path(path)
+        drawn = self.svg()
+        # Deferred: an optional dependency of 30 MB; `svg` has needed it already.
+        import vl_convert
+
+        match path.suffix.lower():
+            case ".svg":
+                data = drawn.encode()
+            case ".png":
+                data = vl_convert.svg_to_png(drawn, scale=2)
+            case ".pdf":
+                data = vl_convert.svg_to_pdf(drawn)
+            case _:
+                raise FairnessError(
+                    f"{path}: a chart is written as .svg, .png or .pdf, by the suffix of the file's name."
+                )
+        try:
+            replace_file(path, data)
+        except OSError as error:
+            raise FairnessError(f"{path}: cannot be written ({error.strerror or error}).") from error
+
+    def _repr_html_(self) -> str:
+        try:
+            drawn = self.svg()
+        except FairnessError:
+            drawn = html_format.table(self.chart.table.columns, self.chart.table.rows)
+        return f"<figure><figcaption>{escape(self.title)}</figcaption>{drawn}</figure>"
+
+
+def _coloured(text: str) -> str:
+    return re.sub(r"var\(--(\w+)\)", lambda name: COLOURS[name[1]], text)

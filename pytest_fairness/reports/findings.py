@@ -1,0 +1,55 @@
+"""Finding of an item on one line, with the same words in all reports: `woman vs man: +0.116 bits (allowed 0.02): …`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pytest_fairness.records import Json, VerdictName
+from pytest_fairness.reports.formatting import number, signed
+from pytest_fairness.reports.report_items import UNMARKED, Item, group_names, is_tolerated_worsening, outcome, reason
+
+SHOWN_CONTRIBUTORS = 3
+
+
+def finding(item: Item, method: Mapping[str, Json]) -> str:
+    """Return the groups compared, the change, what is allowed, and the top contributors or why there is no decision.
+
+    The text holds words of models and probes as they are: a report escapes it as it escapes the verdict's reason.
+
+    Args:
+        item: an item of the report document.
+        method: the document's description of the item's audit; may be empty.
+    """
+    if outcome(item) == "error":
+        return reason(item)
+    text = f"{_compared(item, method)}: {_amount(item, str(method.get('unit') or ''))}"
+    if found := item.get("contributors"):
+        text += f": {', '.join(found[:SHOWN_CONTRIBUTORS])}"
+    if is_tolerated_worsening(item):
+        text += "; significantly worse, within tolerance"
+    return f"{text}; {item['undecided']}" if item.get("undecided") else text
+
+
+def _compared(item: Item, method: Mapping[str, Json]) -> str:
+    marked, unmarked = group_names(item)
+    groups = list(item["n"] or item["missing"])
+    if marked in groups:
+        return f"{marked} vs {'the others' if unmarked == UNMARKED else unmarked}"
+    if len(groups) == 2:
+        return " vs ".join(groups)
+    return ", ".join(map(str, item["labels"].values())) or str(method.get("title") or item["id"])
+
+
+def _amount(item: Item, unit: str) -> str:
+    """Return the change with the tolerance; for an item over its limit or without a change the value."""
+    change, limit, tolerance = item["change"], item["limit"], item["tolerance"]
+    if change and item["verdict"] != VerdictName.OVER_LIMIT:
+        allowed = "" if tolerance is None else f" (allowed {number(tolerance)})"
+        return f"{signed(change['value'])}{_unit(unit, change['value'])}{allowed}"
+    allowed = "" if limit is None else f" (limit {number(limit)})"
+    return f"{number(item['value'])}{_unit(unit, item['value'])}{allowed}"
+
+
+def _unit(unit: str, value: float | None) -> str:
+    singular = value is not None and abs(value) == 1
+    return f" {unit.removesuffix('s') if singular else unit}" if unit else ""

@@ -1,0 +1,71 @@
+"""The finding of an item on one line."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from pytest_fairness.records import ItemResult, Measurement, VerdictName
+from pytest_fairness.reports.findings import finding
+from tests.support.results import result
+
+
+def line(found: ItemResult, **verdict: Any) -> str:
+    found = replace(found, verdict=replace(found.verdict, **verdict))
+    return finding(found.to_json(), found.method)
+
+
+def test_a_regression_names_groups_change_tolerance_and_the_first_contributors() -> None:
+    found = result(VerdictName.REGRESSION)
+    words = ("torque", "wrench", "drill", "hammer")
+    assert line(found, contributors=words) == "Black vs White: +0.0434 bits (allowed 0.02): torque, wrench, drill"
+    assert line(found) == "Black vs White: +0.0434 bits (allowed 0.02)"
+
+
+def test_an_item_over_its_limit_names_the_value() -> None:
+    assert line(result(VerdictName.OVER_LIMIT, limit=0.05)) == "Black vs White: 0.0612 bits (limit 0.05)"
+
+
+@pytest.mark.parametrize(
+    ("verdict", "amount", "undecided"),
+    [
+        (VerdictName.INCONCLUSIVE, "+0.0434 bits (allowed 0.02)", "needs p ≤ 0.01, has 0.03"),
+        (VerdictName.STALE_BASELINE, "0.0612 bits", "the baseline was made from another prompt"),
+        (VerdictName.NO_BASELINE, "0.0612 bits", "no baseline and no limit"),
+    ],
+)
+def test_an_item_without_decision_says_why(verdict: VerdictName, amount: str, undecided: str) -> None:
+    assert line(result(verdict), undecided=undecided) == f"Black vs White: {amount}; {undecided}"
+
+
+def test_a_pass_says_that_it_is_significantly_worse() -> None:
+    assert line(result()) == "Black vs White: +0.0434 bits (allowed 0.02)"
+    expected = "Black vs White: +0.0434 bits (allowed 0.02): torque; significantly worse, within tolerance"
+    assert line(result(), significant=True, contributors=["torque"]) == expected
+
+
+def test_an_error_is_its_reason() -> None:
+    assert line(result(VerdictName.ERROR, reason="jsd[race=Black]: the target is down")) == "the target is down"
+
+
+@pytest.mark.parametrize(
+    ("labels", "groups", "compared"),
+    [
+        ({"race": "Black", "gender": "woman"}, ["Black woman", "White", "man"], "Black woman vs the others"),
+        ({"attribute": "sex"}, ["Male", "Female"], "Male vs Female"),
+        ({"attribute": "age"}, ["young", "old", "neutral"], "age"),
+        ({}, ["a", "b", "c"], "Different vocabulary"),
+    ],
+)
+def test_the_groups_are_named_as_far_as_they_are_known(
+    labels: dict[str, str], groups: list[str], compared: str
+) -> None:
+    measurement = Measurement(1.0, None, None, None, dict.fromkeys(groups, 9), {})
+    found = replace(result(VerdictName.NO_BASELINE), labels=labels, measurement=measurement)
+    assert line(found) == f"{compared}: 1 bit"
+
+
+def test_documents_of_older_versions_have_a_finding() -> None:
+    item = result(VerdictName.REGRESSION).to_json()
+    del item["contributors"], item["undecided"]
+    assert finding(item, {}) == "Black vs White: +0.0434 (allowed 0.02)"
