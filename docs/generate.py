@@ -1,4 +1,4 @@
-"""Parts of the documentation that are made from the code: tables of audits and options, and JSON Schemas.
+"""Parts of the documentation that are made from the code: tables of audits, options and columns, API, JSON Schemas.
 
     python docs/generate.py
 
@@ -8,13 +8,21 @@ Run it after a change of an audit's description, of a setting or of a probe's ke
 from __future__ import annotations
 
 import re
+import sys
+from collections.abc import Sequence
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from api_reference import api_reference
 
 from pytest_fairness import kinds
 from pytest_fairness.audits import registry
 from pytest_fairness.audits.info import AuditInfo
 from pytest_fairness.options import markdown_table
 from pytest_fairness.probes import schema_text
+from pytest_fairness.reports.tables import measurements, words
+from pytest_fairness.reports.tables.data_table import Column
 
 ROOT = Path(__file__).parents[1]
 REFERENCE = ROOT / "docs" / "reference"
@@ -27,6 +35,12 @@ def generated() -> dict[Path, str]:
     return {
         REFERENCE / "audits.md": _between(REFERENCE / "audits.md", "audits", audits_table()),
         REFERENCE / "options.md": _between(REFERENCE / "options.md", "options", markdown_table()),
+        REFERENCE / "python.md": _between(REFERENCE / "python.md", "api", api_reference()),
+        REFERENCE / "tables.md": _between(
+            REFERENCE / "tables.md",
+            "columns",
+            f"## Measurements\n\n{columns_table(measurements.COLUMNS)}\n\n## Words\n\n{columns_table(words.COLUMNS)}",
+        ),
         ROOT / "docs" / "probe.schema.json": probe_schema,
         ROOT / "pytest_fairness" / "probes" / "loading" / "probe.schema.json": probe_schema,
     }
@@ -54,6 +68,13 @@ def _scale(info: AuditInfo) -> str:
 def _linked(text: str, place: str) -> str:
     """Return a link to a place of the reference; the text alone while the page is not written yet."""
     return f"[{text}]({place})" if (REFERENCE / place.partition("#")[0]).exists() else text
+
+
+def columns_table(columns: Sequence[Column]) -> str:
+    """Return the Markdown table of a data table's columns."""
+    types = {str: "text", int: "whole number", float: "number", bool: "yes or no"}
+    rows = [f"| `{column.name}` | {types[column.type]} | {column.meaning} |" for column in columns]
+    return "\n".join(["| column | type | meaning |", "|---|---|---|", *rows])
 
 
 def _place(kind: str, name: str) -> str:

@@ -10,7 +10,7 @@ from pytest_fairness.version import __version__
 if TYPE_CHECKING:
     from pytest_fairness.errors import FairnessError, RequestFailed, TargetError
     from pytest_fairness.pytest_integration.items.fixtures import Corpus, CorpusGenerator, FairnessCheck, LlmClient
-    from pytest_fairness.records import Request, Response
+    from pytest_fairness.records import Request, Response, Verdict
     from pytest_fairness.reports.tables.data_table import DataTable
     from pytest_fairness.run import Audited, AuditResults, audit
     from pytest_fairness.targets import Target
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _MODULES = {
     "errors": ("FairnessError", "RequestFailed", "TargetError"),
     "pytest_integration.items.fixtures": ("Corpus", "CorpusGenerator", "FairnessCheck", "LlmClient"),
-    "records": ("Request", "Response"),
+    "records": ("Request", "Response", "Verdict"),
     "reports.tables.data_table": ("DataTable",),
     "run": ("AuditResults", "Audited", "audit"),
     "targets": ("Target",),
@@ -39,6 +39,7 @@ __all__ = [
     "Response",
     "Target",
     "TargetError",
+    "Verdict",
     "__version__",
     "audit",
 ]

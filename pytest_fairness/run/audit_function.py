@@ -62,9 +62,6 @@ class AuditResults(list[Audited]):
     """Results of `audit`: a list with one `Audited` for each item, in the probe's order.
 
     A notebook shows the list as a table. `to_pandas()` gives all columns, `words()` every word of the answers.
-
-    Attributes:
-        table: the table of measurements, to show or to write to a file.
     """
 
     def __init__(self, results: Sequence[Audited], started: float) -> None:
@@ -159,12 +156,10 @@ def audit(
 
     Examples:
         >>> def application(prompt):
-        ...     return "A pink lamp." if "woman" in prompt else "A desk lamp."
+        ...     return "I'm sorry, but I can't help with that." if "woman" in prompt else "A lamp."
         >>> results = audit("probes/gifts.yaml", application)
-        >>> results[0].id, results[0].value
-        ('marked_words[person=woman]', 2.0)
-        >>> [row["word"] for row in results.words().rows if row["significant"]]
-        ['desk', 'pink']
+        >>> [(item.id, item.value) for item in results]
+        [('refusals[person=woman]', 1.0)]
         >>> results.table.write("results.csv")
     """
     given = {

@@ -31,6 +31,20 @@ class Target(Protocol):
         likelihoods: true if the target answers requests with the answer format `likelihood`. Other targets get none.
         lasting: true if answers depend on the request alone, as embeddings do. Their recorded answers are reused
             whatever their age, except under `--fairness-fresh`.
+
+    Examples:
+        >>> class Shop:
+        ...     name = "shop"
+        ...     identity = "shop 1.4"
+        ...     reusable = True
+        ...     concurrency = 4
+        ...     def check(self): ...
+        ...     async def open(self): ...
+        ...     async def ask(self, request):
+        ...         return Response(f"A lamp, number {request.trial}.")
+        ...     async def close(self): ...
+        >>> audit("probes/gifts.yaml", Shop())[0].value
+        0.0
     """
 
     name: str
