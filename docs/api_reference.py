@@ -67,7 +67,7 @@ def _entry(name: str, thing: Any) -> str:
     parts.append(sections["text"])
     for heading in ("Args", "Attributes", "Optional attributes", "Raises"):
         if heading in sections:
-            column = {"Args": "argument", "Raises": "exception"}.get(heading, "attribute")
+            column = {"Args": "argument", "Raises": "exception"}.get(heading, heading.lower().removesuffix("s"))
             parts.append(_table(column, sections[heading]))
     if "Returns" in sections:
         parts.append(f"**Returns** {sections['Returns'][:1].lower()}{sections['Returns'][1:]}")

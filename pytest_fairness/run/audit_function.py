@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Audited(ItemView):
     """Result of `audit` for one item: a measurement, or the error that prevented the measurement.
 
@@ -36,11 +36,11 @@ class Audited(ItemView):
         error: the error; `None` if there is a measurement.
     """
 
-    item: ProbeItem = field(repr=False)
+    item: ProbeItem
     target: str
     measurement: Measurement | None
     error: FairnessError | None
-    _read: Callable[[ProbeItem], Sequence[Answer]] = field(repr=False)
+    _read: Callable[[ProbeItem], Sequence[Answer]]
 
     @property
     def answers(self) -> Sequence[Answer]:
@@ -197,7 +197,7 @@ def audit(
             asked = run.targets.from_value(target, "target")
             run.plan(asked, [item for item in items if item.measurable])
         read = partial(_recorded_answers, settings, target)
-        name = str(path) if asked is None else asked.name
+        name = str(probe) if asked is None else asked.name
         return AuditResults([_audited(run, item, asked, name, read) for item in items], run.started)
 
 

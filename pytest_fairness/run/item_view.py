@@ -81,6 +81,11 @@ class ItemView(ABC):
         found, _ = charts.detail_charts(_document_item(self), self.item.audit.info.to_json())
         return [Plot(chart) for chart in found]
 
+    def __repr__(self) -> str:
+        found = self._found()
+        text = str(found) if isinstance(found, FairnessError) else self.item.audit.describe(found)
+        return f"<{type(self).__name__} {self.id}: {text}>"
+
     def _repr_html_(self) -> str:
         drawn = next((plot._repr_html_() for plot in self.plots if plot.chart.spec), "")
         return self.table._repr_html_() + drawn

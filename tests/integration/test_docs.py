@@ -219,6 +219,9 @@ def recommend(prompt):
 """
 """The application that pages speak of, and show only the head of."""
 
+SERVER = "http://localhost:8000/v1"
+"""The address of the server that pages speak of."""
+
 TRIALS = "9"
 """Fewer than the pages ask for, as measuring takes its time; enough to be measured."""
 
@@ -251,7 +254,7 @@ class Walk:
                     if not command.startswith(HARMLESS):
                         self.run(command)
             case "python" if block.title is None:
-                assert self.pytester.run(sys.executable, "-c", block.text).ret == 0
+                assert self.pytester.run(sys.executable, "-c", block.text.replace(SERVER, self.base_url)).ret == 0
             case "csv":
                 # The page shows the first rows of a file that has more of them; here their last columns are random.
                 header, *rows = csv.reader(block.text.splitlines())
@@ -264,7 +267,7 @@ class Walk:
 
     def run(self, command: str) -> None:
         self.commands[command] += 1
-        program, *arguments = shlex.split(command.replace("http://localhost:8000/v1", self.base_url))
+        program, *arguments = shlex.split(command.replace(SERVER, self.base_url))
         if program == "pytest":
             few = ("--fairness-trials", TRIALS) if any(word.startswith("--fairness") for word in arguments) else ()
             result = self.pytester.runpytest_inprocess("-p", "no:randomly", *few, *arguments)

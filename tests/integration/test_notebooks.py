@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import inspect
 import re
+import shutil
 import sys
+import warnings
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -57,6 +61,7 @@ def test_results_are_a_table(results: AuditResults, tmp_path: Path) -> None:
     for shown in ("Different vocabulary (jsd)", "woman vs man", "Estimate [95 % CI]"):
         assert shown in html
     assert "Verdict" not in html
+    assert repr(results) == f"[<Audited jsd[person=woman]: {jsd.value:.3g} bits over chance>, {refusals!r}]"
     results.table.write(tmp_path / "out.tex")
     assert "Different vocabulary (jsd) & woman vs man & 24 &" in (tmp_path / "out.tex").read_text()
 
@@ -126,6 +131,29 @@ def test_the_signature_shows_every_setting_with_its_default() -> None:
     left_out = {"root", "target", "target_is_default", "targets", "probes", "marks", "baselines", "baseline_responses"}
     left_out |= {"inconclusive", "inconclusive_runs", "inconclusive_history", "min_audits", "prices"}
     assert {keyword.name for keyword in keywords} - {"max_age"} == settings.keys() - left_out - {"max_age_hours"}
+
+
+def test_the_notebook_of_the_documentation_runs_and_shows_what_it_shows(tmp_path: Path) -> None:
+    nbformat, nbclient = pytest.importorskip("nbformat"), pytest.importorskip("nbclient")
+    folder = tmp_path / "notebook"
+    shutil.copytree(ROOT / "docs/how-to/notebook", folder)
+    kept = nbformat.read(folder / "hospital.ipynb", 4)
+    run = copy.deepcopy(kept)
+    resources = {"metadata": {"path": str(folder)}}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of Jupyter's own packages
+        nbclient.NotebookClient(run, timeout=60, resources=resources).execute()
+    for cell, again in zip(kept.cells, run.cells, strict=True):
+        assert outputs(again) == outputs(cell), cell["source"]
+    assert (folder / "words.csv").exists()
+
+
+def outputs(cell: Any) -> list[Any]:
+    """What a cell prints and shows; drawings depend on the version of the program that draws."""
+    return [
+        (output.get("text"), {kind: data for kind, data in output.get("data", {}).items() if "<svg" not in data})
+        for output in cell.get("outputs", [])
+    ]
 
 
 def test_plots_have_the_colours_of_the_html_report() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from pathlib import Path
 
@@ -25,7 +25,7 @@ COLOURS = {
 """Colours of the HTML report in light mode, by the names of its CSS variables."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Plot:
     """Chart of an item. A notebook shows it; `save("words.svg")` writes it.
 
@@ -34,6 +34,9 @@ class Plot:
     """
 
     chart: Chart
+
+    def __repr__(self) -> str:
+        return f"<Plot {self.title!r}>"
 
     @property
     def title(self) -> str:
@@ -55,7 +58,8 @@ class Plot:
         if not self.chart.spec:
             raise FairnessError(f"{self.title!r} is a table without a drawing. Use `chart.table` for its numbers.")
         try:
-            drawn = vega.svg(self.chart, "plot")
+            # White, as the colours are those of light mode.
+            drawn = vega.svg(replace(self.chart, spec={**self.chart.spec, "background": "#ffffff"}), "plot")
         except ImportError as error:
             raise FairnessError(
                 "A drawing needs the package vl-convert-python, which is not installed. Install the extra `report`: "

@@ -32,7 +32,7 @@ class Column(NamedTuple):
     meaning: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class DataTable:
     """Rows with named and typed columns.
 
@@ -56,6 +56,9 @@ class DataTable:
 
     def __len__(self) -> int:
         return len(self.rows)
+
+    def __repr__(self) -> str:
+        return f"<DataTable of {len(self)} rows: {', '.join(column.name for column in self.columns)}>"
 
     def to_pandas(self) -> pd.DataFrame:
         """Return the table as a pandas data frame with nullable types.

@@ -20,7 +20,7 @@ NOT_MEASURED = {"audits", "description", "intersections", "marks", "variants", "
 _encode = json.JSONEncoder(sort_keys=True).encode
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ItemMeasurement(ItemView):
     """Measurement of one item, with the answers and the name of the target that they are from.
 
