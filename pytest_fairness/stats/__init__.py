@@ -1,1 +1,6 @@
-"""Numbers in, numbers out: statistics without files, settings or probes."""
+"""Statistics: functions from arrays of numbers to numbers, without files, settings or probes.
+
+Docstrings give the shape of an array in brackets: `(units, columns)` has one row for each unit. `(..., columns)` stands
+for any number of leading axes, such as one row of columns for each random draw; a function then returns one result for
+each row.
+"""

@@ -1,4 +1,4 @@
-"""Types of arrays."""
+"""Type aliases of numpy arrays."""
 
 from __future__ import annotations
 

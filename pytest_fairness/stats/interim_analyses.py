@@ -1,4 +1,4 @@
-"""Group-sequential tests: alpha of each interim analysis of growing data."""
+"""Group-sequential tests: the alpha of each interim analysis while data are being collected."""
 
 from __future__ import annotations
 
@@ -12,30 +12,31 @@ from pytest_fairness.stats.arrays import Floats
 from pytest_fairness.stats.intervals import normal
 
 EXPONENT = 2.0
-"""Exponent of the spending function; most of alpha is left for the last analyses."""
+"""Exponent of the spending function; 2 keeps most of alpha for the last analyses."""
 _DEVIATIONS = 8.0
 _POINTS = 801
 
 
 def alphas(shares: Sequence[float], alpha: float) -> list[float]:
-    """Return the one-sided alpha of each interim analysis, such that all of them together reject with `alpha`.
+    """Return the one-sided alpha of each interim analysis; all analyses together have the error rate `alpha`.
 
-    The spending function (Lan and DeMets 1983) is the power family of Kim and DeMets (1987): `alpha × share ** 2` may
-    be spent up to an analysis. Successive analyses add independent data; the probabilities come from numerical
-    integration (Armitage, McPherson and Rowe 1969).
+    After a share of the data, the analyses so far may have spent `alpha × share ** 2`: a spending function (Lan and
+    DeMets 1983) of the power family (Kim and DeMets 1987). Each analysis adds independent data. The probabilities are
+    computed by numerical integration (Armitage, McPherson and Rowe 1969).
 
     Args:
-        shares: share of all planned data at each analysis; rising, the last one is 1.
-        alpha: of all analyses together, 0..0.5.
+        shares: share of all planned data at each analysis, in rising order; the last share is 1.
+        alpha: chance, 0..0.5, that any of the analyses rejects a true null hypothesis.
 
     Returns:
-        one alpha for each share; `alpha` itself for a single share.
+        one alpha for each share; `alpha` itself if there is a single share.
     """
     return list(_alphas(tuple(shares), alpha)) if len(shares) > 1 else [alpha]
 
 
 @lru_cache(maxsize=256)
 def _alphas(shares: tuple[float, ...], alpha: float) -> tuple[float, ...]:
+    """Return `alphas` of two or more shares."""
     # The sum over all data so far is a random walk that starts at 0 and has the share as its variance.
     places, weights = np.zeros(1), np.ones(1)
     found, before = [], 0.0
@@ -49,7 +50,13 @@ def _alphas(shares: tuple[float, ...], alpha: float) -> tuple[float, ...]:
 
 
 def _bound(places: Floats, weights: Floats, spread: float, spent: float) -> float:
-    """Return the bound that walks from these places exceed at the next analysis with probability `spent`."""
+    """Return the bound that a random walk exceeds at the next analysis with probability `spent`.
+
+    Args:
+        places, weights: positions of the walk at the previous analysis, and their probabilities.
+        spread: standard deviation of the step to the next analysis.
+        spent: probability.
+    """
     # Deferred, as scipy.optimize takes a third of a second to import and few probes grow.
     from scipy.optimize import brentq
     from scipy.special import ndtr
@@ -61,7 +68,13 @@ def _bound(places: Floats, weights: Floats, spread: float, spent: float) -> floa
 
 
 def _below(bound: float, deviation: float, places: Floats, weights: Floats, spread: float) -> tuple[Floats, Floats]:
-    """Return points that walks reach without exceeding the bound, and the probability around each point."""
+    """Return positions of the walk below the bound at the next analysis, and the probability near each position.
+
+    Args:
+        bound: largest position.
+        deviation: standard deviation of the walk at the next analysis.
+        places, weights, spread: as in `_bound`.
+    """
     points = np.linspace(-_DEVIATIONS * deviation, bound, _POINTS)
     density = np.exp(-(((points[:, None] - places) / spread) ** 2) / 2) @ weights / (spread * math.sqrt(2 * math.pi))
     width = points[1] - points[0]

@@ -1,4 +1,4 @@
-"""Standard error of the change of a weighted sum between two runs of answers in cells (a group within a stratum)."""
+"""Standard error of the change of a weighted sum between two runs; the sum is over cells (group within stratum)."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from pytest_fairness.stats.arrays import Bools, Floats, Ints
 
 
 def change_error(values: Floats, current: Bools, cells: Ints, coefficients: Floats) -> tuple[float, float | None]:
-    """Return the standard error of the sum of coefficient × value, of values that vary within cells by chance.
+    """Return the standard error of sum(coefficients × values), where values vary by chance within cells.
 
-    The variance of a cell is pooled over both runs, so that differences between cells (a question that is always
-    refused) do not count as error. For a cell with a single value in either run, half the squared difference is an
-    unbiased estimate of the variance if nothing changed.
+    The variance of a cell is pooled over both runs, so that constant differences between cells (such as a question that
+    is always refused) do not add to the error. If a cell has one value in each run, half the squared difference of the
+    two values is used: an unbiased estimate of the variance if nothing changed.
 
     Args:
         values: (n,) values of both runs.
-        current: (n,) whether the value is of the current run.
-        cells: (n,) number of the value's cell, from 0.
+        current: (n,) whether the value belongs to the current run.
+        cells: (n,) cell number of each value, from 0.
         coefficients: (n,) positive for one run and negative for the other; 0 for values that are left out.
 
     Returns:

@@ -1,7 +1,7 @@
-"""Gaps between groups in shares, and bounds of gaps and of standard deviations of means.
+"""Gaps between groups in rates, and confidence bounds of gaps and of standard deviations of means.
 
-A share is hits over size. The share of a group of size 0 is not defined: it is NaN and left out. A gap is defined if at
-least two groups have a share.
+A rate is hits divided by size. The rate of a group of size 0 is NaN and left out. A gap is defined if at least two
+groups have a rate.
 """
 
 from __future__ import annotations
@@ -15,20 +15,23 @@ from pytest_fairness.stats.arrays import Floats, Ints
 from pytest_fairness.stats.intervals import normal
 
 NUMBERS_AT_ONCE = 2**22
-"""Drawn numbers in memory at the same time."""
+"""Largest number of drawn numbers that are in memory at the same time."""
 
 
 def shares(hits: Floats, sizes: Floats) -> Floats:
-    """Return (..., groups) shares 0..1, hits over sizes; NaN for a size of 0."""
+    """Return the rates hits / sizes, 0..1, shape (..., groups); NaN for a size of 0."""
     with np.errstate(divide="ignore", invalid="ignore"):
         found: Floats = np.where(sizes > 0, hits / sizes, np.nan)
     return found
 
 
 def gap(rates: Floats) -> Floats:
-    """Return the (...) largest minus smallest of the defined (..., groups) rates; NaN for fewer than two.
+    """Return the largest minus the smallest rate, for each row of `rates`; NaN if fewer than two rates are defined.
 
-    For the shares of positive answers this is the demographic parity difference.
+    If the rates are shares of positive answers, the gap is the demographic parity difference.
+
+    Args:
+        rates: (..., groups) rate of each group; NaN if it is not defined.
     """
     with warnings.catch_warnings():
         # numpy warns of draws in which all rates are NaN; the result for these is NaN.
@@ -39,10 +42,12 @@ def gap(rates: Floats) -> Floats:
 
 
 def odds_gap(rates: Floats) -> Floats:
-    """Return the larger of two gaps, in true positive and in false positive rates (Hardt, Price and Srebro 2016).
+    """Return the larger of the gap in true positive rates and the gap in false positive rates, for each row of `rates`.
+
+    This is the equalized odds difference (Hardt, Price and Srebro 2016).
 
     Args:
-        rates: (..., 2 × groups), first the true positive rates of all groups, then their false positive rates.
+        rates: (..., 2 × groups) true positive rates of all groups, followed by their false positive rates.
     """
     groups = rates.shape[-1] // 2
     with warnings.catch_warnings():
@@ -54,19 +59,19 @@ def odds_gap(rates: Floats) -> Floats:
 def largest_bounds(
     differences: Floats, errors: Floats, alpha: float, beta: float, degrees_of_freedom: float | None = None
 ) -> tuple[float, float]:
-    """Return one-sided bounds of the largest of many absolute differences, from the bounds of each of them.
+    """Return one-sided bounds of the largest of several absolute differences, from the bounds of each difference.
 
-    The largest observed difference may be the one of many that chance made large, so that all differences share `alpha`
-    (Bonferroni). For the upper bound no sharing is needed: the difference that is truly largest exceeds its own bound
+    Chance may have made one of the differences the largest. For the lower bound, all differences therefore share
+    `alpha` (Bonferroni). For the upper bound no sharing is needed: the truly largest difference exceeds its own bound
     with probability `beta` at most.
 
     Args:
-        differences: (pairs,) estimates; NaN for an undefined difference.
+        differences: (pairs,) estimated differences; NaN for an undefined difference.
         errors: (pairs,) their standard errors.
-        alpha: chance that the lower bound is above the truth; twice that for a true difference of 0, which may appear
-            as a difference in either direction.
-        beta: chance that the upper bound is below the truth.
-        degrees_of_freedom: of the standard errors.
+        alpha: probability that the lower bound is above the true value; twice that if the true difference is 0, because
+            chance may produce a difference in either direction.
+        beta: probability that the upper bound is below the true value.
+        degrees_of_freedom: degrees of freedom of the standard errors.
     """
     known = ~np.isnan(differences)
     sizes, own = np.abs(differences[known]), errors[known]
@@ -78,18 +83,19 @@ def largest_bounds(
 def spread_bounds(
     means: Floats, covariance: Floats, alpha: float, beta: float, degrees_of_freedom: float
 ) -> tuple[float, float]:
-    """Return one-sided bounds of the population standard deviation of means.
+    """Return one-sided bounds of the population standard deviation of several means.
 
-    The sum of squared deviations from the mean, divided by its scale, is approximately a noncentral chi-square variable
-    (for unequal errors with the degrees of freedom of Satterthwaite 1946); the bounds invert its distribution in the
-    noncentrality. For few units the scale is widened by the ratio of Student's to normal quantiles.
+    The sum of squared deviations from the mean, divided by a scale, has approximately a noncentral chi-square
+    distribution. Its degrees of freedom are those of Satterthwaite (1946) if the errors are unequal. The bounds are the
+    standard deviations whose noncentrality puts the observed sum at the quantile 1 − `alpha`, and at the quantile
+    `beta`. For few units the scale is multiplied by the squared ratio of Student's quantile to the normal one.
 
     Args:
-        means: (values,) estimates.
-        covariance: (values, values) of the estimates.
-        alpha: chance that the lower bound is above the truth.
-        beta: chance that the upper bound is below the truth.
-        degrees_of_freedom: of the covariance.
+        means: (values,) estimated means.
+        covariance: (values, values) covariance of the estimates.
+        alpha: probability that the lower bound is above the true value.
+        beta: probability that the upper bound is below the true value.
+        degrees_of_freedom: degrees of freedom of `covariance`.
     """
     from scipy.special import chndtr, chndtrinc
 
@@ -114,14 +120,17 @@ def spread_bounds(
 
 
 def exchanged(numbers: Floats, cells: Ints, strata: Ints, count: int, random: np.random.Generator) -> Floats:
-    """Return (count, cells) sums by cell with numbers permuted within strata: the null distribution of equal groups.
+    """Return the sum of each cell after permutation of numbers within strata: the null distribution of equal groups.
 
     Args:
         numbers: (units,) one number for each unit.
-        cells: (units,) number of the unit's cell, from 0.
-        strata: (units,) number of the unit's stratum.
-        count: number of draws.
-        random: the source of randomness.
+        cells: (units,) cell number of each unit, from 0; a cell is a group within a stratum.
+        strata: (units,) stratum number of each unit.
+        count: number of random draws.
+        random: random generator.
+
+    Returns:
+        (count, cells) sums.
     """
     member = np.zeros((len(cells), int(cells.max()) + 1))
     member[np.arange(len(cells)), cells] = 1.0

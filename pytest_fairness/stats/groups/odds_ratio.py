@@ -1,4 +1,4 @@
-"""Ratio of two groups' odds, where the counts of a document are no independent draws."""
+"""Odds ratio of a word between two groups, with documents (not words) as the independent units."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from pytest_fairness.stats.resampling import significance
 def odds_ratio(
     counts: Floats, marked: Bools, strata: Ints, draws: int, random: np.random.Generator
 ) -> tuple[float | None, list[float] | None, float | None]:
-    """Return the odds ratio of the marked over the unmarked group, its 95 % interval and its two-sided p-value.
+    """Return the odds ratio of the marked to the unmarked group, its 95 % interval and its two-sided p-value.
 
-    The interval draws documents anew within cells; the test permutes labels within strata. A number that is not
-    defined, as a group has a count of 0, is `None`.
+    The interval is a bootstrap of documents within cells (group within stratum); the test permutes group labels within
+    strata. A result is `None` if it is not defined, for example because a group has a count of 0.
 
     Args:
-        counts: (documents, 2) occurrences, and all other words.
-        marked: (documents,) whether the document is of the marked group.
-        strata: (documents,) number of the document's stratum.
-        draws: how many resamples and relabellings to draw.
-        random: the source of randomness.
+        counts: (documents, 2) number of occurrences, and number of all other words.
+        marked: (documents,) whether the document belongs to the marked group.
+        strata: (documents,) stratum number of each document.
+        draws: number of bootstrap samples, and of relabellings.
+        random: random generator.
     """
     sums = counts[marked].sum(axis=0), counts[~marked].sum(axis=0)
     observed = float(_log_ratio(sums[0][None], sums[1][None])[0])
@@ -42,6 +42,6 @@ def odds_ratio(
 
 
 def _log_ratio(first: Floats, second: Floats) -> Floats:
-    """Return the (draws,) log odds ratios of (draws, 2) sums; not finite where a sum is 0."""
+    """Return the log odds ratio of each draw from two groups' sums, each (draws, 2); not finite if a sum is 0."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.asarray(np.log(first[:, 0] / first[:, 1]) - np.log(second[:, 0] / second[:, 1]))

@@ -1,4 +1,4 @@
-"""Change of the difference between two groups' shares of hits, between two runs whose answers lie in cells."""
+"""Change of the gap between two groups' shares of hits, between two runs whose answers lie in the same cells."""
 
 from __future__ import annotations
 
@@ -10,18 +10,20 @@ from pytest_fairness.stats.arrays import Bools, Floats, Ints
 from pytest_fairness.stats.groups.change_error import change_error
 
 FEW = 5
-"""Hits, or misses, of a group in both runs below which the error is never that of the shares as they are."""
+"""A group with fewer hits, or fewer misses, than this in both runs together counts as extreme."""
 
 
 @dataclass(frozen=True)
 class ShareChange:
-    """Hits and misses of two runs, and the change of the gap towards the side that both runs together show.
+    """Hits and misses of two runs, from which the change of the gap between two groups is computed.
+
+    The gap is the share of the group with more hits in both runs together, minus the share of the other group.
 
     Attributes:
         hits: (answers,) 1 for a hit, else 0.
-        marked: (answers,) whether the answer is of the marked group.
-        current: (answers,) whether the answer is of the current run.
-        cells: (answers,) number of the answer's group within its stratum, the same in both runs.
+        marked: (answers,) whether the answer belongs to the marked group.
+        current: (answers,) whether the answer belongs to the current run.
+        cells: (answers,) cell number of each answer (group within stratum), the same number in both runs.
     """
 
     hits: Floats
@@ -31,7 +33,7 @@ class ShareChange:
 
     @property
     def coefficients(self) -> Floats:
-        """Return the (answers,) weights by which hits sum to the change."""
+        """Return the weight of each answer; the change of the gap is `coefficients @ hits`."""
         groups = self.marked * 2 + self.current
         share = 1 / np.bincount(groups, minlength=4)[groups]
         # The group with more hits in both runs together does not depend on the run labels.
@@ -40,7 +42,7 @@ class ShareChange:
 
     @property
     def value(self) -> float:
-        """Return the change of the gap."""
+        """Return the change of the gap from the baseline to the current run."""
         return float(self.coefficients @ self.hits)
 
     @property
@@ -50,12 +52,15 @@ class ShareChange:
 
     @property
     def extreme(self) -> bool:
-        """Return whether a group has hardly any hits, or hardly any misses."""
+        """Return whether a group has fewer than `FEW` hits, or fewer than `FEW` misses, in both runs together."""
         counts = np.bincount(self.marked * 2 + (self.hits > 0), minlength=4)
         return bool(counts.min() < FEW)
 
     def swapped(self, count: int, random: np.random.Generator) -> Floats:
-        """Return the (count,) changes with run labels swapped within cells: hits fall to either run by chance."""
+        """Return the change for each of `count` random permutations of run labels within cells; shape (count,).
+
+        This is the null distribution of no change.
+        """
         coefficients, found = self.coefficients, np.zeros(count)
         for cell in np.unique(self.cells):
             own = self.cells == cell

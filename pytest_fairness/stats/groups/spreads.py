@@ -1,10 +1,10 @@
-"""Distances among several numbers, such as the means of groups, and their growth between two runs.
+"""Distances among several numbers, such as the means of groups, and the growth of a distance between two runs.
 
-The largest gap, the standard deviation and the mean absolute deviation are norms of the numbers' differences: never
-negative, and above 0 by chance alone where all groups are equal. The growth of a gap near 0 is therefore
-underestimated, by as much as the baseline's gap is above 0 by chance. Between two groups the remedy is the signed
-difference, towards the side that both runs together show. `Spread.signed` does the same for more groups, along the
-pattern that both runs together show.
+The largest gap, the standard deviation and the mean absolute deviation are never negative. They are above 0 by chance
+alone even if all groups are truly equal. In a baseline with equal groups, the distance is therefore too large, and its
+growth up to the current run is underestimated. For two groups the remedy is a signed difference, in the direction of
+the gap in both runs together. `Spread.signed` is the same for more groups: it measures along the pattern of the groups
+in both runs together.
 """
 
 from __future__ import annotations
@@ -18,39 +18,47 @@ import numpy as np
 from pytest_fairness.stats.arrays import Floats
 
 Pairs = Sequence[tuple[int, int]]
+"""Index pairs of the groups that are compared."""
 
 DRAWS = 4000
-"""Draws of a standard error."""
+"""Number of random draws from which `growth_error` computes a standard error."""
 CLEAR_ERRORS = 3.0
-"""Standard errors of the change by which the gaps of two runs must add up for their side to be known."""
+"""The sum of both runs' gaps, in standard errors of the change, from which on the direction of the gap counts as
+known."""
 
 
 def value_range(means: Floats) -> Floats:
-    """Return the (...) largest minus smallest of (..., values) means: SNSR (Zhang et al. 2023)."""
+    """Return the largest minus the smallest value, for each row of `means`; shape (..., values).
+
+    This is SNSR (Zhang et al. 2023).
+    """
     found: Floats = means.max(axis=-1) - means.min(axis=-1)
     return found
 
 
 def value_spread(means: Floats) -> Floats:
-    """Return the (...) population standard deviations of (..., values) means: SNSV (Zhang et al. 2023).
+    """Return the population standard deviation of the values, for each row of `means`; shape (..., values).
 
-    The V is for "variance" in the paper, whose formula is a standard deviation.
+    This is SNSV (Zhang et al. 2023). The V stands for "variance" in the paper, but its formula is a standard deviation.
     """
     found: Floats = means.std(axis=-1)
     return found
 
 
 def evenness(means: Floats) -> Floats:
-    """Return 1 minus the mean absolute deviation of (..., values) means: PAFS (Sah et al. 2025).
+    """Return 1 minus the mean absolute deviation of the values, for each row of `means`; shape (..., values).
 
-    It is 0.5..1 for means in 0..1.
+    This is PAFS (Sah et al. 2025). For means in 0..1 it is 0.5..1.
     """
     found: Floats = 1 - np.abs(means - means.mean(axis=-1, keepdims=True)).mean(axis=-1)
     return found
 
 
 def _spread_gradient(means: Floats) -> Floats:
-    """Return the (values,) gradient of `value_spread`; of equal means that of the first one moving up."""
+    """Return the (values,) gradient of `value_spread`.
+
+    It is not defined if all means are equal; then the gradient for an increase of the first mean is returned.
+    """
     centred = means - means.mean()
     if not centred.any():
         centred = np.eye(len(means))[0] - 1 / len(means)
@@ -59,7 +67,10 @@ def _spread_gradient(means: Floats) -> Floats:
 
 
 def _deviation_gradient(means: Floats) -> Floats:
-    """Return the (values,) gradient of 1 − `evenness`; of equal means that of the first one moving up."""
+    """Return the (values,) gradient of 1 − `evenness`.
+
+    It is not defined if all means are equal; then the gradient for an increase of the first mean is returned.
+    """
     centred = means - means.mean()
     if not centred.any():
         centred = np.eye(len(means))[0] - 1 / len(means)
@@ -70,25 +81,26 @@ def _deviation_gradient(means: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class Spread:
-    """A distance among several numbers.
+    """A distance among several numbers, one for each group.
 
     Attributes:
-        size: function from (..., groups) numbers to (...) distances, 0 where all numbers are equal; |c| times as large
-            for c times the numbers.
-        gradient: function from (groups,) numbers to the (groups,) gradient of their distance.
+        size: function that returns the distance for each row of (..., groups) numbers. It is 0 if all numbers are
+            equal; if all numbers are multiplied by c, it is |c| times as large.
+        gradient: function that returns the (groups,) gradient of the distance at (groups,) numbers.
     """
 
     size: Callable[[Floats], Floats]
     gradient: Callable[[Floats], Floats]
 
     def signed(self, pattern: Floats) -> Callable[[Floats], Floats]:
-        """Return a function like `size` that is negative where the numbers are the reversed pattern.
+        """Return a function like `size` that is negative for numbers opposite to the pattern.
 
-        The function counts the part of the numbers that lies along the reversed pattern as negative, and the size of
-        the rest as positive. For two numbers it is their difference, towards the side of the pattern.
+        The numbers are split into two parts. The part that is a negative multiple of the pattern counts as negative;
+        the distance of the rest counts as positive. For two groups, the result is their difference: positive if the
+        same group is higher as in the pattern.
 
         Args:
-            pattern: (groups,) numbers.
+            pattern: (groups,) numbers that define the positive direction.
         """
         gradient, whole = self.gradient(pattern), float(self.size(pattern))
 
@@ -101,7 +113,7 @@ class Spread:
 
 
 def largest_difference(pairs: Pairs) -> Spread:
-    """Return the largest absolute difference of these pairs as a spread; an undefined number (NaN) is left out."""
+    """Return the largest absolute difference of these pairs of groups as a `Spread`; NaN numbers are left out."""
     first, second = (np.array(side) for side in zip(*pairs, strict=True))
 
     def size(numbers: Floats) -> Floats:
@@ -121,7 +133,14 @@ MEAN_DEVIATION = Spread(lambda means: 1 - evenness(means), _deviation_gradient)
 
 
 def furthest(numbers: Floats, pairs: Pairs) -> tuple[int, int]:
-    """Return the pair of (groups,) numbers that differ most, the higher one first; the first pair if none differ."""
+    """Return the indices of the two groups of a pair that differ most, the group with the higher number first.
+
+    The first pair is returned if no groups differ.
+
+    Args:
+        numbers: (groups,) number of each group.
+        pairs: index pairs of the groups that are compared.
+    """
     differences = np.array([numbers[first] - numbers[second] for first, second in pairs])
     # Rounded, so that equal differences are a tie whatever their last bits are; the first of a tie is taken.
     place = int(np.nanargmax(np.round(np.abs(differences), 12)))
@@ -130,10 +149,10 @@ def furthest(numbers: Floats, pairs: Pairs) -> tuple[int, int]:
 
 
 def either_side(both_gaps: float, error: float) -> bool:
-    """Return whether two runs do not show clearly on which side of 0 a gap is.
+    """Return whether the direction of a gap is unknown: both runs together do not differ clearly from 0.
 
     Args:
-        both_gaps: sum of the gaps of both runs.
+        both_gaps: sum of the signed gaps of both runs.
         error: standard error of the change of the gap.
     """
     return abs(both_gaps) < CLEAR_ERRORS * error
@@ -142,13 +161,15 @@ def either_side(both_gaps: float, error: float) -> bool:
 def growth_error(
     size: Callable[[Floats], Floats], current: Floats, baseline: Floats, covariance: Floats, random: np.random.Generator
 ) -> float:
-    """Return the standard error of size(current) − size(baseline), by drawing both runs' means from the normal.
+    """Return the standard error of size(current) − size(baseline), from random draws of both runs' means.
+
+    The means of either run are drawn from a normal distribution around the observed means.
 
     Args:
-        size: function of (..., groups) numbers.
-        current, baseline: (groups,) means of either run.
-        covariance: (groups, groups) of current − baseline; each run has half of it.
-        random: the source of randomness.
+        size: function that returns the distance for each row of (..., groups) numbers.
+        current, baseline: (groups,) means of the two runs.
+        covariance: (groups, groups) covariance of current − baseline; half of it is attributed to each run.
+        random: random generator.
     """
     noise = random.multivariate_normal(np.zeros(len(current)), covariance / 2, size=(2, DRAWS), method="eigh")
     return float((size(current + noise[0]) - size(baseline + noise[1])).std())

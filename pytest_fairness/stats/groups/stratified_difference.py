@@ -1,4 +1,4 @@
-"""The mean difference between two groups whose units lie in strata: its weights, standard error and resampling."""
+"""Weighted mean difference between two groups of units in strata: weights, standard error, resampling."""
 
 from __future__ import annotations
 
@@ -11,24 +11,30 @@ from pytest_fairness.stats.arrays import Bools, Floats, Ints
 from pytest_fairness.stats.resampling import relabelling
 
 CHUNK = 2**22
-"""Numbers held at once while many resamples are summed."""
+"""Largest number of values in memory at the same time while resamples are summed."""
 
 
 def precision(*counts: Ints | Floats) -> Floats:
-    """Return 1 / (sum of 1/n) for each stratum; 0 where one of the counts is 0.
+    """Return 1 / (sum of 1/n) for each stratum, where n is the size of a cell; 0 if a cell of the stratum is empty.
 
-    Means of n units each differ with a variance in proportion to the inverse, so that these are the weights of least
-    variance where all units vary alike.
+    The variance of a mean of n units is proportional to 1/n. These weights therefore minimise the variance of a
+    weighted mean of differences if all units vary equally.
 
     Args:
-        counts: (strata,) units of each cell of the stratum, one array a cell.
+        counts: one (strata,) array for each cell of a stratum: number of units in the cell.
     """
     with np.errstate(divide="ignore"):
         return np.asarray(1 / sum(1 / np.asarray(count, dtype=np.float64) for count in counts))
 
 
 def cell_sizes(marked: Bools, strata: Ints, number: int) -> tuple[Ints, Ints]:
-    """Return how many marked, and how many other units each of `number` strata holds."""
+    """Return the number of marked units and the number of unmarked units in each stratum; each of shape (number,).
+
+    Args:
+        marked: (units,) whether the unit belongs to the marked group.
+        strata: (units,) stratum number of each unit, below `number`.
+        number: number of strata.
+    """
     return (
         np.bincount(strata[marked], minlength=number).astype(np.int64),
         np.bincount(strata[~marked], minlength=number).astype(np.int64),
@@ -36,12 +42,14 @@ def cell_sizes(marked: Bools, strata: Ints, number: int) -> tuple[Ints, Ints]:
 
 
 def coefficients(marked: Bools, strata: Ints, weights: Floats) -> Floats:
-    """Return (units,) coefficients c: `c @ values` is the weighted mean of the strata's differences between groups.
+    """Return the coefficient of each unit in the weighted mean difference; shape (units,).
+
+    `coefficients @ values` is the weighted mean, over strata, of the marked units' mean minus the unmarked units' mean.
 
     Args:
-        marked: (units,) whether the unit is of the first group.
-        strata: (units,) number of the unit's stratum.
-        weights: (strata,) of the strata, 0 where one group has no unit; they need not add up to 1.
+        marked: (units,) whether the unit belongs to the marked group.
+        strata: (units,) stratum number of each unit.
+        weights: (strata,) weight of each stratum, 0 if one group has no unit there; the weights need not add up to 1.
     """
     first, second = cell_sizes(marked, strata, len(weights))
     share = weights / weights.sum()
@@ -51,11 +59,12 @@ def coefficients(marked: Bools, strata: Ints, weights: Floats) -> Floats:
 def difference_error(values: Floats, marked: Bools, strata: Ints, weights: Floats) -> tuple[float, float]:
     """Return the standard error of the weighted mean difference, and its degrees of freedom.
 
-    Welch's error within strata, with the degrees of freedom of Satterthwaite (1946). A stratum in which a group has one
-    unit shows no spread by itself: the differences of such strata are compared with each other, as paired ones are.
+    It is Welch's standard error within strata, with the degrees of freedom of Satterthwaite (1946). In a stratum in
+    which a group has only one unit, the variance is unknown. For such strata it is estimated from the variation of
+    their differences, as for paired data.
 
     Args:
-        values: (units,) numbers.
+        values: (units,) value of each unit.
         marked, strata, weights: as in `coefficients`.
     """
     first, second = cell_sizes(marked, strata, len(weights))
@@ -78,7 +87,13 @@ def difference_error(values: Floats, marked: Bools, strata: Ints, weights: Float
 
 
 def _of_single(values: Floats, marked: Bools, strata: Ints, share: Floats, single: Bools) -> tuple[float, int]:
-    """Return the variance that strata with a single unit in a group add, and its degrees of freedom."""
+    """Return the variance contributed by strata in which a group has a single unit, and its degrees of freedom.
+
+    Args:
+        values, marked, strata: as in `coefficients`.
+        share: (strata,) weight of each stratum, adding up to 1.
+        single: (strata,) whether a group has a single unit in the stratum.
+    """
     first, second = cell_sizes(marked, strata, len(share))
     chosen = np.flatnonzero(single)
     size = precision(first, second)[chosen]
@@ -99,16 +114,16 @@ def _of_single(values: Floats, marked: Bools, strata: Ints, share: Floats, singl
 def relabelled(
     columns: Floats, marked: Bools, strata: Ints, count: int, random: np.random.Generator
 ) -> tuple[Floats, bool]:
-    """Return sums of columns over the marked units, once labels are permuted within strata.
+    """Return the column sums over the marked units after each permutation of group labels within strata.
 
     Args:
         columns: (units, columns) numbers.
         marked, strata: as in `coefficients`.
-        count: how many relabellings to draw.
-        random: the source of randomness.
+        count: number of random relabellings.
+        random: random generator.
 
     Returns:
-        (relabellings, columns) sums, and whether these are all relabellings that there are.
+        (relabellings, columns) sums, and whether they are those of all possible relabellings (an exact test).
     """
     labels, exact = relabelling.relabellings(marked, strata, count, random)
     rows = max(1, CHUNK // len(marked))
@@ -116,13 +131,13 @@ def relabelled(
 
 
 def resampled(columns: Floats, cells: Ints, count: int, random: np.random.Generator) -> Iterator[Floats]:
-    """Yield (draws, columns) sums over units drawn with replacement within their cells, `count` draws in all.
+    """Yield the (draws, columns) column sums of bootstrap samples: units drawn with replacement within cells.
 
     Args:
         columns: (units, columns) numbers.
-        cells: (units,) number of the unit's cell; a draw takes as many units of each as there are.
-        count: how many draws.
-        random: the source of randomness.
+        cells: (units,) cell number of each unit; a sample has as many units of each cell as the data have.
+        count: number of bootstrap samples in all.
+        random: random generator.
     """
     members = [np.flatnonzero(cells == cell) for cell in np.unique(cells)]
     rows = max(1, CHUNK // len(cells))
@@ -137,17 +152,19 @@ def resampled(columns: Floats, cells: Ints, count: int, random: np.random.Genera
 def swapped(
     values: Floats, marked: Bools, strata: Ints, current: Bools, count: int, random: np.random.Generator
 ) -> tuple[Floats, Floats]:
-    """Return the differences of two runs that differ by chance only; see `resampling.run_swaps`.
+    """Return the mean differences of both runs after random exchange of units between runs: the null of no change.
+
+    Units are exchanged within cells (group within stratum); see `relabelling.run_swaps`.
 
     Args:
-        values: (units,) numbers of both runs.
+        values: (units,) values of both runs.
         marked, strata: as in `coefficients`.
         current: (units,) whether the unit belongs to the current run.
-        count: how many swaps to draw.
-        random: the source of randomness.
+        count: number of random draws.
+        random: random generator.
 
     Returns:
-        two (count,) arrays: the weighted mean differences of the current and of the baseline run.
+        two (count,) arrays: the weighted mean difference of the current run, and that of the baseline.
     """
     share = _equal_size_coefficients(marked, strata, current) * values
     rows = max(1, CHUNK // len(current))
@@ -162,24 +179,35 @@ def swapped(
 def at_equal_size(
     values: Floats, marked: Bools, strata: Ints, current: Bools, cuts: int, random: np.random.Generator
 ) -> tuple[Floats, Floats]:
-    """Return the differences of the two runs cut to equal size, one a cut; arguments as in `swapped`."""
+    """Return the mean differences of both runs, cut at random to equal size in each cell; one for each cut.
+
+    Args:
+        values, marked, strata, current: as in `swapped`.
+        cuts: number of random cuts.
+        random: random generator.
+    """
     share = _equal_size_coefficients(marked, strata, current) * values
     first, second = relabelling.equal_size(current, strata * 2 + marked, cuts, random)
     return first @ share, second @ share
 
 
 def equal_size_weights(marked: Bools, strata: Ints, current: Bools) -> Floats:
-    """Return (strata,) weights of two runs at equal size, 0 where a run lacks a group; arguments as in `swapped`."""
+    """Return the weight of each stratum if both runs are cut to equal size; 0 if a run lacks a group in the stratum.
+
+    The arguments are those of `swapped`.
+    """
     return precision(*_smaller_run(marked, strata, current))
 
 
 def _smaller_run(marked: Bools, strata: Ints, current: Bools) -> tuple[Ints, Ints]:
+    """Return the (strata,) numbers of marked and of unmarked units, each of the run that has fewer of them."""
     number = int(strata.max()) + 1
     runs = [cell_sizes(marked[run], strata[run], number) for run in (current, ~current)]
     return np.minimum(runs[0][0], runs[1][0]), np.minimum(runs[0][1], runs[1][1])
 
 
 def _equal_size_coefficients(marked: Bools, strata: Ints, current: Bools) -> Floats:
+    """Return `coefficients` for a run that is cut to equal size."""
     first, second = _smaller_run(marked, strata, current)
     weights = precision(first, second)
     sizes = np.where(marked, first[strata], second[strata])
@@ -189,15 +217,15 @@ def _equal_size_coefficients(marked: Bools, strata: Ints, current: Bools) -> Flo
 def permuted(
     values: Floats, marked: Bools, strata: Ints, weights: Floats, count: int, random: np.random.Generator
 ) -> tuple[Floats, bool]:
-    """Return weighted mean differences once labels are permuted within strata.
+    """Return the weighted mean difference after each permutation of group labels within strata: the null distribution.
 
     Args:
-        values: (units,) numbers.
+        values: (units,) value of each unit.
         marked, strata, weights: as in `coefficients`; every stratum holds both groups.
         count, random: as in `relabelled`.
 
     Returns:
-        (relabellings,) differences, and whether these are all relabellings that there are.
+        (relabellings,) differences, and whether they are those of all possible relabellings (an exact test).
     """
     first, second = cell_sizes(marked, strata, len(weights))
     share = weights / weights.sum()

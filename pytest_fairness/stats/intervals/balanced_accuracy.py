@@ -1,4 +1,4 @@
-"""Balanced accuracies: their errors, their log-odds, and changes of them on a scale that has no ceiling."""
+"""Balanced accuracies of a classifier of two groups: standard errors, log-odds, and the change between two runs."""
 
 from __future__ import annotations
 
@@ -8,18 +8,19 @@ from dataclasses import dataclass
 from pytest_fairness.stats.intervals import normal
 
 SHRINKAGE = 0.4
-"""Standard errors by which log-odds are shrunk towards chance before the error of the floored ones is taken."""
+"""Number of standard errors by which log-odds are moved towards chance (0) before the standard error of
+`above_chance` is computed."""
 INTERVAL_Z = normal.quantile(0.975)
 
 
 @dataclass(frozen=True)
 class Accuracy:
-    """An estimated balanced accuracy.
+    """An estimated balanced accuracy and its standard error.
 
     Attributes:
-        value: 0..1, chance 0.5.
-        n: number of answers of two equal groups with the same error; see `effective_size`.
-        standard_error: of the value.
+        value: mean of both groups' shares of correctly classified answers, 0..1; chance is 0.5.
+        n: number of answers in two groups of equal size that would give the same standard error; see `effective_size`.
+        standard_error: standard error of `value`.
     """
 
     value: float
@@ -28,15 +29,15 @@ class Accuracy:
 
     @classmethod
     def of(cls, value: float, n: float, null_sd: float) -> Accuracy:
-        """Estimate the standard error.
+        """Return the accuracy with its estimated standard error.
 
-        It is that of a binomial share with one right and one wrong answer added, times a factor, as each run trains
-        another classifier. At chance the factor is known from permuted labels; towards 1 it shrinks to 1, as the errors
-        that are left there are those of single answers.
+        The standard error is that of a binomial share to which one right and one wrong answer were added, times a
+        factor. The factor is above 1 because each run trains another classifier. For an accuracy of 0.5 the factor
+        follows from `null_sd`; towards an accuracy of 1 it shrinks to 1, because the few errors there are independent.
 
         Args:
-            value: the accuracy.
-            n: as in the attributes.
+            value: balanced accuracy, 0..1.
+            n: number of answers; see the attribute `n`.
             null_sd: standard deviation of the accuracy over labels permuted within strata.
         """
         shrunk = (value * n + 1) / (n + 2)
@@ -46,52 +47,55 @@ class Accuracy:
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Return the two-sided 95 % interval, computed on the log-odds scale, within 0..1."""
+        """Return the two-sided 95 % confidence interval of the accuracy, 0..1, computed from its log-odds."""
         half = INTERVAL_Z * self.log_odds_error
         low, high = logistic(self.log_odds - half), logistic(self.log_odds + half)
         return min(low, self.value), max(high, self.value)
 
     @property
     def log_odds(self) -> float:
-        """Return the log-odds of the value; half a right and half a wrong answer added keep them finite."""
+        """Return the log-odds of the accuracy, finite because half a right and half a wrong answer are added."""
         return math.log((self.value * self.n + 0.5) / ((1 - self.value) * self.n + 0.5))
 
     @property
     def log_odds_error(self) -> float:
-        """Return the standard error of the log-odds, by the delta method."""
+        """Return the standard error of `log_odds`, by the delta method."""
         shrunk = (self.value * self.n + 1) / (self.n + 2)
         return self.standard_error / (shrunk * (1 - shrunk))
 
     @property
     def above_chance(self) -> float:
-        """Return the log-odds of the value, or 0 for a value below chance, which shows no more than chance does."""
+        """Return the log-odds of the accuracy; 0 for an accuracy below chance."""
         return max(0.0, self.log_odds)
 
     @property
     def above_chance_error(self) -> float:
-        """Return the standard error of `above_chance`, which varies less than log-odds near 0 do."""
+        """Return the standard error of `above_chance`; near 0 it is smaller than that of `log_odds`."""
         error = self.log_odds_error
         return error * _floored_sd(max(0.0, self.log_odds / error - SHRINKAGE))
 
 
 def effective_size(marked: int, unmarked: int) -> float:
-    """Return how many answers of two equal groups give the same error as these: twice the harmonic mean."""
+    """Return the size n of two groups of n/2 answers whose accuracy has the same standard error as these two groups."""
     return 4 / (1 / marked + 1 / unmarked)
 
 
 def logistic(log_odds: float) -> float:
-    """Return the probability with these log-odds."""
+    """Return the probability, 0..1, that has these log-odds."""
     return 1 / (1 + math.exp(-log_odds)) if log_odds > 0 else math.exp(log_odds) / (1 + math.exp(log_odds))
 
 
 @dataclass(frozen=True)
 class Change:
-    """A change of accuracies, as the change of an accuracy of 0.5 that is as large on the log-odds scale.
+    """The change of an accuracy between two runs, computed on the log-odds scale, which has no ceiling.
+
+    The change in log-odds is converted back into an accuracy: it is reported as the change from an accuracy of 0.5 that
+    is equally large in log-odds.
 
     Attributes:
-        value: −0.5..0.5, above 0 where the first accuracy is higher; accuracies below chance count as chance.
-        standard_error: of the value, by the delta method.
-        interval: two-sided 95 %, within −0.5..0.5.
+        value: −0.5..0.5, above 0 if the first run's accuracy is higher; accuracies below chance count as 0.5.
+        standard_error: standard error of `value`, by the delta method.
+        interval: two-sided 95 % confidence interval, within −0.5..0.5.
     """
 
     value: float
@@ -100,7 +104,7 @@ class Change:
 
     @classmethod
     def of(cls, first: Accuracy, second: Accuracy) -> Change:
-        """Compare the accuracies of two independent runs."""
+        """Return the change from the second run's accuracy to the first run's accuracy; the runs are independent."""
         log_odds = first.above_chance - second.above_chance
         error = math.hypot(first.above_chance_error, second.above_chance_error)
         value = logistic(log_odds) - 0.5
@@ -109,7 +113,7 @@ class Change:
 
 
 def _floored_sd(z: float) -> float:
-    """Return the standard deviation of max(0, Z) for Z normal with mean z and standard deviation 1."""
+    """Return the standard deviation of max(0, Z), where Z is normal with mean `z` and standard deviation 1."""
     above, density = 1 - normal.upper_tail(z), math.exp(-(z**2) / 2) / math.sqrt(2 * math.pi)
     mean = z * above + density
     return math.sqrt((z**2 + 1) * above + z * density - mean**2)

@@ -1,4 +1,4 @@
-"""Error rates of limits on a score that shall separate acceptable from problematic cases."""
+"""Error rates of a limit that separates acceptable from problematic cases by their scores."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from pytest_fairness.stats.intervals.proportions import wilson
 
 FALSE_POSITIVES = 0.05
 MISSES = 0.10
-"""Largest rate of misses, and above of false positives, of a good limit."""
+"""Rates that a good limit stays below: of false positives (`FALSE_POSITIVES`) and of misses (`MISSES`)."""
 
 
 @dataclass(frozen=True)
 class Errors:
-    """Error rates of a limit; a score above the limit is an alarm.
+    """Error rates of one limit; a case whose score is above the limit raises an alarm.
 
     Attributes:
-        limit: the limit.
-        false_positive: share of acceptable cases with an alarm, 0..1.
-        false_positive_interval: two-sided 95 % (Wilson 1927).
-        missed: share of problematic cases without an alarm, 0..1.
-        missed_interval: two-sided 95 %.
+        limit: the limit, in the unit of the scores.
+        false_positive: share of the acceptable cases that raise an alarm, 0..1.
+        false_positive_interval: two-sided 95 % confidence interval of that share (Wilson 1927).
+        missed: share of the problematic cases that raise no alarm, 0..1.
+        missed_interval: two-sided 95 % confidence interval of that share.
     """
 
     limit: float
@@ -36,7 +36,7 @@ class Errors:
 
     @property
     def good(self) -> bool:
-        """Return whether both rates are below those of a good limit."""
+        """Return whether both rates are below `FALSE_POSITIVES` and `MISSES`."""
         return self.false_positive < FALSE_POSITIVES and self.missed < MISSES
 
 
@@ -44,9 +44,9 @@ def errors(scores: Floats, problematic: Bools, limit: float) -> Errors:
     """Return the error rates of one limit.
 
     Args:
-        scores: (cases,) more is worse.
-        problematic: (cases,) whether a case was labelled so; there are some of both kinds.
-        limit: scores above it are alarms.
+        scores: (cases,) score of each case; larger is worse.
+        problematic: (cases,) whether the case was labelled as problematic; at least one case is, and one is not.
+        limit: cases with a score above the limit raise an alarm.
     """
     z = normal.quantile(0.975)
     acceptable, bad = int((~problematic).sum()), int(problematic.sum())
@@ -55,15 +55,15 @@ def errors(scores: Floats, problematic: Bools, limit: float) -> Errors:
 
 
 def curve(scores: Floats, problematic: Bools) -> list[Errors]:
-    """Return the error rates of all limits with different results, from the lowest limit to the highest.
+    """Return the error rates of each limit that separates the cases differently, from the lowest limit to the highest.
 
-    Limits lie half-way between neighbouring scores; arguments as in `errors`.
+    The limits lie half-way between neighbouring scores. The arguments are those of `errors`.
     """
     found = np.unique(scores)
     return [errors(scores, problematic, float(limit)) for limit in (found[1:] + found[:-1]) / 2]
 
 
 def best(candidates: Sequence[Errors]) -> Errors | None:
-    """Return the good limit whose errors are furthest below those allowed; `None` if no limit is good."""
+    """Return the good limit with the lowest error rates relative to those allowed; `None` if no limit is good."""
     good = [each for each in candidates if each.good]
     return min(good, key=lambda each: max(each.false_positive / FALSE_POSITIVES, each.missed / MISSES), default=None)

@@ -1,4 +1,4 @@
-"""Standard errors of means, also of scores in 0..1, where they hold for small samples and for equal scores."""
+"""Standard errors of means, also for small samples and equal values of scores in 0..1."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from pytest_fairness.stats.arrays import Floats
 
 
 def mean_error(numbers: Floats) -> float:
-    """Return the standard error of the mean of (units,) numbers."""
+    """Return the standard error of the mean of `numbers`, one number for each unit."""
     return float(numbers.std(ddof=1)) / math.sqrt(len(numbers))
 
 
 def shrunken(scores: Floats, added: float = 1.0) -> tuple[float, float]:
-    """Return the mean and standard error of (n,) scores in 0..1 with `added` zeros and as many ones added.
+    """Return the mean of scores in 0..1 and its standard error, after adding `added` zeros and `added` ones.
 
-    For scores of 0 and 1 this is the error of Agresti and Coull (1998). It is above 0 for equal scores too, as twenty
-    equal answers do not prove that all answers are equal.
+    For scores of 0 and 1 this is the error of Agresti and Coull (1998). It is above 0 for equal scores too: twenty
+    equal answers do not prove that the model always gives this answer.
     """
     n = len(scores) + 2 * added
     mean = (float(scores.sum()) + added) / n
@@ -25,16 +25,16 @@ def shrunken(scores: Floats, added: float = 1.0) -> tuple[float, float]:
 
 
 def bounded_error(scores: Floats, added: float = 1.0) -> float:
-    """Return the standard error of the mean of scores in 0..1, at least that of the shrunken sample.
+    """Return the standard error of the mean of scores in 0..1; it is never below the error that `shrunken` returns.
 
     Args:
-        scores: (n,) scores.
-        added: see `shrunken`.
+        scores: (n,) scores, 0..1.
+        added: number of zeros, and of ones, that `shrunken` adds.
     """
     plain = mean_error(scores) if len(scores) > 1 else 0.0
     return max(plain, shrunken(scores, added)[1])
 
 
 def effective_size(mean: float, error: float) -> float:
-    """Return the number of yes-or-no answers with this mean, above 0 and below 1, and this standard error."""
+    """Return the number of yes-or-no answers whose mean (above 0 and below 1) has this standard error."""
     return mean * (1 - mean) / error**2

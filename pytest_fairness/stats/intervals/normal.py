@@ -1,11 +1,11 @@
-"""Bounds, intervals and power of an estimate with a standard error."""
+"""Confidence intervals, quantiles and minimum detectable effects of an estimate with a standard error."""
 
 from __future__ import annotations
 
 from statistics import NormalDist
 
 POWER = 0.80
-"""Probability with which the minimum detectable effect is detected."""
+"""Probability with which a test detects the minimum detectable effect."""
 
 
 def quantile(probability: float, degrees_of_freedom: float | None = None) -> float:
@@ -26,7 +26,10 @@ def upper_tail(z: float) -> float:
 def interval(
     value: float, standard_error: float, confidence: float = 0.95, degrees_of_freedom: float | None = None
 ) -> tuple[float, float]:
-    """Return the two-sided interval of an estimate."""
+    """Return the two-sided confidence interval of an estimate.
+
+    It uses Student's t distribution, or the normal distribution if no degrees of freedom are given.
+    """
     half = quantile((1 + confidence) / 2, degrees_of_freedom) * standard_error
     return value - half, value + half
 
@@ -39,10 +42,11 @@ def minimum_detectable(
     tolerance: float = 0.0,
     degrees_of_freedom: float | None = None,
 ) -> float:
-    """Return the smallest true change that is found with this power.
+    """Return the smallest true change that a run detects with this power.
 
-    Found is a change whose estimate exceeds the tolerance and is significant in a one-sided test at `alpha`: the larger
-    of (q(1 - alpha) + q(power)) and tolerance / error + q(power), times the standard error.
+    A change is detected if its estimate exceeds the tolerance and is significant in a one-sided test at `alpha`. The
+    result is therefore max(q(1 − alpha) × standard error, tolerance) + q(power) × standard error, where q is the
+    quantile function.
     """
     to_alpha = quantile(1 - alpha, degrees_of_freedom) * standard_error
     return max(to_alpha, tolerance) + quantile(power, degrees_of_freedom) * standard_error

@@ -1,4 +1,4 @@
-"""Intervals of shares and of differences of shares that also hold for small samples."""
+"""Confidence intervals of shares and of differences between shares, also for small samples."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ if TYPE_CHECKING:
 
 
 def wilson(hits: float, n: float, z: float) -> tuple[float, float]:
-    """Return the score interval of a share, 0..1 (Wilson 1927).
+    """Return Wilson's score interval of a share, 0..1 (Wilson 1927).
 
-    `scipy.stats.binomtest` gives the same interval for whole numbers of hits only.
+    `scipy.stats.binomtest` gives the same interval, but only for whole numbers of hits.
 
     Args:
-        hits: number of hits, 0..n; a fraction for averaged answers.
+        hits: number of hits, 0..n; not a whole number if answers were averaged.
         n: size of the sample; 0 gives the interval (0, 1).
         z: quantile of the standard normal distribution.
     """
@@ -29,11 +29,11 @@ def wilson(hits: float, n: float, z: float) -> tuple[float, float]:
 
 
 def newcombe(hits: float, n: int, other_hits: float, other_n: int, z: float) -> tuple[float, float]:
-    """Return the hybrid score interval of a difference of independent shares, −1..1 (Newcombe 1998, method 10).
+    """Return the interval of the difference between two independent shares, −1..1 (Newcombe 1998, method 10).
 
     Args:
-        hits, n: of the first share; see `wilson`.
-        other_hits, other_n: of the share that is subtracted.
+        hits, n: hits and sample size of the first share; see `wilson`.
+        other_hits, other_n: hits and sample size of the share that is subtracted from the first.
         z: quantile of the standard normal distribution.
     """
     difference = (hits / n if n else 0.0) - (other_hits / other_n if other_n else 0.0)
@@ -47,7 +47,7 @@ def newcombe(hits: float, n: int, other_hits: float, other_n: int, z: float) -> 
 
 
 def difference_error(hits: float, n: int, other_hits: float, other_n: int) -> float:
-    """Return the standard error of a difference of shares with one hit and one miss added to each sample.
+    """Return the standard error of a difference between two shares, after adding one hit and one miss to each sample.
 
     It is above 0 for samples without hits too (Agresti and Caffo 2000).
     """
@@ -60,18 +60,18 @@ def difference_error(hits: float, n: int, other_hits: float, other_n: int) -> fl
 
 
 def least_difference_error(n: int) -> float:
-    """Return the standard error of the difference of two shares of 0, each of `n` units; see `difference_error`."""
+    """Return the `difference_error` of two shares of 0, each of a sample of `n` units."""
     return difference_error(0, n, 0, n)
 
 
 def paired_interval(differences: NDArray[np.float64], z: float) -> tuple[float, float]:
-    """Return the interval of a difference of two shares of the same units, within −1..1 (Agresti and Min 2005).
+    """Return the interval of the difference between two shares of the same units, within −1..1 (Agresti and Min 2005).
 
-    Half a unit is added to each of the four outcomes of a pair of yes and no, so that the interval also holds if few
-    units differ.
+    Each unit has a yes or a no for either share, which makes four possible pairs. Half a unit is added to each of the
+    four, so that the interval also holds if few units differ.
 
     Args:
-        differences: (units,) differences of two numbers in 0..1.
+        differences: (units,) first minus second number of each unit, both 0..1.
         z: quantile of the standard normal distribution.
     """
     size = len(differences) + 2

@@ -1,4 +1,4 @@
-"""Quality of ranked lists against relevant items, and variation of repeated lists."""
+"""Quality of ranked lists, given the relevant items, and variation among repeated lists."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pytest_fairness.stats.arrays import Floats
 
 @dataclass(frozen=True)
 class Quality:
-    """Precision, recall and NDCG at k, each (lists,) and 0..1; NaN where nothing is relevant."""
+    """Precision, recall and NDCG at k of each list, shape (lists,), 0..1; NaN if no item is relevant."""
 
     precision: Floats
     recall: Floats
@@ -22,15 +22,15 @@ class Quality:
 
 
 def quality(lists: Sequence[Sequence[str]], relevant: Sequence[Collection[str]], k: int) -> Quality:
-    """Return precision, recall and NDCG of each list; an item is either relevant or not.
+    """Return precision, recall and NDCG of the first `k` items of each list; an item is either relevant or not.
 
-    Normalised discounted cumulative gain (Järvelin and Kekäläinen 2002) is scikit-learn's `ndcg_score`, which gives the
-    mean over lists only; here it is needed of each.
+    NDCG is the normalised discounted cumulative gain (Järvelin and Kekäläinen 2002). scikit-learn's `ndcg_score`
+    returns only its mean over lists; this function returns the value of each list.
 
     Args:
-        lists: (lists) items, best first, without repeated ones, cut to `k` here.
-        relevant: (lists) the relevant items.
-        k: length of a full list; what a short list lacks counts against its precision.
+        lists: items of each list, best first, without repeated items; only the first `k` count.
+        relevant: relevant items for each list.
+        k: length of a full list; the missing items of a shorter list lower its precision.
     """
     wanted = [set(items) for items in relevant]
     hits = np.zeros((len(lists), k))
@@ -47,14 +47,14 @@ def quality(lists: Sequence[Sequence[str]], relevant: Sequence[Collection[str]],
 
 @dataclass(frozen=True)
 class Variation:
-    """How much the lists of one repeated question differ.
+    """How much the lists differ that a model gives to the same, repeated question.
 
     Attributes:
-        entropy: of the shares of all mentions, bits. For lists of k items it is log2 k where all of them are equal, and
-            at most log2 of the number of mentions.
-        instability: what the entropy has over that floor, as a share of what it could have: 0 the same items each
-            time, 1 no item twice. Exact for lists of equal length, else clipped to 0..1.
-        item_entropy: mean over items of the entropy of being listed or not, bits, 0..1.
+        entropy: entropy of the items' shares of all mentions, in bits. It is log2 k if all lists have the same k items,
+            and at most log2 of the number of mentions.
+        instability: entropy above log2 k, as a share of the largest possible excess: 0 if all lists have the same
+            items, 1 if no item occurs twice. It is exact for lists of equal length, and clipped to 0..1 otherwise.
+        item_entropy: for each item, the entropy of whether a list contains it; mean over items, in bits, 0..1.
     """
 
     entropy: float
@@ -63,7 +63,7 @@ class Variation:
 
 
 def variation(lists: Sequence[Collection[str]]) -> Variation | None:
-    """Return the variation of repeated lists without regard to ranks; `None` for fewer than two non-empty lists."""
+    """Return the variation of repeated lists, ignoring ranks; `None` if fewer than two lists have items."""
     sets = [set(items) for items in lists if items]
     if len(sets) < 2:
         return None
@@ -79,7 +79,7 @@ def variation(lists: Sequence[Collection[str]]) -> Variation | None:
 
 
 def _entropy(weights: Floats) -> Floats:
-    """Return the entropy of shares along the first axis in bits; `scipy.stats.entropy` spends most time on checks."""
+    """Return the entropy in bits along the first axis; `scipy.stats.entropy` is slower because of its checks."""
     # Deferred, as scipy.special is not needed to load a probe.
     from scipy.special import entr
 

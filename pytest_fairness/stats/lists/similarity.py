@@ -1,8 +1,9 @@
-"""Similarity of ranked lists: Jaccard, SERP* and PRAG*, for many pairs of lists at once.
+"""Similarity of ranked lists by Jaccard, SERP* and PRAG*, computed for many pairs of lists at once.
 
-Zhang et al. 2023, "Is ChatGPT Fair for Recommendation?" (FaiRLLM). The published formulas, the authors' code and the
-LangFair library use three different scales; in the `normalized` one identical lists are 1 in all three measures.
-SERP* and PRAG* look at the first list's ranks: exchanging the lists changes them.
+The measures are those of Zhang et al. 2023, "Is ChatGPT Fair for Recommendation?" (FaiRLLM). The published formulas,
+the authors' code and the LangFair library use three different scales. On the scale `normalized`, two identical lists
+have the similarity 1 in all three measures. SERP* and PRAG* weight items by their rank in the first list, so that
+exchanging the two lists changes the result.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ Variant = Literal["normalized", "fairllm", "langfair"]
 Ints = NDArray[np.int32]
 
 PAIRS_AT_ONCE = 2048
-"""Pairs whose items are all compared with each other in one array."""
+"""Number of pairs of lists whose items are compared in one array."""
 
 
 def similarities(
@@ -33,25 +34,26 @@ def similarities(
     variant: Variant = "normalized",
     k: int,
 ) -> Floats:
-    """Return the similarity of each first list to the second list of the same pair.
+    """Return the similarity of the two lists of each pair.
 
     Args:
-        first, second: (pairs) lists of items, best first, cut to `k` here. In the audits the first is a conditioned
-            list and the second the neutral one.
+        first, second: lists of items, best first; only the first `k` items count. `first[i]` and `second[i]` are a
+            pair: in the audits a list for a group and the neutral list.
         measure: `jaccard` compares sets; `serp` weights each shared item by its rank in the first list; `prag` counts
             the pairs of items that both lists put in the same order.
-        variant: the scale. `normalized` drops repeated items; the others count them as the code they reproduce does.
+        variant: scale of the result. `normalized` ignores repeated items; `fairllm` and `langfair` count them as the
+            code of that name does.
         k: length of a full list, at least 1.
 
     Returns:
-        (pairs,) 0..1 where no list repeats an item. NaN where both lists are empty, as two refusals are no agreement;
-        0 where one is.
+        (pairs,) similarities, 0..1 if no list repeats an item. NaN if both lists are empty, because two refusals are no
+        agreement; 0 if one list is empty.
     """
     return Pairs(first, second, variant=variant, k=k).similarities(measure)
 
 
 class Pairs:
-    """Pairs of lists, read once, to be compared by any measure; arguments as in `similarities`."""
+    """Pairs of lists, encoded once and compared by one or more measures; the arguments are those of `similarities`."""
 
     def __init__(
         self,
@@ -77,7 +79,7 @@ class Pairs:
         self._present: Bools = self._times > 0
 
     def similarities(self, measure: Measure) -> Floats:
-        """Return the (pairs,) similarity of each first list to its second list."""
+        """Return the similarity of each pair's lists by this measure; shape (pairs,)."""
         # Empty lists divide by 0; their results are set below.
         with np.errstate(divide="ignore", invalid="ignore"):
             match measure:
@@ -92,11 +94,13 @@ class Pairs:
         return found
 
     def _jaccard(self) -> Floats:
+        """Return the shared items as a share of all different items of both lists."""
         shared = _distinct(np.where(self._present, self._first, -1))
         share: Floats = shared / (_distinct(self._first) + _distinct(self._second) - shared)
         return share
 
     def _serp(self) -> Floats:
+        """Return the weights of the shared items as a share of all weights; the first item weighs most."""
         places, k = np.arange(self.k), self.k
         score: Floats
         match self.variant:
@@ -112,6 +116,7 @@ class Pairs:
         return score
 
     def _prag(self) -> Floats:
+        """Return the share of the first list's pairs of items that the second list has in the same order."""
         size, agree = self._size, np.zeros(len(self._first), dtype=np.int64)
         # An item that the second list lacks stands behind all others there, one that is no item before them.
         place = np.where(self._present, self._place, self.k)
@@ -127,7 +132,7 @@ class Pairs:
 
 
 def _encoded(lists: Sequence[Sequence[str]], numbers: defaultdict[str, int], k: int, variant: Variant) -> Ints:
-    """Return (pairs, k) numbers, the same number for the same item, −1 after the end of a list."""
+    """Return each list as integer codes, shape (pairs, k): the same code for the same item, −1 after the last item."""
     # A list that occurs in many pairs is encoded once.
     different = {id(items): items for items in lists}
     places = {name: place for place, name in enumerate(different)}
@@ -136,6 +141,7 @@ def _encoded(lists: Sequence[Sequence[str]], numbers: defaultdict[str, int], k: 
 
 
 def _numbered(lists: Sequence[Sequence[str]], numbers: defaultdict[str, int], k: int, variant: Variant) -> Ints:
+    """Return the codes of different lists; see `_encoded`."""
     if variant == "normalized":
         cut = [[*dict.fromkeys(items[:k])] for items in lists]
     else:
@@ -148,7 +154,10 @@ def _numbered(lists: Sequence[Sequence[str]], numbers: defaultdict[str, int], k:
 
 
 def _found(first: Ints, second: Ints, variant: Variant) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return how often the second list holds each item of the first, and where: last for `fairllm`, else first."""
+    """Return how often the second list holds each item of the first list, and its index there; each (pairs, k).
+
+    For an item that the second list repeats, the index is the last one with `fairllm`, else the first one.
+    """
     # (pairs, k, k): whether the item at a place of the first list is the one at a place of the second.
     equal: Bools = (first[:, :, None] == second[:, None, :]) & (first >= 0)[:, :, None]
     times = np.count_nonzero(equal, axis=2)
@@ -158,7 +167,7 @@ def _found(first: Ints, second: Ints, variant: Variant) -> tuple[NDArray[np.int6
 
 
 def _distinct(lists: Ints) -> NDArray[np.int64]:
-    """Return the (pairs,) number of different items; −1 is no item."""
+    """Return the number of different items of each list; shape (pairs,)."""
     ordered = np.sort(lists, axis=1)
     new = ordered[:, 1:] != ordered[:, :-1]
     count: NDArray[np.int64] = np.count_nonzero(new & (ordered[:, 1:] >= 0), axis=1) + (ordered[:, 0] >= 0)

@@ -1,6 +1,7 @@
-"""Resampling of a table by entity and value: values permuted within entities, runs swapped, entities drawn again.
+"""Resampling of a table with a row for each entity: permutation, random signs, swapped runs and bootstrap.
 
-All functions return the (draws, values) means of the columns, from which any statistic of the means can be computed.
+The functions return the column means of each random draw, shape (draws, columns), so that the caller can compute any
+statistic of the means.
 """
 
 from __future__ import annotations
@@ -13,19 +14,21 @@ import numpy as np
 from pytest_fairness.stats.arrays import Floats
 
 NUMBERS_AT_ONCE = 2**20
-"""Numbers of drawn tables in memory at the same time."""
+"""Largest number of table cells, over all draws, that are in memory at the same time."""
 
 
 def permuted_means(rows: Floats, count: int, random: np.random.Generator) -> tuple[Floats, bool]:
-    """Return column means with values permuted within each entity: the null distribution of equal values.
+    """Return column means after random permutation of the columns within each entity: their null distribution.
+
+    The null hypothesis is that the columns of an entity are exchangeable, as they are if all groups are treated alike.
 
     Args:
-        rows: (entities, values) numbers without NaN.
-        count: number of draws; if there are no more permutations than this, all of them are returned.
-        random: the source of randomness.
+        rows: (entities, columns) numbers without NaN.
+        count: number of random draws; if there are no more permutations than this, each permutation is used once.
+        random: random generator.
 
     Returns:
-        (draws, values) means, and whether the draws are all permutations (an exact test).
+        (draws, columns) means, and whether they are those of all permutations (an exact test).
     """
     entities, values = rows.shape
     if math.factorial(values) ** entities <= count:
@@ -42,14 +45,16 @@ def permuted_means(rows: Floats, count: int, random: np.random.Generator) -> tup
 def swapped_means(
     current: Floats, baseline: Floats, count: int, random: np.random.Generator
 ) -> tuple[Floats, Floats, bool]:
-    """Return column means of two runs with rows swapped within each entity: the null distribution of no change.
+    """Return both runs' column means after random swaps of their rows: the null distribution of no change.
+
+    Each entity's rows of the current and of the baseline run change places with probability 0.5.
 
     Args:
-        current, baseline: (entities, values) numbers of the same entities without NaN.
+        current, baseline: (entities, columns) numbers of the same entities, without NaN.
         count, random: as in `permuted_means`.
 
     Returns:
-        (draws, values) means of either run, and whether the draws are all swaps.
+        (draws, columns) means of the current run, the same of the baseline run, and whether all swaps were used.
     """
     chosen, exact = _chosen_sums(baseline - current, count, random)
     moved = chosen / len(current)
@@ -57,26 +62,26 @@ def swapped_means(
 
 
 def flipped_means(differences: Floats, count: int, random: np.random.Generator) -> tuple[Floats, bool]:
-    """Return column means with random signs of the entities' differences: the null distribution of no difference.
+    """Return column means after random changes of the entities' signs: the null distribution of no difference.
 
     Args:
-        differences: (entities, columns) numbers; all numbers of an entity get the same sign.
+        differences: (entities, columns) differences; all differences of an entity get the same sign.
         count, random: as in `permuted_means`.
 
     Returns:
-        (draws, columns) means, and whether the draws are all signs.
+        (draws, columns) means, and whether all combinations of signs were used.
     """
     flipped, exact = _chosen_sums(differences, count, random)
     return (differences.sum(axis=0) - 2 * flipped) / len(differences), exact
 
 
 def bootstrap_means(rows: Floats, count: int, random: np.random.Generator) -> Floats:
-    """Return (count, values) column means of entities drawn with replacement.
+    """Return the column means of bootstrap samples: entities drawn with replacement; shape (count, columns).
 
     Args:
-        rows: (entities, values) numbers; NaN cells are left out.
+        rows: (entities, columns) numbers; cells with NaN are left out of the means.
         count: number of draws.
-        random: the source of randomness.
+        random: random generator.
     """
     present = ~np.isnan(rows)
     filled = np.where(present, rows, 0.0)
@@ -90,7 +95,10 @@ def bootstrap_means(rows: Floats, count: int, random: np.random.Generator) -> Fl
 
 
 def _chosen_sums(rows: Floats, count: int, random: np.random.Generator) -> tuple[Floats, bool]:
-    """Return (draws, columns) sums of chosen rows, and whether the draws are all choices."""
+    """Return the column sums of randomly chosen rows, each chosen with probability 0.5; shape (draws, columns).
+
+    The second result is whether all combinations of rows were used.
+    """
     entities = len(rows)
     if 2**entities <= count:
         return np.array(list(product((0.0, 1.0), repeat=entities))) @ rows, True
@@ -101,5 +109,6 @@ def _chosen_sums(rows: Floats, count: int, random: np.random.Generator) -> tuple
 
 
 def _chunks(count: int, numbers: int) -> list[int]:
+    """Return how many of `count` draws, of `numbers` numbers each, to compute at a time."""
     most = max(1, NUMBERS_AT_ONCE // max(1, numbers))
     return [min(most, count - start) for start in range(0, count, most)]

@@ -1,4 +1,4 @@
-"""Exact tests of differences between paired answers."""
+"""Exact tests of paired answers: McNemar and sign flip."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from pytest_fairness.stats.resampling import column_means, significance
 
 
 def mcnemar(one_way: int, other_way: int, *, two_sided: bool = False) -> float:
-    """Return the p-value of the exact McNemar test of pairs of yes and no (McNemar 1947).
+    """Return the p-value of the exact McNemar test for pairs of yes-or-no answers (McNemar 1947).
 
     Args:
-        one_way: pairs that differ in the direction of interest.
-        other_way: pairs that differ in the other direction.
+        one_way: number of pairs that differ in the direction of interest.
+        other_way: number of pairs that differ in the other direction.
         two_sided: whether both directions are of interest.
 
     Returns:
@@ -30,13 +30,13 @@ def mcnemar(one_way: int, other_way: int, *, two_sided: bool = False) -> float:
 
 
 def sign_flip(differences: Floats, count: int, random: np.random.Generator, *, two_sided: bool = False) -> float:
-    """Return the p-value of a sign-flip test that the mean difference is above 0; exact for few units.
+    """Return the p-value of a sign-flip test of whether the mean difference is above 0; exact for few units.
 
     Args:
-        differences: (units,) independent differences.
-        count: number of draws; if there are no more signs than this, all of them are tried.
-        random: the source of randomness.
-        two_sided: whether a mean difference below 0 is of interest too.
+        differences: (units,) one difference for each independent unit.
+        count: number of random draws; if there are no more combinations of signs than this, each is used once.
+        random: random generator.
+        two_sided: whether a mean difference below 0 counts as well.
     """
     # The sign of a difference of 0 does not matter; without such units more tests are exact.
     moving = differences[differences != 0]

@@ -1,4 +1,4 @@
-"""Seeded randomness."""
+"""Random generators that are seeded by a text."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ import numpy as np
 
 
 def generator(seed: str) -> np.random.Generator:
-    """Return a random generator seeded by a text, which is the same on every machine and in every process."""
+    """Return a random generator seeded by a text; the same text gives the same numbers on every machine."""
     return np.random.default_rng(int.from_bytes(hashlib.sha256(seed.encode()).digest()[:16], "big"))

@@ -1,4 +1,4 @@
-"""Relabelling of units within strata, and swapping of runs within cells."""
+"""Permutation of group labels within strata, and of run labels within cells."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from pytest_fairness.stats.arrays import Bools, Ints
 
 
 def relabellings(labels: Bools, strata: Ints, count: int, random: np.random.Generator) -> tuple[Bools, bool]:
-    """Return labels permuted within strata: the null distribution of labels that do not matter.
+    """Return group labels after permutation within strata: the null distribution of groups that do not differ.
 
     Args:
-        labels: (n,) the observed labels.
-        strata: (n,) labels are exchanged only between units of equal stratum.
-        count: number of draws; if there are no more distinct relabellings than this, all of them are returned, the
+        labels: (units,) the observed labels, true for one group and false for the other.
+        strata: (units,) stratum number of each unit; labels are exchanged only between units of the same stratum.
+        count: number of random draws; if there are no more distinct relabellings than this, each is used once, the
             observed one included.
-        random: the source of randomness.
+        random: random generator.
 
     Returns:
-        (relabellings, n) labels, and whether they are all distinct relabellings (an exact test).
+        (draws, units) labels, and whether they are all distinct relabellings (an exact test).
     """
     members = [np.flatnonzero(strata == stratum) for stratum in np.unique(strata)]
     distinct = math.prod(math.comb(len(indices), int(labels[indices].sum())) for indices in members)
@@ -38,25 +38,33 @@ def relabellings(labels: Bools, strata: Ints, count: int, random: np.random.Gene
 
 
 def _all_choices(labels: Bools, members: list[Ints]) -> Iterator[Ints]:
+    """Yield the indices of the units with a true label, for each distinct relabelling.
+
+    Args:
+        labels: (units,) the observed labels.
+        members: indices of each stratum's units.
+    """
     per_stratum = [combinations(indices, int(labels[indices].sum())) for indices in members]
     for choice in product(*per_stratum):
         yield np.array([index for part in choice for index in part], dtype=np.int64)
 
 
 def run_swaps(current: Bools, cells: Ints, count: int, random: np.random.Generator) -> tuple[Bools, Bools]:
-    """Return run labels swapped within cells, at equal size: the null distribution of no change.
+    """Return which units each run holds after random exchange between the runs: the null distribution of no change.
 
-    The units of both runs are in one array; a cell is a group within a stratum. In each cell either run gets as many
-    units as the smaller run has there; a cell that is empty in one run is left out.
+    The units of both runs are in one array. Units are exchanged only within cells; a cell is a group within a stratum.
+    In each cell both runs get as many units as the smaller run has there, so that a cell that is empty in one run is
+    left out.
 
     Args:
-        current: (n,) whether the unit belongs to the current run.
-        cells: (n,) number of the unit's cell.
-        count: number of draws.
-        random: the source of randomness.
+        current: (units,) whether the unit belongs to the current run.
+        cells: (units,) cell number of each unit.
+        count: number of random draws.
+        random: random generator.
 
     Returns:
-        two (count, n) selections: the units that are given to the current run, and to the baseline.
+        two (count, units) masks: the units that a draw gives to the current run, and those that it gives to the
+        baseline.
     """
     to_current = np.zeros((count, len(current)), dtype=np.bool_)
     to_baseline = np.zeros((count, len(current)), dtype=np.bool_)
@@ -72,9 +80,10 @@ def run_swaps(current: Bools, cells: Ints, count: int, random: np.random.Generat
 
 
 def equal_size(current: Bools, cells: Ints, count: int, random: np.random.Generator) -> tuple[Bools, Bools]:
-    """Return the units of both runs, cut to equal size in every cell; arguments and result as in `run_swaps`.
+    """Return random subsets of both runs that have equal size in every cell.
 
-    Runs of equal size in every cell need no cut; the result then has one row.
+    The arguments and the result are those of `run_swaps`. Each unit stays in its own run. If the runs already have
+    equal size in every cell, each result has a single row.
     """
     halves = []
     for side in (current, ~current):

@@ -1,4 +1,4 @@
-"""P-values and thresholds from the draws of a null distribution, and their adjustment for many tests."""
+"""P-values and critical values from a resampled null distribution; adjustment of p-values for multiple tests."""
 
 from __future__ import annotations
 
@@ -10,20 +10,21 @@ import numpy as np
 from pytest_fairness.stats.arrays import Floats
 
 DRAWS_OF_A_TAIL = 1000
-"""Draws from which on their tail tells more than that the observed statistic is beyond it."""
+"""Smallest number of draws from which the tail of the null distribution is extrapolated."""
 SYMMETRIC = 0.01
-"""Skewness below which the normal distribution stands for the gamma distribution, which has no limit there."""
+"""Skewness below which the normal distribution replaces the gamma distribution, which is not defined for a skewness
+of 0."""
 
 
 def p_value(null: Floats, observed: float, *, exact: bool) -> float:
-    """Return the one-sided p-value: how often the null statistic is at least the observed one.
+    """Return the one-sided p-value: the share of draws whose statistic is at least the observed one.
 
     Args:
-        null: (draws,) the statistic under the hypothesis.
-        observed: the statistic as it was observed.
-        exact: whether `null` holds every possible value (the observed one among them); if not, the observed one is
-            counted as a draw, so that p is never 0 (Phipson and Smyth 2010), or, beyond all of many draws, p is taken
-            from their tail; see `tail_p_value`.
+        null: (draws,) statistic of each draw under the null hypothesis.
+        observed: observed statistic.
+        exact: whether `null` holds each possible relabelling once, the observed one included. If not, the observed
+            statistic is counted as one more draw, so that p is never 0 (Phipson and Smyth 2010). If it exceeds every
+            one of `DRAWS_OF_A_TAIL` draws or more, p is extrapolated; see `tail_p_value`.
     """
     # Equal statistics of different relabellings may differ in the last bits.
     hits = int(np.count_nonzero(null >= observed - 1e-12 * max(1.0, abs(observed))))
@@ -34,14 +35,15 @@ def p_value(null: Floats, observed: float, *, exact: bool) -> float:
 
 
 def tail_p_value(null: Floats, observed: float) -> float:
-    """Return the p-value of a statistic beyond all draws, by the gamma distribution with their first three moments.
+    """Return the p-value of a statistic that exceeds all draws, extrapolated by a gamma distribution.
 
-    The Pearson type III approximation of permutation tests (Mielke and Berry 2007); a skewness below 0 counts as 0,
-    which errs upwards. Never below a twentieth of the smallest p-value that the draws resolve, nor above it.
+    The gamma distribution has the first three moments of the draws. This is the Pearson type III approximation of
+    permutation tests (Mielke and Berry 2007). A skewness below 0 counts as 0, which makes p too large rather than too
+    small. The result is at most 1 / (draws + 1), and at least a twentieth of that.
 
     Args:
-        null: (draws,) the statistic under the hypothesis, at least `DRAWS_OF_A_TAIL`.
-        observed: the statistic as it was observed, larger than all draws.
+        null: (draws,) statistic of each draw under the null hypothesis, at least `DRAWS_OF_A_TAIL` draws.
+        observed: observed statistic, larger than that of every draw.
     """
     # Deferred, as scipy is not needed to load a probe.
     from scipy.special import gammaincc, ndtr
@@ -60,14 +62,14 @@ def tail_p_value(null: Floats, observed: float) -> float:
 
 
 def threshold(largest: Floats, alpha: float) -> float:
-    """Return the threshold that the largest of many statistics exceeds with probability `alpha` under the hypothesis.
+    """Return the critical value of the largest of many statistics, exceeded with probability `alpha` by chance.
 
-    A probability below the resolution of the draws is extrapolated by the Gumbel distribution with the mean and
-    standard deviation of the draws.
+    If `alpha` is too small for the number of draws, the critical value is extrapolated by the Gumbel distribution with
+    the mean and standard deviation of the draws.
 
     Args:
-        largest: (draws,) the largest statistic of each draw.
-        alpha: the probability.
+        largest: (draws,) largest statistic of each draw under the null hypothesis.
+        alpha: family-wise error rate.
     """
     observed = float(np.quantile(largest, 1 - alpha, method="higher"))
     if alpha * (len(largest) + 1) >= 1:
@@ -78,7 +80,7 @@ def threshold(largest: Floats, alpha: float) -> float:
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """Return the p-values adjusted for multiple tests, in the same order (Holm 1979); scipy has no such function."""
+    """Return the p-values adjusted for multiple tests (Holm 1979), in the same order; scipy has no such function."""
     order = sorted(range(len(p_values)), key=lambda index: p_values[index])
     adjusted, largest = [0.0] * len(p_values), 0.0
     for rank, index in enumerate(order):

@@ -1,7 +1,7 @@
-"""The parts of single words in the Jensen-Shannon divergence of word counts, in bits.
+"""Contribution of each word to the Jensen-Shannon divergence between two samples of words, in bits.
 
-The definition is that of Lin 1991, "Divergence measures based on the Shannon entropy", with equal weights: 0 means
-equal distributions, and 1 means that no word is shared.
+The divergence is that of Lin 1991, "Divergence measures based on the Shannon entropy", with equal weights: 0 for equal
+distributions, 1 if the samples share no word.
 """
 
 from __future__ import annotations
@@ -12,13 +12,14 @@ from pytest_fairness.stats.arrays import Floats
 
 
 def contributions(first: Floats, second: Floats) -> Floats:
-    """Return each word's part in the divergence, (p log2(p/m) + q log2(q/m)) / 2 with m = (p + q) / 2, in bits.
+    """Return each word's contribution to the divergence, (p log2(p/m) + q log2(q/m)) / 2 with m = (p + q) / 2, in bits.
 
-    Each part is at least 0, and their sum is the plug-in estimate of the divergence, 0..1. A word-shift graph shows the
-    parts, oriented by the side that uses the word more (Gallagher et al. 2021).
+    p and q are the word's shares of the first and of the second sample. A contribution is at least 0. The contributions
+    add up to the plug-in estimate of the divergence, 0..1. Word-shift graphs show them, with the side that uses the
+    word more (Gallagher et al. 2021).
 
     Args:
-        first, second: (..., words) counts; each row is one sample. Rows without any count give NaN.
+        first, second: (..., words) counts of the two samples; a row without any count gives NaN.
     """
     # Deferred, as scipy.special is not needed to load a probe.
     from scipy.special import rel_entr

@@ -1,10 +1,12 @@
-"""Excess Jensen-Shannon divergence of two groups of documents, for many labellings at once.
+"""Excess Jensen-Shannon divergence between two groups of documents, for many labellings at once.
 
-The divergence of two finite samples is never 0, not even if both come from the same distribution (Gerlach, Font-Clos
-and Altmann 2016). The excess is the divergence minus its mean over labels that are permuted within strata.
+A labelling assigns documents to the two groups. The divergence of two finite samples is above 0 even if both come from
+the same distribution (Gerlach, Font-Clos and Altmann 2016). The excess is the divergence minus its mean over labels
+that are permuted within strata.
 
-Divergences are combined over blocks of documents: all documents together (opposite differences in two strata cancel
-there), and the larger strata one by one (where they do not cancel).
+A block is a set of documents whose divergence is computed by itself. The first block is all documents, where opposite
+differences in two strata cancel. Each larger stratum is a further block, where they do not cancel. The result is a
+weighted sum over blocks.
 """
 
 from __future__ import annotations
@@ -24,31 +26,34 @@ if TYPE_CHECKING:
 
 
 CHUNK = 15_000
-"""Numbers held at once while many divergences are computed: larger arrays are fetched from the system each time."""
+"""Largest number of values in memory at the same time while divergences are computed; larger arrays would be slower,
+because the operating system allocates them anew each time."""
 LEAST_ROWS = 16
-"""Labellings computed at once at least."""
+"""Smallest number of labellings that are computed at once."""
 TINY = float(np.finfo(np.float64).tiny)
 LARGEST_SHARE = 0.5
-"""Largest total weight of the divergences within strata."""
+"""Largest total weight of the blocks that are single strata."""
 KNOWN_OCCURRENCES = 64
-"""Occurrences of a word from which on its mean divergence is that of a normal variable."""
+"""Number of occurrences of a word from which on its mean divergence by chance no longer depends on the number."""
 
 
 @dataclass(frozen=True)
 class Words:
-    """Word counts of documents, block by block.
+    """Word counts of documents, arranged by block, from which divergences are computed.
 
-    A word that only one document of a block holds is on one side alone under every labelling. It then adds nothing to
-    `p log p + q log q − (p + q) log (p + q)`, so that such words are left out, and only count in the lengths.
+    A word that only one document of a block holds is always in one group alone. It adds 0 to `p log p + q log q − (p +
+    q) log (p + q)` under every labelling. Such words are therefore not stored, but they count in the lengths of
+    documents.
 
     Attributes:
-        counts: (columns, documents) counts; a column is a word within a block that two documents or more hold.
-        blocks: (columns,) the block of each column.
+        counts: (columns, documents) counts; a column is a word in a block, if at least two documents of the block hold
+            the word.
+        blocks: (columns,) block number of each column.
         lengths: (blocks, documents) number of words of each document of the block, 0 for other documents.
         members: (blocks, documents) 1 for documents of the block, 0 for other documents.
         weights: (blocks,) weight of each block's divergence, 0..1, adding up to 1.
-        occurrences: (blocks, occurrences) see `_mean_bits`.
-        strata: the strata of the blocks from the second on; the first block is all documents.
+        occurrences: (blocks, number of occurrences) mean divergence of a word by chance; see `_mean_bits`.
+        strata: stratum number of each block from the second on; the first block is all documents.
     """
 
     counts: csr_array
@@ -61,19 +66,21 @@ class Words:
 
     @classmethod
     def of(cls, counts: csr_array, strata: Ints, first: Bools, second: Bools, least: int) -> Words:
-        """Lay out the blocks.
+        """Return the word counts, arranged by block.
 
-        Let w(s) be the share of stratum s in the selected documents, and S = 1 / Σ w(s)² the number of strata. The
-        weight of the divergence within stratum s is λ w(s), and that of all documents together gets the rest. Where
-        the groups are alike, this has a standard deviation of √(1 + λ² (S − 1)) times that of all documents together;
-        λ = 1 / (2 √(S − 1)), at most `LARGEST_SHARE`, keeps this below 1.12.
+        w(s) is the share of stratum s in the selected documents, and S = 1 / Σ w(s)² is the effective number of strata.
+        The divergence within stratum s has the weight λ w(s); the divergence of all documents together has the
+        remaining weight. If the groups do not differ, the weighted sum has √(1 + λ² (S − 1)) times the standard
+        deviation of the divergence of all documents together. With λ = 1 / (2 √(S − 1)), at most `LARGEST_SHARE`, this
+        factor is below 1.12.
 
         Args:
             counts: (documents, words) counts.
-            strata: (documents,) the stratum of each document.
-            first: (documents,) the documents of the first group in one selection that stands for all.
-            second: (documents,) the documents of the second group.
-            least: documents a group from which on a stratum is a block of its own.
+            strata: (documents,) stratum number of each document.
+            first: (documents,) whether the document is in the first group. Other labellings must have the same group
+                sizes.
+            second: (documents,) whether the document is in the second group.
+            least: smallest number of documents of each group in a stratum that becomes a block.
         """
         from scipy.sparse import csr_array
 
@@ -117,25 +124,26 @@ class Words:
 
     @classmethod
     def together(cls, counts: csr_array, first: Bools, second: Bools) -> Words:
-        """Lay out one block only, all documents; arguments as in `of`."""
+        """Return the word counts with a single block of all documents; arguments as in `of`."""
         return cls.of(counts, np.zeros(len(first), dtype=np.int64), first, second, least=1)
 
     def divergences(self, first: Bools, second: Bools) -> Floats:
-        """Return the divergence of each labelling in each block, in bits, (labellings, blocks).
+        """Return the divergence of each labelling in each block, in bits; shape (labellings, blocks).
 
-        A block in which a side holds no word counts as 0.
+        It is 0 if a group has no words in the block.
 
         Args:
             first: (labellings, documents) whether the document is in the first group.
-            second: (labellings, documents) whether it is in the second group. A document may be in neither.
+            second: (labellings, documents) whether the document is in the second group. A document may be in neither.
         """
         return np.concatenate([part.divergences().T for part in self._parts(first, second)])
 
     def excesses(self, first: Bools, second: Bools) -> Floats:
-        """Return the excess of each labelling, in bits, blocks combined, (labellings,); arguments as in `divergences`.
+        """Return the excess divergence of each labelling, in bits, summed over blocks by weight; shape (labellings,).
 
-        The mean over permuted labels is approximated: a word with counts c(d), t in all, is taken for k = t² / Σ c(d)²
-        occurrences of equal size, each of which falls to either side at random. This takes no draws.
+        The mean over permuted labels is approximated without random draws. A word with t occurrences in all, c(d) of
+        them in document d, is treated as k = t² / Σ c(d)² occurrences of equal size, each of which falls into either
+        group at random. The arguments are those of `divergences`.
         """
         return np.concatenate(
             [self.weights @ (part.divergences() - part.by_chance()) for part in self._parts(first, second)]
@@ -154,14 +162,14 @@ class Words:
 
     @cached_property
     def squares(self) -> csr_array:
-        """Return the (columns, documents) squared counts."""
+        """Return the squared counts; shape (columns, documents)."""
         squares = self.counts.copy()
         squares.data = squares.data**2
         return squares
 
     @cached_property
     def sums(self) -> csr_array:
-        """Return a (blocks, columns) matrix of 1 where the column belongs to the block."""
+        """Return the (blocks, columns) matrix that sums columns by block: 1 if the block holds the column, else 0."""
         from scipy.sparse import csr_array
 
         columns = np.arange(len(self.blocks))
@@ -169,19 +177,22 @@ class Words:
 
     @cached_property
     def shared(self) -> csr_array:
-        """Return the (blocks, documents) number of words of a document that another document of the block holds too."""
+        """Return how many words of each document at least one other document of the block holds too.
+
+        The shape is (blocks, documents).
+        """
         shared: csr_array = self.sums @ self.counts
         return shared
 
 
 class _Batch:
-    """A few labellings, computed in place: making new arrays takes longer than filling them.
+    """A batch of labellings, computed in preallocated arrays for speed.
 
     Args:
-        words: the counts.
-        sides: of either group, (documents, labellings) 1 for its documents.
-        totals: of either group, (columns, labellings) summed counts; they are overwritten.
-        space: two arrays of columns × labellings numbers or more, which are overwritten.
+        words: word counts.
+        sides: for each group, a (documents, labellings) matrix: 1 for documents of the group, else 0.
+        totals: for each group, the (columns, labellings) summed counts; they are overwritten.
+        space: two arrays with room for columns × labellings numbers; they are overwritten.
     """
 
     def __init__(self, words: Words, sides: Sequence[Floats], totals: Sequence[Floats], space: Floats) -> None:
@@ -194,7 +205,7 @@ class _Batch:
         self.space, self.more = (each[: math.prod(shape)].reshape(shape) for each in space)
 
     def divergences(self) -> Floats:
-        """Return the divergences, (blocks, labellings)."""
+        """Return the divergence of each block and labelling, in bits; shape (blocks, labellings)."""
         (first, second), (one, other) = self.totals, self.lengths
         measured = (one > 0) & (other > 0)
         # With lengths m and n, p = a / m and q = b / n, m (p + q) is a + b m / n.
@@ -212,7 +223,10 @@ class _Batch:
         return np.where(measured, np.maximum(bits, 0.0), 0.0)
 
     def by_chance(self) -> Floats:
-        """Return the approximate means over permuted labels, (blocks, labellings); `divergences` cannot follow."""
+        """Return the approximate mean divergence over permuted labels, in bits; shape (blocks, labellings).
+
+        It overwrites the totals, so that `divergences` must be called before.
+        """
         words, (totals, scratch) = self.words, self.totals
         totals += scratch
         lengths, documents = self.lengths[0] + self.lengths[1], words.members @ self.selected
@@ -239,6 +253,7 @@ class _Batch:
         return found
 
     def _sum_of_xlogx(self, values: Floats) -> Floats:
+        """Return the sum of x log2 x over the columns of each block, from (columns, labellings) values."""
         np.maximum(values, TINY, out=self.more)
         np.log2(self.more, out=self.more)
         self.more *= values
@@ -246,15 +261,19 @@ class _Batch:
         return found
 
     def _of_columns(self, by_block: Floats) -> Floats:
+        """Return the value of each column's block, from (blocks, labellings) values."""
         return by_block if len(by_block) == 1 else by_block[self.words.blocks]
 
 
 @cache
 def _mean_bits(first: int, second: int) -> Floats:
-    """Return the mean divergence of a word that occurs k times, k from 0 on, times the number of words over its size.
+    """Return the mean divergence by chance of a word that occurs k times, for k = 0, 1, …; times text length / k.
 
-    Each occurrence falls to the first group with the group's share of the documents. The result runs from 1 for a
-    single occurrence to 1 / (8 ln 2 share (1 − share)).
+    Each occurrence falls into the first group with the group's share of the documents as probability. The result is 1
+    for k = 1, and approaches 1 / (8 ln 2 share (1 − share)) for large k.
+
+    Args:
+        first, second: number of documents in each group.
     """
     from scipy.special import comb
 

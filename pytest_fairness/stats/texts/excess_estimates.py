@@ -1,4 +1,4 @@
-"""Standard error of the excess divergence, and the excess of samples and cuts of a given size."""
+"""Standard error of the excess divergence, and its estimates from samples of a given size."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from pytest_fairness.stats.resampling import relabelling
 from pytest_fairness.stats.texts.excess_divergence import Words
 
 CUT_PERMUTATIONS = 99
-"""Relabellings of each cut to equal size, where the runs hold different numbers of documents."""
+"""Number of relabellings for each random cut of two runs to equal size."""
 GROUPS = 100
-"""Groups of documents that the jackknife leaves out one after the other, at least two in each cell."""
+"""Number of sets of documents that the jackknife leaves out in turn, at least two in each cell."""
 
 
 def standard_error(
     words: Words, first: Bools, second: Bools, cells: Ints, null_sd: float, random: np.random.Generator
 ) -> float:
-    """Return the standard error of the excess, in bits, whether the groups differ or not.
+    """Return the standard error of the excess, in bits; it is valid whether the groups differ or not.
 
-    A jackknife over groups of documents within cells (Kott 2001). Where the groups are alike, the excess is a quadratic
-    form of differences that are all noise, and the jackknife gives twice its variance, once too much; the variance over
-    permuted labels is what is too much, and what is left at least.
+    It is a jackknife that leaves out sets of documents within cells (Kott 2001). If the groups do not differ, the
+    excess is a quadratic form of noise, and the jackknife gives twice its variance. The variance over permuted labels
+    is therefore subtracted once; it is also the smallest possible result.
 
     Args:
-        words: the counts.
+        words: word counts.
         first: (documents,) whether the document is in the first group.
         second: (documents,) whether the document is in the second group.
-        cells: (documents,) the document's group within its stratum.
-        null_sd: standard deviation of the divergence over labels permuted within strata.
-        random: the source of randomness.
+        cells: (documents,) cell number of each document (group within stratum).
+        null_sd: standard deviation of the divergence over labels permuted within strata, in bits.
+        random: random generator.
     """
     chosen = np.flatnonzero(first | second)
     cells = np.array(cells)
@@ -65,21 +65,21 @@ def standard_error(
 def at_size(
     words: Words, strata: Ints, first: Bools, size: int, draws: int, random: np.random.Generator
 ) -> float | None:
-    """Return the mean excess in bits of so many documents a group, drawn from all without replacement.
+    """Return the mean excess, in bits, of random samples of `size` documents from each group.
 
-    It estimates the same quantity without bias however many documents there are, so that values of runs of different
-    sizes can be compared. Both groups are drawn with equal numbers from every stratum.
+    The expected value does not depend on how many documents a run has, so that runs of different sizes can be compared.
+    Documents are drawn without replacement, equally many of both groups from each stratum.
 
     Args:
-        words: the counts, with all documents in the first or in the second group.
-        strata: (documents,) the stratum of each document.
+        words: word counts; every document is in the first or in the second group.
+        strata: (documents,) stratum number of each document.
         first: (documents,) whether the document is in the first group.
-        size: documents a group.
-        draws: how many samples to draw.
-        random: the source of randomness.
+        size: number of documents of each group in a sample.
+        draws: number of random samples.
+        random: random generator.
 
     Returns:
-        the excess, or `None` if the strata hold fewer documents that can be paired.
+        the mean excess; `None` if the strata hold fewer than `size` pairs of documents of both groups.
     """
     sides: list[list[Ints]] = [[], []]
     for stratum in np.unique(strata):
@@ -108,6 +108,7 @@ def at_size(
 
 
 def _selections(documents: Ints, chosen: Bools, count: int) -> Bools:
+    """Return a (draws, count) mask of the chosen ones of the (draws, size) document indices."""
     selected = np.zeros((len(documents), count), dtype=np.bool_)
     np.put_along_axis(selected, documents, chosen, axis=1)
     return selected
@@ -116,14 +117,16 @@ def _selections(documents: Ints, chosen: Bools, count: int) -> Bools:
 def mean_of_cuts(
     words: Words, marked: Bools, strata: Ints, cuts: Bools, random: np.random.Generator
 ) -> tuple[float, float]:
-    """Return the mean excess of cuts to equal size, and the null distribution's standard deviation.
+    """Return the mean excess of random cuts of a run to a smaller size, and its standard deviation by chance, in bits.
+
+    The standard deviation is that of the null distribution: labels permuted within strata.
 
     Args:
-        words: the counts.
-        marked: (documents,) whether the document is of the marked group.
-        strata: (documents,) number of the document's stratum.
-        cuts: (cuts, documents) the documents of each cut.
-        random: the source of randomness.
+        words: word counts.
+        marked: (documents,) whether the document belongs to the marked group.
+        strata: (documents,) stratum number of each document.
+        cuts: (cuts, documents) whether the document is in the cut.
+        random: random generator.
     """
     values, variances = [], []
     for cut in cuts:

@@ -1,9 +1,9 @@
-"""A linear least squares classifier, left-out predictions of it, and many labellings at once.
+"""Linear least-squares classifier with leave-one-out predictions, computed for many labellings at once.
 
-Least squares on labels takes the place of a support vector machine's loss (Suykens and Vandewalle 1999, "Least Squares
-Support Vector Machine Classifiers"). The solution is linear in the labels, so that one factorisation serves all
-labellings, and leaving a unit out of training has a closed form (Cawley and Talbot 2004, "Fast exact leave-one-out
-cross-validation of sparse least-squares support vector machines").
+A labelling assigns units to two groups. Least squares on the labels replaces the loss of a support vector machine
+(Suykens and Vandewalle 1999, "Least Squares Support Vector Machine Classifiers"). The solution is linear in the labels,
+so that one matrix factorisation serves all labellings. The prediction without a unit in training has a closed form
+(Cawley and Talbot 2004, "Fast exact leave-one-out cross-validation of sparse least-squares support vector machines").
 """
 
 from __future__ import annotations
@@ -21,33 +21,36 @@ if TYPE_CHECKING:
 
 
 PENALTY = 1.0
-"""Ridge penalty in units of the mean squared length of a centred unit."""
+"""Ridge penalty, as a multiple of the mean squared length of the units' centred feature vectors."""
 CHUNK = 2**20
-"""Numbers held at once while many labellings are computed."""
+"""Largest number of values in memory at the same time while labellings are computed."""
 ROWS = 512
-"""Units whose leverage is computed at once."""
+"""Number of units whose leverage is computed at once."""
 ZERO = 1e-9
-"""Size below which a score of a unit says nothing."""
+"""Absolute score below which a unit's score counts as 0."""
 SINGULAR = 1e-9
 """Share of the largest eigenvalue below which an eigenvalue counts as 0."""
 
 
 @dataclass(frozen=True)
 class Classifier:
-    """Ridge regression with a free mean in each stratum, trained without the unit that it scores.
+    """Ridge regression with a separate intercept for each stratum and leave-one-out predictions.
 
-    Features and labels are centred within strata, so that a stratum's own words say nothing about the groups: a unit
-    is compared with units of its own stratum only. Training leaves out the unit itself and all units equal to it.
+    Features and labels are centred within strata: a unit is compared only with units of its own stratum, so that words
+    typical of a stratum do not reveal the group. A unit's prediction is trained without the unit itself and without all
+    units that equal it.
 
     Attributes:
-        features: (units, dimensions), sparse.
-        strata: (units,) the stratum of each unit, 0 to strata − 1.
-        penalty: the ridge penalty, above 0.
-        inverse: of the penalised kernel (units × units) where there are no more units than dimensions, else of the
-            penalised scatter matrix (dimensions × dimensions).
-        dual: whether it is that of the kernel.
-        leverage: (units,) how much a unit's own label weighs in its prediction, 0..1.
-        repeats: of each set of equal units, the indices, and the pseudo-inverse that leaves them out together.
+        features: (units, dimensions) sparse feature matrix.
+        strata: (units,) stratum number of each unit, from 0.
+        penalty: ridge penalty, above 0.
+        inverse: inverse of the penalised kernel (units × units) if `dual`, otherwise of the penalised scatter matrix
+            (dimensions × dimensions).
+        dual: whether `inverse` belongs to the kernel, which is the smaller matrix if there are no more units than
+            dimensions.
+        leverage: (units,) weight of a unit's own label in its prediction, 0..1.
+        repeats: for each set of equal units, their indices and the pseudo-inverse that removes them from training
+            together.
     """
 
     features: csr_array
@@ -60,12 +63,12 @@ class Classifier:
 
     @classmethod
     def of(cls, features: csr_array, strata: Ints, kinds: Ints) -> Classifier:
-        """Return the classifier of these features, factorised once for all labellings.
+        """Return the classifier of these features; its factorisation serves all labellings.
 
         Args:
-            features: (units, dimensions).
-            strata: (units,) the stratum of each unit, each with at least two units.
-            kinds: (units,) equal units have the same number.
+            features: (units, dimensions) sparse feature matrix.
+            strata: (units,) stratum number of each unit; each stratum has at least two units.
+            kinds: (units,) a number for each unit, the same for units with equal features.
         """
         numbers = np.unique(strata, return_inverse=True)[1].astype(np.int64)
         sizes, means = np.bincount(numbers), (_averaging(numbers) @ features).toarray()
@@ -85,14 +88,15 @@ class Classifier:
         return cls(features, numbers, penalty, inverse, dual, leverage, repeats)
 
     def scores(self, labels: Floats) -> Floats:
-        """Return how much each unit looks like the positive labels, from the others of its stratum's mean.
+        """Return how similar each unit is to the units with positive labels, predicted without the unit in training.
 
         Args:
-            labels: (units, labellings) numbers, those of one stratum with sum 0. A unit with label 0 takes part as one
-                that looks like neither.
+            labels: (units, labellings) numbers with sum 0 in each stratum. A unit with label 0 belongs to neither
+                group.
 
         Returns:
-            (units, labellings) scores, in labels' unit; 0 where nothing is left to compare a unit with.
+            (units, labellings) scores, on the scale of the labels; 0 if a unit's stratum holds no other unit to compare
+            with.
         """
         residuals = self._residuals(labels)
         sizes = np.bincount(self.strata)[self.strata][:, None]
@@ -108,12 +112,16 @@ class Classifier:
         return scores
 
     def weights(self, labels: Floats) -> Floats:
-        """Return the weight of each dimension of the classifier that is trained on all units, (dimensions,)."""
+        """Return the weight of each dimension in the classifier trained on all units; shape (dimensions,).
+
+        Args:
+            labels: (units,) numbers with sum 0 in each stratum.
+        """
         weights: Floats = (self.features.T @ self._residuals(labels[:, None]))[:, 0] / self.penalty
         return weights
 
     def _residuals(self, labels: Floats) -> Floats:
-        """Return labels less their predictions with the units in training, (units, labellings)."""
+        """Return labels minus their predictions, with all units in training; shape (units, labellings)."""
         if self.dual:
             residuals: Floats = self.penalty * (self.inverse @ labels)
             return residuals
@@ -121,7 +129,11 @@ class Classifier:
         return labels - _centred(predicted, self.strata)
 
     def _leverage(self, means: Floats) -> Floats:
-        """Return the diagonal of the matrix that turns centred labels into predictions."""
+        """Return the diagonal of the matrix that maps centred labels to their predictions; shape (units,).
+
+        Args:
+            means: (strata, dimensions) mean feature vector of each stratum.
+        """
         if self.dual:
             within: Floats = 1 - self.penalty * np.diag(self.inverse)
             return within
@@ -137,7 +149,13 @@ class Classifier:
         return found
 
     def _leaving_out(self, units: Ints, means: Floats, sizes: Ints) -> Floats:
-        """Return what turns residuals of these units into those without them in training."""
+        """Return the matrix that maps the residuals of these units to their residuals without these units in training.
+
+        Args:
+            units: indices of equal units.
+            means: (strata, dimensions) mean feature vector of each stratum.
+            sizes: (strata,) number of units of each stratum.
+        """
         own = self.strata[units]
         if self.dual:
             left = self.penalty * self.inverse[np.ix_(units, units)]
@@ -149,24 +167,24 @@ class Classifier:
 
 
 def labels_of(marked: Bools, strata: Ints, used: Bools) -> Floats:
-    """Return labels for `Classifier.scores`: centred within strata, 0 for units that are not used.
+    """Return numeric labels for `Classifier.scores`, centred within strata.
 
     Args:
-        marked: (labellings, units) whether the unit is of the marked group.
-        strata: (units,) the stratum of each unit.
-        used: (labellings, units) whether the unit takes part. All labellings have the same number of units of either
+        marked: (labellings, units) whether the unit belongs to the marked group.
+        strata: (units,) stratum number of each unit.
+        used: (labellings, units) whether the unit takes part. All labellings have the same number of units of each
             group in each stratum.
 
     Returns:
-        (units, labellings): above 0 for the marked group, below 0 for the other, 0 for units that are not used or have
-        none of the other group in their stratum.
+        (units, labellings) labels: above 0 for the marked group and below 0 for the other group; 0 for units that do
+        not take part, and for units whose stratum holds one group only.
     """
     share = _marked_share(marked[0], strata, used[0])
     return np.where(used, marked - share, 0.0).T
 
 
 def _marked_share(marked: Bools, strata: Ints, used: Bools) -> Floats:
-    """Return the share of the marked group in each unit's stratum, among the units that are used."""
+    """Return, for each unit, the share of the marked group among its stratum's units that take part."""
     numbers = np.unique(strata, return_inverse=True)[1]
     share: Floats = np.bincount(numbers, marked & used) / np.maximum(np.bincount(numbers, used), 1)
     return share[numbers]
@@ -174,12 +192,13 @@ def _marked_share(marked: Bools, strata: Ints, used: Bools) -> Floats:
 
 @dataclass(frozen=True)
 class Separation:
-    """How well scores tell the groups apart, for each labelling.
+    """How well the classifier separates the two groups, for each labelling.
 
     Attributes:
-        accuracies: (labellings,) mean of both groups' shares of right answers, 0..1, chance 0.5; a score of 0 is half
-            right.
-        effects: (labellings,) mean difference of the groups' scores within strata in standard deviations, chance 0.
+        accuracies: (labellings,) balanced accuracy: mean of both groups' shares of correctly classified units, 0..1,
+            chance 0.5. A unit with score 0 counts as half correct.
+        effects: (labellings,) mean difference between the groups' scores within strata, in standard deviations; 0 by
+            chance.
     """
 
     accuracies: Floats
@@ -187,7 +206,13 @@ class Separation:
 
     @classmethod
     def of(cls, classifier: Classifier, marked: Bools, used: Bools | None = None) -> Separation:
-        """Score the units for each labelling; arguments are as in `labels_of`."""
+        """Return the separation for each labelling.
+
+        Args:
+            classifier: classifier of the units.
+            marked: (labellings, units) whether the unit belongs to the marked group.
+            used: (labellings, units) whether the unit takes part; `None` if all units do.
+        """
         used = np.ones((1, marked.shape[1]), dtype=np.bool_) if used is None else used
         parts = [_separation(classifier, *batch) for batch in _batches(marked, used)]
         accuracies, effects = (np.concatenate(part) for part in zip(*parts, strict=True))
@@ -195,6 +220,7 @@ class Separation:
 
 
 def _batches(marked: Bools, used: Bools) -> Iterator[tuple[Bools, Bools]]:
+    """Yield both masks in batches of labellings that fit into memory."""
     shape = np.broadcast_shapes(marked.shape, used.shape)
     rows = max(1, CHUNK // shape[1])
     both = np.broadcast_to(marked, shape), np.broadcast_to(used, shape)
@@ -203,6 +229,7 @@ def _batches(marked: Bools, used: Bools) -> Iterator[tuple[Bools, Bools]]:
 
 
 def _separation(classifier: Classifier, marked: Bools, used: Bools) -> tuple[Floats, Floats]:
+    """Return the accuracies and the effects of a batch of labellings; see `Separation`."""
     labels = labels_of(marked, classifier.strata, used)
     scores = classifier.scores(labels)
     scores[labels == 0] = 0
@@ -220,7 +247,7 @@ def _separation(classifier: Classifier, marked: Bools, used: Bools) -> tuple[Flo
 
 
 def _averaging(strata: Ints) -> csr_array:
-    """Return the matrix that turns rows of units into mean rows of strata."""
+    """Return the (strata, units) matrix that averages the rows of each stratum's units."""
     # Deferred, as scipy is not needed to load a probe.
     from scipy.sparse import csr_array
 
@@ -228,13 +255,13 @@ def _averaging(strata: Ints) -> csr_array:
 
 
 def _centred(values: Floats, strata: Ints) -> Floats:
-    """Return the rows less the mean row of their stratum."""
+    """Return each unit's row minus the mean row of its stratum."""
     centred: Floats = values - (_averaging(strata) @ values)[strata]
     return centred
 
 
 def _repeated(kinds: Ints) -> list[Ints]:
-    """Return the indices of each set of several equal units."""
+    """Return the indices of each set of two or more equal units."""
     order = np.argsort(kinds, kind="stable")
     ends = np.flatnonzero(np.diff(kinds[order])) + 1
     return [units for units in np.split(order, ends) if len(units) > 1]

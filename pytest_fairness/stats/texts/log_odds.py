@@ -1,6 +1,6 @@
-"""Weighted log-odds ratio with an informative Dirichlet prior.
+"""Weighted log-odds ratio of words between two samples, with an informative Dirichlet prior.
 
-Monroe, Colaresi and Quinn 2008, "Fightin' Words", equations 16 to 22.
+See Monroe, Colaresi and Quinn 2008, "Fightin' Words", equations 16 to 22.
 """
 
 from __future__ import annotations
@@ -10,21 +10,21 @@ import numpy as np
 from pytest_fairness.stats.arrays import Floats
 
 Sizes = tuple[Floats, Floats, float]
-"""Totals of the first sample, of the second sample and of the prior."""
+"""Total number of words in the first sample, in the second sample and in the prior."""
 
 
 def log_odds(first: Floats, second: Floats, prior: Floats, sizes: Sizes | None = None) -> tuple[Floats, Floats]:
-    """Return the natural log-odds ratio of every word between two samples, and its approximate variance.
+    """Return the natural log-odds ratio of each word between two samples, and its approximate variance.
 
     Args:
-        first, second: (..., words) counts.
-        prior: (words,) the prior's counts, each above 0.
-        sizes: totals of both samples, (...) each, and of the prior, where the counts are not of all their words;
-            `None` for the sums of the counts.
+        first, second: (..., words) counts of the words in the two samples.
+        prior: (words,) counts of the prior, each above 0.
+        sizes: totals of both samples and of the prior, needed if the counts do not include all words; `None` to use the
+            sums of the counts.
 
     Returns:
-        (..., words) log-odds ratio, positive where `first` uses the word more; and its variance.
-        Both are NaN for a vocabulary of one word, which allows no contrast.
+        log-odds ratios, positive if `first` uses the word more, and their variances, both of shape (..., words). The
+        ratios are NaN for a vocabulary of one word, which allows no contrast.
     """
     first_size, second_size, mass = sizes or (first.sum(axis=-1), second.sum(axis=-1), float(prior.sum()))
 
@@ -40,7 +40,7 @@ def log_odds(first: Floats, second: Floats, prior: Floats, sizes: Sizes | None =
 
 
 def z_scores(first: Floats, second: Floats, prior: Floats, sizes: Sizes | None = None) -> Floats:
-    """Return (..., words) log-odds ratios in units of their standard deviation; arguments as in `log_odds`."""
+    """Return each word's log-odds ratio divided by its standard deviation; arguments and shape as in `log_odds`."""
     ratio, variance = log_odds(first, second, prior, sizes)
     scores: Floats = ratio / np.sqrt(variance)
     return scores

@@ -1,8 +1,8 @@
-"""Unbiased squared maximum mean discrepancy (MMD) of two samples, within strata, for many labellings at once.
+"""Unbiased squared maximum mean discrepancy (MMD) of two samples within strata, for many labellings at once.
 
-Gretton, Borgwardt, Rasch, Schölkopf and Smola 2012, "A Kernel Two-Sample Test", equation 3. Units come as feature
-vectors whose inner products are the kernel, so that mean embeddings are plain means: `features_of` turns any kernel
-matrix into such vectors.
+See Gretton, Borgwardt, Rasch, Schölkopf and Smola 2012, "A Kernel Two-Sample Test", equation 3. A labelling assigns
+units to the two samples. Units are given as feature vectors whose inner products are the kernel; the mean embedding of
+a sample is then the plain mean of its vectors. `features_of` computes such vectors from a kernel matrix.
 """
 
 from __future__ import annotations
@@ -23,39 +23,42 @@ if TYPE_CHECKING:
 Features = NDArray[np.float32] | Floats
 
 CHUNK = 2**22
-"""Numbers held at once while many labellings are computed."""
+"""Largest number of values in memory at the same time while labellings are computed."""
 JITTER = 1e-9
-"""Added to a kernel's diagonal, so that it can be factorised; the estimate leaves the diagonal out."""
+"""Small number added to the kernel's diagonal for its factorisation; the estimate does not use the diagonal."""
 
 
 def features_of(kernel: Floats) -> Floats:
-    """Return (n, n) feature vectors whose inner products are the (n, n) kernel matrix."""
+    """Return (n, n) feature vectors, one in each row, whose inner products are the (n, n) kernel matrix."""
     return np.linalg.cholesky(kernel + JITTER * np.eye(len(kernel))).astype(np.float64, copy=False)
 
 
 def estimates(features: Features, strata: Ints, first: Bools, second: Bools) -> Floats:
-    """Return the squared discrepancy of both samples for each labelling.
+    """Return the estimated squared discrepancy between the two samples, for each labelling.
 
-    In stratum s, let δ(s) be the difference of the two mean embeddings, and w(s) the stratum's share of the precision,
-    w(s) ∝ m n / (m + n). Two unbiased estimates are combined, α W + (1 − α) B:
+    In stratum s, δ(s) is the difference of the two mean embeddings. The weight w(s) is proportional to m n / (m + n),
+    where m and n are the sizes of the samples; the weights add up to 1. The result is α W + (1 − α) B, a combination of
+    two unbiased estimates:
 
-    - W, the mean of ‖δ(s)‖² over strata. It sees effects that point in opposite directions.
-    - B, the mean of ⟨δ(s), δ(t)⟩ over pairs of different strata. It has less noise, but opposite effects cancel.
+    - W is the mean of ‖δ(s)‖² over strata. It detects differences that have opposite directions in different strata.
+    - B is the mean of ⟨δ(s), δ(t)⟩ over pairs of different strata. It has less noise, but opposite differences cancel.
 
-    α = λ + (1 − λ) / S with S = 1 / Σ w(s)² strata and λ = 1 / (2 √S): the result is λ times the mean discrepancy
-    within strata plus 1 − λ times that of the strata taken together. For equal strata its standard deviation is at most
-    12 % above that of the latter alone. A difference that is the same everywhere counts in full, opposite ones as λ of
-    it. With one stratum this is the plain estimate. A stratum with one unit on a side has no W; it takes part in B.
+    The weight is α = λ + (1 − λ) / S, with the effective number of strata S = 1 / Σ w(s)² and λ = 1 / (2 √S). The
+    result equals λ times the mean discrepancy within strata, plus 1 − λ times the discrepancy of all strata together.
+    For strata of equal size, its standard deviation is at most 12 % above that of the discrepancy of all strata
+    together. A difference that is equal in all strata counts in full; differences that cancel count with the factor λ.
+    With one stratum, the result is W. A stratum in which a sample has only one unit has no W, and contributes to B
+    only.
 
     Args:
-        features: (units, dimensions) vectors; their inner product is the kernel.
-        strata: (units,) the stratum of each unit.
-        first: (labellings, units) whether the unit is in the first sample. All labellings have the same number of
-            units in each stratum.
+        features: (units, dimensions) feature vectors; their inner products are the kernel.
+        strata: (units,) stratum number of each unit.
+        first: (labellings, units) whether the unit is in the first sample. All labellings have the same number of units
+            in each stratum.
         second: the same for the second sample. A unit may be in neither.
 
     Returns:
-        (labellings,) the estimates; below 0 where the samples are closer than chance makes them.
+        (labellings,) estimates; below 0 if the samples are more similar than random samples are on average.
     """
     design = Design.of(strata, first[0], second[0])
     rows = max(1, CHUNK // features.shape[1])
@@ -64,9 +67,9 @@ def estimates(features: Features, strata: Ints, first: Bools, second: Bools) -> 
 
 
 def within_strata(features: Features, strata: Ints, first: Bools, second: Bools) -> dict[int, float]:
-    """Return the estimate of each stratum by itself, where it has at least two units on either side.
+    """Return the estimate of each stratum, by stratum number, for strata with at least two units of either sample.
 
-    Arguments are as in `estimates`, with one labelling, (units,).
+    The arguments are those of `estimates`, but for one labelling: `first` and `second` have shape (units,).
     """
     design = Design.of(strata, first, second)
     return {
@@ -77,17 +80,18 @@ def within_strata(features: Features, strata: Ints, first: Bools, second: Bools)
 
 
 def standard_error(features: Features, strata: Ints, first: Bools, second: Bools, null_sd: float) -> float:
-    """Return the standard error of the estimate, whether the samples differ or not.
+    """Return the standard error of the estimate of one labelling; it is valid whether the samples differ or not.
 
-    The estimate is a quadratic form of mean embeddings. Its variance has a part that is linear in the difference, and
-    a second-order part that is left where the samples are alike. The delta method at the observed difference gives
-    the first plus twice the second, as the observed difference is noisy itself; the null distribution gives the second.
+    The estimate is a quadratic form of mean embeddings. Its variance has a linear part, which grows with the
+    difference, and a second-order part, which remains if the samples do not differ. The delta method at the observed
+    difference gives the linear part plus twice the second-order part, because the observed difference contains noise
+    too. The variance of the null distribution is the second-order part and is subtracted once.
 
     Args:
         features: as in `estimates`.
         strata: as in `estimates`.
         first: (units,) whether the unit is in the first sample.
-        second: (units,) the same for the second sample.
+        second: (units,) whether the unit is in the second sample.
         null_sd: standard deviation of the estimate over labels permuted within strata.
     """
     design = Design.of(strata, first, second)
@@ -108,16 +112,17 @@ def standard_error(features: Features, strata: Ints, first: Bools, second: Bools
 
 
 def contributions(values: Features | csr_array, strata: Ints, first: Bools, second: Bools) -> Floats:
-    """Return the part of each dimension in the difference of the samples, signed, combined over strata as the estimate.
+    """Return the signed contribution of each dimension to the difference between the samples; shape (dimensions,).
 
-    The size is √(α Σ w(s) δ(s)² + (1 − α) (Σ w(s) δ(s))²) of the dimension, the sign that of Σ w(s) δ(s): above 0 where
-    the first sample has more. With one stratum this is the plain difference of means.
+    The size is √(α Σ w(s) δ(s)² + (1 − α) (Σ w(s) δ(s))²), where δ(s) is the difference of the dimension's means in
+    stratum s; α and w(s) are those of `estimates`. The sign is that of Σ w(s) δ(s): above 0 if the first sample has the
+    larger mean. With one stratum the result is the plain difference of means.
 
     Args:
-        values: (units, dimensions).
-        strata: (units,) the stratum of each unit.
+        values: (units, dimensions) numbers.
+        strata: (units,) stratum number of each unit.
         first: (units,) whether the unit is in the first sample.
-        second: (units,) the same for the second sample.
+        second: (units,) whether the unit is in the second sample.
     """
     design = Design.of(strata, first, second)
     together, apart = np.zeros(values.shape[1]), np.zeros(values.shape[1])
@@ -133,12 +138,12 @@ def contributions(values: Features | csr_array, strata: Ints, first: Bools, seco
 
 @dataclass(frozen=True)
 class Stratum:
-    """A stratum with units on both sides.
+    """A stratum with units of both samples.
 
     Attributes:
-        units: the units' indices.
-        first, second: how many are in either sample.
-        weight: share of the precision of all strata, adding up to 1.
+        units: indices of the stratum's units.
+        first, second: number of units in the first, and in the second sample.
+        weight: weight of the stratum; the weights of all strata add up to 1.
     """
 
     units: Ints
@@ -148,16 +153,16 @@ class Stratum:
 
     @property
     def measured(self) -> bool:
-        """Return whether the stratum has an estimate of its own."""
+        """Return whether the stratum has an estimate of its own: at least two units of each sample."""
         return min(self.first, self.second) > 1
 
 
 @dataclass(frozen=True)
 class Design:
-    """How strata are combined.
+    """The strata and their weights in the combined estimate; see `estimates`.
 
     Attributes:
-        strata: those with units on both sides.
+        strata: strata with units of both samples.
         alpha: weight of the mean discrepancy within strata, 0..1.
     """
 
@@ -166,7 +171,7 @@ class Design:
 
     @classmethod
     def of(cls, strata: Ints, first: Bools, second: Bools) -> Design:
-        """Return the design of one labelling, and of all others that keep its numbers."""
+        """Return the design of a labelling; it also holds for labellings with the same sample sizes in each stratum."""
         members = [np.flatnonzero((strata == stratum) & (first | second)) for stratum in np.unique(strata)]
         sizes = [(int(first[units].sum()), int(second[units].sum())) for units in members]
         precision = [m * n / (m + n) if m and n else 0.0 for m, n in sizes]
@@ -191,13 +196,13 @@ class Design:
         return 1 - sum(stratum.weight**2 for stratum in self.strata)
 
     def within(self) -> Iterator[float]:
-        """Yield each stratum's weight in the mean discrepancy within strata."""
+        """Yield the weight of each stratum in the mean discrepancy within strata."""
         whole = sum(stratum.weight for stratum in self.strata if stratum.measured)
         for stratum in self.strata:
             yield stratum.weight / whole if stratum.measured else 0.0
 
     def gradients(self, differences: Floats) -> Floats:
-        """Return the derivative of the estimate by each stratum's difference, both (strata, dimensions)."""
+        """Return the derivative of the estimate by the difference in each stratum; shape (strata, dimensions)."""
         weights = np.array([stratum.weight for stratum in self.strata])[:, None]
         own: Floats = 2 * self.alpha * np.array([*self.within()])[:, None] * differences
         if self.alpha == 1:
@@ -208,7 +213,7 @@ class Design:
 
 
 def _combined(features: Features, design: Design, first: Bools, second: Bools) -> Floats:
-    """Return the estimates of a few labellings."""
+    """Return the estimates of a few labellings, which fit into memory together."""
     together = np.zeros((len(first), features.shape[1]), dtype=features.dtype)
     within, squares = np.zeros(len(first)), np.zeros(len(first))
     for stratum, share in zip(design.strata, design.within(), strict=True):
@@ -223,7 +228,10 @@ def _combined(features: Features, design: Design, first: Bools, second: Bools) -
 
 
 def _difference(features: Features, stratum: Stratum, first: Bools, second: Bools) -> tuple[Features, Floats]:
-    """Return the difference of mean embeddings of each labelling, and its squared length without bias."""
+    """Return the difference of the mean embeddings in a stratum, and an unbiased estimate of its squared length.
+
+    Both have one row for each labelling.
+    """
     own = features[stratum.units]
     # Moving the origin changes no difference, and keeps large sums from cancelling.
     own = own - own.mean(axis=0)
@@ -234,7 +242,13 @@ def _difference(features: Features, stratum: Stratum, first: Bools, second: Bool
 
 
 def _mean_and_bias(own: Features, labels: Bools, size: int) -> tuple[Features, Floats]:
-    """Return the mean vector of each labelling, and how far its squared length is off: the variance over `size`."""
+    """Return a sample's mean vector for each labelling, and the bias of its squared length (variance / `size`).
+
+    Args:
+        own: (units, dimensions) feature vectors of a stratum.
+        labels: (labellings, units) whether the unit is in the sample.
+        size: number of units in the sample.
+    """
     used = labels.any(axis=0)
     own, chosen = own[used], cast("Features", labels[:, used].astype(own.dtype))
     mean = chosen @ own / own.dtype.type(size)
@@ -242,5 +256,6 @@ def _mean_and_bias(own: Features, labels: Bools, size: int) -> tuple[Features, F
 
 
 def _square(vectors: Features) -> Floats:
+    """Return the squared length of each row."""
     squared: Floats = np.einsum("ij,ij->i", vectors, vectors).astype(np.float64)
     return squared

@@ -1,14 +1,15 @@
-"""Growth of the difference between two groups' shares of documents that hold a word, from one run to another.
+"""Test of words whose difference between two groups grew from one run to another.
 
-Each word is a column of zeros and ones. A word's difference is its share of the marked group's documents less its share
-of the unmarked group's; the change of that difference between two runs, divided by its standard deviation under
-permuted run labels, is the statistic. As many words are tested at once, the threshold is the permutation distribution
-of the largest statistic (max-T; Westfall and Young 1993).
+A word's difference is the share of the marked group's documents that contain the word, minus that share of the unmarked
+group. The test statistic of a word is the change of its difference between two runs, divided by the change's standard
+deviation under permuted run labels. Because many words are tested at once, the critical value comes from the
+permutation distribution of the largest statistic (max-T; Westfall and Young 1993).
 
-A word that is new in one group's documents is also associated with that group in the documents of both runs together,
-and run labels say nothing about that association. It may therefore weight the tests without any effect on their level
-(weighted hypotheses: Genovese, Roeder and Wasserman 2006): up to `CREDIT` standard deviations of it are added. Words
-that neither group prefers, by far the most, then no longer raise the bar for the few that one group does.
+A word that became more frequent in one group is also associated with that group in the documents of both runs together.
+The permutation of run labels does not change this association. It may therefore weight the words without an effect on
+the error rate (weighted hypotheses: Genovese, Roeder and Wasserman 2006): up to `CREDIT` standard deviations of
+association are added to the statistic. Most words are associated with neither group, and then no longer raise the
+critical value for the few words that are.
 """
 
 from __future__ import annotations
@@ -28,31 +29,33 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 Needed = tuple[int | None, int]
-"""How many documents of a group must hold a word (`None`: not even all would do), and how many the group has."""
+"""Number of a group's documents that must contain a word for it to be significant (`None`: not even all would be
+enough), and number of the group's documents."""
 
 CREDIT = 3.0
-"""Largest association, in standard deviations, that counts in favour of a word. More would let words whose association
-is strong and steady hide a new one."""
+"""Largest association, in standard deviations, that is added to a word's statistic. A larger limit would let words
+with a strong, unchanged association hide a new word."""
 CHUNK = 2**20
-"""Numbers held at once while many statistics are computed."""
+"""Largest number of values in memory at the same time while statistics are computed."""
 SIGNS = np.array([1.0, -1.0])
-"""Of growth towards the marked, and towards the unmarked group."""
+"""Sign of a change towards the marked group, and of a change towards the unmarked group."""
 
 
 @dataclass(frozen=True)
 class ShareGrowth:
-    """Two runs of the documents of two groups, ready to be tested for words whose difference grew.
+    """Documents of two groups in two runs, prepared for the test of words whose difference grew.
 
     Attributes:
-        sizes: (strata, 2, 2) documents by stratum, group (marked, unmarked) and run (current, baseline); only strata
-            in which both runs hold both groups.
-        weights: (strata,) of the strata, adding up to 1.
-        scaled: (documents, words) what a document adds to the change if it moves from the baseline to the current run.
-        offset: (words,) the change if all documents were of the baseline.
-        error: (words,) standard deviation of the change under permuted run labels; 0 where it cannot change.
+        sizes: (strata, 2, 2) number of documents by stratum, group (marked, unmarked) and run (current, baseline). Only
+            strata in which both runs have both groups are included.
+        weights: (strata,) weight of each stratum, adding up to 1.
+        scaled: (documents, words) how much the change increases if the document moves from the baseline to the current
+            run.
+        offset: (words,) the change if all documents belonged to the baseline.
+        error: (words,) standard deviation of the change under permuted run labels; 0 if the word's change cannot vary.
         credit: (2, words) association with the marked and with the unmarked group in both runs together, in standard
             deviations, 0..`CREDIT`.
-        shares: (2, 2, words) weighted shares of the documents by group and run.
+        shares: (2, 2, words) weighted share of documents that contain the word, by group and run.
     """
 
     sizes: Floats
@@ -65,13 +68,13 @@ class ShareGrowth:
 
     @classmethod
     def of(cls, present: csr_array, marked: Bools, strata: Ints, current: Bools) -> ShareGrowth:
-        """Return the prepared test; documents of strata in which a run lacks a group have no influence.
+        """Return the prepared test; strata in which a run lacks one of the groups are left out.
 
         Args:
-            present: (documents, words) 1 where the document holds the word.
-            marked: (documents,) whether the document is of the marked group.
-            strata: (documents,) number of its stratum.
-            current: (documents,) whether it is of the current run.
+            present: (documents, words) 1 if the document contains the word.
+            marked: (documents,) whether the document belongs to the marked group.
+            strata: (documents,) stratum number of each document.
+            current: (documents,) whether the document belongs to the current run.
 
         Raises:
             ValueError: no stratum holds both groups in both runs.
@@ -103,45 +106,51 @@ class ShareGrowth:
 
     @property
     def growth(self) -> Floats:
-        """Return the (2, words) growth of the difference towards the marked and the unmarked group, at least 0.
+        """Return the growth of each word's difference towards the marked and the unmarked group; shape (2, words).
 
-        A baseline difference in favour of the other group counts as 0, so that a return to equality is no growth.
+        The growth is at least 0. If the baseline's difference favoured the other group, it counts as 0, so that a
+        return to equality is no growth.
         """
         current, baseline = SIGNS[:, None] * (self.shares[0] - self.shares[1])[:, None]
         return np.asarray(np.maximum(0.0, current - np.maximum(0.0, baseline)))
 
     def statistics(self, current: Bools) -> Floats:
-        """Return the statistic of each word towards either group.
+        """Return the test statistic of each word towards either group.
 
         Args:
-            current: (draws, documents) which documents are taken for those of the current run; in each stratum and
-                group as many as are of it.
+            current: (draws, documents) whether the draw assigns the document to the current run. Each draw assigns as
+                many documents of a stratum and group as the current run has.
 
         Returns:
-            (2, draws, words): towards the marked, and towards the unmarked group.
+            (2, draws, words) statistics towards the marked group, and towards the unmarked group.
         """
         change = (self.scaled.T @ current.T.astype(np.float64)).T + self.offset
         standardised = np.divide(change, self.error, out=np.zeros_like(change), where=self.error > 0)
         return np.stack([sign * standardised + credit for sign, credit in zip(SIGNS, self.credit, strict=True)])
 
     def largest(self, current: Bools) -> Floats:
-        """Return the largest statistic of all words towards either group, (draws,); argument as in `statistics`."""
+        """Return the largest statistic of all words and both groups, for each draw; shape (draws,).
+
+        Args:
+            current: as in `statistics`.
+        """
         rows = max(1, CHUNK // max(self.scaled.shape))
         parts = [current[start : start + rows] for start in range(0, len(current), rows)]
         return np.concatenate([self.statistics(part).max(axis=(0, 2)) for part in parts])
 
     def documents_needed(self, threshold: float, least: float) -> Needed:
-        """Return in how many documents a word that nobody used must be new to be found, and of how many there are.
+        """Return in how many documents of a group a completely new word is significant, and the group's size.
 
-        The documents are those of one group in the current run, spread evenly over the strata; the group is the one
-        that needs the larger share.
+        The word is assumed to be spread evenly over the strata. The result is for the group in which the word needs the
+        larger share of the current run's documents.
 
         Args:
-            threshold: which the word's statistic must exceed.
-            least: share of the group's documents that the word must reach in any case.
+            threshold: critical value of the word's statistic.
+            least: smallest share of the group's documents that counts as material growth.
 
         Returns:
-            the documents needed, `None` where not even all of them would do, and the documents of the group.
+            the number of documents, `None` if not even all documents would be enough; and the number of the group's
+            documents.
         """
         found: list[Needed] = []
         for group in (0, 1):
@@ -157,14 +166,14 @@ class ShareGrowth:
 
 
 def smallest_share(needed: Needed, power: float = normal.POWER) -> float:
-    """Return the smallest probability of a word in a document that gives enough documents with it.
+    """Return the smallest probability of a word in a document with which enough documents contain the word.
 
     Args:
-        needed: how many documents must hold the word, and of how many.
-        power: the probability that so many of them do.
+        needed: number of documents that must contain the word, and number of documents.
+        power: probability that at least so many documents contain it.
 
     Returns:
-        the share, 0..1 (Clopper and Pearson 1934); infinity where not even all documents would be enough.
+        the probability, 0..1 (Clopper and Pearson 1934); infinity if not even all documents would be enough.
     """
     # Deferred, as scipy is not needed to load a probe.
     from scipy.special import betaincinv
@@ -174,42 +183,52 @@ def smallest_share(needed: Needed, power: float = normal.POWER) -> float:
 
 
 def hardest(needed: Iterable[Needed]) -> Needed:
-    """Return the one that takes the largest share of the documents."""
+    """Return the entry that demands the largest share of its group's documents."""
     return max(needed, key=smallest_share)
 
 
 def _counts_by_cell(present: csr_array, cells: Ints, number: int) -> Floats:
-    """Return (cells, words) numbers of documents that hold the word; `cells` is (documents,)."""
+    """Return the number of documents that contain the word, for each cell and word; shape (cells, words).
+
+    Args:
+        present: (documents, words) 1 if the document contains the word.
+        cells: (documents,) cell number of each document.
+        number: number of cells.
+    """
     words = present.shape[1]
     places = np.repeat(cells, np.diff(present.indptr)) * words + present.indices
     return np.bincount(places, minlength=number * words).reshape(number, words).astype(np.float64)
 
 
 def _scaled(present: csr_array, factors: Floats) -> csr_array:
-    """Return the rows of `present` times (documents,) factors."""
+    """Return `present` with each document's row multiplied by the document's factor; `factors` is (documents,)."""
     scaled = present.copy()
     scaled.data = np.repeat(factors, np.diff(present.indptr))
     return scaled
 
 
 def _change_error(held: Floats, sizes: Floats, weights: Floats) -> Floats:
-    """Return (words,) standard deviations of the change under permuted run labels: hypergeometric in each cell.
+    """Return the standard deviation of each word's change under permuted run labels; shape (words,).
+
+    The count of documents in a cell is then hypergeometric.
 
     Args:
-        held: (strata, 2, words) documents of both runs that hold the word, by group.
-        sizes: (strata, 2, 2) documents by stratum, group and run.
-        weights: (strata,) of the strata.
+        held: (strata, 2, words) number of documents of both runs that contain the word, by group.
+        sizes: (strata, 2, 2) number of documents by stratum, group and run.
+        weights: (strata,) weight of each stratum.
     """
     return _spread(held, sizes[..., 0], sizes[..., 1], weights)
 
 
 def _credit(held: Floats, sizes: Floats, weights: Floats) -> Floats:
-    """Return (2, words) association with either group, in standard deviations under permuted groups, 0..`CREDIT`.
+    """Return each word's association with either group, in standard deviations, 0..`CREDIT`; shape (2, words).
+
+    The standard deviation is that under permuted group labels.
 
     Args:
-        held: (strata, 2, words) documents of both runs that hold the word, by group.
-        sizes: (strata, 2) documents of both runs, by group.
-        weights: (strata,) of the strata.
+        held: (strata, 2, words) number of documents of both runs that contain the word, by group.
+        sizes: (strata, 2) number of documents of both runs, by group.
+        weights: (strata,) weight of each stratum.
     """
     shares = held / sizes[..., None]
     difference = weights @ (shares[:, 0] - shares[:, 1])
@@ -219,12 +238,14 @@ def _credit(held: Floats, sizes: Floats, weights: Floats) -> Floats:
 
 
 def _spread(held: Floats, first: Floats, second: Floats, weights: Floats) -> Floats:
-    """Return (words,) standard deviations of summed differences of shares whose labels are permuted within cells.
+    """Return the standard deviation of a weighted sum of differences between shares, for each word; shape (words,).
+
+    The labels, between whose shares the difference is taken, are permuted within cells.
 
     Args:
-        held: (strata, cells, words) documents that hold the word.
-        first, second: (strata, cells) documents of either label.
-        weights: (strata,) of the strata.
+        held: (strata, cells, words) number of documents that contain the word.
+        first, second: (strata, cells) number of documents with the first, and with the second label.
+        weights: (strata,) weight of each stratum.
     """
     total = first + second
     # Variance of the hypergeometric count, times the square of what one document adds to the difference of shares.

@@ -1,8 +1,9 @@
-"""The change of a statistic between two runs of the same units, by a test of how far each unit moved.
+"""The change of a statistic between two runs of the same units, with a sign-flip test of the units' moves.
 
-Swapping the two runs within a unit turns the sign of its move; the null distribution is therefore that of random signs.
-The change of a difference is taken towards the side that both runs together show, and that of several groups also along
-the pattern that both runs together show; see `stats.groups.spreads`.
+A unit's move is the change of its row between the runs. If the two runs do not differ, each move has either sign with
+equal probability; random signs therefore give the null distribution. The change of a gap between two groups is measured
+in the direction of the gap in both runs together. For several groups, the change along the joint pattern of both runs
+is computed as well; see `stats.groups.spreads`.
 """
 
 from __future__ import annotations
@@ -20,9 +21,9 @@ from pytest_fairness.stats.resampling import column_means, paired_tests, randomn
 from pytest_fairness.stats.unit_tables.statistic import UnitStatistic
 
 SIGNS = 2**13
-"""Draws of random signs; all signs are tried of up to thirteen units that moved."""
+"""Number of draws of random signs; with up to thirteen units that moved, all combinations are used."""
 REVERSAL_SIGNS = 1999
-"""Draws of random signs for the test of a gap that changed sides."""
+"""Number of draws of random signs for the test of a gap that changed sides."""
 
 
 @dataclass(frozen=True)
@@ -30,10 +31,10 @@ class SideChange:
     """A gap between two groups that changed sides: the higher group of this run was the lower one in the baseline.
 
     Attributes:
-        high, low: numbers of the groups.
-        current: the gap in this run, above 0.
-        baseline: the gap in the baseline, below 0.
-        p_value: of the hypothesis that no group moved, two-sided.
+        high, low: index of the group that is higher, and of the one that is lower, in the current run.
+        current: higher minus lower group in the current run, above 0.
+        baseline: the same difference in the baseline, below 0.
+        p_value: two-sided p-value of the null hypothesis that no group changed.
     """
 
     high: int
@@ -48,12 +49,15 @@ class UnitChange:
     """The change of a statistic between two runs; a positive change is worse.
 
     Attributes:
-        value, standard_error, p_value: of the change, one-sided.
-        along: change along the pattern that both runs together show; equal to `value` for a single difference.
+        value: estimated change of the loss.
+        standard_error: standard error of `value`.
+        p_value: one-sided p-value of the null hypothesis that the runs do not differ.
+        along: change along the joint pattern of both runs, if there are several groups; otherwise equal to `value`.
         along_error: standard error of `along`.
-        degrees_of_freedom: of both standard errors.
-        either_side: whether both runs together do not show clearly which of two groups is the higher one.
-        side_change: the gap that changed sides; `None` where none did.
+        degrees_of_freedom: degrees of freedom of both standard errors.
+        either_side: whether the gap is so small, in both runs together, that either of two groups may be the higher
+            one.
+        side_change: the gap that changed sides; `None` if no gap did.
     """
 
     value: float
@@ -69,13 +73,13 @@ class UnitChange:
     def of(
         cls, statistic: UnitStatistic, current: Floats, baseline: Floats, *, least_error: float, seed: str
     ) -> UnitChange:
-        """Return the change between two runs.
+        """Return the change from the baseline to the current run.
 
         Args:
-            statistic: what is compared.
-            current, baseline: (units, columns) complete rows of the same units in either run.
-            least_error: standard error where no unit moved.
-            seed: text from which all resampling is seeded.
+            statistic: statistic whose change is computed.
+            current, baseline: (units, columns) complete rows of the same units in the two runs.
+            least_error: standard error to use if no unit changed.
+            seed: text that seeds all random draws.
         """
         means = current.mean(axis=0), baseline.mean(axis=0)
         joint = (means[0] + means[1]) / 2
@@ -101,7 +105,7 @@ class UnitChange:
 def _growth(
     statistic: UnitStatistic, current: Floats, baseline: Floats, seed: str
 ) -> tuple[float, float, float] | None:
-    """Return by how much several groups are further apart, its standard error and p-value; `None` if no unit moved."""
+    """Return the growth of the distance among groups, its standard error and p-value; `None` if no unit changed."""
     if statistic.distance is None:
         return None
     joint = (current.mean(axis=0) + baseline.mean(axis=0)) / 2
@@ -129,7 +133,10 @@ def _growth(
 def _side_change(
     statistic: UnitStatistic, current: Floats, baseline: Floats, random: np.random.Generator
 ) -> SideChange | None:
-    """Return the gap of the two groups that are furthest apart in this run, if the baseline has it the other way."""
+    """Return the gap between the two groups that differ most in the current run, if it had the opposite sign before.
+
+    `None` if it had the same sign in the baseline, or if the statistic compares no groups.
+    """
     if not statistic.pairs:
         return None
     means = current.mean(axis=0), baseline.mean(axis=0)
@@ -149,5 +156,8 @@ def _side_change(
 
 
 def needed_units(alpha: float) -> int:
-    """Return the fewest units of which all signs alike are rarer than `alpha` by chance."""
+    """Return the smallest number of units with which a sign-flip test can be significant at `alpha`.
+
+    With n units, the smallest possible p-value is 2 ** −n: all units changed in the same direction.
+    """
     return math.ceil(-math.log2(alpha))

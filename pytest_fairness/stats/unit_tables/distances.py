@@ -1,4 +1,4 @@
-"""Statistics that are distances among several column means: largest gaps and spreads."""
+"""Statistics that are distances among several column means: largest gap, standard deviation, mean deviation."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ class LargestGap(UnitStatistic):
         self.distance = largest_difference(self.pairs)
 
     def value(self, means: Floats) -> Floats:
-        """Return the (...) ranges of the columns."""
+        """Return the largest minus the smallest mean, for each row of `means`."""
         return value_range(means)
 
     def loss_gradient(self, means: Floats) -> Floats:
-        """Return the gradient of the difference between the two groups that are furthest apart."""
+        """Return the gradient of the difference between the two groups that differ most."""
         return self.difference_gradient(means)
 
     def bounds(self, sample: Sample, alpha: float, beta: float) -> tuple[float, float]:
-        """Return bounds from those of all pairs; see `gaps.largest_bounds`."""
+        """Return one-sided bounds of the gap, from the bounds of all pairs of groups; see `gaps.largest_bounds`."""
         first, second = (np.array(side) for side in zip(*self.pairs, strict=True))
         influence = (sample.rows - sample.rows.mean(axis=0)) @ self.group_gradients(sample.means).T
         spread = (influence[:, first] - influence[:, second]).std(axis=0, ddof=1)
@@ -53,16 +53,19 @@ class LargestGap(UnitStatistic):
 
 
 class SignedGap(LargestGap):
-    """The largest difference between two columns' means, above 0 where the earlier column has the larger mean."""
+    """The largest difference between two column means, above 0 if the earlier column has the larger mean."""
 
     def value(self, means: Floats) -> Floats:
-        """Return the (...) signed differences."""
+        """Return the signed difference for each row of `means`."""
         earlier_is_higher = means.argmax(axis=-1) <= means.argmin(axis=-1)
         difference = value_range(means)
         return np.where(earlier_is_higher, difference, -difference)
 
     def interval(self, sample: Sample) -> tuple[float, float]:
-        """Return the interval on the side of the value; of two columns Agresti and Min's, as in `ShareDifference`."""
+        """Return the 95 % confidence interval of the signed difference.
+
+        For two columns it is Agresti and Min's interval, as in `ShareDifference`.
+        """
         if len(self.pairs) == 1:
             return proportions.paired_interval(sample.rows[:, 0] - sample.rows[:, 1], normal.quantile(1 - TAIL))
         value, degrees = float(self.value(sample.means)), self.degrees_of_freedom(sample.rows)
@@ -72,12 +75,13 @@ class SignedGap(LargestGap):
 
 
 class ShareGap(LargestGap):
-    """The largest gap between groups in a rate; of several rates the largest of their gaps.
+    """The largest gap between groups in a rate; with several rates, the largest of their gaps.
 
-    The first half of the columns holds the hits of each rate of each group, the second half the sizes.
+    A rate is a number of hits divided by a size. The first half of the columns holds the hits of each rate and group,
+    the second half the sizes.
 
     Args:
-        rates: number of rates; the columns of a half are ordered by rate, then by group.
+        rates: number of rates; each half of the columns is ordered by rate, then by group.
         groups: number of groups.
     """
 
@@ -92,31 +96,31 @@ class ShareGap(LargestGap):
         self._rates = rates
 
     def value(self, means: Floats) -> Floats:
-        """Return the (...) gaps; NaN where no rate is defined for two groups."""
+        """Return the gap for each row of `means`; NaN if fewer than two groups have a defined rate."""
         rates = self.groups(means)
         return gaps.gap(rates) if self._rates == 1 else gaps.odds_gap(rates)
 
     def groups(self, means: Floats) -> Floats:
-        """Return the (..., rates × groups) shares; NaN where a group has no size."""
+        """Return the rate of each group, shape (..., rates × groups); NaN for a group of size 0."""
         cells = means.shape[-1] // 2
         return gaps.shares(means[..., :cells], means[..., cells:])
 
     def group_gradients(self, means: Floats) -> Floats:
-        """Return the gradients of hits over sizes; 0 where a share is not defined."""
+        """Return the gradient of each group's rate, hits / size; 0 for a group of size 0."""
         cells = len(means) // 2
         hits, sizes = means[:cells], means[cells:]
         inverse = np.divide(1.0, sizes, out=np.zeros(cells), where=sizes > 0)
         return np.hstack([np.diag(inverse), np.diag(-hits * inverse**2)])
 
     def degrees_of_freedom(self, rows: Floats) -> float:
-        """Return the degrees of freedom of the smallest group, whose share is known least."""
+        """Return the size of the smallest group minus 1, because that group's rate is the least precise."""
         sizes = rows[:, rows.shape[1] // 2 :].sum(axis=0)
         return float(max(1.0, sizes[sizes > 0].min() - 1))
 
     def bounds(self, sample: Sample, alpha: float, beta: float) -> tuple[float, float]:
-        """Return bounds from Newcombe's interval of each pair of groups (1998, method 10).
+        """Return one-sided bounds of the gap, from Newcombe's interval of each pair of groups (1998, method 10).
 
-        As in `gaps.largest_bounds`, all pairs share `alpha`, and each has the whole of `beta`.
+        As in `gaps.largest_bounds`, all pairs share `alpha`, and each pair has the whole of `beta`.
         """
         cells = sample.rows.shape[1] // 2
         hits, sizes = sample.rows[:, :cells].sum(axis=0), sample.rows[:, cells:].sum(axis=0)
@@ -137,7 +141,7 @@ class StandardDeviation(UnitStatistic):
     distance = STANDARD_DEVIATION
 
     def value(self, means: Floats) -> Floats:
-        """Return the (...) standard deviations."""
+        """Return the standard deviation for each row of `means`."""
         return value_spread(means)
 
     def loss_gradient(self, means: Floats) -> Floats:
@@ -145,18 +149,18 @@ class StandardDeviation(UnitStatistic):
         return STANDARD_DEVIATION.gradient(means)
 
     def bounds(self, sample: Sample, alpha: float, beta: float) -> tuple[float, float]:
-        """Return bounds of a standard deviation of means; see `gaps.spread_bounds`."""
+        """Return one-sided bounds of the standard deviation; see `gaps.spread_bounds`."""
         covariance = np.cov(sample.rows.T) / len(sample.rows)
         return gaps.spread_bounds(sample.means, covariance, alpha, beta, len(sample.rows) - 1)
 
 
 class Evenness(StandardDeviation):
-    """1 minus the mean absolute deviation of the column means (PAFS), of which a smaller value is worse."""
+    """1 minus the mean absolute deviation of the column means (PAFS); a smaller value is worse."""
 
     distance = MEAN_DEVIATION
 
     def value(self, means: Floats) -> Floats:
-        """Return the (...) evennesses."""
+        """Return the evenness for each row of `means`."""
         return evenness(means)
 
     def loss_gradient(self, means: Floats) -> Floats:
@@ -164,13 +168,16 @@ class Evenness(StandardDeviation):
         return MEAN_DEVIATION.gradient(means)
 
     def bounds(self, sample: Sample, alpha: float, beta: float) -> tuple[float, float]:
-        """Return bounds of the loss, −value: those of a standard deviation, scaled to the mean absolute deviation."""
+        """Return one-sided bounds of the loss, which is minus the evenness.
+
+        They are the bounds of the standard deviation, scaled to the mean absolute deviation.
+        """
         spread = float(value_spread(sample.means))
         scale = (1 - float(evenness(sample.means))) / spread if spread else 1.0
         lower, upper = super().bounds(sample, alpha, beta)
         return scale * lower - 1, scale * upper - 1
 
     def interval(self, sample: Sample) -> tuple[float, float]:
-        """Return the two-sided 95 % interval of the value, which is 1 at most."""
+        """Return the two-sided 95 % confidence interval of the evenness, which is at most 1."""
         lower, upper = self.bounds(sample, TAIL, TAIL)
         return -upper, -lower

@@ -1,4 +1,4 @@
-"""Statistics of one or two column means: means, differences of shares, ratios."""
+"""Statistics of one or two column means: mean, difference between shares, and ratio."""
 
 from __future__ import annotations
 
@@ -18,27 +18,29 @@ class Mean(UnitStatistic):
     """The mean of the first column.
 
     Attributes:
-        higher_is_better: whether a smaller mean is worse.
+        higher_is_better: whether a larger mean is better; otherwise a smaller mean is better.
     """
 
     higher_is_better: bool = False
 
     def value(self, means: Floats) -> Floats:
-        """Return the (...) means of the first column."""
+        """Return the mean of the first column, for each row of `means`."""
         return means[..., 0]
 
     def loss_gradient(self, means: Floats) -> Floats:
-        """Return 1 or −1."""
+        """Return 1, or −1 if a larger mean is better."""
         return np.array([-1.0 if self.higher_is_better else 1.0])
 
 
 @dataclass(frozen=True)
 class DistanceFromMiddle(UnitStatistic):
-    """The mean of a single column on a scale whose middle is fair; the groups are the two halves of the scale.
+    """The mean of a single column, on a scale from 0 to `whole` whose middle means no preference.
+
+    The two groups are the two directions of preference: the score and `whole` minus the score.
 
     Attributes:
-        whole: largest value of the scale, whose smallest is 0.
-        names: of the upper and of the lower half.
+        whole: largest value of the scale.
+        names: names of the two groups: preferred if the mean is above the middle, and below it.
     """
 
     whole: float
@@ -47,68 +49,68 @@ class DistanceFromMiddle(UnitStatistic):
     distance = largest_difference(((0, 1),))
 
     def value(self, means: Floats) -> Floats:
-        """Return the (...) means of the column."""
+        """Return the mean of the column, for each row of `means`."""
         return means[..., 0]
 
     def loss_gradient(self, means: Floats) -> Floats:
-        """Return 1 above the middle and −1 below it."""
+        """Return 1 for a mean above the middle and −1 for a mean below it."""
         return self.difference_gradient(means)
 
     def groups(self, means: Floats) -> Floats:
-        """Return (..., 2) halves of the value and of its complement; their difference is the distance."""
+        """Return half the score and half of `whole` minus the score, shape (..., 2); they differ by the distance."""
         scores = means[..., 0]
         return np.stack([scores, self.whole - scores], axis=-1) / 2
 
     def group_gradients(self, means: Floats) -> Floats:
-        """Return the gradients of both halves."""
+        """Return the gradients of the two groups' numbers, 0.5 and −0.5; shape (2, 1)."""
         return np.array([[0.5], [-0.5]])
 
     def group_names(self, columns: Sequence[str]) -> Sequence[str]:
-        """Return the names of both halves."""
+        """Return the names of the two groups."""
         return self.names
 
 
 class ShareDifference(UnitStatistic):
-    """The first column's share less the second column's, both of the same units; only values above 0 are bad."""
+    """The share in the first column minus the share in the second, of the same units; only values above 0 are worse."""
 
     def value(self, means: Floats) -> Floats:
-        """Return the (...) differences."""
+        """Return the first mean minus the second mean, for each row of `means`."""
         difference: Floats = means[..., 0] - means[..., 1]
         return difference
 
     def loss_gradient(self, means: Floats) -> Floats:
-        """Return the gradient of the difference."""
+        """Return the gradient of the difference, 1 and −1."""
         return np.array([1.0, -1.0])
 
     def interval(self, sample: Sample) -> tuple[float, float]:
-        """Return Agresti and Min's interval, which holds if few units differ; see `proportions.paired_interval`."""
+        """Return Agresti and Min's interval, valid even if few units differ; see `proportions.paired_interval`."""
         return proportions.paired_interval(sample.rows[:, 0] - sample.rows[:, 1], normal.quantile(1 - TAIL))
 
 
 class TwoSidedShareDifference(ShareDifference):
-    """The first column's share less the second column's; values on either side of 0 are bad."""
+    """The share in the first column minus the share in the second; the worse, the further from 0."""
 
     pairs = ((0, 1),)
     distance = largest_difference(((0, 1),))
 
     def loss_gradient(self, means: Floats) -> Floats:
-        """Return the gradient of the difference towards the side of the larger share."""
+        """Return the gradient of the absolute difference."""
         return self.difference_gradient(means)
 
 
 class Ratio(UnitStatistic):
-    """The ratio of the first two columns' means, of which only values above 0 are bad."""
+    """The mean of the first column divided by the mean of the second; only values above 0 are worse."""
 
     def value(self, means: Floats) -> Floats:
-        """Return the (...) ratios; NaN for 0 / 0."""
+        """Return the ratio for each row of `means`; NaN for 0 / 0."""
         with np.errstate(invalid="ignore", divide="ignore"):
             ratio: Floats = means[..., 0] / means[..., 1]
         return ratio
 
     def loss_gradient(self, means: Floats) -> Floats:
-        """Return the gradient of the ratio, below 0 as above it."""
+        """Return the gradient of the ratio, also for ratios below 0, which have a loss of 0."""
         return np.array([1 / means[1], -means[0] / means[1] ** 2])
 
     def change(self, current: Floats, baseline: Floats, moves: Floats) -> float:
-        """Return the change of the part above 0."""
+        """Return the change of the ratio, counting ratios below 0 as 0."""
         return float(np.maximum(self.value(current), 0.0) - np.maximum(self.value(baseline), 0.0))

@@ -1,6 +1,7 @@
-"""A statistic of the column means of a table by unit, with its gradient, its bounds and the groups it compares.
+"""Base class of statistics of a table's column means, with their gradients, confidence bounds and groups.
 
-A unit is what is resampled: an entity, a record, a sentence. A table holds one row a unit and one column a quantity.
+A table holds one row for each unit and one column for each quantity. A unit is an entity, a record or a sentence; units
+are independent of each other, and standard errors are taken over units.
 """
 
 from __future__ import annotations
@@ -17,18 +18,18 @@ from pytest_fairness.stats.intervals import normal
 from pytest_fairness.stats.intervals.mean_errors import mean_error
 
 TAIL = 0.025
-"""Either tail of a 95 % interval."""
+"""Probability of each tail of a 95 % confidence interval."""
 
 
 @dataclass(frozen=True)
 class Sample:
-    """The rows of a table, as far as a statistic needs them.
+    """Rows and column means of a table, from which a statistic and its standard error are computed.
 
     Attributes:
-        rows: (units, columns) numbers of the complete units.
-        means: (columns,) mean of each column over the units that have a number there.
-        least_error: standard error to take where no unit differs from any other, as equal units do not prove that all
-            units are equal.
+        rows: (units, columns) numbers of the complete units, which have a number in every column.
+        means: (columns,) mean of each column over all units that have a number in that column.
+        least_error: standard error to use if all units have equal rows, because equal units do not prove that all
+            possible units are equal.
     """
 
     rows: Floats
@@ -39,12 +40,13 @@ class Sample:
 class UnitStatistic(ABC):
     """A statistic of the column means of a table.
 
-    A statistic that is the distance between groups also names the numbers it compares, one a group, and the pairs of
-    groups. Such a distance is above 0 by chance alone, so that its standard error does not give its bounds.
+    The statistic may be a distance between groups. It then has one number for each group (`groups`) and the pairs of
+    groups that are compared. Such a distance is above 0 by chance alone, so that its confidence bounds do not follow
+    from its standard error.
 
     Attributes:
-        pairs: the pairs of groups that are compared; empty where the value is no difference of two groups.
-        distance: how far the groups are apart, from the groups' numbers; `None` where the value is no distance.
+        pairs: index pairs of the groups that are compared; empty if the value is no difference between groups.
+        distance: distance measure between the groups' numbers; `None` if the value is no distance.
     """
 
     pairs: Pairs = ()
@@ -52,38 +54,42 @@ class UnitStatistic(ABC):
 
     @abstractmethod
     def value(self, means: Floats) -> Floats:
-        """Return (...) values from (..., columns) means; NaN where the statistic is not defined."""
+        """Return the statistic of each row of column means; NaN if it is not defined.
+
+        Args:
+            means: (..., columns) column means; leading axes, if any, are draws.
+        """
 
     @abstractmethod
     def loss_gradient(self, means: Floats) -> Floats:
-        """Return the (columns,) gradient of the loss, which grows as the value gets worse, at (columns,) means."""
+        """Return the gradient of the loss at these (columns,) means; a larger loss means a worse value."""
 
     @property
     def among_several(self) -> bool:
-        """Return whether the value is a distance among several groups, and not a single difference."""
+        """Return whether the value is a distance, but not the difference of a single pair of groups."""
         return self.distance is not None and len(self.pairs) != 1
 
     def difference_gradient(self, means: Floats) -> Floats:
-        """Return the (columns,) gradient of the largest difference between two groups of a pair."""
+        """Return the (columns,) gradient of the largest difference between the two groups of a pair."""
         high, low = furthest(self.groups(means), self.pairs)
         gradients = self.group_gradients(means)
         found: Floats = gradients[high] - gradients[low]
         return found
 
     def groups(self, means: Floats) -> Floats:
-        """Return the (..., groups) numbers that are compared, from (..., columns) means."""
+        """Return the number of each group, shape (..., groups), from column means of shape (..., columns)."""
         return means
 
     def group_gradients(self, means: Floats) -> Floats:
-        """Return the (groups, columns) gradients of the groups' numbers at (columns,) means."""
+        """Return the gradient of each group's number at these (columns,) means; shape (groups, columns)."""
         return np.eye(len(means))
 
     def group_names(self, columns: Sequence[str]) -> Sequence[str]:
-        """Return the names of the groups, from the names of the columns."""
+        """Return the name of each group, given the names of the columns."""
         return columns
 
     def degrees_of_freedom(self, rows: Floats) -> float:
-        """Return the degrees of freedom of a standard error over complete (units, columns) rows."""
+        """Return the degrees of freedom of the standard error, given the complete (units, columns) rows."""
         return float(len(rows) - 1)
 
     def standard_error(self, sample: Sample) -> float:
@@ -92,17 +98,17 @@ class UnitStatistic(ABC):
         return mean_error(centred @ self.loss_gradient(sample.means)) or sample.least_error
 
     def bounds(self, sample: Sample, alpha: float, beta: float) -> tuple[float, float] | None:
-        """Return one-sided bounds of the loss, or `None` if the standard error gives them.
+        """Return one-sided confidence bounds of the loss; `None` if they follow from the standard error.
 
         Args:
-            sample: the rows.
-            alpha: chance that the lower bound is above the truth.
-            beta: chance that the upper bound is below the truth.
+            sample: rows and column means of the table.
+            alpha: probability that the lower bound is above the true loss.
+            beta: probability that the upper bound is below the true loss.
         """
         return None
 
     def interval(self, sample: Sample) -> tuple[float, float]:
-        """Return the two-sided 95 % interval of the value."""
+        """Return the two-sided 95 % confidence interval of the value."""
         bounds = self.bounds(sample, TAIL, TAIL)
         if bounds is not None:
             return bounds
@@ -110,10 +116,10 @@ class UnitStatistic(ABC):
         return normal.interval(value, self.standard_error(sample), degrees_of_freedom=degrees)
 
     def change(self, current: Floats, baseline: Floats, moves: Floats) -> float:
-        """Return the estimated change of the loss between two runs.
+        """Return the estimated change of the loss from the baseline to the current run; above 0 is worse.
 
         Args:
-            current, baseline: (columns,) means of either run.
-            moves: (units,) by how much each unit moved along the loss gradient.
+            current, baseline: (columns,) column means of the two runs.
+            moves: (units,) change of each unit's row, multiplied by the loss gradient.
         """
         return float(moves.mean())
