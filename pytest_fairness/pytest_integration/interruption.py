@@ -45,7 +45,7 @@ class Interruption:
 
     @pytest.hookimpl(trylast=True)
     def pytest_terminal_summary(self, terminalreporter: TerminalReporter, exitstatus: int) -> None:
-        """Show how many answers are recorded, and whether the next run reuses them."""
+        """Show how many answers are kept, and whether the next run reuses them."""
         if exitstatus == pytest.ExitCode.INTERRUPTED and (text := self._text()):
             for line in wrap(text, terminalreporter._tw.fullwidth, hanging="  "):
                 terminalreporter.write_line(line, bold=True)
@@ -56,7 +56,7 @@ class Interruption:
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
     def _text(self) -> str | None:
-        """Return the line about the recorded answers of this run; `None` if no request was planned."""
+        """Return the line about the kept answers of this run; `None` if no request was planned."""
         total: dict[str, float] = {}
         with suppress(FairnessError):  # the items that need the store have reported the error
             if self._run.settings.store.exists():
@@ -64,11 +64,10 @@ class Interruption:
         recorded = int(total.get("reused", 0) + total.get("answered", 0))
         if not total.get("planned"):
             return None
-        plural = "answer is" if recorded == 1 else "answers are"
-        text = f"{recorded:,} {plural} recorded"
+        text = f"{recorded:,} answer{'' if recorded == 1 else 's'} kept"
         again = int(total.get("asked_again", 0))
         if not again:
-            return f"{text}: run again to go on."
+            return f"{text}; run again to go on."
         which = "none of them is" if again >= recorded else f"{again:,} of them are not"
         return (
             f"{text}, but {which} reused by the next run: answers of python: and http: targets without a "
