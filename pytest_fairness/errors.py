@@ -54,12 +54,21 @@ class RequestFailed(FairnessError):
         message: complete message for the user.
         retry: why another attempt may succeed; `None` if it would fail in the same way.
         retry_after: seconds that the target asks to wait before the next request, or `None`.
+        check: settings to check if the target rejects every request in this way; `None` if the server rejected nothing.
     """
 
-    def __init__(self, message: str, *, retry: RetryReason | None = None, retry_after: float | None = None) -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        retry: RetryReason | None = None,
+        retry_after: float | None = None,
+        check: str | None = None,
+    ) -> None:
         super().__init__(message)
         self.retry = retry
         self.retry_after = retry_after
+        self.check = check
 
 
 class StoreError(FairnessError):

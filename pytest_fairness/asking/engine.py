@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Sequence
 from itertools import islice
 
 from pytest_fairness.asking.give_up import GiveUpTimer
+from pytest_fairness.asking.preflight import Preflight
 from pytest_fairness.asking.request_tracker import RequestTracker
 from pytest_fairness.asking.sender import Sender
 from pytest_fairness.asking.store.freshness import Freshness
@@ -63,18 +64,20 @@ class Engine:
         self._fresh = Freshness(run.name, oldest)
         self._tracker, self._timing = RequestTracker(), timing
         timer = GiveUpTimer(target.name, settings.give_up, timing.give_up_unreachable)
+        preflight = Preflight(self._tracker)
         self._sync = StoreSync(
             store,
             target,
             self._tracker,
             settings,
             timer,
+            preflight,
             fresh=self._fresh,
             owner=f"{owner}/{uuid.uuid4().hex[:8]}",
             run=run,
             timing=timing,
         )
-        self._sender = Sender(target, self._tracker, settings, self._sync, timer, timing)
+        self._sender = Sender(target, self._tracker, settings, self._sync, timer, preflight, timing)
         self._thread: threading.Thread | None = None
         self._starting = threading.Lock()
 

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from pytest_fairness.asking.give_up import GiveUpTimer
+from pytest_fairness.asking.preflight import Preflight
 from pytest_fairness.asking.request_tracker import RequestTracker
 from pytest_fairness.asking.retries import Attempts
 from pytest_fairness.asking.store_sync import AttemptResult, StoreSync
@@ -43,6 +44,7 @@ class Sender:
         settings: settings of the run; `timeout` and `max_answer_bytes` matter.
         sync: exchange with the store.
         timer: timer that ends when the target is given up.
+        preflight: the run's first request to the target.
         timing: pauses and time limits.
     """
 
@@ -53,9 +55,11 @@ class Sender:
         settings: RunSettings,
         sync: StoreSync,
         timer: GiveUpTimer,
+        preflight: Preflight,
         timing: Timing,
     ) -> None:
         self._target, self._tracker, self._sync, self._timer, self._timing = target, tracker, sync, timer, timing
+        self._preflight = preflight
         self._caller = TargetCaller(target, settings, timer)
         self._threads = DaemonThreads("fairness-store")
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -172,7 +176,7 @@ class Sender:
     async def _send(self, key: str, request: Request) -> None:
         """Send one request and keep its result for the next exchange with the store."""
         sent_at = time.time()
-        outcome, retry_at = await self._caller.send(request), None
+        outcome, retry_at = self._preflight.judged(key, request, await self._caller.send(request)), None
         if isinstance(outcome, RequestFailed):
             attempts = self._attempts[key]
             pause = attempts.pause_after(outcome)

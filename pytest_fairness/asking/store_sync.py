@@ -13,6 +13,7 @@ from typing import NamedTuple
 from pytest_fairness.asking.costs import with_cost
 from pytest_fairness.asking.give_up import GiveUpTimer
 from pytest_fairness.asking.missing_answers import over_budget
+from pytest_fairness.asking.preflight import Preflight
 from pytest_fairness.asking.request_counts import FAILURES
 from pytest_fairness.asking.request_tracker import RequestTracker
 from pytest_fairness.asking.store.claims import Claim, StopReason
@@ -65,6 +66,7 @@ class StoreSync:
         tracker: the requests and their states.
         settings: settings of the run; `concurrency`, `max_requests`, `fresh` and `prices` matter.
         timer: timer that is restarted when another process got an answer.
+        preflight: the run's first request to the target.
         fresh: which recorded answers count.
         owner: owner of the claims; unique.
         run: the run that the requests belong to.
@@ -84,6 +86,7 @@ class StoreSync:
         tracker: RequestTracker,
         settings: RunSettings,
         timer: GiveUpTimer,
+        preflight: Preflight,
         *,
         fresh: Freshness,
         owner: str,
@@ -92,6 +95,7 @@ class StoreSync:
     ) -> None:
         self._store, self._target, self._tracker, self._settings, self._timer = store, target, tracker, settings, timer
         self._fresh, self._owner, self._run, self._timing = fresh, owner, run, timing
+        self._preflight = preflight
         self._position = store.position()
         self._backing_off: dict[str, BackingOff] = {}
         self._last_claim = self._last_renewal = 0.0
@@ -141,6 +145,9 @@ class StoreSync:
         claiming = free > 0 and (woken or changed or late or due)
         # More than can be sent: other processes may have claimed the first of them.
         candidates = tracker.next_unsent(free + 2 * self.capacity) if claiming else []
+        for result in results:
+            if result.key == self._preflight.key and self._preflight.rejects(result.request, result.outcome):
+                candidates = tracker.next_unsent()[-1:]
         if not (results or candidates or renewing or (claiming and due)):
             return {}
         with store.transaction():
@@ -151,6 +158,8 @@ class StoreSync:
                 store.claims.renew(self._owner, self._timing.claim_lease)
                 self._last_renewal = now
             claim = self._claim(candidates, due if claiming else [], free)
+            if claim.preflight:
+                self._preflight.key = claim.claimed[0]
             if results or claim.claimed:
                 self.put_counts()
         self._last_claim = now
@@ -187,6 +196,9 @@ class StoreSync:
 
     def _record(self, result: AttemptResult) -> None:
         key, outcome, identity = result.key, result.outcome, self._target.identity
+        if key == self._preflight.key and not self._preflight.goes_on_after(result.request, outcome):
+            self._store.runs.put_preflight(self._run, identity, None)
+            self._preflight.key = None
         if isinstance(outcome, Response):
             self._store.record(key, result.request, identity, outcome, self._fresh)
         elif isinstance(outcome, TargetError):

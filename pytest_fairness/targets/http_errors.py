@@ -60,8 +60,15 @@ class HttpErrors:
             retry=RetryReason.TRANSIENT,
         )
 
-    def for_status(self, status: int, headers: Mapping[str, str], said: str) -> RequestFailed:
-        """Return the error for a status that concerns one request; `said` is the message of the server."""
+    def for_status(self, status: int, headers: Mapping[str, str], said: str, check: str = "") -> RequestFailed:
+        """Return the error for a status that may concern one request.
+
+        Args:
+            status: the status.
+            headers: headers of the response.
+            said: message of the server.
+            check: what to check if every request gets the status; by default the model's name, endpoint and key.
+        """
         retry = None
         if headers.get("x-should-retry") != "false":
             retry = RetryReason.OVERLOADED if status in OVERLOADED else None
@@ -70,6 +77,7 @@ class HttpErrors:
             f"{self.name}: HTTP {status} from {self.endpoint}: {self.quoted(said)}",
             retry=retry,
             retry_after=retry_after(headers),
+            check=(check or f"the model's name, {self.where}") if retry is None else None,
         )
 
     def quoted(self, text: str, length: int = 200) -> str:

@@ -36,12 +36,14 @@ class Claim(NamedTuple):
         answered: keys that need not be sent, as their answers are recorded.
         stop_reason: why the run may never claim anything again, or `None`.
         resume_at: time before which the target's rate limit allows no request (seconds since the epoch).
+        preflight: whether the claimed request is the run's first to the target, which is sent alone.
     """
 
     claimed: list[str]
     answered: list[str]
     stop_reason: StopReason | None = None
     resume_at: float = 0.0
+    preflight: bool = False
 
 
 class Claims:
@@ -73,7 +75,8 @@ class Claims:
     ) -> Claim:
         """Claim requests, so that no other owner sends them; at most `capacity` are in flight over all processes.
 
-        Claims of processes that have ended and claims that were not renewed in time are dropped first.
+        Claims of processes that have ended and claims that were not renewed in time are dropped first. Of the requests
+        of a run to a target, one is claimed alone until `Runs.put_preflight` allows all.
 
         Args:
             keys: in the order in which they are to be sent; read only as far as needed.
@@ -104,6 +107,12 @@ class Claims:
             if max_requests is not None:
                 free = min(free, max_requests - sent)
             claim = Claim([], [], StopReason.OVER_BUDGET if spent else None, rate_limit.resume_at)
+            passed, first = (True, None) if run is None else self._runs.preflight(run, target)
+            if not passed:
+                free = min(free, 1)
+                if first is not None and self._claimed([first], fresh):
+                    # Sent by an owner, who may have to send it once more.
+                    keys, retries = (), [key for key in retries if key == first]
             free = max(free, 0)
             own = self._backing_off(retries, owner) if retries else set()
             claim.claimed.extend(islice((key for key in retries if key in own), free))
@@ -121,7 +130,9 @@ class Claims:
             )
             if run is not None and claim.claimed:
                 self._runs.count_sent(run, len(claim.claimed))
-        return claim
+                if not passed:
+                    self._runs.put_preflight(run, target, claim.claimed[0])
+        return claim._replace(preflight=not passed and bool(claim.claimed))
 
     def unclaimed(self, keys: Sequence[str], fresh: Freshness) -> list[str]:
         """Return the keys without a recorded answer and without a claim."""

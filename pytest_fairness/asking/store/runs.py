@@ -54,8 +54,8 @@ class Runs:
             if found is None:
                 self._drop_ended_runs(now)
                 connection.execute("INSERT INTO runs VALUES (?, ?, 0, 0, ?)", (run.name, run.process, now))
-                for table in ("refusals", "tallies"):
-                    connection.execute(f"DELETE FROM {table} WHERE run NOT IN (SELECT run FROM runs)")  # noqa: S608 - one of two constants
+                for table in ("refusals", "tallies", "preflights"):
+                    connection.execute(f"DELETE FROM {table} WHERE run NOT IN (SELECT run FROM runs)")  # noqa: S608 - one of three constants
                 found = (0, 0)
         return found[0], bool(found[1]) or is_gone(run.process)
 
@@ -76,6 +76,17 @@ class Runs:
         query = "SELECT message FROM refusals WHERE run = ? AND target = ?"
         rows = self._database.read(query, (run.name, target))
         return str(rows[0][0]) if rows else None
+
+    def preflight(self, run: RunId, target: str) -> tuple[bool, str | None]:
+        """Return whether all requests to a target of a run may be sent, and the key of the one that is sent first."""
+        rows = self._database.read("SELECT key FROM preflights WHERE run = ? AND target = ?", (run.name, target))
+        key = rows[0][0] if rows else None
+        return bool(rows) and key is None, key
+
+    def put_preflight(self, run: RunId, target: str, key: str | None) -> None:
+        """Enter the request that is sent to a target of a run before all others; `None` once all may be sent."""
+        with self._database.transaction() as connection:
+            connection.execute("INSERT OR REPLACE INTO preflights VALUES (?, ?, ?)", (run.name, target, key))
 
     def put_request_counts(self, run: RunId, owner: str, counts: Json) -> None:
         """Write the request counts of an owner."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-VERSION = 3
+VERSION = 4
 """Version of the tables below; a store of a higher version is not touched."""
 
 _RESPONSES = """
@@ -64,6 +64,14 @@ CREATE TABLE paces (          -- rate limits
     touched REAL NOT NULL
 );
 """
+_PREFLIGHTS = """
+CREATE TABLE preflights (     -- first requests of a run to its targets
+    run TEXT NOT NULL,
+    target TEXT NOT NULL,
+    key TEXT,                 -- of the request that is sent alone, NULL once all may be sent
+    PRIMARY KEY (run, target)
+);
+"""
 _DROP_COORDINATION = "".join(f"DROP TABLE {name};" for name in ("claims", "runs", "refusals", "tallies", "paces"))
 
 TABLES = f"""
@@ -71,6 +79,7 @@ TABLES = f"""
 CREATE TABLE measurements (key TEXT PRIMARY KEY, measurement TEXT NOT NULL);
 CREATE TABLE answer_sets (digest TEXT PRIMARY KEY, answers TEXT NOT NULL, created REAL NOT NULL);
 {_COORDINATION}
+{_PREFLIGHTS}
 """
 """Statements that create all tables."""
 
@@ -84,5 +93,6 @@ ALTER TABLE responses RENAME TO old_responses;
 INSERT INTO responses SELECT sequence, key, '', target, request, response, created FROM old_responses;
 DROP TABLE old_responses;
 """,  # noqa: S608 - constants of this module
+    4: _PREFLIGHTS,
 }
 """By version, the statements that bring the tables of the version before up to it."""

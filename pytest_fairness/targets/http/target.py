@@ -197,7 +197,9 @@ class HttpTarget:
                     f"{self.name} has moved to {errors.quoted(where)} (HTTP {status}). Name that address as the target."
                 )
             case _:
-                return errors.for_status(status, answer.headers, said)
+                return errors.for_status(
+                    status, answer.headers, said, check="fairness_http_body and fairness_http_headers"
+                )
 
     def _text(self, answer: httpx2.Response, errors: HttpErrors, answer_format: AnswerFormat) -> str:
         if self._where == "$" and answer.headers.get("content-type", "").startswith("text/plain"):

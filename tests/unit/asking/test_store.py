@@ -391,7 +391,7 @@ def written_by(version: int, path: Path) -> None:
         store.record("a", QUESTION, "target", ANSWER)
         ((request, response),) = store.database.read("SELECT request, response FROM responses")
     with sqlite3.connect(path) as connection:
-        for table in ("claims", "runs", "refusals", "tallies", "paces", "failures", "responses"):
+        for table in ("claims", "runs", "refusals", "tallies", "paces", "preflights", "failures", "responses"):
             connection.execute(f"DROP TABLE {table}")
         connection.executescript(OLD_TABLES[version])
         row = (7, "a", "target", request, response, ANSWER.created)
@@ -432,6 +432,7 @@ def test_a_claim_that_backs_off_uses_no_slot_and_keeps_its_owner(path: Path) -> 
 def test_all_owners_share_the_budget_of_a_run(path: Path) -> None:
     run, other = RunId("run", ""), RunId("other", "")
     with Store(path) as store:
+        store.runs.put_preflight(run, "", None)
         assert claim(store, ["a", "b"], "one", run=run, max_requests=3).claimed == ["a", "b"]
         store.claims.back_off("a", "one")
         assert claim(store, [], "one", run=run, max_requests=3, retries=["a"]).claimed == ["a"], "every attempt counts"
@@ -440,6 +441,24 @@ def test_all_owners_share_the_budget_of_a_run(path: Path) -> None:
         assert claim(store, ["c"], "three", run=other, max_requests=3).claimed == ["c"]
         store.runs.stop(other)
         assert claim(store, ["d"], "three", run=other) == Claim([], [], StopReason.STOPPED)
+
+
+def test_the_first_request_of_a_run_to_a_target_is_claimed_alone(path: Path) -> None:
+    run = RunId("run", "")
+    with Store(path) as store:
+        first = claim(store, ["a", "b"], "one", run=run, target="t")
+        assert (first.claimed, first.preflight) == (["a"], True)
+        assert claim(store, ["b"], "two", run=run, target="t").claimed == [], "a worker waits for the others"
+        assert claim(store, ["b"], "two", run=run, target="another").claimed == ["b"]
+        assert claim(store, ["c"], "two", run=RunId("other", ""), target="t").claimed == ["c"]
+        store.claims.back_off("a", "one")
+        assert claim(store, ["d"], "one", run=run, target="t").claimed == []
+        assert claim(store, ["d"], "one", run=run, target="t", retries=["a"]).claimed == ["a"]
+        store.claims.release("a", "one")
+        assert claim(store, ["d"], "two", run=run, target="t").claimed == ["d"], "its owner has gone"
+        store.runs.put_preflight(run, "t", None)
+        open_to_all = claim(store, ["e", "f"], "one", run=run, target="t")
+        assert (open_to_all.claimed, open_to_all.preflight) == (["e", "f"], False)
 
 
 def test_a_run_ends_with_the_process_that_the_user_started(path: Path) -> None:
