@@ -194,11 +194,16 @@ def audit(
         items = items_of(loaded, run.settings.trials)
         asked = None
         if loaded.responses is None:
-            asked = run.targets.from_value(target, "target")
+            asked = run.targets.from_value(target, _name_of(target))
             run.plan(asked, [item for item in items if item.measurable])
         read = partial(_recorded_answers, settings, target)
         name = str(probe) if asked is None else asked.name
         return AuditResults([_audited(run, item, asked, name, read) for item in items], run.started)
+
+
+def _name_of(target: str | Application | Target) -> str:
+    """Return the name of a function, for tables and messages."""
+    return str(getattr(target, "__name__", "target"))
 
 
 def _checked(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -234,4 +239,4 @@ def _audited(
 def _recorded_answers(settings: RunSettings, target: str | Application | Target, item: ProbeItem) -> Sequence[Answer]:
     """Return the answers of an item that an earlier run has recorded, or those in its probe's file."""
     with Run(replace(settings, fresh=False, replay=True)) as run:
-        return run.answers.of(item, run.targets.from_value(target, "target") if item.asks else None)
+        return run.answers.of(item, run.targets.from_value(target, _name_of(target)) if item.asks else None)

@@ -56,6 +56,7 @@ def test_results_are_a_table(results: AuditResults, tmp_path: Path) -> None:
     assert frame["value"].tolist() == [jsd.value, refusals.value]
     assert frame["groups"].unique().tolist() == ["woman vs man"]
     assert frame["verdict"].isna().all()
+    assert frame["target"].unique().tolist() == ["shop"]
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", frame["date"][0])
     html = results._repr_html_()
     for shown in ("Different vocabulary (jsd)", "woman vs man", "Estimate [95 % CI]"):

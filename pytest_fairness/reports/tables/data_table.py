@@ -85,7 +85,7 @@ class DataTable:
         """Write the table to a file in the format of its suffix: `.csv`, `.parquet` or `.tex`; create its folder.
 
         Raises:
-            FairnessError: the suffix is another one, pyarrow is not installed, or the file cannot be written.
+            FairnessError: the suffix is unknown, the extra `tables` is not installed, or the file cannot be written.
         """
         path = Path(path)
         require_writable(path)
@@ -123,16 +123,15 @@ class DataTable:
 
     def _parquet(self) -> bytes:
         pyarrow = _imported("pyarrow", "a Parquet file")
-        types = {str: pyarrow.string(), int: pyarrow.int64(), float: pyarrow.float64(), bool: pyarrow.bool_()}
-        schema = pyarrow.schema(
-            [
-                pyarrow.field(column.name, types[column.type], metadata={"description": column.meaning})
-                for column in self.columns
-            ]
-        )
-        columns = [pyarrow.array(self._values(column), types[column.type]) for column in self.columns]
+        # By way of a data frame, so that pandas reads the nullable types back.
+        table = pyarrow.Table.from_pandas(self.to_pandas(), preserve_index=False)
+        fields = [
+            field.with_metadata({"description": column.meaning})
+            for field, column in zip(table.schema, self.columns, strict=True)
+        ]
         file = io.BytesIO()
-        import_module("pyarrow.parquet").write_table(pyarrow.table(columns, schema=schema), file)
+        described = table.cast(pyarrow.schema(fields, metadata=table.schema.metadata))
+        import_module("pyarrow.parquet").write_table(described, file)
         return file.getvalue()
 
 
@@ -140,13 +139,14 @@ def require_writable(path: Path) -> None:
     """Check the suffix of a table's file, and the package that the format needs, before any work is done.
 
     Raises:
-        FairnessError: the suffix is unknown, or pyarrow is not installed.
+        FairnessError: the suffix is unknown, or the extra `tables` is not installed.
     """
     suffix = path.suffix.lower()
     if suffix not in (".csv", ".parquet", ".tex"):
         raise FairnessError(f"{path}: a table is written as .csv, .parquet or .tex, by the suffix of the file's name.")
     if suffix == ".parquet":
-        _imported("pyarrow", "a Parquet file")
+        for package in ("pandas", "pyarrow"):
+            _imported(package, "a Parquet file")
 
 
 def _imported(package: str, needed_for: str) -> Any:
