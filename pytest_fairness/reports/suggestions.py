@@ -15,7 +15,7 @@ from pytest_fairness.records import Json
 from pytest_fairness.reports import variant_results
 from pytest_fairness.reports.formatting import printable
 from pytest_fairness.reports.report_items import Item
-from pytest_fairness.reports.variant_yaml import plain, variant_yaml
+from pytest_fairness.reports.variant_yaml import plain, system_argument, variant_yaml
 
 Action = Literal["adopt", "variant", "filter", "sample", "other"]
 
@@ -52,12 +52,20 @@ def suggestions(item: Item, finding: Finding, system: str | None = None) -> dict
 
 def _suggestions(item: Item, finding: Finding, system: str | None) -> Iterable[Suggestion]:
     measured = variant_results.variants_of(item)
+    file = item["nodeid"].partition("::")[0]
+    in_test = file.endswith(".py")  # a test has no probe file, to which variants and samples belong
     best = next((name for name, variant in measured.items() if variant.get("effect") == "lower"), None)
     if best is not None:
         yield Suggestion(
             "adopt",
             f"The variant {best} reduces bias. Use its prompt in the application and as the probe's own prompt, then "
             "measure again with --fairness-fresh: the best of several variants looks better than it is.",
+        )
+    elif finding.instruction and in_test:
+        yield Suggestion(
+            "variant",
+            "Try another system prompt: give it to corpus_generator, and run the test again.",
+            system_argument(finding.instruction),
         )
     elif finding.instruction:
         name = next(name for name in _names() if name not in measured)
@@ -75,8 +83,7 @@ def _suggestions(item: Item, finding: Finding, system: str | None) -> Iterable[S
             "does not change the model.",
             "\n".join(finding.words),
         )
-    if finding.trainable:
-        file = item["nodeid"].partition("::")[0]
+    if finding.trainable and not in_test:
         yield Suggestion(
             "sample",
             "Or fine-tune on a balanced sample of the recorded answers, in which each group's prompts are paired with "

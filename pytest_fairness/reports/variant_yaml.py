@@ -1,6 +1,9 @@
-"""YAML of suggested variants, ready to be copied into a probe file, from untrusted words."""
+"""Suggested variants, ready to be copied into a probe file or a test, from untrusted words."""
 
 from __future__ import annotations
+
+import json
+import textwrap
 
 from pytest_fairness.reports.formatting import printable
 from pytest_fairness.reports.text_layout import width_of
@@ -36,6 +39,13 @@ def variant_yaml(name: str, instruction: str, system: str | None = None, *, exis
         return "\n".join(["# Put the probe's own `system` before this text.", variant_yaml(name, instruction)])
     # The explicit indentation (`|2`) is needed if the first line starts with a blank.
     return "\n".join([*head, "    system: |2-", *(_INDENT + line if line else "" for line in (*own, instruction))])
+
+
+def system_argument(instruction: str) -> str:
+    """Return a system prompt as an argument of a call in Python."""
+    lines = textwrap.wrap(" ".join(printable(instruction).split()), _WIDTH - 8, break_on_hyphens=False)
+    quoted = [json.dumps(line + " " * (line is not lines[-1]), ensure_ascii=False) for line in lines]
+    return "\n".join(["system=(", *(f"    {line}" for line in quoted), ")"])
 
 
 def narrowed(text: str, width: int) -> str:

@@ -82,6 +82,7 @@ class LlmClient:
         Raises:
             FairnessError: a request failed; the other responses are recorded.
         """
+        __tracebackhide__ = True
         if not isinstance(prompt, str):
             raise TypeError(
                 f"llm_client.complete takes one prompt as a str, not {type(prompt).__name__}. Call it for each prompt."
@@ -370,6 +371,7 @@ class FairnessCheck:
         Raises:
             FairnessError: the baseline cannot be read, or a probe has this name.
         """
+        __tracebackhide__ = True
         if not isinstance(measurement, ItemMeasurement):
             raise TypeError(
                 f"fairness_check takes a measurement of a corpus, such as corpus.jsd(...), not {measurement!r}."

@@ -25,6 +25,7 @@ def with_usage(example: str, more: Callable[[Any], str] = lambda _: "") -> Calla
 
         @wraps(method)
         def checked(*args: P.args, **kwargs: P.kwargs) -> T:
+            __tracebackhide__ = True  # pytest shows the line of the call
             try:
                 signature.bind(*args, **kwargs)
             except TypeError as error:

@@ -1,5 +1,6 @@
 """Suggestions for failed items: content, and escaping of text to copy."""
 
+import ast
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -28,6 +29,16 @@ HOSTILE = (
 
 NOTHING: dict[str, dict[str, Json]] = {"lexicon": {"terms": []}, "refusals": {"shares": {"Black": 0.2, "White": 0.1}}}
 """Details without a word or a value that stands out."""
+
+
+def test_a_test_is_told_what_to_pass_and_not_what_a_probe_file_takes() -> None:
+    failed = result(VerdictName.REGRESSION)
+    item = {**failed.to_json(), "nodeid": "tests/test_letters.py::test_letters"}
+    prompt, *others = suggestions(item, AUDITS["jsd"].finding(failed))["try"]
+    assert prompt["text"].startswith("Try another system prompt: give it to corpus_generator")
+    own = suggested("jsd")["try"][0]["paste"].partition(">-")[2]
+    assert " ".join(ast.literal_eval(prompt["paste"].removeprefix("system=")).split()) == " ".join(own.split())
+    assert [each["action"] for each in others] == ["filter"]
 
 
 def suggested(audit: str, details: Json = None, labels: dict[str, str] | None = None, **more: Any) -> dict[str, Json]:
