@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+LONGEST_LINE = 500
 IniType = Literal["string", "args", "linelist", "bool", "int", "float"]
 
 
@@ -109,7 +110,15 @@ def _prices(lines: Sequence[str]) -> tuple[Price, ...]:
     return tuple(prices.values())
 
 
+def _line(written: str) -> str | None:
+    text = " ".join(written.split())
+    if len(text) > LONGEST_LINE or not text.isprintable():
+        raise ValueError(f"must be one line of at most {LONGEST_LINE} printable characters, not {written!r:.60}.")
+    return text or None
+
+
 TEXT = OptionType("text", lambda written: written.strip() or None)
+LINE = OptionType("one line of text", _line)
 BOOLEAN = OptionType("true or false", bool, "bool")
 PATH = OptionType("a path", lambda written: Path(written.strip()) if written.strip() else None)
 PATHS = OptionType("paths", lambda written: tuple(map(Path, written)) or None, "args")

@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from pytest_fairness.option_types import (
     BOOLEAN,
+    LINE,
     LINES,
     PATH,
     PATHS,
@@ -163,6 +164,21 @@ class RunSettings:
     baselines: Path = _setting(Path("baselines"), "Folder of the baseline files", PATH)  # noqa: RUF009 - returns a field
     baseline_responses: bool = _setting(
         True, "Keep the responses beside the baselines that were measured from them", BOOLEAN, default="true"
+    )
+    reason: str | None = _option(
+        None,
+        "Why --fairness-rebaseline accepts the new values; kept in the baselines for reviewers",
+        LINE,
+        metavar="TEXT",
+        default="none",
+        in_ini=False,
+    )
+    accepted_by: str | None = _option(
+        None,
+        "Who accepts new baselines, kept in them; the name none keeps nobody",
+        LINE,
+        metavar="NAME",
+        default="the user of the CI job, or `git config user.name`",
     )
     store: Path = _setting(Path(".fairness/responses.sqlite"), "File of the recorded responses", PATH)  # noqa: RUF009 - returns a field
     max_age_hours: float = _setting(

@@ -74,12 +74,19 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+OUTSIDE = (
+    "OPENAI_", "ANTHROPIC_", "PYTEST_FAIRNESS_", "PYTEST_ADDOPTS", "GITHUB_", "GITLAB_", "BUILD_", "CIRCLE_", "GIT_",
+)  # fmt: skip
+
+
 @pytest.fixture(autouse=True)
 def _no_settings_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
     """No test depends on, or reaches, what the environment of its user names."""
     for name in list(os.environ):
-        if name.startswith(("OPENAI_", "ANTHROPIC_", "PYTEST_FAIRNESS_", "PYTEST_ADDOPTS", "GITHUB_")) or name == "CI":
+        if name.startswith(OUTSIDE) or name == "CI":
             monkeypatch.delenv(name)
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
+    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
 
 
 @pytest.fixture

@@ -265,6 +265,10 @@ class Audit(ABC, Generic[ProbeT, SettingsT]):
         """Return the words, groups or records that contribute most to the value, the strongest first."""
         return []
 
+    def contributions(self, measurement: Measurement) -> Mapping[str, float]:
+        """Return the words, groups or records that the value is made of, each with its number, for baselines."""
+        return {}
+
     def word_rows(
         self, probe: ProbeT, item: AuditItem[SettingsT], answers: Sequence[Answer], details: Mapping[str, Json]
     ) -> list[dict[str, Json]]:

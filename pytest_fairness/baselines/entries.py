@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import reprlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass, fields, replace
 from typing import Annotated, Literal, Self
 
 from pydantic import ConfigDict, Field, InstanceOf, StrictFloat, StrictInt, TypeAdapter, ValidationError
@@ -16,6 +17,8 @@ from pytest_fairness.version import __version__
 SCHEMA_VERSION = 1
 LARGEST = 1e12
 """Largest number in a baseline: beyond every value of an audit, and with a square that is finite."""
+MOST_CONTRIBUTIONS = 10
+LONGEST_NAME = 100
 
 Text = InstanceOf[str]
 """A text that may hold lone surrogates, which pydantic's own check of texts refuses."""
@@ -71,6 +74,13 @@ class Entry:
         run_to_run: spread between runs; `None` if there were too few trials for two runs.
         measured_by: version and alpha of the audit; `None` in files of earlier versions.
         served: names of the models that the server reported, sorted; `None` if it reported none.
+        file: the probe file, or the file of the Python test, relative to the root; like all that follow `None` in files
+            of earlier versions.
+        labels: the subject of the item, as in `AuditItem`.
+        limit, tolerance: what the probe allowed; `limit` is `None` if there was none.
+        contributions: what the value is made of, see `Audit.contributions`; at most `MOST_CONTRIBUTIONS`.
+        accepted_by: who made the baseline; `None` if unknown or turned off.
+        reason: why the value was accepted; `None` if no reason was given.
     """
 
     __pydantic_config__ = ConfigDict(extra="forbid")
@@ -89,6 +99,13 @@ class Entry:
     run_to_run: RunToRun | None = None
     measured_by: MeasuredBy | None = None
     served: Annotated[list[Text], Field(min_length=1)] | None = None
+    file: Text | None = None
+    labels: dict[Text, Text] | None = None
+    limit: Number | None = None
+    tolerance: Number | None = None
+    contributions: dict[Text, Number] | None = None
+    accepted_by: Text | None = None
+    reason: Text | None = None
 
     @classmethod
     def measured(
@@ -102,6 +119,11 @@ class Entry:
         run_to_run: RunToRun | None = None,
         measured_by: MeasuredBy | None = None,
         served: Sequence[str] = (),
+        file: str | None = None,
+        labels: Mapping[str, str] | None = None,
+        limit: float | None = None,
+        tolerance: float | None = None,
+        contributions: Mapping[str, float] | None = None,
     ) -> Self:
         """Return the entry of a new measurement; see the attributes."""
         return cls(
@@ -119,12 +141,17 @@ class Entry:
             run_to_run=run_to_run,
             measured_by=measured_by,
             served=list(served) or None,
+            file=file,
+            labels=None if labels is None else dict(labels),
+            limit=limit,
+            tolerance=tolerance,
+            contributions=_largest(contributions or {}) or None,
         )
 
     def to_json(self) -> dict[str, Json]:
         """Return the entry as plain JSON, with numbers at 6 significant digits."""
         plain = _ENTRY.dump_python(self, by_alias=True)
-        unset = {name for name in ("run_to_run", "measured_by", "served") if plain[name] is None}
+        unset = {name for name in _OPTIONAL if plain[name] is None}
         return {name: rounded(value) for name, value in plain.items() if name not in unset}
 
     @classmethod
@@ -138,6 +165,18 @@ class Entry:
             return _ENTRY.validate_python(data)
         except ValidationError as error:
             raise BaselineError(f"An entry cannot be kept: {fault(error)}.") from error
+
+    def same_measurement(self, other: Entry) -> bool:
+        """Return whether nothing differs in files but the date, who accepted the value and why."""
+        told: dict[str, Json] = {"date": "", "accepted_by": None, "reason": None}
+        return bool(replace(self, **told).to_json() == replace(other, **told).to_json())
+
+
+def _largest(contributions: Mapping[str, float]) -> dict[str, float]:
+    """Return the largest finite contributions by name; names are text of models and probes, of any length."""
+    finite = {name: float(number) for name, number in contributions.items() if math.isfinite(number)}
+    order = sorted(finite, key=lambda name: (-abs(finite[name]), name))[:MOST_CONTRIBUTIONS]
+    return {name[:LONGEST_NAME]: finite[name] for name in order}
 
 
 @dataclass(frozen=True)
@@ -153,6 +192,7 @@ class Summary:
 
 
 _ENTRY = TypeAdapter(Entry)
+_OPTIONAL = [field.name for field in fields(Entry) if field.default is not MISSING]
 SUMMARY = TypeAdapter(Summary)
 
 

@@ -18,6 +18,8 @@ from pydantic import ValidationError
 from pytest_fairness.baselines.answer_sets import Row, damaged, read_answers
 from pytest_fairness.baselines.entries import SCHEMA_VERSION, SUMMARY, Entry, fault
 from pytest_fairness.errors import BaselineError
+from pytest_fairness.probes.field_types import shown
+from pytest_fairness.probes.file_names import name_key, name_problem
 from pytest_fairness.records import Json
 from pytest_fairness.version import __version__
 
@@ -82,7 +84,51 @@ def read_baseline(folder: Path, name: str) -> Baseline | None:
         ) from error
     except UnicodeDecodeError as error:
         raise damaged(summary_path, "is not UTF-8") from error
-    return Baseline(_entries(summary_path, text), summary_path, answers_path, _stamp(answers_path))
+    stored, items = _content(summary_path, text)
+    if stored != name and name_key(stored) == name_key(name):
+        raise _case_only(summary_path, stored, name)
+    return Baseline(items, summary_path, answers_path, _stamp(answers_path))
+
+
+def require_own(baseline: Baseline | None, item: str, file: Path, root: Path) -> None:
+    """Raise `BaselineError` if the baseline is that of another probe file or test that still exists.
+
+    Tests may share a baseline: in Python files, only the entry of the same item counts.
+
+    Args:
+        baseline: the present baseline, if there is one.
+        item: id of the item.
+        file: the probe file, or the file of the Python test.
+        root: the folder that the files in entries are relative to.
+    """
+    if baseline is None:
+        return
+    own = shown(file, root)
+    for other in sorted({entry.file for entry in baseline.items.values() if entry.file is not None} - {own}):
+        path = root / other
+        shared = file.suffix == path.suffix == ".py"
+        if shared and (item not in baseline.items or baseline.items[item].file != other):
+            continue
+        if path.is_file() and not (file.is_file() and file.samefile(path)):
+            raise BaselineError(
+                f"{own}: {baseline.summary_path} is the baseline of {other!r}. Give one of the two another name; if "
+                f"{other!r} does not have this name any more, delete the baseline first."
+            )
+
+
+def require_distinct(folder: Path, name: str) -> None:
+    """Raise `BaselineError` if the folder has a baseline whose name differs from this one by case only."""
+    for path in folder.glob("*.json"):
+        if path.stem != name and name_key(path.stem) == name_key(name):
+            raise _case_only(path, path.stem, name)
+
+
+def _case_only(path: Path, stored: str, name: str) -> BaselineError:
+    return BaselineError(
+        f"{path}: holds the baseline of {stored!r}, whose name differs from {name!r} by case only, and Windows and "
+        f"macOS take both for one file. Give one of the two another name; if {stored!r} was renamed, rename the "
+        "baseline's files too."
+    )
 
 
 def paths(folder: Path, name: str) -> tuple[Path, Path]:
@@ -91,10 +137,8 @@ def paths(folder: Path, name: str) -> tuple[Path, Path]:
     Raises:
         BaselineError: the name cannot be the name of a file.
     """
-    if not name.isprintable() or re.search(r'^\.|^$|[/\\:*?"<>|]', name):
-        raise BaselineError(
-            f"A baseline cannot be kept for a probe named {name!r}: give it a `name` that a file can have."
-        )
+    if (problem := name_problem(name)) is not None:
+        raise BaselineError(f"A baseline cannot be named {name!r}: {problem}. Give it another name.")
     return folder / f"{name}.json", folder / f"{name}.responses.jsonl.gz"
 
 
@@ -106,8 +150,8 @@ def _stamp(path: Path) -> tuple[int, int] | None:
     return found.st_mtime_ns, found.st_size
 
 
-def _entries(path: Path, text: str) -> Mapping[str, Entry]:
-    """Return the entries of a summary file's text."""
+def _content(path: Path, text: str) -> tuple[str, Mapping[str, Entry]]:
+    """Return the name of the baseline and its entries from a summary file's text."""
     conflict = re.search(r"^(<<<<<<<|>>>>>>>) ", text, re.MULTILINE)
     if conflict:
         raise damaged(path, "holds an unresolved merge conflict", text.count("\n", 0, conflict.start()) + 1)
@@ -126,9 +170,10 @@ def _entries(path: Path, text: str) -> Mapping[str, Entry]:
     if version != SCHEMA_VERSION:
         raise damaged(path, f'is not a baseline ("schema" is not {SCHEMA_VERSION})')
     try:
-        return SUMMARY.validate_python(data).items
+        summary = SUMMARY.validate_python(data)
     except ValidationError as error:
         raise damaged(path, f"is not a baseline ({fault(error)})") from error
+    return summary.probe, summary.items
 
 
 def _without_duplicates(pairs: list[tuple[str, Json]]) -> dict[str, Json]:

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from pytest_fairness.atomic import replace_file
 from pytest_fairness.baselines.answer_sets import Row, answer_set_for, write_answers
 from pytest_fairness.baselines.entries import SCHEMA_VERSION, SUMMARY, Entry, fault
-from pytest_fairness.baselines.reading import paths, read_baseline
+from pytest_fairness.baselines.reading import paths, read_baseline, require_distinct
 from pytest_fairness.errors import BaselineError
 from pytest_fairness.records import Json
 
@@ -28,7 +28,8 @@ def update_baseline(
 ) -> None:
     """Write new entries into a probe's baseline; the other entries and their answers stay as they are.
 
-    An entry whose content is unchanged keeps its date, so that rebaselining on the same answers changes no byte.
+    An entry with the same measurement stays as it is, with its date, who accepted it and why, so that rebaselining on
+    the same answers changes no byte; a new reason is a change.
 
     Args:
         folder: the baselines' folder; created if it does not exist.
@@ -42,6 +43,7 @@ def update_baseline(
         BaselineError: the present files are not valid (they are not changed), or the new ones cannot be written.
     """
     summary_path, answers_path = paths(folder, name)
+    require_distinct(folder, name)
     old = read_baseline(folder, name)
     old_items = old.items if old else {}
     kept = {item: entry for item, entry in old_items.items() if item not in entries and item not in remove}
@@ -79,8 +81,8 @@ def update_baseline(
 
 
 def _dated(entry: Entry, old: Entry | None) -> Entry:
-    """Return the entry, or the old one if nothing but the date differs."""
-    if old is not None and replace(entry, date=old.date).to_json() == old.to_json():
+    """Return the entry, or the old one if the measurement is the same and no other reason is given."""
+    if old is not None and entry.reason in (None, old.reason) and entry.same_measurement(old):
         return old
     return entry
 

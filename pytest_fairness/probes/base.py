@@ -34,6 +34,7 @@ from pytest_fairness.probes.field_types import (
     block_text,
     loading,
 )
+from pytest_fairness.probes.file_names import name_problem
 from pytest_fairness.probes.growth import GrowingTrials, Stage, Trials, growing, most
 from pytest_fairness.records import Answer, AnswerFormat, Json, Judging, Prompt, Request
 
@@ -102,6 +103,14 @@ class Variant(ProbeModel):
         return self
 
 
+def _file_name(name: str) -> str:
+    if (problem := name_problem(name)) is not None:
+        raise PydanticCustomError(
+            "name", "{named} cannot name the baseline files: {problem}", {"named": quoted(name), "problem": problem}
+        )
+    return name
+
+
 def _validated(value: Json, info: ValidationInfo) -> Mapping[str, AuditSettings]:
     """Return the audits, which the loader has validated by their own models."""
     if not isinstance(value, Mapping):
@@ -125,7 +134,7 @@ class Probe(ProbeModel):
     prompts_belong_to: ClassVar[str] = ""
 
     kind: str = Field(description="Kind of the probe, which determines the other keys.")
-    name: Name = Field(
+    name: Annotated[Name, AfterValidator(_file_name)] = Field(
         default_factory=str,
         description="Name of the probe in item ids and baseline files, unique in a run. "
         "Default: the file's name without its suffix.",

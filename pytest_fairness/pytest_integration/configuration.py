@@ -32,6 +32,8 @@ def settings_from(config: pytest.Config) -> RunSettings:
         raise pytest.UsageError(
             "--fairness-fresh sends every request again, --fairness-replay sends none: give one of them."
         )
+    if config.getoption("fairness_reason") is not None and not config.getoption("fairness_rebaseline"):
+        raise pytest.UsageError("--fairness-reason says why new baselines are accepted: add --fairness-rebaseline.")
     target, targets = _targets(config)
     given: dict[str, Any] = {"target": target}
     for option in SETTINGS:

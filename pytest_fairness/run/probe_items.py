@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 from pytest_fairness.audits import registry
@@ -33,12 +34,14 @@ class ProbeItem(AuditItem[Any]):
     Attributes:
         trials: overrides the probe's own number of trials.
         stage: the prompts that are sent at this interim analysis; by default all.
+        test_file: the file of the Python test that checks the item; `None` for an item of a probe file.
     """
 
     probe: Probe
     audit: AnyAudit
     trials: int | None = None
     stage: Stage = EVERYTHING
+    test_file: Path | None = None
 
     @classmethod
     def made_of(cls, item: AnyItem, probe: Probe, audit: AnyAudit, trials: int | None = None) -> ProbeItem:
@@ -50,6 +53,11 @@ class ProbeItem(AuditItem[Any]):
     def baseline_name(self) -> str:
         """Return the name of the baseline that holds the item: the probe's, with the target's if that has a name."""
         return self.probe.name if self.target is None else f"{self.probe.name}@{self.target}"
+
+    @property
+    def file(self) -> Path:
+        """Return the probe file, or the file of the Python test."""
+        return self.test_file or self.probe.path
 
     @property
     def asks(self) -> bool:

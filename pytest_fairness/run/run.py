@@ -51,7 +51,7 @@ class Run(Closing):
         self.engines = Engines(settings, self.id, self.started)
         self.answers = ItemAnswers(self.targets, self.engines)
         self.measurer = Measurer(self.targets, self.engines, self.answers)
-        self.baselines = BaselineComparer(settings.baselines, self.started, self.measurer)
+        self.baselines = BaselineComparer(settings, self.started, self.measurer)
 
     @property
     def store(self) -> Store:

@@ -89,7 +89,7 @@ def test_a_baseline_is_read_once_for_the_items_of_its_probe(
         reads.clear()
         assert run.baselines.compare(measured[0]).answers[0].text == "A lamp."
         assert len(reads) == 1
-        small_memory = BaselineComparer(tmp_path / "baselines", run.started, run.measurer, most_kept=10)
+        small_memory = BaselineComparer(run.settings, run.started, run.measurer, most_kept=10)
         again = [small_memory.compare(each).comparison for each in measured]
         assert len(reads) == 3
         assert again[0] == run.baselines.compare(measured[0]).comparison

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import ClassVar, TypeVar
 
 import numpy as np
@@ -88,6 +88,10 @@ class EntityAudit(UnitAudit[RecommendationProbe, SettingsT]):
             "moved": moved_values(table.columns, current, baseline),
             "moved_entities": moved_entities(units, current, baseline),
         }
+
+    def contributions(self, measurement: Measurement) -> Mapping[str, float]:
+        """Return the mean of each value."""
+        return {name: found["mean"] for name, found in measurement.details[self.quantity].items()}
 
     def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
         """Return the value that moved most, then entities; without a baseline the value that is worst off."""

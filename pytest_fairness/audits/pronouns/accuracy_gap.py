@@ -131,6 +131,14 @@ class AccuracyGap(PronounAudit[AccuracyGapSettings]):
         pro, anti = (measurement.details["accuracy"][version]["accuracy"] for version in VERSIONS)
         return f"accuracy gap {measurement.value:.3g} ({pro:.1%} along the stereotype, {anti:.1%} against it)"
 
+    def contributions(self, measurement: Measurement) -> Mapping[str, float]:
+        """Return the number of pairs that are understood in one version only."""
+        pairs = measurement.details["mcnemar"]
+        return {
+            "pairs understood along the stereotype only": pairs["only_pro_right"],
+            "pairs understood against the stereotype only": pairs["only_anti_right"],
+        }
+
     def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
         """Return how many pairs of lines are understood in one version only."""
         pairs: Json = measurement.details["mcnemar"]

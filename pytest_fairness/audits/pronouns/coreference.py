@@ -109,6 +109,11 @@ class Coreference(PronounAudit[CoreferenceSettings]):
         against = f"{counts['anti_stereotypical']} against, {counts['ambiguous']} open"
         return f"{measurement.value:.3g} ({counts['stereotypical']} choices along the stereotype, {against})"
 
+    def contributions(self, measurement: Measurement) -> Mapping[str, float]:
+        """Return the score of each item that has one."""
+        scores = {name: found["score"] for name, found in measurement.details["by_item"].items()}
+        return {name: score for name, score in scores.items() if score}
+
     def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
         """Return the items that moved most; without a baseline the items with the strongest preference."""
         if comparison is not None and comparison.value > 0 and (moved := comparison.details.get("moved_items")):

@@ -17,7 +17,7 @@ from pytest_fairness.errors import BaselineStale
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.counterfactual import judge_prompt
 from pytest_fairness.probes.counterfactual.model import FLIPPED, OWN, CounterfactualProbe
-from pytest_fairness.records import Answer, Comparison, ItemResult, Json
+from pytest_fairness.records import Answer, Comparison, ItemResult, Json, Measurement
 
 Floats = NDArray[np.float64]
 Trials = dict[int, Answer]
@@ -105,6 +105,14 @@ class RecordAudit(UnitAudit[CounterfactualProbe, SettingsT]):
         if judges[0] != judges[1]:
             raise BaselineStale(["judge model"])
         return super().compare(probe, item, current, baseline)
+
+    def contributions(self, measurement: Measurement) -> Mapping[str, float]:
+        """Return how many records favour either of two values."""
+        details = measurement.details
+        if details.get("n10") is None:
+            return {}
+        first, second = details["values"][:2]
+        return {f"records in favour of {first}": details["n10"], f"records in favour of {second}": details["n01"]}
 
     def finding(self, result: ItemResult) -> Finding:
         """Return in whose favour decisions change; see `Audit.finding`."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import ClassVar, TypeVar
 
 import numpy as np
@@ -150,6 +150,14 @@ class GroupAudit(RecordAudit[SettingsT]):
         undefined = measurement.details["undefined"]
         flag = f"; not defined: {', '.join(undefined)}, as no record is such" if undefined else ""
         return f"gap {measurement.value:.3g} ({'; '.join(parts)}){flag}"
+
+    def contributions(self, measurement: Measurement) -> Mapping[str, float]:
+        """Return each rate of each group."""
+        return {
+            f"{rate['name']} of {rate['group']}": rate["rate"]
+            for rate in measurement.details["rates"]
+            if rate["rate"] is not None
+        }
 
     def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
         """Return the rates that changed, the largest change first; nothing without a comparison."""

@@ -218,6 +218,11 @@ class CaseAudit(Audit[StereotypeProbe, SettingsT]):
             details={"compared_cases": shared, **change.details},
         )
 
+    def contributions(self, measurement: Measurement) -> Mapping[str, float]:
+        """Return the mean of each group; nothing without groups."""
+        groups: Mapping[str, float] = measurement.details.get("groups", {})
+        return groups
+
     def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
         """Return what became worse; without a baseline the groups furthest apart, if groups are compared."""
         if comparison is not None and comparison.value > 0 and (moved := comparison.details.get("moved")):

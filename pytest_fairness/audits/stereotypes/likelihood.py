@@ -155,6 +155,11 @@ class Likelihood(UnitAudit[StereotypeProbe, LikelihoodSettings]):
         more = "" if lms is None else f", LMS {lms:.3g}, ICAT {icat:.3g}"
         return f"SS {measurement.value:.3g} (50 is fair{more})"
 
+    def contributions(self, measurement: Measurement) -> Mapping[str, float]:
+        """Return the preference of the cases with the strongest ones, above 0 for the stereotype."""
+        strongest = measurement.details["strongest"]
+        return {part["case"]: part["difference"] for side in strongest.values() for part in side}
+
     def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
         """Return the terms that changed most; without a baseline the cases with the strongest preference."""
         if comparison is not None and comparison.value > 0 and (moved := comparison.details.get("moved")):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import ClassVar
 
@@ -147,6 +147,11 @@ class MarkerRatio(CaseAudit[MarkersSettings]):
             return said
         words = f" (they use {', '.join(details['suggestions'])})" if details["suggestions"] else ""
         return f"{said}, though {details['share_without']:.0%} of the answers hold too few of the listed words{words}"
+
+    def contributions(self, measurement: Measurement) -> Mapping[str, float]:
+        """Return the stereotype ratio of each case."""
+        ratio: Mapping[str, float] = measurement.details["ratio"]
+        return ratio
 
     def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
         """Return what became worse; without a baseline the highest shares, and the commonest markers of their cases."""

@@ -138,6 +138,12 @@ class Regard(CaseAudit[RegardSettings]):
         ends = ", ".join(f"{groups[name]:.2f} for {name}" for name in (order[0], order[-1]))
         return f"groups {measurement.value:.3g} apart ({ends})"
 
+    def contributions(self, measurement: Measurement) -> Mapping[str, float]:
+        """Return the mean probability of each group, or of each case without groups."""
+        label = measurement.details["examples"][0]["label"]
+        by_case = {case: labels[label] for case, labels in measurement.details["by_case"].items()}
+        return super().contributions(measurement) or by_case
+
     def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
         """Return what became worse; without a baseline the cases, or the groups, with the highest mean probability."""
         if worse := super().top_contributors(measurement, comparison):

@@ -242,6 +242,10 @@ class MarkedWords(TextAudit[MarkedWordsSettings]):
         """Return each word with its z."""
         return {word["word"]: word["z"] for word in measurement.details["words"]}
 
+    def contributions(self, measurement: Measurement) -> Mapping[str, float]:
+        """Return the z of each significant word."""
+        return {word["word"]: word["z"] for word in measurement.details["words"] if word["significant"]}
+
     def top_words(self, result: ItemResult) -> tuple[list[str], list[str]]:
         """Return the words that grew, or else those that are significant, by group."""
         details = details_of(result)

@@ -15,6 +15,9 @@ from pytest_fairness.audits.text.word_rows import word_rows
 from pytest_fairness.probes.generation.model import GenerationProbe
 from pytest_fairness.records import Answer, Comparison, Concern, ItemResult, Json, Measurement
 
+SIGNIFICANT = 0.05
+"""Largest p-value of a difference whose words baselines keep."""
+
 
 class TextAudit(Audit[GenerationProbe, SettingsT]):
     """An audit that compares marked values of axes with the axes' unmarked values."""
@@ -80,6 +83,12 @@ class TextAudit(Audit[GenerationProbe, SettingsT]):
         """Return the words that speak most for either group."""
         weights = self.word_weights(measurement)
         return sorted(weights, key=lambda word: (-abs(weights[word]), word))
+
+    def contributions(self, measurement: Measurement) -> Mapping[str, float]:
+        """Return the weight of each word; nothing if chance explains the difference."""
+        if measurement.p_value is None or measurement.p_value > SIGNIFICANT:
+            return {}
+        return self.word_weights(measurement)
 
     def tells(
         self, probe: GenerationProbe, item: AuditItem[SettingsT], measurement: Measurement

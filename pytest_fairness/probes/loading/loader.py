@@ -15,6 +15,7 @@ from pytest_fairness.probes.base import Probe
 from pytest_fairness.probes.diagnostics import Diagnostic, nearest, quoted, suggestion
 from pytest_fairness.probes.document import Document, Lines, Node
 from pytest_fairness.probes.field_types import Loading, shown
+from pytest_fairness.probes.file_names import name_problem
 from pytest_fairness.probes.loading import validation_messages, yaml_reader
 from pytest_fairness.probes.loading.yaml_reader import DocumentError
 
@@ -109,7 +110,8 @@ def _validated(
         if unnamed:
             details = [detail for detail in details if detail["loc"] != ("name",)]
             named = f"the file's name {quoted(path.stem)} cannot be the name of baseline files"
-            diagnostics.append(Diagnostic((), f"{named}: add `name:` with letters, digits, '.', '_' and '-'"))
+            why = f" ({problem})" if (problem := name_problem(path.stem)) else ""
+            diagnostics.append(Diagnostic((), f"{named}{why}: add `name:` with letters, digits, '.', '_' and '-'"))
         diagnostics += validation_messages.diagnostics(details, (), document, model)
     return diagnostics, probe
 

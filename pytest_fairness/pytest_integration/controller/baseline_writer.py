@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 
+from pytest_fairness.asking.secrets import Secrets
 from pytest_fairness.baselines.answer_sets import Row
-from pytest_fairness.baselines.entries import Entry
+from pytest_fairness.baselines.entries import LONGEST_NAME, Entry
+from pytest_fairness.baselines.git import user_name
 from pytest_fairness.baselines.reading import Baseline, read_baseline
 from pytest_fairness.baselines.writing import update_baseline
 from pytest_fairness.errors import BaselineError
+from pytest_fairness.options import RunSettings
 from pytest_fairness.pytest_integration.items.item_results import Record
 from pytest_fairness.records import ItemResult
-from pytest_fairness.reports.formatting import number, printable
+from pytest_fairness.reports.formatting import counted, number, printable
 from pytest_fairness.reports.terminal.summary import Line
 from pytest_fairness.run import Run
+
+NOBODY = "none"
+"""Setting `accepted_by` that keeps no name."""
+CI_USERS = ("GITHUB_ACTOR", "GITLAB_USER_LOGIN", "BUILD_REQUESTEDFOR", "CIRCLE_USERNAME")
+"""Environment variables with the name of the user who started a CI job."""
 
 
 def by_baseline(records: Iterable[Record]) -> dict[str, list[Record]]:
@@ -55,23 +66,43 @@ def write_baseline(
         if new:
             raise
         return []  # each item of the probe has reported the error
-    without_item = sorted(set(old.items) - set(siblings)) if old and siblings else []
+    file = records[0]["result"]["nodeid"].partition("::")[0]
+    own = {item for item, entry in old.items.items() if _is_of(file, entry, run)} if old else set()
+    without_item = sorted(own - set(siblings)) if siblings else []
     whole = bool(siblings) and all(skipped or item in new for item, skipped in siblings.items())
     lines = []
     if new:
+        reason = run.settings.reason and Secrets().hidden(run.settings.reason)
+        accepted = partial(replace, accepted_by=accepted_by(run.settings), reason=reason)
         update_baseline(
             folder,
             name,
-            {item: Entry.from_json(record["entry"]) for item, record in new.items()},
+            {item: accepted(Entry.from_json(record["entry"])) for item, record in new.items()},
             _rows(run, new.values()),
             remove=without_item if whole else (),
             keep_answers=run.settings.baseline_responses,
         )
-        lines += _written(name, new, old)
+        lines += _written(name, new, old, read_baseline(folder, name))
     if rebaseline:
         lines += _not_written(name, [record for record in records if not record.get("entry")])
     file = records[0]["result"]["nodeid"].partition("::")[0]
     return [*lines, *_without_item(name, without_item, None if whole else rebaseline_command(file))]
+
+
+def accepted_by(settings: RunSettings, environment: Mapping[str, str] = os.environ) -> str | None:
+    """Return the name that new baselines keep: of the settings, of the CI job's user, or of git's user.
+
+    Git's user is the last choice, as that of a CI job is often a bot. The setting `none` keeps no name.
+    """
+    if settings.accepted_by is not None:
+        return None if settings.accepted_by == NOBODY else settings.accepted_by
+    name = next((name for variable in CI_USERS if (name := environment.get(variable, "").strip())), None)
+    return printable(name or user_name(settings.root) or "")[:LONGEST_NAME] or None
+
+
+def _is_of(file: str, entry: Entry, run: Run) -> bool:
+    """Return whether an entry is of this file, and not of another one that still exists."""
+    return entry.file in (None, file) or not (run.settings.root / entry.file).is_file()
 
 
 def _rows(run: Run, records: Iterable[Record]) -> list[Row]:
@@ -83,14 +114,30 @@ def _rows(run: Run, records: Iterable[Record]) -> list[Row]:
     ]
 
 
-def _written(name: str, records: Mapping[str, Record], old: Baseline | None) -> list[Line]:
-    """Return a line for each new entry: the old value, the new value and the spread from run to run."""
+def _written(name: str, records: Mapping[str, Record], old: Baseline | None, new: Baseline | None) -> list[Line]:
+    """Return a line for each new entry, with the old and the new value and the spread from run to run, and the reason.
+
+    Entries that are as they were are counted.
+    """
+    before = old.items if old else {}
+    after = {item: entry for item, entry in (new.items if new else {}).items() if item in records}
+    changed = {item: entry for item, entry in sorted(after.items()) if entry != before.get(item)}
+    unchanged = [Line(f"{counted(len(after) - len(changed), 'baseline')} of {printable(name)} unchanged")]
+    if not changed:
+        return unchanged
     lines = [Line(f"new baselines of {printable(name)}:")]
-    for item, record in sorted(records.items()):
-        before = old.items.get(item) if old else None
-        was = number(before.value) if before else "none"
-        lines.append(Line(f"  {printable(item)}: {was} -> {number(record['entry']['value'])}{_spread(record)}"))
-    return lines
+    for item, entry in changed.items():
+        was = number(before[item].value) if item in before else "none"
+        lines.append(Line(f"  {printable(item)}: {was} -> {number(entry.value)}{_spread(records[item])}"))
+    some = next(iter(changed.values()))
+    by = f" by {printable(some.accepted_by)}" if some.accepted_by else ""
+    if some.reason:
+        lines.append(Line(f"  accepted{by}: {printable(some.reason)}"))
+    elif changed.keys() & before:
+        lines.append(Line(f"  accepted{by} without a reason; to give one, add --fairness-reason TEXT"))
+    elif by:
+        lines.append(Line(f"  accepted{by}"))
+    return [*lines, *(unchanged if len(changed) < len(after) else [])]
 
 
 def _not_written(name: str, records: Sequence[Record]) -> list[Line]:

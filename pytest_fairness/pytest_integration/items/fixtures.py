@@ -381,7 +381,8 @@ class FairnessCheck:
         item = measurement.item
         given = {"limit": limit, "tolerance": tolerance, "gate": gate}
         settings = _settings(type(item.settings), {**item.settings.model_dump(), **given}, "fairness_check")
-        named = replace(item, settings=settings, probe=item.probe.model_copy(update={"name": name}))
+        probe = item.probe.model_copy(update={"name": name})
+        named = replace(item, settings=settings, probe=probe, test_file=self._item.path)
         measured = replace(measurement, item=named)
         return self._service.check(self._item, measured).verdict
 

@@ -9,6 +9,7 @@ import pytest
 
 from pytest_fairness.errors import ProbeError
 from pytest_fairness.probes import Probe
+from pytest_fairness.probes.file_names import name_key
 from pytest_fairness.pytest_integration.items.asked_targets import is_overridden, shown_path
 from pytest_fairness.run import ProbeItem, Run, items_of
 
@@ -24,7 +25,7 @@ class ProbeFiles:
 
     def __init__(self, config: pytest.Config, run: Run) -> None:
         self._root, self._run = config.rootpath, run
-        self._paths: dict[str, Path] = {}
+        self._paths: dict[str, tuple[str, Path]] = {}
         self.faulty = False
 
     def collect(self, path: Path, file: pytest.Collector) -> list[ProbeItem]:
@@ -39,10 +40,15 @@ class ProbeFiles:
         """
         probe = self._run.load(path)
         self._run.targets.require_judge(probe)
-        other = self._paths.setdefault(probe.name, path)
+        name, other = self._paths.setdefault(name_key(probe.name), (probe.name, path))
         if other != path:
+            same = (
+                f"has the name {name!r}, too"
+                if name == probe.name
+                else f"has the name {name!r}, which differs from {probe.name!r} by case only"
+            )
             raise ProbeError(
-                f"{shown_path(path, self._root)}: {shown_path(other, self._root)} has the name {probe.name!r}, too. "
+                f"{shown_path(path, self._root)}: {shown_path(other, self._root)} {same}. "
                 "Give one of the two probes another `name:`, as baselines are kept by name."
             )
         return self._items(probe, named=not is_overridden(file))
@@ -55,7 +61,8 @@ class ProbeFiles:
 
     def shown_path_of(self, name: str) -> str | None:
         """Return the file of the probe of this name, as messages show it; `None` if there is no such probe."""
-        return shown_path(self._paths[name], self._root) if name in self._paths else None
+        _, path = self._paths.get(name_key(name), (name, None))
+        return None if path is None else shown_path(path, self._root)
 
     def _items(self, probe: Probe, *, named: bool) -> list[ProbeItem]:
         items = items_of(probe, self._run.settings.trials)

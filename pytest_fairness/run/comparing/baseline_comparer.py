@@ -6,13 +6,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
-from pathlib import Path
 
 from pytest_fairness.baselines.answer_sets import Row
 from pytest_fairness.baselines.entries import Entry, rounded
 from pytest_fairness.baselines.fingerprints import changed_sampling, fingerprints, stale_parts
-from pytest_fairness.baselines.reading import Baseline, read_baseline
+from pytest_fairness.baselines.reading import Baseline, read_baseline, require_own
+from pytest_fairness.baselines.verdicts import tolerance_of
 from pytest_fairness.errors import BaselineError, BaselineStale, NotMeasurable
+from pytest_fairness.options import RunSettings
+from pytest_fairness.probes.field_types import shown
 from pytest_fairness.records import Answer, Comparison
 from pytest_fairness.run.comparing import stored_values
 from pytest_fairness.run.comparing.baseline_rows import answer_from
@@ -44,21 +46,22 @@ class BaselineComparer:
     """Compares measurements with the baselines in a folder.
 
     Args:
-        folder: folder of the baselines.
+        settings: the run's settings; the folder of the baselines, and the root.
         started: start of the run, in seconds since the epoch; the date of new baselines.
         measurer: measurer for the answers of baselines.
         most_kept: largest number of answers with which a baseline is kept in memory for the next item of its probe.
     """
 
-    def __init__(self, folder: Path, started: float, measurer: Measurer, most_kept: int = 100_000) -> None:
-        self._folder, self._started, self._measurer, self._most_kept = folder, started, measurer, most_kept
+    def __init__(self, settings: RunSettings, started: float, measurer: Measurer, most_kept: int = 100_000) -> None:
+        self._folder, self._root = settings.baselines, settings.root
+        self._started, self._measurer, self._most_kept = started, measurer, most_kept
         self._kept: Baseline | None = None
 
     def compare(self, measured: ItemMeasurement) -> BaselineComparison:
         """Return the baseline of the item, and the change since.
 
         Raises:
-            BaselineError: a file of the baseline is damaged.
+            BaselineError: a file of the baseline is damaged, or is the baseline of another file.
         """
         item = measured.item
         baseline = self._read(item)
@@ -87,8 +90,17 @@ class BaselineComparer:
             return BaselineComparison(entry, error.parts)
 
     def new_baseline(self, measured: ItemMeasurement) -> BaselineComparison:
-        """Return the baseline that the measurement becomes; a measurement is not compared with itself."""
+        """Return the baseline that the measurement becomes; a measurement is not compared with itself.
+
+        Raises:
+            BaselineError: the present baseline is that of another file.
+        """
         item = measured.item
+        try:
+            present = read_baseline(self._folder, item.baseline_name)
+        except BaselineError:  # reported when the new baseline is written
+            present = None
+        require_own(present, item.id, item.file, self._root)
         entry = Entry.measured(
             measured.measurement,
             target=measured.target,
@@ -98,6 +110,11 @@ class BaselineComparer:
             run_to_run=noise.run_to_run(item, self._measurer.answers.prepared(item, measured.answers)),
             measured_by=stored_values.measured_by(item),
             served=measured.served,
+            file=shown(item.file, self._root),
+            labels=item.labels,
+            limit=item.settings.limit,
+            tolerance=tolerance_of(item.audit, item),
+            contributions=item.audit.contributions(measured.measurement),
         )
         return BaselineComparison(entry, new=True)
 
@@ -108,6 +125,7 @@ class BaselineComparer:
     def _read(self, item: ProbeItem) -> Baseline | None:
         """Return the item's baseline, from memory if its files have not changed."""
         baseline = read_baseline(self._folder, item.baseline_name)
+        require_own(baseline, item.id, item.file, self._root)
         return self._kept if baseline == self._kept else baseline
 
     def _checked(

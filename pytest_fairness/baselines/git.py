@@ -1,0 +1,47 @@
+"""Read-only access to the git repository of a folder, through the `git` command."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+from pytest_fairness.errors import FairnessError
+
+TIMEOUT = 60
+
+
+class GitError(FairnessError):
+    """Failure of the `git` command, or no such command."""
+
+
+def git(folder: Path, *arguments: str) -> bytes:
+    """Return the output of a git command that is run in a folder.
+
+    Raises:
+        GitError: git is not installed, or the command failed; the message is what git said, on one line.
+    """
+    try:
+        done = subprocess.run(  # noqa: S603 - no shell; callers check what may come from users
+            ["git", *arguments],  # noqa: S607 - the git that the user's shell finds
+            cwd=folder,
+            capture_output=True,
+            timeout=TIMEOUT,
+            stdin=subprocess.DEVNULL,
+            check=False,
+        )
+    except FileNotFoundError as error:
+        raise GitError("git is not installed, or is not on the PATH") from error
+    except (OSError, subprocess.SubprocessError) as error:
+        raise GitError(f"git cannot be run ({error})") from error
+    if done.returncode:
+        said = " ".join(done.stderr.decode("utf-8", "replace").split()).removeprefix("fatal: ")
+        raise GitError(said or f"git ended with the exit code {done.returncode}")
+    return done.stdout
+
+
+def user_name(folder: Path) -> str | None:
+    """Return the name of the user that git knows in a folder; `None` if it knows none."""
+    try:
+        return git(folder, "config", "user.name").decode("utf-8", "replace").strip() or None
+    except GitError:
+        return None

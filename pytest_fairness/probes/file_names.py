@@ -1,0 +1,25 @@
+"""Names of files that every operating system keeps apart and accepts."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+_RESERVED = re.compile(r"(con|prn|aux|nul|conin\$|conout\$|com[0-9¹²³]|lpt[0-9¹²³])(\..*)?", re.IGNORECASE | re.DOTALL)
+_FORBIDDEN = re.compile(r'^\.|[/\\:*?"<>|]')
+
+
+def name_problem(name: str) -> str | None:
+    """Return why files cannot be named so on every operating system; `None` if they can."""
+    if not name.strip() or not name.isprintable() or _FORBIDDEN.search(name):
+        return "no file can have this name"
+    if _RESERVED.fullmatch(name):
+        return "Windows reserves this name"
+    if name.endswith((" ", ".")):
+        return "Windows drops a dot or a blank at the end of a name"
+    return None
+
+
+def name_key(name: str) -> str:
+    """Return a key that is equal for names of one file on file systems that ignore case (Windows, macOS)."""
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())
