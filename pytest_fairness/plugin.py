@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pytest_fairness.pytest_integration.items.fixtures import CorpusGenerator, FairnessCheck, LlmClient
 
 SESSION = "fairness-session"
-"""Name under which a run is registered with pytest; not registered without `--fairness`."""
+"""Name under which the session is registered with pytest's plugin manager; only with `--fairness`."""
 
 # pytest before 8.4 knows no numbers in an ini file: these are read as text there, and converted like an option's.
 _TYPED_INI = pytest.version_tuple >= (8, 4)
@@ -43,7 +43,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Register the marker; with `--fairness`, or an option that implies it, start the run."""
+    """Register the marker `fairness`; with `--fairness`, or an option that implies it, register the session."""
     config.addinivalue_line("markers", "fairness: an audit for fairness; runs only with --fairness")
     if any(map(config.getoption, ("fairness", "fairness_rebaseline", "fairness_dry_run"))):
         from pytest_fairness.pytest_integration.session import start
@@ -52,11 +52,11 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Skip marked tests without `--fairness`."""
+    """Skip tests marked `fairness` if pytest runs without `--fairness`."""
     if not config.pluginmanager.has_plugin(SESSION):
         for item in items:
             if item.get_closest_marker("fairness"):
-                item.add_marker(pytest.mark.skip(reason="audits for fairness run with --fairness only"))
+                item.add_marker(pytest.mark.skip(reason="fairness audits run only with --fairness"))
 
 
 @pytest.fixture(scope="session")
