@@ -234,6 +234,11 @@ class RunSettings:
     inconclusive_history: int = _setting(
         5, "Number of runs that `fairness_inconclusive_runs` looks at, this run included", whole_number()
     )
+    junit_inconclusive: Literal["passed", "skipped"] = _setting(
+        "passed",
+        "How --junitxml counts an inconclusive audit: passed, or skipped with the finding as the message",
+        choice("passed", "skipped"),
+    )
     min_audits: int = _setting(
         0,
         "Minimum number of audits that must run; with fewer, the run fails",
@@ -277,15 +282,23 @@ ACTIONS = (
     _switch("fairness_dry_run", "Print the requests that each selected probe would send; send nothing and run no test"),
     Option(
         name="fairness_report",
-        help="Write a report to PATH, which ends in .json, .html or .md",
+        help="Write a report to PATH, which ends in .json, .html, .md or .codequality.json (GitLab)",
         default="none",
         metavar="PATH",
         on_command_line=True,
         in_ini=False,
         repeatable=True,
     ),
+    Option(
+        name="fairness_github_comment",
+        help="Write a comment on a pull request to FILE, in Markdown",
+        default="none",
+        metavar="FILE",
+        on_command_line=True,
+        in_ini=False,
+    ),
 )
-"""Options that are not settings but actions; all except `--fairness-report` imply `--fairness`."""
+"""Options that are not settings but actions; those without a value imply `--fairness`."""
 
 
 def _rows() -> Iterable[Option]:

@@ -206,6 +206,10 @@ class Probe(ProbeModel):
         """The folder to which paths in messages are relative."""
         return self._loaded.root
 
+    def line_of(self, audit: str) -> int:
+        """Return the line of an audit in the probe's file, from 1; 1 if the probe is not from a file."""
+        return self._loaded.lines.get(audit, 1)
+
     @cached_property
     def sampling(self) -> records.Sampling:
         """The sampling parameters, with the probe's seed; each request has a seed derived from it."""

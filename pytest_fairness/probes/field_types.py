@@ -45,11 +45,13 @@ class Loading:
         path: the probe file.
         root: folder to which paths in messages are relative, if they are inside it.
         audits: the validated settings of the probe's audits, in the file's order.
+        lines: the line of each audit's name in the file, from 1.
     """
 
     path: Path = Path("probe.yaml")
     root: Path | None = None
     audits: Mapping[str, AuditSettings] = field(default_factory=dict)
+    lines: Mapping[str, int] = field(default_factory=dict)
 
 
 def shown(path: Path, root: Path | None) -> str:

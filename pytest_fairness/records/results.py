@@ -72,6 +72,7 @@ class ItemResult:
         system: the probe's system prompt.
         method: description of the audit; see `AuditInfo.to_json`.
         finding: finding of a failed item in words, as plain JSON; see `audits.findings.Finding`.
+        line: line of the audit in the probe file, or of the Python test, from 1; `None` if unknown.
     """
 
     nodeid: str
@@ -90,6 +91,7 @@ class ItemResult:
     system: str | None = None
     method: Mapping[str, Json] = field(default_factory=dict)
     finding: Mapping[str, Json] | None = None
+    line: int | None = None
 
     def to_plain(self) -> dict[str, Json]:
         """Return the result as plain JSON with all fields, from which `from_plain` makes an equal result."""
@@ -114,6 +116,7 @@ class ItemResult:
         plain: dict[str, Json] = without_nonfinite(
             {
                 "nodeid": self.nodeid,
+                "line": self.line,
                 "probe": self.probe,
                 "id": self.id,
                 "audit": self.audit,

@@ -103,7 +103,7 @@ def _validated(
     if "name" not in data:
         data["name"] = path.stem
     try:
-        loading = Loading(path, root, settings)
+        loading = Loading(path, root, settings, _lines(document))
         probe = model.model_validate_json(json.dumps({**data, "kind": kind}), strict=True, context=loading)
     except ValidationError as error:
         details = error.errors(include_url=False, include_input=False)
@@ -115,6 +115,12 @@ def _validated(
             diagnostics.append(Diagnostic((), f"{named}{why}: add `name:` with letters, digits, '.', '_' and '-'"))
         diagnostics += validation_messages.diagnostics(details, (), document, model)
     return diagnostics, probe
+
+
+def _lines(document: Document) -> dict[str, int]:
+    """Return the line of each audit's name."""
+    block, lines = document.root.value.get("audits"), Lines(document.text)
+    return {name: lines.position(start)[0] for name, start in block.keys.items()} if block is not None else {}
 
 
 def _kind(data: dict[str, object], kinds: Kinds) -> tuple[str | None, list[Diagnostic]]:
