@@ -67,7 +67,7 @@ def fairness_target(request: pytest.FixtureRequest) -> Any:
 
 @pytest.fixture
 def llm_client(request: pytest.FixtureRequest) -> LlmClient:
-    """Return a client of the target: `complete(prompt, system=None, trials=1, **sampling) -> list[Response]`."""
+    """Return a client of the target: `llm_client.complete("Greet Joseph.", trials=3, temperature=1.0)`."""
     service = _service(request.config, "llm_client")
     from pytest_fairness.pytest_integration.items.fixtures import LlmClient
 
@@ -76,7 +76,11 @@ def llm_client(request: pytest.FixtureRequest) -> LlmClient:
 
 @pytest.fixture
 def corpus_generator(request: pytest.FixtureRequest) -> CorpusGenerator:
-    """Return a function that generates parallel texts for the text audits: `corpus_generator(prompt, axes=...)`."""
+    """Return a function that generates parallel texts, which every audit of texts measures.
+
+    `corpus = corpus_generator("Write to {name}.", axes={"name": {"unmarked": "Joseph", "marked": ["Kelly"]}})`, then
+    `corpus.jsd("name", "Kelly")`.
+    """
     service = _service(request.config, "corpus_generator")
     from pytest_fairness.pytest_integration.items.fixtures import CorpusGenerator
 
@@ -85,7 +89,7 @@ def corpus_generator(request: pytest.FixtureRequest) -> CorpusGenerator:
 
 @pytest.fixture
 def fairness_check(request: pytest.FixtureRequest) -> FairnessCheck:
-    """Return a function that judges a measurement: `fairness_check(name, measurement, limit=None, tolerance=None)`."""
+    """Return a function that judges a measurement: `fairness_check("letters", corpus.jsd("name", "Kelly"))`."""
     service = _service(request.config, "fairness_check")
     from pytest_fairness.pytest_integration.items.fixtures import FairnessCheck
 

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from pytest_fairness.errors import FairnessError
+from pytest_fairness.errors import FairnessError, ProbeError
 from pytest_fairness.options import DEFAULT_HTTP_ANSWER, DEFAULT_HTTP_BODY, DEFAULT_TARGET, SETTINGS, RunSettings
 from pytest_fairness.records import Answer, Measurement
 from pytest_fairness.reports.tables.data_table import DataTable
@@ -188,7 +188,7 @@ def audit(
     named = target if isinstance(target, str) else DEFAULT_TARGET
     chosen = RunSettings(root=root, target=named, **_checked(given))
     settings = replace(chosen, store=root / chosen.store)
-    path = Path(probe).absolute()
+    path = _probe_file(probe)
     with Run(settings) as run:
         loaded = run.load(path)
         run.targets.require_judge(loaded)
@@ -200,6 +200,20 @@ def audit(
         read = partial(_recorded_answers, settings, target)
         name = str(probe) if asked is None else asked.name
         return AuditResults([_audited(run, item, asked, name, read) for item in items], run.started)
+
+
+def _probe_file(probe: str | Path) -> Path:
+    """Return the absolute path of the probe file.
+
+    Raises:
+        TypeError: the argument is not a path.
+        ProbeError: the path is a folder.
+    """
+    if not isinstance(probe, str | Path):
+        raise TypeError(f"audit takes the path of a probe file, not {type(probe).__name__}.")
+    if Path(probe).is_dir():
+        raise ProbeError(f"audit takes one probe file, and {probe} is a folder. Call it for each file in the folder.")
+    return Path(probe).absolute()
 
 
 def _name_of(target: str | Application | Target) -> str:

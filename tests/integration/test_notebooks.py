@@ -116,6 +116,7 @@ def test_an_item_that_was_not_measured_says_why(results: AuditResults) -> None:
     assert failed.to_pandas()["verdict"][0] == "not-measurable"
     assert failed.plots == []
     assert "not-measurable" in failed._repr_html_()
+    assert "Not measured because" in failed._repr_html_()
     with pytest.raises(FairnessError, match=re.escape(str(failed.error))):
         failed.words()
 
@@ -130,7 +131,15 @@ def test_the_signature_shows_every_setting_with_its_default() -> None:
         assert f"{keyword.name}: " in (audit.__doc__ or "")
     # What only pytest needs, or only verdicts.
     left_out = {"root", "target", "target_is_default", "targets", "probes", "marks", "baselines", "baseline_responses"}
-    left_out |= {"inconclusive", "inconclusive_runs", "inconclusive_history", "min_audits", "prices"}
+    left_out |= {
+        "accepted_by",
+        "reason",
+        "inconclusive",
+        "inconclusive_runs",
+        "inconclusive_history",
+        "min_audits",
+        "prices",
+    }
     assert {keyword.name for keyword in keywords} - {"max_age"} == settings.keys() - left_out - {"max_age_hours"}
 
 

@@ -20,7 +20,7 @@ COLOURS = {
     "quiet": "#6d7882",
     "first": "#1461b0",
     "second": "#a8480a",
-    "band": "#e3efe4",
+    "band": "#dcebdd",
 }
 """Colours of the HTML report in light mode, by the names of its CSS variables."""
 
