@@ -50,12 +50,15 @@ class History:
         self._database = store.database
         self._max_runs = max_runs
 
-    def add(self, document: Mapping[str, Json], targets: Mapping[Key, str]) -> None:
+    def add(
+        self, document: Mapping[str, Json], targets: Mapping[Key, str], servers: Mapping[str, str] | None = None
+    ) -> None:
         """Add the results in a report document to the history, unless no item was measured.
 
         Args:
             document: the report document.
             targets: target of each item; an item that is not listed here has the target that the document names.
+            servers: address of each target whose name does not show it.
         """
         items = [
             {**{name: item[name] for name in _ITEM}, "target": targets.get(_key(item), document["target"])}
@@ -63,7 +66,15 @@ class History:
         ]
         if all(item["value"] is None for item in items):
             return
-        run = _encode({"started": document["started"], "tool": document["tool"], "items": items})
+        run = _encode(
+            {
+                "started": document["started"],
+                "tool": document["tool"],
+                "servers": dict(servers or {}),
+                **{name: document["requests"][name] for name in ("sent", "reused")},
+                "items": items,
+            }
+        )
         with self._database.transaction() as connection:
             connection.execute(TABLE)
             connection.execute("INSERT INTO history (run) VALUES (?)", (run,))
@@ -113,17 +124,28 @@ class History:
                     run: dict[str, Json] = json.loads(text)
                 yield run
 
-    def trends(self, targets: Mapping[Key, str]) -> dict[Key, list[Point]]:
-        """Return the last points of each item, for reports.
+    def trends(self, targets: Mapping[Key, str], servers: Mapping[str, str] | None = None) -> dict[Key, list[Point]]:
+        """Return the last points of each item with new answers, for reports.
+
+        A run that sent nothing measured recorded answers again. So did a run that sent some, for an item whose value
+        and interval did not change at all.
 
         Args:
-            targets: target of each item; runs with another target do not count.
+            targets: the items, and the target of each; runs of another target do not count.
+            servers: address of each target whose name does not show it; runs of another address do not count.
         """
         found: dict[Key, list[Point]] = defaultdict(list)
-        for point in self.points():
-            if targets.get(_key(point)) == point["target"]:
-                found[_key(point)].append(point)
-        return {key: points[-SHOWN:] for key, points in found.items()}
+        for run in self._runs("ASC"):
+            with self._database.readable():
+                reused = run.get("reused", 0)
+                items = run["items"] if run.get("sent", 0) or not reused else []
+                for item in items:
+                    own, target = found[_key(item)], item["target"]
+                    same_server = run.get("servers", {}).get(target) == (servers or {}).get(target)
+                    again = reused and own and all(own[-1][name] == item[name] for name in ("value", "interval"))
+                    if targets.get(_key(item)) == target and same_server and not again:
+                        own.append({"started": run["started"], "tool": run["tool"], **item})
+        return {key: points[-SHOWN:] for key, points in found.items() if points}
 
 
 def _key(item: Mapping[str, Json]) -> Key:

@@ -175,12 +175,12 @@ class Controller:
         last_run.keep(self._run.store, report, self._targets_of_items(), self._settings.trials)
 
     def _add_to_history(self, report: Mapping[str, Json]) -> None:
-        History(self._run.store).add(report, self._targets_of_items())
+        History(self._run.store).add(report, self._targets_of_items(), self._servers())
 
     def _write_report(self, report: Mapping[str, Json], path: Path) -> None:
         trends: reports.Trends = {}
         if path.suffix.lower() == ".html" and self._settings.store.exists():
-            trends = History(self._run.store).trends(self._targets_of_items())
+            trends = History(self._run.store).trends(self._targets_of_items(), self._servers())
         reports.write(report, path, trends, folder_in_repository(self._config))
 
     def _write_comment(self, report: Mapping[str, Json]) -> None:
@@ -255,6 +255,11 @@ class Controller:
             for (_, probe, item), record in self._records.items()
             if record["target"] is not None
         }
+
+    def _servers(self) -> dict[str, str]:
+        """Return the address of each target of the settings whose name does not show it."""
+        targets = [self._run.targets.named(name) for name in self._settings.targets or (None,)]
+        return {target.name: address for target in targets if (address := getattr(target, "address", None)) is not None}
 
     def _accept_options(self) -> list[str]:
         return accept_options(self._config, self._settings, asks_default=self._header.asks_default)
