@@ -129,18 +129,13 @@ def test_the_signature_shows_every_setting_with_its_default() -> None:
         field = settings[{"max_age": "max_age_hours"}.get(keyword.name, keyword.name)]
         assert keyword.default == (str(field.default) if keyword.name == "store" else field.default), keyword.name
         assert f"{keyword.name}: " in (audit.__doc__ or "")
-    # What only pytest needs, or only verdicts.
-    left_out = {"root", "target", "target_is_default", "targets", "probes", "marks", "baselines", "baseline_responses"}
-    left_out |= {
-        "accepted_by",
-        "reason",
-        "inconclusive",
-        "inconclusive_runs",
-        "inconclusive_history",
-        "min_audits",
-        "prices",
-    }
-    assert {keyword.name for keyword in keywords} - {"max_age"} == settings.keys() - left_out - {"max_age_hours"}
+    # A setting that asking or a target reads is an argument.
+    folders = ("asking", "targets", "run/answering")
+    files = [path for folder in folders for path in (ROOT / "pytest_fairness" / folder).rglob("*.py")]
+    used = {name for path in files for name in re.findall(r"settings\.(\w+)", path.read_text("utf-8"))}
+    read = used & settings.keys() - {"root", "target", "targets"}
+    assert {"base_url", "max_age_hours", "timeout"} <= read
+    assert read <= {{"max_age": "max_age_hours"}.get(keyword.name, keyword.name) for keyword in keywords}
 
 
 def test_the_notebook_of_the_documentation_runs_and_shows_what_it_shows(tmp_path: Path) -> None:
