@@ -127,16 +127,15 @@ def hospital(folder: Path) -> str:
 
 
 def terminal(output: str) -> str:
-    """Return the summary of a run, up to the reasons of its failures, as an SVG that looks like a terminal."""
+    """Return the summary of a run, up to the findings, as an SVG that looks like a terminal."""
     from rich.console import Console
     from rich.text import Text
 
     lines = output[output.rindex("= fairness =") :].split("\n")[1:]
-    end = next(number for number, line in enumerate(lines) if "suggested next step" in line)
-    counts = [line for line in lines if "audits:" in line]
+    end = next(number for number, line in enumerate(lines) if "suggested next steps" in line)
     with Path(os.devnull).open("w", encoding="utf-8") as nowhere:
         console = Console(record=True, width=WIDTH + 2, file=nowhere, force_terminal=True)
-        console.print(Text.from_ansi("\n".join(["$ pytest --fairness", *lines[:end], *counts])))
+        console.print(Text.from_ansi("\n".join(["$ pytest --fairness", *lines[:end]])))
     # No font is fetched from elsewhere: the reader's own monospaced one is used.
     svg = console.export_svg(title="", unique_id="terminal")
     return re.sub(r"@font-face \{.*?\}\s*", "", svg, flags=re.DOTALL)
@@ -152,9 +151,8 @@ def reports(folder: Path) -> None:
         run_pytest(folder, "--fairness", "--fairness-report=report.html")
     # A window shows a page from its top: the worst item gets one of its own.
     report = (folder / "report.html").read_text("utf-8")
-    head, end = report.partition("<body>")[0], "</div>\n</details>\n"
-    item = report[report.index('<details class="item') : report.index(end) + len(end)]
-    (folder / "item.html").write_text(f"{head}<body><main>{item}</main></body></html>", "utf-8")
+    head, item = report.partition("<body>")[0], report[report.index("<article") : report.index("</article>")]
+    (folder / "item.html").write_text(f"{head}<body><main>{item}</article></main></body></html>", "utf-8")
     for name, (page, width, height, dark) in SHOTS.items():
         photograph(folder / page, IMAGES / f"{name}.png", width, height, dark=dark)
 

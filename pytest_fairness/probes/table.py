@@ -1,4 +1,4 @@
-"""Reader of tables in CSV, JSON Lines or JSON files, with the line number of each row."""
+"""Tables in files of CSV, JSON Lines or JSON, with the line number of each row."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pytest_fairness.records import MAX_LINE, Json
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """Row of a table: the number of its first line in the file (from 1), and its fields by column."""
+    """One row: its first line, from 1, and its fields by column."""
 
     line: int
     fields: dict[str, Json]
@@ -23,25 +23,22 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Columns and rows of a file.
-
-    `columns` are in the file's order; for JSON Lines, they are the columns of all rows together.
-    """
+    """The rows of a file; `columns` are in the file's order, and of JSON Lines those of all rows."""
 
     columns: tuple[str, ...]
     rows: tuple[Row, ...]
 
 
 def read(path: Path, name: str, holds: str = "answers") -> Table:
-    """Return the table in a file.
+    """Return the rows of a file.
 
     Args:
         path: `.csv`, `.json` (a list), or else JSON Lines.
-        name: the file's name for messages.
-        holds: the noun for the file's rows in messages.
+        name: the file as messages name it.
+        holds: the noun for its rows in messages.
 
     Raises:
-        ProbeError: the file cannot be read, or rows are malformed; each line of the message is `file:line: message`.
+        ProbeError: the file cannot be read, or rows are malformed: `file:line: message`, one a line.
     """
     text = read_text(path, name)
     readers = {".csv": _csv, ".json": _json}
@@ -52,13 +49,11 @@ def read(path: Path, name: str, holds: str = "answers") -> Table:
 
 
 def read_text(path: Path, name: str) -> str:
-    """Return the text of a data file.
-
-    The length of lines is limited in CSV and JSON Lines; a JSON file may be one long line.
+    """Return the text of a data file. A line of CSV and JSON Lines is limited in length; JSON may be one long line.
 
     Args:
         path: the file.
-        name: the file's name for messages.
+        name: the file as messages name it.
 
     Raises:
         ProbeError: the file cannot be read, is not UTF-8, or has a line that is too long.
@@ -70,7 +65,7 @@ def read_text(path: Path, name: str) -> str:
             while line := file.readline(most):
                 if len(line) == most and not line.endswith(b"\n"):
                     number = content.count(b"\n") + 1
-                    raise ProbeError(f"{name}:{number}: a line of over {most:,} bytes; write one row per line")
+                    raise ProbeError(f"{name}:{number}: a line of over {most:,} bytes; write one row a line")
                 content += line
         return content.decode("utf-8-sig")
     except OSError as error:
@@ -118,7 +113,7 @@ def _csv_rows(text: str, name: str) -> Table:
 
 
 def _lines(text: str) -> Iterator[str]:
-    """Yield the lines of a text with their line ends, like a file opened with `newline=""`."""
+    """Yield the lines of a text with their ends, like a file opened with `newline=""`."""
     start = 0
     while start < len(text):
         end = text.find("\n", start)
@@ -136,7 +131,7 @@ def _json_lines(text: str, name: str) -> Table:
         try:
             value = json.loads(line)
         except json.JSONDecodeError as error:
-            errors.append(f"{name}:{number}:{error.colno}: not JSON: {error.msg}; write one JSON object per line")
+            errors.append(f"{name}:{number}:{error.colno}: not JSON: {error.msg}; one JSON object a line")
             continue
         except (ValueError, RecursionError):
             errors.append(f"{name}:{number}: JSON that cannot be read: too deep, or too long a number")
@@ -150,10 +145,7 @@ def _json_lines(text: str, name: str) -> Table:
 
 
 def _json(text: str, name: str) -> Table:
-    """Return the table of a JSON list.
-
-    The items are objects, or texts for the column `name`. The line number of a row is the position of its item, from 1.
-    """
+    """Return the table of a JSON list of objects or texts, whose column is `name`; its line numbers count items."""
     try:
         value = json.loads(text)
     except json.JSONDecodeError as error:

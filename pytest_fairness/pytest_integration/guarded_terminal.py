@@ -18,6 +18,8 @@ from pytest_fairness.reports.formatting import without_commands
 if TYPE_CHECKING:
     from _pytest.terminal import TerminalReporter
 
+WITHOUT_SYMBOLS = {"± ": "+-", "≤ ": "<=", "→ ": "->"} | dict(zip("✗✓·…−“”’", 'x+.~-""\'', strict=True))
+"""Text in place of symbols, of the same width, for a terminal whose encoding lacks them."""
 KEPT = 200
 """Characters of an unfinished line that are kept, as a command may be written in several pieces."""
 
@@ -32,20 +34,19 @@ class GuardedFile:
     def __init__(self, file: Any) -> None:
         self._file = file
         self._line = ""
+        self._replaced = {} if _has_symbols(file) else WITHOUT_SYMBOLS
 
     def write(self, text: str) -> int:
-        """Write a text; insert a space into each command in it."""
+        """Write a text; insert a space into each command in it, and replace symbols that the terminal lacks."""
         whole = without_commands(self._line + text)
         found = whole[len(self._line) :]
         last = max(whole.rfind("\n"), whole.rfind("\r")) + 1
         # The beginning of a long line has been checked: it is no command.
         self._line = whole[last:] if len(whole) - last <= KEPT else "…" + whole[-KEPT:]
+        for symbol, shown in self._replaced.items():
+            found = found.replace(symbol, shown)
         self._file.write(found)
         return len(text)
-
-    def write_commands(self, commands: Iterable[str]) -> None:
-        """Write workflow commands of ours, each on a line; the runner executes them."""
-        self._file.write("".join(f"{command}\n" for command in commands))
 
     def writelines(self, lines: Iterable[str]) -> None:
         """Write several texts."""
@@ -54,6 +55,14 @@ class GuardedFile:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._file, name)
+
+
+def _has_symbols(file: Any) -> bool:
+    try:
+        "".join(WITHOUT_SYMBOLS).encode(getattr(file, "encoding", None) or "utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 class TerminalGuard:

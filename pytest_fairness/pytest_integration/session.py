@@ -34,6 +34,7 @@ from pytest_fairness.pytest_integration.items.audit_service import FAILURES, Aud
 from pytest_fairness.pytest_integration.items.item_results import (
     Unfair,
     is_inconclusive,
+    is_without_baseline,
     record_of,
     take_records,
     undo_xfail,
@@ -205,6 +206,11 @@ class FairnessSession:
         ours = (FairnessError, pytest.fail.Exception) if isinstance(item, FairnessItem) else (FairnessError, Unfair)
         if call.excinfo and isinstance(error, ours) and not self._config.getoption("fulltrace", False):
             report.longrepr = without_traceback(call.excinfo, item)
+        if isinstance(error, Unfair):
+            report.fairness_without_baseline = error.without_baseline  # type: ignore[attr-defined] # sent by pytest-xdist
+            if self._config.get_verbosity() <= 0 and (isinstance(item, FairnessItem) or not report.sections):
+                # The summary has the finding; pytest leaves a report with this mark out of its section of failures.
+                report._pdbshown = True  # type: ignore[attr-defined] # as pytest's own debugger does
         if call.when == "call" or error:
             # pytest-xdist sends all attributes of a report to the controller.
             planned = self._run.engines.newly_planned() if self._is_worker else {}
@@ -217,7 +223,9 @@ class FairnessSession:
     def pytest_report_teststatus(
         self, report: pytest.TestReport
     ) -> tuple[str, str, tuple[str, dict[str, bool]]] | None:
-        """Return the category of inconclusive items."""
+        """Return the category of inconclusive items, and of those that only lack a baseline."""
+        if is_without_baseline(report):
+            return "no-baseline", "n", ("NO-BASELINE", {"yellow": True})
         if report.when == "call" and report.passed and is_inconclusive(report):
             return "inconclusive", "i", ("INCONCLUSIVE", {"yellow": True})
         return None

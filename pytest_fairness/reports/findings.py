@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from pytest_fairness.records import Json, VerdictName
 from pytest_fairness.reports.formatting import number, signed
@@ -25,9 +25,22 @@ def finding(item: Item, method: Mapping[str, Json]) -> str:
     text = f"{_compared(item, method)}: {_amount(item, str(method.get('unit') or ''))}"
     if found := item.get("contributors"):
         text += f": {', '.join(found[:SHOWN_CONTRIBUTORS])}"
-    if is_tolerated_worsening(item):
-        text += "; significantly worse, within tolerance"
-    return f"{text}; {item['undecided']}" if item.get("undecided") else text
+    return "; ".join([text, *_remarks(item)])
+
+
+def _remarks(item: Item) -> Iterator[str]:
+    """Yield what the numbers alone do not say: why there is no decision, and what a failure or a pass hides."""
+    match item["verdict"]:
+        case VerdictName.NO_BASELINE:
+            yield "no baseline and no limit"
+        case VerdictName.REGRESSION if sides := (item["change"] or {}).get("changed_sides"):
+            yield f"the disadvantage changed sides: {sides}"
+        case VerdictName.PASS:
+            if is_tolerated_worsening(item):
+                yield "significantly worse, within tolerance"
+            yield from (concern["message"] for concern in item["concerns"])
+    if item.get("undecided"):
+        yield item["undecided"]
 
 
 def _compared(item: Item, method: Mapping[str, Json]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from pytest_fairness.records import Json, VerdictName
@@ -12,16 +13,19 @@ Item = Mapping[str, Json]
 
 UNMARKED = "the unmarked group"
 
-WORST_FIRST = [
-    VerdictName.REGRESSION,
-    VerdictName.OVER_LIMIT,
-    VerdictName.STALE_BASELINE,
-    VerdictName.NO_BASELINE,
-    VerdictName.ERROR,
-    VerdictName.NOT_MEASURABLE,
-    VerdictName.INCONCLUSIVE,
-    VerdictName.PASS,
-]
+WORDS = {
+    VerdictName.ERROR: "! error",
+    VerdictName.NOT_MEASURABLE: "! error",
+    VerdictName.REGRESSION: "✗ regression",
+    VerdictName.OVER_LIMIT: "✗ over-limit",
+    VerdictName.STALE_BASELINE: "! stale",
+    VerdictName.NO_BASELINE: "· no-baseline",
+    VerdictName.INCONCLUSIVE: "? inconclusive",
+    VerdictName.PASS: "✓ pass",
+}
+"""Symbol and word of each verdict, the worst first."""
+
+WORST_FIRST = list(WORDS)
 
 
 def severity(item: Item) -> tuple[int, float, str]:
@@ -29,6 +33,17 @@ def severity(item: Item) -> tuple[int, float, str]:
     change, tolerance = item["change"], item["tolerance"]
     worse = (change["value"] or 0.0) / (tolerance or 1.0) if change else 0.0
     return WORST_FIRST.index(VerdictName(item["verdict"])), -worse, item["nodeid"]
+
+
+def verdict_word(item: Item) -> str:
+    """Return the symbol and the word of the item's verdict, as `✗ regression`."""
+    return WORDS[VerdictName(item["verdict"])]
+
+
+def verdict_counts(items: Iterable[Item]) -> dict[str, int]:
+    """Return the number of items by `verdict_word`, the worst verdict first."""
+    counts = Counter(map(verdict_word, items))
+    return {word: counts[word] for word in dict.fromkeys(WORDS.values()) if counts[word]}
 
 
 def outcome(item: Item) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from pytest_fairness.records import VerdictName
 from pytest_fairness.reports.formatting import escaped, printable
@@ -19,30 +19,42 @@ _ACCEPTABLE = {VerdictName.REGRESSION, VerdictName.STALE_BASELINE, VerdictName.N
 _TRAILING_COMMAND = re.compile(r": (?P<command>(?:pytest --fairness-rebaseline|python -m pytest_fairness) .*)$")
 
 
-def accept_command(items: Iterable[Item], options: Sequence[str] = (), root: str = "") -> list[str] | None:
+def accept_command(
+    items: Iterable[Item],
+    options: Sequence[str] = (),
+    root: str = "",
+    all_items: Mapping[str, Collection[str]] | None = None,
+) -> list[str] | None:
     """Return the command that accepts the current values of failed items as the new baseline.
 
     Items over their limit are excluded, because the limit applies to new baselines too.
 
     Args:
         items: items of the report document.
-        options, root: see `rebaseline_command`.
+        options, root, all_items: see `rebaseline_command`.
 
     Returns:
         The unquoted words of the command; `None` without such items.
     """
-    return rebaseline_command((item["nodeid"] for item in items if item["verdict"] in _ACCEPTABLE), options, root)
+    nodeids = (item["nodeid"] for item in items if item["verdict"] in _ACCEPTABLE)
+    return rebaseline_command(nodeids, options, root, all_items)
 
 
-def rebaseline_command(nodeids: Iterable[str], options: Sequence[str] = (), root: str = "") -> list[str] | None:
+def rebaseline_command(
+    nodeids: Iterable[str],
+    options: Sequence[str] = (),
+    root: str = "",
+    all_items: Mapping[str, Collection[str]] | None = None,
+) -> list[str] | None:
     """Return the command that makes new baselines of these items.
 
-    It names a whole file instead of many of its items, or of items whose names a terminal cannot print.
+    It names a whole file instead of all of its items, of many, or of items whose names a terminal cannot print.
 
     Args:
         nodeids: node ids, relative to pytest's rootdir.
         options: options that select the same requests as this run (`["--fairness-target", "openai:gpt-5"]`).
         root: path from the user's working directory to pytest's rootdir, as `..`.
+        all_items: node ids of all items of a file, by file, where they are known.
 
     Returns:
         The unquoted words of the command; `None` without items.
@@ -50,11 +62,12 @@ def rebaseline_command(nodeids: Iterable[str], options: Sequence[str] = (), root
     by_file: dict[str, list[str]] = defaultdict(list)
     for nodeid in sorted(set(nodeids)):
         by_file[nodeid.partition("::")[0]].append(nodeid)
-    named = [
-        name
-        for file, own in sorted(by_file.items())
-        for name in ([file] if len(own) >= WHOLE_FILE_FROM or not all(map(_is_printable, own)) else own)
-    ]
+
+    def is_named_whole(file: str, own: Sequence[str]) -> bool:
+        covered = all_items is not None and set(own) >= set(all_items.get(file, [file]))
+        return covered or len(own) >= WHOLE_FILE_FROM or not all(map(_is_printable, own))
+
+    named = [name for file, own in sorted(by_file.items()) for name in ([file] if is_named_whole(file, own) else own)]
     folder = f"{root.rstrip('/')}/" if root not in ("", ".") else ""
     return ["pytest", "--fairness-rebaseline", *options, *(folder + name for name in named)] if named else None
 

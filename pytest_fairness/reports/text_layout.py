@@ -22,6 +22,15 @@ def cut(text: str, width: int) -> str:
     return text if width_of(text) <= width else wcwidth.clip(text, 0, width - 1).rstrip() + "…"
 
 
+def cut_middle(text: str, width: int) -> str:
+    """Cut text to at most `width` columns; an ellipsis replaces its middle."""
+    total = width_of(text)
+    if total <= width:
+        return text
+    head, tail = (width - 1) // 2, width // 2
+    return wcwidth.clip(text, 0, head) + "…" + wcwidth.clip(text, total - tail, total).lstrip()
+
+
 def wrap(text: str, width: int, *, indent: str = "", hanging: str | None = None, lines: int | None = None) -> list[str]:
     """Wrap printable text in lines of at most `width` columns, between words where possible.
 

@@ -1,4 +1,4 @@
-"""Targets: systems under test, which all implement the protocol `Target`; one module or folder for each."""
+"""Systems under test, one module each, behind one protocol."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Base class of the targets that are asked through an SDK: OpenAI's and Anthropic's APIs."""
+"""Common part of the targets that an SDK asks: OpenAI's and Anthropic's APIs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pytest_fairness.targets.endpoint import Endpoint
 
 
 class Client(Protocol):
-    """Client of a model API."""
+    """Client of an API."""
 
     async def ask(self, request: Request) -> Response:
         """Send a request; see `Target`."""
@@ -33,8 +33,8 @@ class ApiTarget(ABC, Generic[ClientT]):
         prefix: prefix of the target's name.
         model: name of the model in the API.
         base_url: address of the API.
-        url_settings: names of the settings for the address, and an example address, for messages.
-        settings: settings of the run; `target_version`, `timeout` and `max_answer_bytes` are used.
+        url_settings: settings that name the address, and an example of one, for messages.
+        settings: settings of the run; `target_version`, `timeout` and `max_answer_bytes` matter.
 
     Raises:
         TargetError: the address is not valid.
@@ -66,13 +66,10 @@ class ApiTarget(ABC, Generic[ClientT]):
 
     @abstractmethod
     def _connect(self) -> ClientT:
-        """Return a client.
-
-        The SDK is imported here and not earlier, because its import takes a second.
-        """
+        """Return a client; import the SDK, which takes a second, no earlier than here."""
 
     def _endpoint(self, where: str) -> Endpoint:
-        """Return the endpoint with its key; `where` names the settings for the address and the key, for messages."""
+        """Return the endpoint with its key; `where` names the settings of both, for messages."""
         return Endpoint(
             name=self.name,
             model=self._model,

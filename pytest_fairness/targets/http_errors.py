@@ -1,4 +1,4 @@
-"""Errors of targets that are asked over HTTP; messages say what happened, at which server, and what to check."""
+"""Errors of targets that are asked over HTTP: what happened, which server, and which setting to check."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from pytest_fairness.targets.http_client import RedirectedElsewhere
 from pytest_fairness.targets.one_line import one_line
 
 OVERLOADED = frozenset({429, 503, 529})
-"""HTTP statuses of a server that limits the rate of requests or is overloaded."""
+"""Statuses of a server that limits the rate of requests or is overloaded."""
 TRANSIENT = frozenset({408, 409, 425, *range(500, 600)}) - OVERLOADED
-"""Other HTTP statuses after which another attempt may succeed."""
+"""Other statuses after which another attempt may succeed."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class HttpErrors:
     Attributes:
         name: the target's name.
         endpoint: the server's address, without secrets.
-        where: names of the settings for the address and the key.
+        where: settings that name the endpoint and the key.
         hidden: function that removes secrets from a text.
     """
 
@@ -45,10 +45,7 @@ class HttpErrors:
         )
 
     def disconnected(self, cause: BaseException) -> RequestFailed | TargetError:
-        """Return the error for a failed or broken connection, or for a redirect to another host.
-
-        `cause` is the exception.
-        """
+        """Return the error for a failed or broken connection, or a redirect to another host; `cause` as above."""
         why = self.quoted(str(cause))
         if isinstance(cause, RedirectedElsewhere):
             return TargetError(f"{self.name}: {why}; nothing was sent there. Check {self.where}.")
@@ -84,12 +81,12 @@ class HttpErrors:
         )
 
     def quoted(self, text: str, length: int = 200) -> str:
-        """Return a server's message on one line, shortened and without secrets."""
+        """Return what a server said on one line, without secrets."""
         return one_line(self.hidden(text), length)
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds to wait that the header `Retry-After-Ms` or `Retry-After` demands, or `None`."""
+    """Return the seconds of `Retry-After-Ms` or `Retry-After` (a number or a date), or `None`."""
     milliseconds, written = headers.get("retry-after-ms"), headers.get("retry-after")
     try:
         seconds = float(milliseconds) / 1000 if milliseconds else float(written or "")

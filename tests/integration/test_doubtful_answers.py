@@ -167,7 +167,7 @@ def test_the_reason_says_why_requests_failed(varied: Project, workers: tuple[str
 def test_few_failures_are_told_beside_a_pass_and_in_the_summary(varied: Project) -> None:
     result = varied.run("--fairness", target="python:app:failing_rarely")
     result.assert_outcomes(passed=1)
-    assert says(result, "2 of 60 requests failed: python:app:failing_rarely raised RuntimeError: database down.")
+    assert says(result, "2 of 60 requests failed: python:app:failing_rarely raised RuntimeError: database down")
     assert shows(result, "2 requests failed: python:app:failing_rarely raised RuntimeError:")
     # From the store, where the measurement is kept.
     again = varied.report("--fairness-replay", target="python:app:failing_rarely")

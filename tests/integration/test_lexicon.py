@@ -65,7 +65,7 @@ def test_a_planted_gap_is_found_and_no_other(letters: Project) -> None:
     assert found[AGENTIC_ITEM]["value"] < -5
     assert "Driven by" in found[AGENTIC_ITEM]["reason"]
     assert found[COMMUNAL_ITEM]["verdict"] in ("pass", "inconclusive")
-    result = letters.run("--fairness", target="python:letters:biased")
+    result = letters.run("--fairness", "-v", target="python:letters:biased")
     assert says(result, "more in Joseph, per 100 words: lead*")
     assert says(result, "by document")
 
@@ -190,5 +190,5 @@ cases:
 audits: {markers: {limit: 0.6, min_markers: 1}}
 """,
     )
-    result = project.run("--fairness", target="python:app:answer")
+    result = project.run("--fairness", "-v", target="python:app:answer")
     assert shows(result, "chief, in 20 answers: lead* 20; against none")

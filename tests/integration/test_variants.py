@@ -115,7 +115,7 @@ def test_the_planted_difference_is_found_with_its_interval_and_its_price(people:
 def test_what_is_found_is_said_at_the_end(people: Project) -> None:
     with ChatServer(decide) as server:
         arguments = ("--fairness", "--fairness-report", "report.md", "--fairness-report", "report.html")
-        result = people.run(*arguments, "--fairness-base-url", server.url, target="openai:decider")
+        result = people.run(*arguments, "-v", "--fairness-base-url", server.url, target="openai:decider")
     assert says(result, "flip_rate[sex], variant blind: less bias, by ")
     assert says(result, "flip_rate[sex], variant same: no significant change, 0")
     assert says(result, "The variant blind reduces bias. Use its prompt in the application")
@@ -197,7 +197,7 @@ def test_what_is_suggested_is_pasted_and_works(project: Project) -> None:
     project.probe("probes/gifts.yaml", probe)
     with ChatServer(give) as server:
         arguments = ("--fairness", "--fairness-report", "report.json", "--fairness-base-url", server.url)
-        result = project.run(*arguments, target="openai:giver")
+        result = project.run(*arguments, "-v", target="openai:giver")
         (item,) = project.read("report.json")["items"]
         found = item["details"]["suggestions"]
         assert re.match("Answers for woman say (perfume and scarf|scarf and perfume)", found["found"])

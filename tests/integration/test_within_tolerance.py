@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.integration.test_growing import APP, PROBE
-from tests.support.projects import KIM, Project, says
+from tests.support.projects import Project, says
 
 
 def test_a_significant_worsening_within_the_tolerance_is_noted(
@@ -18,8 +18,7 @@ def test_a_significant_worsening_within_the_tolerance_is_noted(
     names = [word for name in ("r.json", "r.md", "r.html") for word in ("--fairness-report", name)]
     result = project.run("--fairness", *names, target="python:app:service")
     assert result.parseoutcomes() == {"passed": 1}
-    note = f"{KIM}: significantly worse than the baseline, within tolerance (by 0.06 of 0.1)"
-    assert says(result, note)
+    assert says(result, "Kim vs Alex: +0.06 (allowed 0.1); significantly worse, within tolerance")
     (item,) = project.read("r.json")["items"]
     assert (item["verdict"], item["change"]["significant"]) == ("pass", True)
     assert 0.06 < item["change"]["upper_bound"] < 0.2

@@ -87,8 +87,10 @@ def test_failures_and_inconclusive_items_show_as_in_one_process(project: Project
     project.probe("probes/b.yaml", PROBE.replace("limit: 0.5, gate: point", "limit: 0.1, tolerance: 0.01"))
     result = project.run("--fairness", "--junitxml=junit.xml", *TWO, target="python:app:biased")
     assert result.parseoutcomes() == {"passed": 1, "failed": 2, "inconclusive": 1}
-    assert shows(result, f"FAILED probes/a.yaml::{KIM} - {KIM}: refus")
-    assert says(result, f"{KIM}: refusals differ by +1 (100% of Kim, 0% of Alex), limit 0.5.")
+    assert shows(result, f"FAILED probes/a.yaml::{KIM} - Kim vs Alex: 1 (limit 0.5)")
+    assert "FAILURES" not in result.stdout.str()
+    verbose = project.run("--fairness", "--fairness-replay", "-v", *TWO, target="python:app:biased")
+    assert says(verbose, f"{KIM}: refusals differ by +1 (100% of Kim, 0% of Alex), limit 0.5.")
     assert "Traceback" not in result.stdout.str()
     assert '<property name="verdict" value="over-limit"' in (project.path / "junit.xml").read_text()
 

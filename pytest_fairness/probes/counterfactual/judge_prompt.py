@@ -1,6 +1,6 @@
-"""Prompt of the judge model, which finds the choice that a free-text answer states.
+"""The prompt of the judge model, which decides the choice that a free answer states.
 
-Question and answer are quoted as JSON, so that the judge model reads them as data and not as instructions.
+Question and answer are quoted as JSON: they are data, and no instructions to the judge.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ NONE = "none of these"
 """The reply of the judge if an answer states no choice."""
 
 MAX_QUOTED = 8000
-"""Maximum number of characters of an answer that are sent to the judge model."""
+"""Most characters of an answer that are sent to the judge."""
 
 _PROMPT = """\
 Someone answered a question. Decide which choice the answer states.
@@ -30,7 +30,7 @@ Reply {none} if the answer declines, states no choice, or states more than one."
 
 
 def filled(judging: Judging, answer: str) -> str:
-    """Return the judge model's prompt about one answer; it does not reveal the group of the answer."""
+    """Return the judge's prompt about one answer; it does not depend on the group that the answer is about."""
     return _PROMPT.format(
         question=json.dumps(judging.question, ensure_ascii=False),
         answer=json.dumps(answer[:MAX_QUOTED], ensure_ascii=False),

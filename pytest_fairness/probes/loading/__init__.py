@@ -1,1 +1,1 @@
-"""Loading of probe files: YAML reader with positions, JSON Schema, and errors with their location."""
+"""Read probe files: YAML with positions, JSON schema, located errors."""

@@ -1,4 +1,4 @@
-"""Loader of probe files: returns a probe, or raises one error that lists all errors of the file."""
+"""The loader of probe files: returns a probe, or raises all errors of the file at once."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from pytest_fairness.probes.loading.yaml_reader import DocumentError
 
 
 class KindSchema(NamedTuple):
-    """Models of a kind of probe, for the loader.
+    """A kind of probe as the loader needs it.
 
     Attributes:
-        model: model of the kind's probes.
-        audits: settings model of each audit, by audit name.
+        model: the model of its probes.
+        audits: the settings model of each audit by name.
     """
 
     model: type[Probe]
@@ -36,16 +36,15 @@ Kinds = Mapping[str, KindSchema]
 
 
 def load(path: Path, kinds: Kinds, *, root: Path | None = None) -> Probe:
-    """Read a probe file and return its probe.
+    """Read a probe file.
 
     Args:
         path: the file.
-        kinds: known kinds of probe, by name.
-        root: folder to which paths in messages are relative, if the file is inside of it.
+        kinds: the known kinds of probe by name.
+        root: folder that paths in messages are relative to, where possible.
 
     Raises:
-        ProbeError: the file has errors. The message lists all of them by position, each on a line: `path:line:column:
-            message`.
+        ProbeError: the file has errors: `path:line:column: message`, one a line, all of them, by position.
     """
     try:
         with path.open("rb") as file:
@@ -56,7 +55,7 @@ def load(path: Path, kinds: Kinds, *, root: Path | None = None) -> Probe:
 
 
 def parse(content: bytes, path: Path, kinds: Kinds, *, root: Path | None = None) -> Probe:
-    """Return the probe that a file's content defines; the file `path` need not exist.
+    """Return the probe of a file's content; `path` is the file, which need not exist.
 
     Raises:
         ProbeError: as in `load`.
@@ -88,7 +87,7 @@ def _error(path: Path, root: Path | None, text: str, found: list[tuple[int, str]
 def _validated(
     document: Document, path: Path, kinds: Kinds, root: Path | None
 ) -> tuple[list[Diagnostic], Probe | None]:
-    """Return all diagnostics of a document, and the probe if there are no diagnostics."""
+    """Return all diagnostics of a document, and its probe if there are none."""
     data = document.root.plain()
     kind, diagnostics = _kind(data, kinds)
     if kind is None:
@@ -103,7 +102,7 @@ def _validated(
     if "name" not in data:
         data["name"] = path.stem
     try:
-        loading = Loading(path, root, settings, _lines(document))
+        loading = Loading(path, root, settings)
         probe = model.model_validate_json(json.dumps({**data, "kind": kind}), strict=True, context=loading)
     except ValidationError as error:
         details = error.errors(include_url=False, include_input=False)
@@ -117,14 +116,8 @@ def _validated(
     return diagnostics, probe
 
 
-def _lines(document: Document) -> dict[str, int]:
-    """Return the line of each audit's name."""
-    block, lines = document.root.value.get("audits"), Lines(document.text)
-    return {name: lines.position(start)[0] for name, start in block.keys.items()} if block is not None else {}
-
-
 def _kind(data: dict[str, object], kinds: Kinds) -> tuple[str | None, list[Diagnostic]]:
-    """Return the kind by whose model a probe is checked, and the diagnostics of the key `kind`."""
+    """Return the kind that a probe is checked as, and the diagnostics of its `kind`."""
     names = ", ".join(kinds)
     if "kind" not in data:
         return None, [Diagnostic((), f"`kind` is missing: what kind of probe this is ({names})")]
@@ -141,7 +134,7 @@ def _kind(data: dict[str, object], kinds: Kinds) -> tuple[str | None, list[Diagn
 def _settings(
     document: Document, kind: str, kinds: Kinds, place: Loading
 ) -> tuple[dict[str, AuditSettings], list[Diagnostic]]:
-    """Return the validated settings of each audit, and the diagnostics; an empty value means the default settings."""
+    """Return the validated settings of each audit, and their diagnostics; an empty value stands for the defaults."""
     block: Node | None = document.root.value.get("audits")
     known = kinds[kind].audits
     settings: dict[str, AuditSettings] = {}

@@ -10,8 +10,10 @@ from pytest_fairness.pytest_integration.items.item_results import Unfair, attach
 from pytest_fairness.pytest_integration.items.probe_files import ProbeFiles
 from pytest_fairness.pytest_integration.items.request_planner import RequestPlanner
 from pytest_fairness.pytest_integration.suggested_commands import accept_command, export_command
-from pytest_fairness.records import ItemResult, Json
-from pytest_fairness.reports.terminal.summary import failure_text
+from pytest_fairness.records import ItemResult, Json, VerdictName
+from pytest_fairness.reports.findings import finding
+from pytest_fairness.reports.formatting import printable
+from pytest_fairness.reports.top_contributors import failure_text
 from pytest_fairness.run import BaselineComparison, ItemMeasurement, ProbeItem, Run, error_result, judge
 from pytest_fairness.run.comparing.baseline_rows import row_from
 
@@ -96,7 +98,12 @@ class AuditService:
         failing = ["failed", "inconclusive"] if self.run.settings.inconclusive == "fail" else ["failed"]
         if result.verdict.name.outcome not in failing:
             return None
-        return Unfair(result.verdict.reason, failure_text(result.to_json()))
+        document_item = result.to_json()
+        return Unfair(
+            printable(finding(document_item, result.method)),
+            failure_text(document_item),
+            without_baseline=result.verdict.name is VerdictName.NO_BASELINE,
+        )
 
     def check(self, item: pytest.Item, measured: ItemMeasurement) -> ItemResult:
         """Return the result of a measurement in a Python test; `raise_failures` fails the test when the test ends.
@@ -127,7 +134,11 @@ class AuditService:
         failures = item.stash.get(FAILURES, [])
         if failures:
             more = f" (and {len(failures) - 1} more)" if len(failures) > 1 else ""
-            raise Unfair(f"{failures[0].reason}{more}", "\n".join(failure.msg or "" for failure in failures))
+            raise Unfair(
+                f"{failures[0].finding}{more}",
+                "\n".join(failure.msg or "" for failure in failures),
+                without_baseline=all(failure.without_baseline for failure in failures),
+            )
 
     def _accept(self, item: pytest.Item, nodeid: str) -> str:
         settings = self.run.settings

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -34,24 +33,24 @@ class Unfair(Failed):
     """Verdict that fails a test; shown without a traceback.
 
     Args:
-        reason: reason on one line.
+        finding: the finding on one line.
         text: reason and top contributors, for pytest's section of failures.
+        without_baseline: whether the verdict fails for want of a baseline alone.
     """
 
-    def __init__(self, reason: str, text: str) -> None:
+    def __init__(self, finding: str, text: str, *, without_baseline: bool) -> None:
         super().__init__(text, pytrace=False)
-        self.reason = reason
+        self.finding, self.without_baseline = finding, without_baseline
 
 
 def attach_result(
     item: pytest.Item, result: ItemResult, probe_item: ProbeItem, target: str | None, **more: Json
 ) -> None:
     """Attach a result to a pytest item, for its report and its JUnit properties."""
-    result = replace(result, line=(item.location[1] or 0) + 1)
     item.stash.setdefault(RECORDS, []).append(record_of(result, probe_item, target, **more))
     # A Python test may have several checks, whose properties need different names.
     prefix = "" if probe_item_of(item) is not None else f"{result.probe} {result.id} "
-    item.user_properties += [(prefix + name, value) for name, value in junit.properties(result, target)]
+    item.user_properties += [(prefix + name, value) for name, value in junit.properties(result.to_json())]
 
 
 def record_of(result: ItemResult, probe_item: ProbeItem, target: str | None, **more: Json) -> dict[str, Json]:
@@ -79,6 +78,11 @@ def is_inconclusive(report: pytest.TestReport) -> bool:
     return any(record["result"]["verdict"]["name"] == VerdictName.INCONCLUSIVE for record in records_on(report))
 
 
+def is_without_baseline(report: pytest.TestReport) -> bool:
+    """Return whether a test failed for want of a baseline alone."""
+    return report.failed and getattr(report, "fairness_without_baseline", False)
+
+
 def undo_xfail(report: pytest.TestReport) -> None:
     """Report an inconclusive item as passed although it is marked `xfail`: the expected bias may still be there."""
     report.outcome, report.longrepr = "passed", None
@@ -89,7 +93,7 @@ def undo_xfail(report: pytest.TestReport) -> None:
 def without_traceback(excinfo: pytest.ExceptionInfo[BaseException], item: pytest.Item) -> TerminalRepr:
     """Return an error of ours as its message; a traceback would show the plugin's code."""
     error = excinfo.value
-    reason = error.reason if isinstance(error, Unfair) else " ".join(str(error).split())
+    reason = error.finding if isinstance(error, Unfair) else " ".join(str(error).split())
     path, line, _ = item.location
     return ReprExceptionInfo(
         reprtraceback=excinfo.getrepr(style="value", chain=False).reprtraceback,

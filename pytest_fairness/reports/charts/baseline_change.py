@@ -7,9 +7,8 @@ from collections.abc import Mapping, Sequence
 from pytest_fairness.records import Json
 from pytest_fairness.reports.charts.base import (
     BAND,
-    MARKS,
+    FIRST,
     QUIET,
-    SMALL,
     Chart,
     Spec,
     Table,
@@ -19,7 +18,7 @@ from pytest_fairness.reports.charts.base import (
     reference_line,
 )
 from pytest_fairness.reports.formatting import number
-from pytest_fairness.reports.report_items import Item, outcome
+from pytest_fairness.reports.report_items import Item
 
 MARGIN = 0.08
 """Space beyond the outermost number, as a share of the axis."""
@@ -58,7 +57,7 @@ def baseline_change(item: Item, method: Mapping[str, Json] | None = None) -> Cha
         _title(baseline, allowed),
         f"{words}.",
         Table(("", "value", "from", "to"), rows),
-        _spec(rows, domain, allowed, limit, *MARKS[outcome(item)]),
+        _spec(rows, domain, allowed, limit),
     )
 
 
@@ -92,8 +91,6 @@ def _spec(
     domain: tuple[float, float],
     allowed: tuple[float | None, float | None] | None,
     limit: float | None,
-    colour: str,
-    shape: str,
 ) -> Spec:
     amount = {"type": "quantitative", "scale": {"domain": list(domain), "zero": False, "nice": False}}
     axis = {"axis": {"title": None, "tickCount": 6}}
@@ -112,19 +109,23 @@ def _spec(
     layers += [
         {
             "transform": [{"filter": "isValid(datum.low)"}],
-            "mark": {"type": "rule", "strokeWidth": 2, "color": colour},
+            "mark": {"type": "rule", "strokeWidth": 2, "color": FIRST},
             "encoding": {"y": names_axis(values), "x": {"field": "low", **amount, **axis}, "x2": {"field": "high"}},
         },
         {
-            "mark": {"type": "point", "filled": True, "size": 90, "opacity": 1},
+            "mark": {"type": "point", "filled": True, "size": 80, "opacity": 1, "color": FIRST},
             "encoding": {
                 "y": names_axis(values),
                 "x": {"field": "mean", **amount, **axis},
-                "color": {"condition": {"test": "datum.name == 'current'", "value": colour}, "value": QUIET},
-                "shape": {"condition": {"test": "datum.name == 'current'", "value": shape}, "value": "square"},
+                "shape": {
+                    "field": "name",
+                    "type": "nominal",
+                    "legend": None,
+                    "scale": {"domain": ["baseline", "current"], "range": ["diamond", "circle"]},
+                },
             },
         },
     ]
     if limit is not None:
         layers += reference_line(limit, "limit")
-    return {**SMALL, "data": {"values": values}, "layer": layers}
+    return {"data": {"values": values}, "layer": layers}

@@ -6,28 +6,44 @@ A line has the names of pytest's markup; the plugin passes them to pytest's term
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import pairwise
 
 from pytest_fairness.records import Json, VerdictName
 from pytest_fairness.reports import run_notes, target_table, variant_results
 from pytest_fairness.reports.document import reused_age
-from pytest_fairness.reports.formatting import escaped, number, printable, signed, with_interval
-from pytest_fairness.reports.report_items import Item, served_model_changes, severity, target_name, tolerated_worsenings
+from pytest_fairness.reports.findings import finding
+from pytest_fairness.reports.formatting import counted, escaped, number, printable, signed, with_interval
+from pytest_fairness.reports.report_items import (
+    Item,
+    is_tolerated_worsening,
+    outcome,
+    reason,
+    served_model_changes,
+    severity,
+    target_name,
+    verdict_counts,
+    verdict_word,
+)
 from pytest_fairness.reports.shell_commands import accept_command, reason_lines, shell_lines
 from pytest_fairness.reports.terminal.forecast import money
-from pytest_fairness.reports.text_layout import cut, pad, width_of
-from pytest_fairness.reports.top_contributors import evidence_lines, failure_text
+from pytest_fairness.reports.text_layout import cut, cut_middle, pad, width_of, wrap
 from pytest_fairness.reports.variant_yaml import narrowed
 
-__all__ = ["Line", "failure_text", "summary"]
-
 MIN_WIDTH = 50
-SHOWN_FAILURES = 20
+MOST_ROWS = 30
+"""Largest number of items whose rows are all shown; of more items, only the worst rows are."""
+WORST_ROWS = 10
+FINDING_LINES = 3
+LEAST_NAME = 20
+"""Columns of an item's name below which other cells are left out."""
+LEAST_PROBE = 4
+"""Columns to which a probe's name is cut before the item is cut."""
 SHOWN_VARIANTS = 12
 SHOWN_MESSAGES = 3
-_HEADER = ("", "value", "baseline", "worse by [95 %]", "verdict")
+_INDENT = "    "
 _GAP = "  "
 
 
@@ -45,33 +61,44 @@ def summary(
     *,
     options: Sequence[str] = (),
     root: str = "",
+    all_items: Mapping[str, Collection[str]] | None = None,
     retried: float = 0,
+    verbose: bool = False,
 ) -> list[Line]:
-    """Return the summary: a table per probe, top contributors to failures, suggestions, request counts, accept command.
+    """Return the summary: who was audited, a row for each item with its finding, notes, request counts, what to do.
 
     Args:
         document: the report document.
-        width: maximum width of a line; commands that cannot be broken may be longer.
+        width: maximum width of a line; commands that cannot be broken may be longer, and rows of a verbose summary.
         options: options of the accept command, which select the same requests as this run
             (`["--fairness-target", "openai:gpt-5"]`).
         root: path from the user's working directory to pytest's rootdir; empty if they are the same.
+        all_items: node ids of all items of a probe file, by file, where they are known.
         retried: number of retries.
+        verbose: whether all rows, whole names, whole reasons and suggestions are shown.
     """
     width = max(width, MIN_WIDTH)
     items: list[Item] = sorted(document["items"], key=severity)
     if not items:
         return _notes(document, width)
-    lines: list[Line] = []
-    for probe in sorted({item["probe"] for item in items}):
-        lines += _table([item for item in items if item["probe"] == probe], document, width)
-    lines += _table_by_target(document, width)
-    lines += _explanations(items, width)
+    shown = items if verbose or len(items) <= MOST_ROWS else items[:WORST_ROWS]
+    lines = _heading(document, items, width)
+    lines += _rows(shown, document, width, verbose=verbose)
+    if len(shown) < len(items):
+        lines += _remainder(items, len(items) - len(shown), width)
+    for text in [*_other_targets(items, document), *served_model_changes(items)]:
+        lines += _paragraph(text, width)
+    lines.append(Line(""))
+    if len(shown) == len(items):
+        lines += _table_by_target(document, width)
     lines += _variants(items, width)
-    lines += _suggestions(items, width)
+    if verbose:
+        lines += _suggestions(items, width)
+    elif len(shown) < len(items) or any(map(_is_remarkable, items)):
+        lines += _paragraph("All rows, reasons, examples and suggested next steps: run with -v.", width)
     lines += _counts(document, width, retried)
     lines += _notes(document, width)
-    lines += _acceptance(items, accept_command(items, options, root), width)
-    return lines
+    return lines + _next_steps(items, partial(accept_command, options=options, root=root, all_items=all_items), width)
 
 
 def _file(item: Item) -> str:
@@ -80,51 +107,134 @@ def _file(item: Item) -> str:
 
 
 def _markup(item: Item) -> dict[str, bool]:
-    match VerdictName(item["verdict"]).outcome:
-        case "passed":
-            return {"green": True}
-        case "inconclusive":
-            return {"yellow": True}
-        case _:
-            return {"red": True}
+    if item["verdict"] in (VerdictName.INCONCLUSIVE, VerdictName.NO_BASELINE):
+        return {"yellow": True}
+    return {"green": True} if outcome(item) == "passed" else {"red": True}
 
 
-# Tables
+# Heading and rows
 
 
-def _table(items: Sequence[Item], document: Mapping[str, Json], width: int) -> list[Line]:
-    rows = [_row(item) for item in items]
-    columns = [max(width_of(row[column]) for row in [_HEADER, *rows]) for column in range(len(_HEADER))]
-    numbers = sum(columns[1:]) + len(_GAP) * (len(columns) - 1)
-    # A name too long for its numbers to fit on the same line gets its own line.
-    columns[0] = min(columns[0], max(0, width - numbers))
-    title = printable(items[0]["probe"])
-    file = printable(_file(items[0]))
-    lines = [Line(cut(f"{title} ({file})", width), {"bold": True}), Line(_joined(_HEADER, columns, width))]
-    for item, row in zip(items, rows, strict=True):
-        markup = _markup(item)
-        if width_of(row[0]) > columns[0]:
-            lines.append(Line(cut(row[0], width), markup))
-            row = ("", *row[1:])
-        lines.append(Line(_joined(row, columns, width), markup))
-    for text in [
-        *_other_targets(items, document),
-        *served_model_changes(items),
-        *tolerated_worsenings(items),
-    ]:
-        lines += _paragraph(text, width)
-    return [*lines, Line("")]
+def _heading(document: Mapping[str, Json], items: Sequence[Item], width: int) -> list[Line]:
+    """Return who was audited, by which probes, and the number of items by verdict."""
+    files = {item["probe"]: _file(item) for item in items}
+    probes = f"{files.popitem()[1]}" if len(files) == 1 else counted(len(files), "probe")
+    counts = ", ".join(f"{word[:1]} {count:,} {word[2:]}" for word, count in verdict_counts(items).items())
+    lines = _paragraph(
+        f"{printable(document['target'])} · {printable(probes)} · {counted(len(items), 'item')}", width, {"bold": True}
+    )
+    return [*lines, *_paragraph(counts, width, {"bold": True, **_markup(items[0])}), Line("")]
 
 
-def _row(item: Item) -> tuple[str, ...]:
-    change, baseline = item["change"], item["baseline"] or {}
-    worse_by = with_interval(signed(change["value"]), change["interval"]) if change else ""
-    return (printable(item["id"]), number(item["value"]), number(baseline.get("value")), worse_by, item["verdict"])
+def _rows(items: Sequence[Item], document: Mapping[str, Json], width: int, *, verbose: bool) -> list[Line]:
+    """Return a row for each item with its finding below, where the row does not say it all."""
+    several = len({item["probe"] for item in document["items"]}) > 1
+    compared = any(item["change"] for item in items)
+    heading = {"change": "change ± 95 %"} if compared else {"value": "value [95 %]"}
+    table = [_cells(item, several_probes=several, compared=compared) for item in items]
+    cells = _fitting(table, heading, width, verbose=verbose)
+    texts = [_text(item, document, verbose=verbose) for item in items]
+    lines = [Line(cells[0])]
+    for item, row, (text, next_text) in zip(items, cells[1:], pairwise([*texts, None]), strict=True):
+        lines.append(Line(row, _markup(item)))
+        if text and text != next_text:  # items in a row with the same text share it
+            if verbose or outcome(item) == "error":
+                lines += [Line(f"{_INDENT}{line}") for line in reason_lines(text, width - len(_INDENT))]
+            else:
+                lines += map(Line, wrap(text, width, indent=_INDENT, lines=FINDING_LINES))
+    return lines
 
 
-def _joined(row: Sequence[str], columns: Sequence[int], width: int) -> str:
-    cells = [pad(cell, columns[i], right=i in (1, 2)) for i, cell in enumerate(row)]
-    return cut(_GAP.join(cells).rstrip(), width)
+def _is_remarkable(item: Item) -> bool:
+    """Return whether an item's row does not say it all."""
+    if item["verdict"] == VerdictName.NO_BASELINE:
+        return bool(item.get("undecided"))
+    return item["verdict"] != VerdictName.PASS or is_tolerated_worsening(item) or bool(item["concerns"])
+
+
+def _text(item: Item, document: Mapping[str, Json], *, verbose: bool) -> str:
+    """Return the text below an item's row; a verbose run has the reasons of failures in pytest's own section."""
+    if not _is_remarkable(item):
+        return ""
+    if verbose and outcome(item) != "failed":
+        return printable(reason(item))
+    return printable(finding(item, document.get("methods", {}).get(item["audit"], {})))
+
+
+def _cells(item: Item, *, several_probes: bool, compared: bool) -> dict[str, str]:
+    """Return the cells of an item by column; empty where there is nothing to say.
+
+    Args:
+        item: the item.
+        several_probes: whether names begin with the probe's name.
+        compared: whether the run has changes; without them, there is room for the interval of the value.
+    """
+    change, limit = item["change"], item["limit"]
+    baseline = (item["baseline"] or {}).get("value")
+    if change and item["verdict"] != VerdictName.OVER_LIMIT:
+        allowed = number(item["tolerance"])
+    else:
+        allowed = "" if limit is None else f"limit {number(limit)}"
+    return {
+        "verdict": verdict_word(item),
+        "value": number(item["value"]) if compared else with_interval(number(item["value"]), item["interval"]),
+        "baseline": "" if baseline is None else number(baseline),
+        "change": _with_half_width(signed(change["value"]), change["interval"]) if change else "",
+        "allowed": allowed,
+        "item": _named(item, several_probes=several_probes),
+    }
+
+
+def _with_half_width(text: str, interval: Sequence[float | None] | None) -> str:
+    """Return a number followed by half the width of its 95 % interval."""
+    low, high = interval or (None, None)
+    return text if low is None or high is None else f"{text} ± {(high - low) / 2:.2g}"
+
+
+def _fitting(
+    table: Sequence[Mapping[str, str]], headings: Mapping[str, str], width: int, *, verbose: bool
+) -> list[str]:
+    """Return the heading and the rows as lines that fit the width; only a verbose table has names that are not cut."""
+    heading = {name: headings.get(name, name) for name in table[0]}
+    rows = [heading, *table]
+    sizes = {name: max(width_of(row[name]) for row in rows) for name in heading}
+    used = [name for name in heading if any(row[name] for row in table)]
+
+    def left() -> int:
+        return width - sum(sizes[name] + len(_GAP) for name in used if name != "item")
+
+    for name, room in (("baseline", sizes["item"]), ("value", LEAST_NAME), ("allowed", LEAST_NAME)):
+        if name in used and left() < min(room, sizes["item"]) and not verbose:
+            used.remove(name)
+    lines = []
+    for row in rows:
+        cells = [pad(row[name], sizes[name], right=heading[name] in ("value", "baseline")) for name in used[:-1]]
+        name = row["item"] if verbose else _cut_name(row["item"], left())
+        lines.append(_GAP.join([*cells, name]))
+    return lines
+
+
+def _cut_name(name: str, width: int) -> str:
+    """Cut `probe::item` to at most `width` columns: the probe's name first, then the middle of the item."""
+    probe, colons, item = name.rpartition("::")
+    probe = cut(probe, max(LEAST_PROBE, width - width_of(colons + item)))
+    return f"{probe}{colons}{cut_middle(item, width - width_of(probe + colons))}"
+
+
+def _remainder(items: Sequence[Item], hidden: int, width: int) -> list[Line]:
+    """Return how many rows are left out, and the verdicts by probe, the worst first."""
+    by_probe: defaultdict[str, list[Item]] = defaultdict(list)
+    for item in items:
+        by_probe[item["probe"]].append(item)
+    lines = [Line(f"… and {hidden:,} more"), Line("")]
+    if len(by_probe) == 1:
+        return lines
+    for probe, own in list(by_probe.items())[:WORST_ROWS]:
+        counts = ", ".join(f"{word[:1]} {count:,} {word[2:]}" for word, count in verdict_counts(own).items())
+        lines.append(Line(cut(f"{printable(probe)}: {counts}", width), _markup(own[0])))
+    if len(by_probe) > WORST_ROWS:
+        lines.append(Line(f"… and {len(by_probe) - WORST_ROWS:,} more probes"))
+    return lines
 
 
 def _other_targets(items: Sequence[Item], document: Mapping[str, Json]) -> list[str]:
@@ -149,7 +259,7 @@ def _table_by_target(document: Mapping[str, Json], width: int) -> list[Line]:
     rows = [
         [
             printable(title),
-            *(f"{number(own[name]['value'])} {own[name]['verdict']}" if name in own else "" for name in names),
+            *(f"{number(own[name]['value'])} {verdict_word(own[name])}" if name in own else "" for name in names),
         ]
         for title, own in found
     ]
@@ -163,51 +273,13 @@ def _table_by_target(document: Mapping[str, Json], width: int) -> list[Line]:
     return [*lines, Line("")]
 
 
-# Explanations
-
-
-def _explanations(items: Sequence[Item], width: int) -> list[Line]:
-    """Return failures with their top contributors, inconclusive items with their reasons, and errors by reason."""
-    several_probes = len({item["probe"] for item in items}) > 1
-    name = partial(_named, several_probes=several_probes)
-    no_baseline = [item for item in items if item["verdict"] == VerdictName.NO_BASELINE]
-    failed = [item for item in items if VerdictName(item["verdict"]).outcome == "failed" and item not in no_baseline]
-    lines: list[Line] = []
-    for item in failed[:SHOWN_FAILURES]:
-        lines += _paragraph(f"{name(item)}: {_reason(item)}", width, {"red": True})
-        if item["verdict"] in (VerdictName.REGRESSION, VerdictName.OVER_LIMIT):
-            lines += [Line(line) for line in evidence_lines(item, width)]
-    if len(failed) > SHOWN_FAILURES:
-        lines.append(Line(f"… and {len(failed) - SHOWN_FAILURES} more failures"))
-    if no_baseline:
-        more = f" and {len(no_baseline) - 1} more have" if len(no_baseline) > 1 else " has"
-        lines += _paragraph(f"{name(no_baseline[0])}{more} no baseline and no limit.", width, {"red": True})
-    for item in items:
-        noted = item["verdict"] == VerdictName.PASS and item["concerns"]
-        if item["verdict"] == VerdictName.INCONCLUSIVE or noted:
-            lines += _paragraph(f"{name(item)}: {_reason(item)}", width, {"yellow": True})
-    errors: dict[str, list[str]] = defaultdict(list)
-    for item in items:
-        if VerdictName(item["verdict"]).outcome == "error":
-            errors[_reason(item)].append(name(item))
-    for reason, names in errors.items():
-        more = f" and {len(names) - 1} more" if len(names) > 1 else ""
-        lines += _paragraph(f"{names[0]}{more}: {reason}", width, {"red": True})
-    return [*lines, Line("")] if lines else []
-
-
 def _paragraph(text: str, width: int, markup: Mapping[str, bool] | None = None) -> list[Line]:
     return [Line(line, markup or {}) for line in reason_lines(text, width)]
 
 
 def _named(item: Item, *, several_probes: bool) -> str:
     """Return the item's id, after the probe's name in a run with several probes."""
-    return printable(f"{item['probe']} {item['id']}" if several_probes else item["id"])
-
-
-def _reason(item: Item) -> str:
-    """Return the reason without the item id that may precede it."""
-    return printable(item["reason"]).removeprefix(f"{printable(item['id'])}: ")
+    return printable(f"{item['probe']}::{item['id']}" if several_probes else item["id"])
 
 
 # Variants and suggestions
@@ -249,17 +321,14 @@ def _suggestions(items: Sequence[Item], width: int) -> list[Line]:
 
 
 def _counts(document: Mapping[str, Json], width: int, retried: float) -> list[Line]:
-    requests, counts = document["requests"], document["summary"]
+    requests = document["requests"]
     failed = f", {requests['failed']:,} failed" if requests["failed"] else ""
     tokens = f"{requests['prompt_tokens']:,} prompt and {requests['completion_tokens']:,} completion tokens"
     retries = f" ({retried:,.0f} retr{'y' if retried == 1 else 'ies'})" if retried else ""
     cost = "" if requests["cost"] is None else f"; cost {money(requests['cost'])}"
     reused = f"{requests['reused']:,} reused{reused_age(document)}"
     sent = f"requests: {requests['sent']:,} sent{retries}, {reused}{failed}; {tokens}{cost}"
-    audits = f"audits: {counts['passed']} passed, {counts['failed']} failed, {counts['inconclusive']} inconclusive"
-    if counts["errors"]:
-        audits += f", {counts['errors']} error{'s' if counts['errors'] > 1 else ''}"
-    return _paragraph(sent, width) + _failures(requests, width) + _paragraph(audits, width)
+    return _paragraph(sent, width) + _failures(requests, width)
 
 
 def _failures(requests: Mapping[str, Json], width: int) -> list[Line]:
@@ -286,14 +355,23 @@ def _notes(document: Mapping[str, Json], width: int) -> list[Line]:
     ]
 
 
-def _acceptance(items: Sequence[Item], command: Sequence[str] | None, width: int) -> list[Line]:
+def _next_steps(items: Sequence[Item], accept: Callable[[Sequence[Item]], list[str] | None], width: int) -> list[Line]:
+    """Return what to do about missing baselines, items over their limit, and changes that are wanted."""
     lines: list[Line] = []
+    new = [item for item in items if item["verdict"] == VerdictName.NO_BASELINE]
+    if command := accept(new):
+        has = "has" if len(new) == 1 else "have"
+        text = f"{counted(len(new), 'item')} {has} no baseline and no limit. To record the values as the baseline:"
+        lines += _command(text, command, width)
     if any(item["verdict"] == VerdictName.OVER_LIMIT for item in items):
         text = (
             "Over the limit: a new baseline does not help. Fix the target, or change the audit's `limit` in the probe."
         )
         lines += _paragraph(text, width)
-    if command is None:
-        return lines
-    lines.append(Line("To accept the current values as the new baseline:"))
-    return lines + [Line(line, {"bold": True}) for line in shell_lines(command, width)]
+    if command := accept([item for item in items if item not in new]):
+        lines += _command("To accept the current values as the new baseline:", command, width)
+    return lines
+
+
+def _command(text: str, command: Sequence[str], width: int) -> list[Line]:
+    return [*_paragraph(text, width), *(Line(line, {"bold": True}) for line in shell_lines(command, width))]

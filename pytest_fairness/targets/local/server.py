@@ -10,25 +10,25 @@ from typing import Any
 from pytest_fairness.errors import TargetError
 
 SLOTS = 8
-"""Number of requests that the model answers at the same time."""
+"""Requests that the model answers at once."""
 CONTEXT = 2048
-"""Maximum number of tokens of prompt and answer together, for each request."""
+"""Tokens of prompt and answer together, for each slot."""
 QUIET = -1
 """Verbosity at which xllamacpp writes nothing."""
 
 
 def check_runner(name: str) -> None:
-    """Raise `TargetError` if the package that runs the model is not installed; do not import it."""
+    """Raise `TargetError` if the package that runs the model is not installed; it is not imported."""
     if find_spec("xllamacpp") is None:
         raise TargetError(f"{name} needs the package xllamacpp: pip install 'pytest-fairness[local]'")
 
 
 class LocalServer:
-    """Loaded model with a server that is compatible with OpenAI's chat completions.
+    """Loaded model behind a server that is compatible with OpenAI's chat completions.
 
     Args:
         name: the target's name, for messages.
-        model: path of a GGUF file.
+        model: a GGUF file.
 
     Attributes:
         url: address of the server, up to the port.
@@ -58,7 +58,7 @@ class LocalServer:
         self.url = str(self._server.listening_address)
 
     def close(self) -> None:
-        """Unload the model; requests in progress get no answer."""
+        """Unload the model; requests in progress are dropped."""
         self._server = None
 
 

@@ -182,7 +182,7 @@ def test_an_estimate_without_a_known_error_does_not_pass() -> None:
     measurement = replace(measured(0.2), standard_error=None, interval=None)
     for verdict in (judged(measurement=measurement), judged(was=None, limit=0.3, measurement=measurement)):
         assert verdict.name == "inconclusive"
-        assert "the standard error of the value is not known" in verdict.reason
+        assert "how far chance moves the value is not known" in verdict.reason
 
 
 def test_a_run_reaches_a_decision_at_the_size_that_it_asks_for() -> None:
@@ -223,7 +223,10 @@ def test_without_baseline_and_limit_there_is_no_verdict_but_the_command() -> Non
     verdict = judged(was=None)
     assert verdict.name == "no-baseline"
     assert ACCEPT in verdict.reason
-    assert verdict.undecided == "no baseline and no limit"
+    assert verdict.undecided is None
+    assert judged(was=None, measurement=measured(0.2, missing={"a": 20, "b": 20})).undecided == (
+        "40% of the answers are missing (20 of 50 for a, 20 of 50 for b)"
+    )
 
 
 def test_a_limit_alone_judges() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from pytest_fairness.records import ItemResult, Measurement, VerdictName
+from pytest_fairness.records import Comparison, Concern, ItemResult, Measurement, Reversal, VerdictName
 from pytest_fairness.reports.findings import finding
 from tests.support.results import result
 
@@ -31,11 +31,25 @@ def test_an_item_over_its_limit_names_the_value() -> None:
     [
         (VerdictName.INCONCLUSIVE, "+0.0434 bits (allowed 0.02)", "needs p ≤ 0.01, has 0.03"),
         (VerdictName.STALE_BASELINE, "0.0612 bits", "the baseline was made from another prompt"),
-        (VerdictName.NO_BASELINE, "0.0612 bits", "no baseline and no limit"),
+        (VerdictName.NO_BASELINE, "0.0612 bits; no baseline and no limit", "12% of the answers are missing"),
     ],
 )
 def test_an_item_without_decision_says_why(verdict: VerdictName, amount: str, undecided: str) -> None:
     assert line(result(verdict), undecided=undecided) == f"Black vs White: {amount}; {undecided}"
+
+
+def test_a_gap_that_changed_sides_is_described() -> None:
+    reversal = Reversal(0.3, 0.001, "40% of Black and 10% of White, before 10% and 40%")
+    comparison = Comparison(0.0, (-0.02, 0.02), 0.01, 0.5, reversal=reversal)
+    assert line(result(VerdictName.REGRESSION, comparison=comparison)) == (
+        "Black vs White: 0 bits (allowed 0.02); the disadvantage changed sides: 40% of Black and 10% of White, before "
+        "10% and 40%"
+    )
+
+
+def test_a_pass_says_what_speaks_against_it() -> None:
+    measurement = Measurement(1.0, None, None, None, {"Black": 9, "White": 9}, {}, concerns=[Concern("x", "9 cut off")])
+    assert line(result(measurement=measurement)).endswith("; 9 cut off")
 
 
 def test_a_pass_says_that_it_is_significantly_worse() -> None:
@@ -61,7 +75,7 @@ def test_the_groups_are_named_as_far_as_they_are_known(
     labels: dict[str, str], groups: list[str], compared: str
 ) -> None:
     measurement = Measurement(1.0, None, None, None, dict.fromkeys(groups, 9), {})
-    found = replace(result(VerdictName.NO_BASELINE), labels=labels, measurement=measurement)
+    found = replace(result(VerdictName.OVER_LIMIT), labels=labels, measurement=measurement)
     assert line(found) == f"{compared}: 1 bit"
 
 

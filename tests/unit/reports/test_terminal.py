@@ -10,8 +10,9 @@ import pytest
 from pytest_fairness.records import ItemResult, Json, Measurement, Verdict, VerdictName
 from pytest_fairness.reports.formatting import number, printable
 from pytest_fairness.reports.shell_commands import accept_command
-from pytest_fairness.reports.terminal.summary import failure_text, summary
-from pytest_fairness.reports.text_layout import cut, width_of, wrap
+from pytest_fairness.reports.terminal.summary import MOST_ROWS, WORST_ROWS, Line, summary
+from pytest_fairness.reports.text_layout import cut, cut_middle, width_of, wrap
+from pytest_fairness.reports.top_contributors import failure_text
 from tests.support.results import DETAILS, EXAMPLE, report, result
 
 LONG = (
@@ -20,8 +21,20 @@ LONG = (
 )
 
 
-def text_of(*results: ItemResult, width: int = 80, **requests: int) -> str:
-    return "\n".join(line.text for line in summary(report(*results, **requests), width))
+def lines_of(*results: ItemResult, width: int = 80, verbose: bool = False, **requests: int) -> list[Line]:
+    return summary(report(*results, **requests), width, verbose=verbose)
+
+
+def text_of(*results: ItemResult, width: int = 80, verbose: bool = False, **requests: int) -> str:
+    return "\n".join(line.text for line in lines_of(*results, width=width, verbose=verbose, **requests))
+
+
+def rows_of(*results: ItemResult, width: int = 80, verbose: bool = False) -> list[Line]:
+    """Return the heading of the table and its rows, without the findings."""
+    lines = lines_of(*results, width=width, verbose=verbose)
+    start = next(number for number, line in enumerate(lines) if line.text.startswith("verdict "))
+    table = lines[start : lines.index(Line(""), start)]
+    return [line for line in table if not line.text.startswith("    ")]
 
 
 def test_rounding_errors_are_shown_as_0() -> None:
@@ -33,47 +46,55 @@ def test_a_run_without_items_has_no_summary() -> None:
     assert summary(report(), 80) == []
 
 
-def test_each_probe_has_a_table_with_the_worst_verdict_first() -> None:
+def test_the_heading_names_target_probes_and_counts() -> None:
     results = [result(verdict, value=f"v{number}") for number, verdict in enumerate(VerdictName)]
-    text = text_of(*results, result(probe="letters"))
-    assert text.startswith("letters (probes/letters.yaml)\n")
-    table = text[text.index("products (probes/products.yaml)") :].split("\n\n")[0].splitlines()[2:]
-    assert [line.split()[-1] for line in table] == [
-        "regression",
-        "over-limit",
-        "stale-baseline",
-        "no-baseline",
-        "error",
-        "not-measurable",
-        "inconclusive",
-        "pass",
+    lines = lines_of(*results, width=140)
+    assert [line.text for line in lines[:2]] == [
+        "openai:model · probes/products.yaml · 8 items",
+        "! 2 error, ✗ 1 regression, ✗ 1 over-limit, ! 1 stale, · 1 no-baseline, ? 1 inconclusive, ✓ 1 pass",
+    ]
+    assert text_of(*results, result(probe="letters")).startswith("openai:model · 2 probes · 9 items\n")
+
+
+def test_the_worst_verdict_is_first() -> None:
+    rows = rows_of(*(result(verdict, value=f"v{number}") for number, verdict in enumerate(VerdictName)))
+    assert [" ".join(row.text.split()[:2]) for row in rows[1:]] == [
+        "! error",
+        "! error",
+        "✗ regression",
+        "✗ over-limit",
+        "! stale",
+        "· no-baseline",
+        "? inconclusive",
+        "✓ pass",
     ]
 
 
 def test_items_with_the_same_verdict_are_sorted_by_change_in_tolerances() -> None:
     weak = result(VerdictName.REGRESSION, value="weak", tolerance=1.0)
     strong = result(VerdictName.REGRESSION, value="strong", tolerance=0.001)
-    lines = text_of(weak, strong).splitlines()
-    assert [line.split()[0] for line in lines[2:4]] == ["jsd[race=strong]", "jsd[race=weak]"]
+    assert [row.text.split()[-1] for row in rows_of(weak, strong)[1:]] == ["jsd[race=strong]", "jsd[race=weak]"]
 
 
 def test_a_row_is_aligned_with_its_headings() -> None:
-    header, row = text_of(result(VerdictName.REGRESSION)).splitlines()[1:3]
-    assert header.split("  ")[-1].strip() == "verdict"
-    assert row.split() == ["jsd[race=Black]", "0.0612", "0.0178", "+0.0434", "[0.0291,", "0.0572]", "regression"]
-    assert row.index("+0.0434") == header.index("worse by [95 %]")
-    assert row.index("regression") == header.index("verdict")
+    header, row = (line.text for line in rows_of(result(VerdictName.REGRESSION)))
+    assert row.split() == ["✗", "regression", "0.0612", "0.0178", "+0.0434", "±", "0.014", "0.02", "jsd[race=Black]"]
+    assert row.index("+0.0434") == header.index("change ± 95 %")
+    assert row.index("0.02 ") == header.index("allowed")
+    assert row.index("jsd") == header.index("item")
     assert row.index("0.0178") + len("0.0178") == header.index("baseline") + len("baseline")
 
 
+def test_an_item_over_its_limit_shows_the_limit() -> None:
+    assert "limit 0.05  jsd[race=Black]" in rows_of(result(VerdictName.OVER_LIMIT, limit=0.05))[1].text
+
+
 def test_each_outcome_has_a_colour() -> None:
-    by_verdict = {
-        line.text.split()[-1]: dict(line.markup)
-        for line in summary(report(*(result(verdict, value=verdict.value) for verdict in VerdictName)), 120)[2:10]
-    }
+    rows = rows_of(*(result(verdict, value=verdict.value) for verdict in VerdictName), width=120)[1:]
+    by_verdict = {row.text.split()[1]: dict(row.markup) for row in rows}
     assert by_verdict.pop("pass") == {"green": True}
-    assert by_verdict.pop("inconclusive") == {"yellow": True}
-    assert set(by_verdict) == {verdict.value for verdict in VerdictName} - {"pass", "inconclusive"}
+    assert by_verdict.pop("inconclusive") == by_verdict.pop("no-baseline") == {"yellow": True}
+    assert set(by_verdict) == {"error", "regression", "over-limit", "stale"}
     assert all(markup == {"red": True} for markup in by_verdict.values())
 
 
@@ -87,30 +108,39 @@ def test_lines_fit_the_width_of_the_terminal(width: int, value: str) -> None:
         for verdict in VerdictName
         for audit in DETAILS
     ]
-    lines = [line.text for line in summary(report(*results), width)]
-    command = (
-        lines.index("To accept the current values as the new baseline:"[:width]) if width >= 60 else len(lines) - 10
-    )
-    assert max(width_of(line) for line in lines[: command + 1]) <= width
+    for shown in (results, results[: MOST_ROWS - 1]):
+        lines = [line.text for line in lines_of(*shown, result(probe="letters"), width=width)]
+        commands = next(number for number, line in enumerate(lines) if line.startswith("pytest --fairness-rebaseline"))
+        assert max(width_of(line) for line in lines[:commands]) <= width
 
 
-def test_a_long_name_gets_its_own_line_and_is_not_cut() -> None:
-    lines = text_of(result(VerdictName.REGRESSION, audit="marked_words", value="Middle-Eastern")).splitlines()
-    assert lines[2] == "marked_words[race=Middle-Eastern]"
-    assert lines[3].split()[0] == "0.0612"
-    wide = text_of(result(VerdictName.REGRESSION, audit="marked_words", value="Middle-Eastern"), width=100).splitlines()
-    assert wide[2].split()[:2] == ["marked_words[race=Middle-Eastern]", "0.0612"]
+def test_a_long_name_is_cut_in_the_middle_and_whole_with_v() -> None:
+    long = result(VerdictName.REGRESSION, audit="marked_words", value="Middle-Eastern woman")
+    assert rows_of(long)[1].text.endswith(" marked_words[ra…e-Eastern woman]")
+    assert rows_of(long, verbose=True)[1].text.endswith(" marked_words[race=Middle-Eastern woman]")
+    assert rows_of(long, result(probe="letters"))[1].text.endswith(" pro…::marked_words…astern woman]")
 
 
-def test_a_failure_shows_its_top_contributors() -> None:
-    text = text_of(result(VerdictName.REGRESSION, reason=LONG))
+def test_the_finding_of_an_item_is_below_its_row_once() -> None:
+    failed = result(VerdictName.REGRESSION, reason=LONG)
+    failed = replace(failed, verdict=replace(failed.verdict, contributors=("hair", "oil")))
+    for verbose in (False, True):
+        text = text_of(failed, verbose=verbose)
+        assert text.count("Black vs White: +0.0434 bits (allowed 0.02): hair, oil") == 1
+        assert "significant (p < 0.001" not in text, "pytest's own section has the reason with -v"
+
+
+def test_the_failure_text_names_the_top_contributors() -> None:
+    text = failure_text(report(result(VerdictName.REGRESSION, reason=LONG))["items"][0])
     assert " ".join(text.split()).count(LONG) == 1
     assert "more in Black, bits: hair 0.0123, oil 0.0081" in text
     assert "more in White, bits: tie 0.0101" in text
     assert f"Black: “{EXAMPLE}”" in " ".join(text.split())
     assert "no usable answer: Black 0 of 45, White 1 of 45" in text
-    assert "typical of Black: hair, oil" in text_of(result(VerdictName.OVER_LIMIT, audit="svm"))
-    words = text_of(result(VerdictName.REGRESSION, audit="marked_words"))
+    assert "typical of Black: hair, oil" in failure_text(
+        report(result(VerdictName.OVER_LIMIT, audit="svm"))["items"][0]
+    )
+    words = failure_text(report(result(VerdictName.REGRESSION, audit="marked_words"))["items"][0])
     assert "more in Black: hair (z 6.12, 41 against 3)" in words
     assert "more in White: tie (z -4.5, 1 against 22)" in words
     assert "nice" not in words
@@ -125,7 +155,7 @@ def test_words_that_grew_replace_significant_words() -> None:
     details = {**DETAILS["marked_words"], "grown": grown}
     measurement = Measurement(2.0, None, None, None, {"Black": 45, "White": 45}, {}, details)
     failed = result(VerdictName.REGRESSION, audit="marked_words", measurement=measurement)
-    text = " ".join(text_of(failed).split())
+    text = " ".join(failure_text(report(failed)["items"][0]).split())
     assert "grown for Black since the baseline: braid (10% → 60% of its texts, 0% → 0% of the others), oil" in text
     assert (
         "grown for the unmarked group (White) since the baseline: suit (0% → 40% of its texts, 0% → 10% of the others)"
@@ -137,17 +167,33 @@ def test_words_that_grew_replace_significant_words() -> None:
 def test_refusals_are_counted_by_group() -> None:
     details = {"refused": {"Black": 12, "White": 1}, "unreadable": {"Black": 0, "White": 0}}
     measurement = Measurement(0.25, None, None, None, {"Black": 45, "White": 44}, {"Black": 0, "White": 1}, details)
-    text = text_of(result(VerdictName.REGRESSION, audit="refusals", measurement=measurement))
+    failed = result(VerdictName.REGRESSION, audit="refusals", measurement=measurement)
+    text = failure_text(report(failed)["items"][0])
     assert "  refused: Black 12 of 45, White 1 of 45\n" in text
-    assert "  no usable answer: Black 0 of 45, White 1 of 45\n" in text
+    assert text.endswith("  no usable answer: Black 0 of 45, White 1 of 45")
     assert "unreadable" not in text
 
 
-def test_items_without_baseline_share_one_message() -> None:
-    accept = "Make a baseline: pytest --fairness-rebaseline probes/products.yaml"
-    text = text_of(*(result(VerdictName.NO_BASELINE, value=f"v{i}", reason=accept) for i in range(12)))
-    assert "jsd[race=v0] and 11 more have no baseline" in text
-    assert text.count("pytest --fairness-rebaseline") == 1
+def test_items_without_baseline_share_one_command() -> None:
+    new = [result(VerdictName.NO_BASELINE, value=f"v{i}", reason="Make a baseline: pytest x") for i in range(12)]
+    text = text_of(*new)
+    assert "12 items have no baseline and no limit. To record the values as the baseline:" in " ".join(text.split())
+    assert text.splitlines()[-1] == "pytest --fairness-rebaseline probes/products.yaml"
+    assert text.count("To record") == text.count("pytest") == 1
+    assert "To accept" not in text
+
+
+def test_new_items_and_failures_have_a_command_each() -> None:
+    text = text_of(result(VerdictName.NO_BASELINE, value="new"), result(VerdictName.REGRESSION))
+    assert text.count("pytest --fairness-rebaseline 'probes/products.yaml::jsd[race=new]'") == 1
+    assert text.endswith("pytest --fairness-rebaseline 'probes/products.yaml::jsd[race=Black]'")
+
+
+def test_what_speaks_against_a_first_baseline_is_below_its_row() -> None:
+    doubtful = result(VerdictName.NO_BASELINE)
+    doubtful = replace(doubtful, verdict=replace(doubtful.verdict, undecided="40% of the answers are missing"))
+    assert "no baseline and no limit; 40% of the answers are missing" in " ".join(text_of(doubtful).split())
+    assert "    Black vs White" not in text_of(result(VerdictName.NO_BASELINE))
 
 
 @pytest.mark.parametrize(
@@ -167,43 +213,55 @@ def test_all_details_are_optional(details: dict[str, Json]) -> None:
     assert " ".join(failure_text(report(failed)["items"][0]).split()).startswith(failed.verdict.reason)
 
 
-def test_passes_have_no_explanation_and_inconclusive_items_only_their_reason() -> None:
-    text = text_of(
-        result(),
-        result(VerdictName.INCONCLUSIVE, value="Asian", reason="Needs about 40 trials to decide; this run had 15."),
-    )
-    assert "hair" not in text
-    assert "jsd[race=Asian]: Needs about 40 trials to decide; this run had 15." in text
+def test_passes_have_no_finding_and_inconclusive_items_say_why() -> None:
+    unclear = result(VerdictName.INCONCLUSIVE, value="Asian", reason="Needs about 40 trials to decide.")
+    unclear = replace(unclear, verdict=replace(unclear.verdict, undecided="about 40 trials would decide"))
+    text = text_of(result(), unclear)
+    assert text.count(" vs White") == 1
+    assert "Asian vs White: +0.0434 bits (allowed 0.02); about 40 trials would decide" in " ".join(text.split())
+    assert "    Needs about 40 trials to decide." in text_of(unclear, verbose=True)
 
 
-def test_at_most_20_failures_are_explained() -> None:
-    text = text_of(*(result(VerdictName.REGRESSION, value=f"v{number}") for number in range(30)))
-    assert text.count("significant (p < 0.001") == 20
-    assert "… and 10 more failures" in text
-    assert text.count("regression") == 30
+def test_a_pass_that_is_worse_has_a_finding() -> None:
+    worse = replace(result(), verdict=Verdict(VerdictName.PASS, "", significant=True))
+    assert "significantly worse, within tolerance" in " ".join(text_of(worse).split())
+
+
+def test_of_many_items_the_worst_rows_are_shown_and_all_with_v() -> None:
+    many = [
+        result(VerdictName.REGRESSION if number < 4 else VerdictName.PASS, value=f"v{number}", probe=f"p{number % 12}")
+        for number in range(3000)
+    ]
+    text = text_of(*many)
+    assert len(rows_of(*many)) == 1 + WORST_ROWS + 1
+    assert "\n… and 2,990 more\n" in text
+    assert "✗ 4 regression, ✓ 2,996 pass" in text
+    assert "\np0: ✗ 1 regression, ✓ 249 pass\n" in text
+    assert "\n… and 2 more probes\n" in text
+    assert "run with -v" in text
+    assert len(rows_of(*many, verbose=True)) == 1 + 3000
+    assert len(rows_of(*many[:MOST_ROWS])) == 1 + MOST_ROWS
+
+
+def test_suggestions_are_shown_with_v() -> None:
+    failed = result(VerdictName.REGRESSION)
+    assert "suggested next step (" not in text_of(failed)
+    assert "suggested next step (probes/products.yaml):" in text_of(failed, verbose=True)
 
 
 def test_errors_with_the_same_reason_share_one_message() -> None:
     errors = [
-        result(VerdictName.ERROR, value=f"v{number}", reason=f"jsd[race=v{number}]: given up.") for number in range(30)
+        result(VerdictName.ERROR, value=f"v{number}", reason=f"jsd[race=v{number}]: given up.") for number in range(20)
     ]
     text = text_of(*errors, result(VerdictName.NOT_MEASURABLE, value="few", reason="only 3 answers"))
-    assert text.count("given up") == 1
-    assert "jsd[race=v0] and 29 more: given up." in text
-    assert "jsd[race=few]: only 3 answers" in text
-
-
-def test_items_of_several_probes_are_named_with_their_probe() -> None:
-    text = text_of(result(VerdictName.REGRESSION), result(VerdictName.INCONCLUSIVE, probe="letters"))
-    assert "products jsd[race=Black]: 0.0612 bits over chance" in text
-    assert "letters jsd[race=Black]: 0.0612 bits over chance" in text
+    assert text.count("    given up.") == 1
+    assert text.count("    only 3 answers") == 1
 
 
 def test_requests_and_tokens_are_counted() -> None:
     text = text_of(result())
     assert "requests: 200 sent, 25 reused; 12,000 prompt and 51,234 completion tokens" in text
     assert "3 failed" in text_of(result(), failed=3)
-    assert "audits: 1 passed, 0 failed, 0 inconclusive" in text
 
 
 def test_a_baseline_of_another_target_is_mentioned() -> None:
@@ -214,10 +272,10 @@ def test_a_baseline_of_another_target_is_mentioned() -> None:
 
 def commands(*results: ItemResult, options: tuple[str, ...] = (), root: str = "") -> list[str]:
     lines = [line.text for line in summary(report(*results), 80, options=options, root=root)]
-    title = "To accept the current values as the new baseline:"
-    if title not in lines:
+    first = next((number for number, line in enumerate(lines) if line.startswith("pytest ")), None)
+    if first is None:
         return []
-    script = "pytest() { printf '%s\\0' pytest \"$@\"; }\n" + "\n".join(lines[lines.index(title) + 1 :])
+    script = "pytest() { printf '%s\\0' pytest \"$@\"; }\n" + "\n".join(lines[first:])
     words = subprocess.run(["/bin/sh", "-c", script], check=True, capture_output=True, text=True).stdout.split("\0")
     return words[:-1]
 
@@ -250,7 +308,6 @@ def test_a_long_command_is_continued_with_backslashes() -> None:
     assert commands(*results) == ["pytest", "--fairness-rebaseline", *names]
     lines = text_of(*results).splitlines()
     assert [line.endswith(" \\") for line in lines[-6:]] == [True] * 5 + [False]
-    assert lines[-7] == "To accept the current values as the new baseline:"
     assert max(map(width_of, lines[-6:])) <= 80
 
 
@@ -262,6 +319,15 @@ def test_the_accept_command_names_the_file_of_many_items() -> None:
         "probes/letters.yaml::jsd[race=Black]",
         "probes/products.yaml",
     ]
+
+
+def test_the_accept_command_names_a_file_all_of_whose_items_it_means() -> None:
+    items = report(result(VerdictName.NO_BASELINE), result(VerdictName.NO_BASELINE, value="x"))["items"]
+    names = [item["nodeid"] for item in items]
+    file = "probes/products.yaml"
+    assert accept_command(items, all_items={file: names}) == ["pytest", "--fairness-rebaseline", file]
+    for known in ({file: [*names, f"{file}::svm"]}, {"probes/letters.yaml": names}, None):
+        assert accept_command(items, all_items=known) == ["pytest", "--fairness-rebaseline", *names]
 
 
 @pytest.mark.parametrize(
@@ -354,6 +420,9 @@ def test_cut_and_wrap_count_columns() -> None:
     assert wrap("abcdefgh ij", 5, indent="", hanging=" ") == ["abcde", " fgh", " ij"]
     assert wrap("", 5) == [""]
     assert wrap("a b c d e f", 3, lines=2) == ["a b", "c…"]
+    assert cut_middle("abcdefgh", 5) == "ab…gh"
+    assert cut_middle("東京東京東京", 7) == "東 …京"
+    assert cut_middle("abcde", 5) == "abcde"
 
 
 def test_the_summary_is_the_same_for_a_document_read_from_json() -> None:
