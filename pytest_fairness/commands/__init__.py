@@ -1,4 +1,4 @@
-"""Commands of `python -m pytest_fairness`: a module each, with `add_arguments` and `run`.
+"""Commands of `python -m pytest_fairness`; each command is a module with the functions `add_arguments` and `run`.
 
 The docstring of `run` is the description that `--help` prints.
 """

@@ -66,10 +66,10 @@ def _write_tables(arguments: argparse.Namespace) -> None:
 
 
 def _document(arguments: argparse.Namespace) -> Mapping[str, Json]:
-    """Return the report document that the tables are made from: of a JSON report, or of the last run.
+    """Return the report document from which the tables are made: that of a JSON report, or of the last run.
 
     Raises:
-        FairnessError: there is no such run, or the report cannot be read.
+        FairnessError: no run is stored, or the report cannot be read.
     """
     from pytest_fairness.asking.store.store import Store
     from pytest_fairness.reports import files

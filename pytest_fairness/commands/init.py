@@ -60,7 +60,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def _services(root: Path, option: str | None) -> list[str]:
-    """Return the CI services whose workflows to write.
+    """Return the names of the CI services for which `init` writes a workflow.
 
     Raises:
         FairnessError: this folder is not the root of its repository, where the services expect workflows.
@@ -93,7 +93,7 @@ def _hosts(config: Path) -> list[str]:
 
 
 def _install(root: Path) -> str:
-    """Return the command that installs the project or its requirements file, and this plugin."""
+    """Return the shell command that installs this plugin and the project or its requirements file."""
     own: list[str] = []
     for name in REQUIREMENTS:
         if (root / name).exists():

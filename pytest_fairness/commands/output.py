@@ -1,4 +1,4 @@
-"""Output of commands."""
+"""Output of commands to a file or to standard output."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pytest_fairness.errors import FairnessError
 
 
 def write(parts: Iterable[str], output: Path | None) -> None:
-    """Write text to a file, or to standard output without one.
+    """Write texts to the file `output`, or to standard output if it is `None`.
 
     Raises:
         FairnessError: the file cannot be written.

@@ -1,4 +1,4 @@
-"""Arguments and run of the commands that read recorded answers: `export` and `sample`."""
+"""Common arguments and settings of the commands that read recorded answers: `export` and `sample`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def add_arguments(parser: argparse.ArgumentParser, source: str | None = None) ->
 
     Args:
         parser: the command's parser.
-        source: help of the first argument, for a command that can do without a probe file.
+        source: help text of the first argument, for a command whose probe file is optional; else `None`.
     """
     parser.add_argument("probe", type=Path, nargs="?" if source else None, help=source or "probe file")
     parser.add_argument("--target", help="target of the answers (default: all)")

@@ -6,7 +6,7 @@ import argparse
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add no arguments."""
+    """Add no arguments, because the command has none."""
 
 
 def run(_chosen: argparse.Namespace) -> None:

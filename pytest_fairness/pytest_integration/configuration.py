@@ -23,10 +23,13 @@ _NAMED_TARGET = re.compile(r"(?P<name>[A-Za-z0-9][A-Za-z0-9._-]{0,99})\s*=\s*(?P
 
 
 def settings_from(config: pytest.Config) -> RunSettings:
-    """Return the settings: options before environment before ini file before defaults.
+    """Return the settings of the run.
+
+    The command line has priority over the environment, the environment over the ini file, and the ini file over the
+    defaults.
 
     Raises:
-        pytest.UsageError: a value is wrong; the message names the place where it is written.
+        pytest.UsageError: a value is invalid; the message says where it is written.
     """
     if config.getoption("fairness_fresh") and config.getoption("fairness_replay"):
         raise pytest.UsageError(
@@ -57,12 +60,18 @@ def settings_from(config: pytest.Config) -> RunSettings:
 
 
 def absolute(path: Path) -> Path:
-    """Return the path as pytest writes the paths that it collects: without dots, symbolic links not resolved."""
+    """Return the absolute path without `.` and `..`.
+
+    Symbolic links are not resolved, as in the paths that pytest collects.
+    """
     return Path(os.path.abspath(path))  # noqa: PTH100 - `resolve` would follow links
 
 
 def root_from_here(config: pytest.Config) -> str:
-    """Return pytest's rootdir, to which node ids are relative, relative to the folder in which pytest was started."""
+    """Return the path from the folder in which pytest was started to pytest's rootdir.
+
+    Node ids are relative to the rootdir.
+    """
     return Path(os.path.relpath(config.rootpath, config.invocation_params.dir)).as_posix()
 
 
@@ -70,7 +79,7 @@ def report_paths(config: pytest.Config) -> list[Path]:
     """Return the paths of the reports to write, relative to the folder in which pytest was started.
 
     Raises:
-        pytest.UsageError: no report has this suffix, or its format needs a package that is not installed.
+        pytest.UsageError: a suffix is unknown, or the format needs a package that is not installed.
     """
     paths = [config.invocation_params.dir / path for path in config.getoption("fairness_report")]
     for path in paths:
@@ -84,8 +93,8 @@ def report_paths(config: pytest.Config) -> list[Path]:
 def _root(config: pytest.Config) -> Path:
     """Return the folder to which paths of the ini file are relative: pytest's rootdir.
 
-    Without a configuration file, the rootdir depends on the arguments, and `pytest probes/one.yaml` would keep its
-    baselines elsewhere than `pytest`: then the root is the folder in which pytest was started.
+    Without a configuration file, the rootdir depends on the arguments: `pytest probes/one.yaml` and `pytest` would use
+        different baseline folders. In that case the root is the folder in which pytest was started.
     """
     here = config.invocation_params.dir
     by_chance = config.inipath is None and not config.getoption("rootdir")
@@ -93,7 +102,7 @@ def _root(config: pytest.Config) -> Path:
 
 
 def _value(config: pytest.Config, option: Option) -> Any:
-    """Return the first value that is written for an option, checked and converted; `None` if none is."""
+    """Return the value of an option from the most important place, checked and converted; `None` if it is not set."""
     for where, written in _written(config, option):
         try:
             value = option.type.parse(written)
@@ -105,7 +114,7 @@ def _value(config: pytest.Config, option: Option) -> Any:
 
 
 def _written(config: pytest.Config, option: Option) -> Iterator[tuple[str, Any]]:
-    """Yield the places where a value may be written, and the values; the most important place first."""
+    """Yield each place that may set an option, with its value; the most important place comes first."""
     if option.on_command_line and (value := config.getoption(option.name)) is not None:
         yield option.flag, value
     if option.environment and (value := os.environ.get(option.environment)):
@@ -115,7 +124,10 @@ def _written(config: pytest.Config, option: Option) -> Iterator[tuple[str, Any]]
 
 
 def _targets(config: pytest.Config) -> tuple[str | None, dict[str, str]]:
-    """Return the first target, `None` if none is named, and targets by name, none if the one target has no name."""
+    """Return the first target (`None` if none is set), and the targets by name.
+
+    The targets by name are empty for a single target without a name.
+    """
     for where, written in _written(config, _BY_NAME["fairness_target"]):
         lines = written if isinstance(written, str) else "\n".join(written)
         targets = [line.strip() for line in lines.splitlines() if line.strip()]

@@ -1,4 +1,4 @@
-"""`--fairness-dry-run`: collect as usual, and print what would be sent; no test runs."""
+"""Option `--fairness-dry-run`: collect the tests and print the requests that would be sent; run no test."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class DryRun:
-    """Hooks of a run that sends nothing."""
+    """Hooks of a dry run, which sends nothing."""
 
     def __init__(self, config: pytest.Config, run: Run) -> None:
         self._config = config
@@ -37,7 +37,7 @@ class DryRun:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool | None:
-        """Count the requests of the selected items, in place of running them."""
+        """Count the requests of the selected items instead of running the items."""
         if self._config.getoption("collectonly"):
             return None
         if session.testsfailed and not self._config.getoption("continue_on_collection_errors"):
@@ -49,12 +49,12 @@ class DryRun:
         return True
 
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
-        """Exit with 0 if nothing is selected, as a dry run does not fail."""
+        """Set the exit code to 0 if no item is selected, because a dry run does not fail."""
         if exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED:
             session.exitstatus = pytest.ExitCode.OK
 
     def pytest_terminal_summary(self, terminalreporter: TerminalReporter) -> None:
-        """Show the forecast."""
+        """Show the forecast of the requests."""
         if self._lines:
             terminalreporter.write_sep("=", "fairness: dry run")
         for line in self._lines:

@@ -1,4 +1,4 @@
-"""Terminal output without workflow commands, which a CI runner that reads the log would execute.
+"""Terminal output that breaks up workflow commands, which a CI runner would find in the log and execute.
 
 GitHub's runner executes a line that begins with `::`, with or without blanks before it, and `##[` anywhere in a line;
 Azure Pipelines executes `##vso[`, TeamCity `##teamcity[`. Texts of models, servers and probe files reach the log in
@@ -28,7 +28,7 @@ class GuardedFile:
     """Text file that breaks up the commands of CI runners in the text that is written to it.
 
     Args:
-        file: file that receives the text, and has all other attributes.
+        file: file that receives the text; all other attributes are delegated to it.
     """
 
     def __init__(self, file: Any) -> None:
@@ -66,7 +66,7 @@ def _has_symbols(file: Any) -> bool:
 
 
 class TerminalGuard:
-    """Hook that puts a `GuardedFile` in place of the terminal's file when the session starts."""
+    """Hook that replaces the terminal's file by a `GuardedFile` when the session starts."""
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config

@@ -1,4 +1,4 @@
-"""Values of the ini file, and the line on which each is written."""
+"""Values of the ini file, and the file and line of each value."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ INI_NAMES = [option.name for option in OPTIONS if option.in_ini]
 
 
 def ini(config: pytest.Config, option: Option) -> Any:
-    """Return the ini file's value of an option, in the type that the plugin declares for it; `None` if not set.
+    """Return the ini file's value of an option, in the option's ini type; `None` if it is not set.
 
     Raises:
         pytest.UsageError: the value has another type.
@@ -42,7 +42,7 @@ def registered_marks(config: pytest.Config) -> list[str]:
 
 
 def place(config: pytest.Config, name: str) -> str:
-    """Return where an ini value is written, `pytest.ini:4: fairness_timeout`; the bare name if in no file."""
+    """Return the place of an ini value, such as `pytest.ini:4: fairness_timeout`; only the name if it is in no file."""
     for setting in config.getoption("override_ini", None) or ():
         if setting.partition("=")[0].strip() == name:
             return f"-o {name}"
@@ -56,10 +56,10 @@ def place(config: pytest.Config, name: str) -> str:
 
 
 def require_known_names(config: pytest.Config) -> None:
-    """Raise `pytest.UsageError` for ini names and environment variables with our prefix that do not exist.
+    """Raise `pytest.UsageError` for unknown ini names and environment variables with the plugin's prefix.
 
-    A misspelt name would otherwise leave its default in force, which may be another target. Names that a conftest
-    declares are known to pytest, and are accepted.
+    Otherwise the default would silently be used in place of a misspelt name's value, even for the target. Names that a
+    conftest declares are accepted, because pytest knows them.
     """
     overridden = (setting.partition("=")[0].strip() for setting in config.getoption("override_ini", None) or ())
     # From pytest 9.1 on the public attribute warns, and there is no other way to read undeclared names.
@@ -81,7 +81,7 @@ def require_known_names(config: pytest.Config) -> None:
 
 
 def _suggestion(name: str, prefix: str, known: Sequence[str]) -> str:
-    """Return a hint at the name that was probably meant, or else all names."""
+    """Return a hint for the message: the most similar known name, or all known names."""
     # Names are compared without the prefix that all of them share.
     near = nearest(name[len(prefix) :], [each.removeprefix(prefix) for each in known])
     return f": did you mean {prefix + near!r}?" if near else f"; there are {', '.join(known)}"

@@ -1,4 +1,4 @@
-"""Interruption of a run: SIGTERM ends the run like Ctrl-C, and a line says how many answers are recorded."""
+"""Interruption of a run: SIGTERM ends the run like Ctrl-C, and the summary says how many answers are recorded."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Interruption:
         self._handled = False
 
     def pytest_sessionstart(self) -> None:
-        """Handle SIGTERM, unless another handler is set."""
+        """Install the handler of SIGTERM, unless another handler is set."""
         if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
             # A function that does nothing, not SIG_IGN: processes that a test starts would inherit SIG_IGN.
             signal.signal(signal.SIGTERM, _ignore if self._is_worker else _interrupt)
@@ -40,12 +40,15 @@ class Interruption:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
-        """Remove traceback entries without a line number, at which pytest fails; a signal can arrive there."""
+        """Remove traceback entries without a line number.
+
+        They occur if a signal arrives at certain points, and pytest cannot show them.
+        """
         excinfo.traceback = excinfo.traceback.filter(_has_line)
 
     @pytest.hookimpl(trylast=True)
     def pytest_terminal_summary(self, terminalreporter: TerminalReporter, exitstatus: int) -> None:
-        """Show how many answers are kept, and whether the next run reuses them."""
+        """Show the number of recorded answers, and whether the next run reuses them."""
         if exitstatus == pytest.ExitCode.INTERRUPTED and (text := self._text()):
             for line in wrap(text, terminalreporter._tw.fullwidth, hanging="  "):
                 terminalreporter.write_line(line, bold=True)
@@ -56,7 +59,7 @@ class Interruption:
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
     def _text(self) -> str | None:
-        """Return the line about the kept answers of this run; `None` if no request was planned."""
+        """Return the line about the recorded answers of this run; `None` if no request was planned."""
         total: dict[str, float] = {}
         with suppress(FairnessError):  # the items that need the store have reported the error
             if self._run.settings.store.exists():
@@ -91,4 +94,7 @@ def _interrupt(*_: Any) -> None:
 
 
 def _ignore(*_: Any) -> None:
-    """Do nothing: a worker runs until the controller ends it, so that answers to requests in flight are recorded."""
+    """Ignore the signal.
+
+    A worker runs until the controller ends it, so that answers to requests in flight are recorded.
+    """

@@ -1,7 +1,7 @@
-"""Names of items whose ids do not end in a bracket, `svm[race=Black]@small`, in pytest's summary and in JUnit files.
+"""Names of items whose ids do not end in a bracket (`svm[race=Black]@small`), in pytest's summary and JUnit files.
 
-pytest from 9.2 on parses node ids, takes everything after the first bracket for parameters, and adds a closing bracket
-when it shows them.
+From version 9.2, pytest parses node ids: it treats all text after the first bracket as parameters and adds a closing
+bracket to it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from _pytest.junitxml import xml_key
 
 
 def keep_names_in_summary(config: pytest.Config) -> None:
-    """Have pytest's summary show such ids unchanged."""
+    """Make pytest's summary show ids that do not end in a bracket unchanged."""
     shown = config.cwd_relative_nodeid
 
     def unchanged(nodeid: Any) -> Any:
@@ -28,7 +28,7 @@ def keep_names_in_summary(config: pytest.Config) -> None:
 
 
 def keep_name_in_junit(config: pytest.Config, report: pytest.TestReport) -> None:
-    """Write such an id unchanged as the name of the test case in the JUnit file."""
+    """Write an id that does not end in a bracket unchanged as the name of the test case in the JUnit file."""
     xml = config.stash.get(xml_key, None)
     if xml is not None and not report.nodeid.endswith("]"):
         names, bracket, values = report.nodeid.partition("[")

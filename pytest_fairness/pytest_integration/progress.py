@@ -1,4 +1,4 @@
-"""Progress line on the terminal while requests are answered: number, rate and remaining time."""
+"""Progress line on the terminal while requests are answered, with number, rate and remaining time."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SHOW_AFTER = 1.0
 
 
 class ProgressLine:
-    """Progress line below pytest's own line, removed at the end; nothing is written if the output is no terminal.
+    """Progress line below pytest's own line; it is removed at the end, and shown only on a terminal.
 
     Args:
         config: pytest's configuration; its terminal reporter and capture manager are looked up when needed.
@@ -43,7 +43,7 @@ class ProgressLine:
 
     @contextmanager
     def aside(self) -> Iterator[None]:
-        """Return a context in which the line is removed, as pytest itself writes."""
+        """Return a context in which the line is removed, because pytest itself writes."""
         reporter = self._reporter
         with self._drawing:
             if reporter is not None:
@@ -55,8 +55,8 @@ class ProgressLine:
         """Return a context in which the line is shown.
 
         Args:
-            counts: returns `planned`, `settled`, `reused` and `failed`, as in `Engine.progress`; called from another
-                thread.
+            counts: function that returns `planned`, `settled`, `reused` and `failed` as `Engine.progress` does; it is
+                called in another thread.
         """
         reporter = self._reporter
         if reporter is None:
@@ -88,7 +88,7 @@ class ProgressLine:
             self._draw(reporter, "")
 
     def _rate(self, done: float) -> float:
-        """Return the answers per second of the last seconds, as the speed of servers changes."""
+        """Return the number of answers per second during the last seconds, because the speed of servers changes."""
         now = time.monotonic()
         self._seen.append((now, done))
         while len(self._seen) > 2 and (now - self._seen[0][0] > RATE_WINDOW or self._seen[1][1] == 0):
@@ -119,7 +119,7 @@ class WorkersProgress:
 
     Args:
         line: the progress line.
-        counts: returns `planned`, `settled`, `reused` and `failed` of all workers, as in the store.
+        counts: function that returns `planned`, `settled`, `reused` and `failed` of all workers.
     """
 
     def __init__(self, line: ProgressLine, counts: Callable[[], Mapping[str, float]]) -> None:

@@ -1,4 +1,4 @@
-"""Hooks of a run in every process: collection, reports of items, and the end of sending.
+"""Hooks that run in every process of a run: collection, test reports, and the end of sending.
 
 `controller/` holds the hooks that run once for a run: baselines, reports, summary.
 """
@@ -54,7 +54,7 @@ def start(config: pytest.Config) -> None:
     """Check every setting, and register the hooks of the run.
 
     Raises:
-        pytest.UsageError: a setting is wrong.
+        pytest.UsageError: a setting is invalid.
     """
     controller: Controller | None = None
     worker = getattr(config, "workerinput", None)
@@ -108,7 +108,7 @@ class FairnessSession:
     """Hooks of one process of a run.
 
     Attributes:
-        service: what the fixtures need of the run.
+        service: service that gives the fixtures access to the run.
     """
 
     def __init__(self, config: pytest.Config, run: Run, controller: Controller | None) -> None:
@@ -135,7 +135,7 @@ class FairnessSession:
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        """Run no item in a worker after an error in a probe file: pytest itself stops only in the main process."""
+        """Deselect all items of a worker after an error in a probe file, because pytest stops only the main process."""
         goes_on = self._config.getoption("continue_on_collection_errors")
         if self._is_worker and self.service.probe_files.faulty and not goes_on:
             items.clear()
@@ -156,7 +156,10 @@ class FairnessSession:
                     found.send(self._run)
 
     def pytest_report_collectionfinish(self, items: list[pytest.Item]) -> list[str]:
-        """Return the header; without probe files, where they are looked for."""
+        """Return the lines of the header.
+
+        If no probe file was found, the folders in which the plugin looks for them.
+        """
         if self._header is None or (self._config.getoption("collectonly") and self._config.get_verbosity() < 0):
             return []  # `--co -q` lists node ids for programs
         if self._header.lines:
@@ -169,7 +172,7 @@ class FairnessSession:
         ]
 
     def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
-        """Run a Python test that sends requests once for each target, unless a conftest gives the target."""
+        """Run a Python test that sends requests once for each target, unless a conftest provides the target."""
         names = self._run.settings.targets
         if names and not ASKING.isdisjoint(metafunc.fixturenames) and not is_overridden(metafunc.definition):
             if TARGET_FIXTURE not in metafunc.fixturenames:
@@ -178,14 +181,14 @@ class FairnessSession:
             metafunc.parametrize(TARGET_FIXTURE, list(names), ids=ids, indirect=True, scope="session")
 
     def pytest_itemcollected(self, item: pytest.Item) -> None:
-        """Mark Python tests with their target, so that `-m "fairness(target='NAME')"` selects them too."""
+        """Mark Python tests with the name of their target, so that `-m "fairness(target='NAME')"` selects them too."""
         name = name_asked(item)
         if name is not None and item.get_closest_marker("fairness") and not isinstance(item, FairnessItem):
             item.add_marker(pytest.mark.fairness(target=name))
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, None, None]:
-        """Fail a Python test at its end if any of its checks failed; an exception of its own goes first."""
+        """Fail a Python test at its end if any of its checks failed; an exception of the test itself has priority."""
         item.stash[FAILURES] = []
         yield
         self.service.raise_failures(item)
@@ -196,7 +199,7 @@ class FairnessSession:
     def pytest_runtest_makereport(
         self, item: pytest.Item, call: pytest.CallInfo[None]
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-        """Add the records of the item to its report, and show errors of ours without a traceback."""
+        """Add the item's records to its report, and show errors of this plugin without a traceback."""
         error = call.excinfo.value if call.excinfo else None
         failure = None if isinstance(error, EXPECTED) else error
         if isinstance(item, FairnessItem) and call.when == "setup" and failure:
@@ -244,7 +247,7 @@ class FairnessSession:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, exitstatus: int) -> None:
-        """Stop sending; the main process stops all workers."""
+        """Stop sending requests; in the main process, stop all workers too."""
         if self._is_worker:
             interrupted = exitstatus == pytest.ExitCode.INTERRUPTED
             self._run.stop(DEFAULT_TIMING.stop_grace if interrupted else self.service.planner.stop_grace)

@@ -1,4 +1,4 @@
-"""Commands that messages suggest, for the folder in which pytest was started."""
+"""Shell commands that messages suggest; they work in the folder in which pytest was started."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pytest_fairness.targets.address import public_address, public_target
 
 
 def accept_command(config: pytest.Config, settings: RunSettings, nodeid: str, *, asks_default: bool) -> str:
-    """Return the command that makes a new baseline of an item or a file; arguments as in `accept_options`."""
+    """Return the command that makes a new baseline of an item or a file; see `accept_options` for the arguments."""
     options = accept_options(config, settings, asks_default=asks_default)
     return shlex.join(rebaseline_command([nodeid], options, root_from_here(config)) or ())
 
@@ -30,7 +30,7 @@ def export_command(config: pytest.Config, settings: RunSettings, path: Path) -> 
 
 
 def accept_options(config: pytest.Config, settings: RunSettings, *, asks_default: bool) -> list[str]:
-    """Return the options of this command line that choose the target and the requests, without secrets.
+    """Return the options of the current command line that select the target and the requests, without secrets.
 
     Args:
         config: pytest's configuration.
@@ -60,7 +60,7 @@ def accept_options(config: pytest.Config, settings: RunSettings, *, asks_default
 
 
 def _public_setting(setting: str) -> str:
-    """Return `NAME=VALUE` without secrets: the command is part of reasons, and reasons are part of reports."""
+    """Return a setting `NAME=VALUE` without secrets, because reports show the command as part of a verdict's reason."""
     name, equals, value = setting.partition("=")
     if name.strip() == "fairness_http_headers":
         return f"{name}{equals}…"
@@ -68,7 +68,7 @@ def _public_setting(setting: str) -> str:
 
 
 def _other_inipath(config: pytest.Config, probes: tuple[Path, ...]) -> Path | None:
-    """Return the ini file, if pytest would not find it for a probe file that is named."""
+    """Return the ini file if pytest would not find it when the command names a probe file; else `None`."""
     if config.inipath is None:
         return None
     if config.getoption("inifilename"):

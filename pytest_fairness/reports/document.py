@@ -1,4 +1,4 @@
-"""The report document, schema 1: the JSON structure that all reports are made from.
+"""The report document (schema 1): the JSON structure from which all reports are made.
 
 `docs/report.schema.json` describes each field.
 """

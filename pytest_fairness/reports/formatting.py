@@ -29,13 +29,13 @@ def number(value: float | None) -> str:
 
 
 def signed(value: float | None) -> str:
-    """Return the number with its sign, as `+0.02`; 0 has none."""
+    """Return the number with its sign, such as `+0.02`; 0 has no sign."""
     text = number(value)
     return text if text in ("0", "-") or text.startswith("-") else f"+{text}"
 
 
 def with_interval(text: str, interval: Sequence[float | None] | None) -> str:
-    """Return a formatted estimate followed by its interval, as `0.02 [0.01, 0.03]`."""
+    """Return a formatted estimate followed by its interval: `0.02 [0.01, 0.03]`."""
     return f"{text} [{number(interval[0])}, {number(interval[1])}]" if interval else text
 
 
@@ -45,7 +45,7 @@ def counted(number: int, noun: str) -> str:
 
 
 def age(seconds: float) -> str:
-    """Return an age in the largest unit that gives at least 2: `50 s`, `3 h`, `12 days`."""
+    """Return an age in the largest unit of which there are at least 2: `50 s`, `3 h`, `12 days`."""
     for unit, size in (("days", 86_400), ("h", 3_600), ("min", 60)):
         if seconds >= 2 * size:
             return f"{seconds / size:.0f} {unit}"
@@ -58,12 +58,12 @@ def printable(text: str) -> str:
 
 
 def escaped(text: str) -> str:
-    r"""Return the text with control and direction characters as codes (`\x1b`), which a terminal does not execute."""
+    r"""Return the text with control and direction characters as codes (`\x1b`), so that a terminal ignores them."""
     return "".join(_escaped_character(character) for character in text)
 
 
 def without_commands(text: str) -> str:
-    """Return the text with log commands of CI services disabled by a space (`: :error`, `## [error]`)."""
+    """Return the text with a space in each log command of CI services (`: :error`), so that none is executed."""
     return _LOG_COMMAND.sub(r"\g<0> ", _WORKFLOW_COMMAND.sub(r"\g<0> ", text))
 
 

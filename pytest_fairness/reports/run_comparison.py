@@ -29,7 +29,7 @@ class ItemChange:
     Attributes:
         probe, id: the names of the probe and of the item.
         state: how the item changed.
-        old, new: the item in each document; `None` if it is absent.
+        old, new: the item in the old and the new report document; `None` if it is absent there.
         difference: new value minus old value; `None` if a value is missing.
         interval: 95 % confidence interval of the difference of independent runs; `None` if a standard error is missing.
     """
@@ -61,7 +61,7 @@ class RunComparison:
 
     @property
     def changed_items(self) -> Sequence[ItemChange]:
-        """Return all items that are not unchanged."""
+        """Return the items that changed, appeared or disappeared."""
         return [item for item in self.items if item.state != "unchanged"]
 
 

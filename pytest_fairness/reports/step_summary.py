@@ -1,4 +1,4 @@
-"""The Markdown report as job summary of GitHub Actions."""
+"""Job summary of GitHub Actions, which shows the Markdown report."""
 
 from __future__ import annotations
 

@@ -28,6 +28,6 @@ def items_by_target(document: Mapping[str, Json]) -> tuple[list[str], list[tuple
 
 
 def passed(document: Mapping[str, Json], name: str) -> str:
-    """Return the number of a target's passed items, as `3 of 4 passed`."""
+    """Return the number of a target's passed items: `3 of 4 passed`."""
     counts = document["summary"]["by_target"][name]
     return f"{counts['passed']} of {counts['total']} passed"

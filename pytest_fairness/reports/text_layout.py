@@ -13,12 +13,12 @@ def width_of(text: str) -> int:
 
 
 def pad(text: str, width: int, *, right: bool = False) -> str:
-    """Pad text with spaces to a width in columns; `right` aligns it on the right."""
+    """Return the text padded with spaces to a width in columns; `right` aligns it on the right."""
     return wcwidth.rjust(text, width) if right else wcwidth.ljust(text, width)
 
 
 def cut(text: str, width: int) -> str:
-    """Cut text to at most `width` columns; an ellipsis replaces the rest."""
+    """Return the text cut to at most `width` columns; an ellipsis replaces the rest."""
     return text if width_of(text) <= width else wcwidth.clip(text, 0, width - 1).rstrip() + "…"
 
 

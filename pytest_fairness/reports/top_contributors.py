@@ -109,7 +109,10 @@ def _terms(details: Mapping[str, Json], marked: str, unmarked: str) -> list[str]
 
 
 def _markers_of_cases(details: Mapping[str, Json]) -> list[str]:
-    """Return the markers of each case with the number of answers that contain them, the stereotype's first."""
+    """Return the markers of each case with the number of answers that contain each.
+
+    The stereotype's markers come first.
+    """
     found, counts = details.get("markers"), details.get("counts")
     if not isinstance(found, Mapping) or not isinstance(counts, Mapping):
         return []
@@ -135,7 +138,7 @@ def _answers(item: Item) -> list[str]:
 
 
 def _sentences(details: Mapping[str, Json]) -> list[str]:
-    """Return sentences with their answers: those whose answers became worse, otherwise the worst ones."""
+    """Return sentences with their answers: those whose answers became worse or, without any, the worst ones."""
     changed = mappings_in(details.get("changed_sentences"))
     shown = changed or mappings_in(details.get("sentences"))
     return [

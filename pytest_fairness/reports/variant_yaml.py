@@ -15,7 +15,7 @@ _INDENT = " " * 6
 
 
 def plain(text: str) -> str:
-    """Return a name or value for a sentence: on one line, escaped, at most `MAX_LENGTH` characters."""
+    """Return a name or value for use in a sentence: on one line, escaped, with at most `MAX_LENGTH` characters."""
     shown = printable(text)
     return shown if len(shown) <= MAX_LENGTH else f"{shown[:MAX_LENGTH]}…"
 
@@ -27,7 +27,7 @@ def variant_yaml(name: str, instruction: str, system: str | None = None, *, exis
         name: name of the variant: letters, digits and `-`.
         instruction: sentences of the system prompt.
         system: the probe's own system prompt, which precedes the instruction; `None` without one.
-        existing: whether the probe has the key `variants` already.
+        existing: whether the probe already has the key `variants`.
     """
     head = ["# Under the probe's `variants`:" if existing else "variants:", f"  {name}:"]
     instruction = " ".join(printable(instruction).split())
@@ -42,7 +42,7 @@ def variant_yaml(name: str, instruction: str, system: str | None = None, *, exis
 
 
 def system_argument(instruction: str) -> str:
-    """Return a system prompt as an argument of a call in Python."""
+    """Return a system prompt as Python code: the keyword argument `system=…`."""
     lines = textwrap.wrap(" ".join(printable(instruction).split()), _WIDTH - 8, break_on_hyphens=False)
     quoted = [json.dumps(line + " " * (line is not lines[-1]), ensure_ascii=False) for line in lines]
     return "\n".join(["system=(", *(f"    {line}" for line in quoted), ")"])
@@ -55,7 +55,7 @@ def narrowed(text: str, width: int) -> str:
 
 
 def _lines(text: str, width: int) -> list[str]:
-    """Return the words in indented lines without breaking a word, which YAML would read as two."""
+    """Return the words in indented lines; no word is broken, because YAML would read its parts as two words."""
     lines: list[str] = []
     for word in text.split():
         longer = f"{lines[-1]} {word}" if lines else _INDENT + word

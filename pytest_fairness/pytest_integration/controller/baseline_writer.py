@@ -1,4 +1,4 @@
-"""Writing of new baselines at the end of a run, and the lines of the summary about them."""
+"""Writer of new baselines at the end of a run, and of the summary's lines about them."""
 
 from __future__ import annotations
 
@@ -45,14 +45,14 @@ def write_baseline(
     *,
     rebaseline: bool,
 ) -> list[Line]:
-    """Write the new entries of a baseline, if there are any; return the lines of the summary.
+    """Write the new entries of a baseline, if there are any; return the summary's lines about the baseline.
 
     Args:
         run: the run.
-        name: of the baseline.
-        records: of the items of the baseline, at least one.
-        rebaseline_command: returns the command that makes a new baseline of a file.
-        rebaseline: whether new baselines are wanted.
+        name: name of the baseline.
+        records: records of the baseline's items, at least one.
+        rebaseline_command: function that returns the command that makes a new baseline of a file.
+        rebaseline: whether the run makes new baselines (`--fairness-rebaseline`).
 
     Raises:
         BaselineError: the old files are damaged, or the new ones cannot be written.
@@ -90,9 +90,9 @@ def write_baseline(
 
 
 def accepted_by(settings: RunSettings, environment: Mapping[str, str] = os.environ) -> str | None:
-    """Return the name that new baselines keep: of the settings, of the CI job's user, or of git's user.
+    """Return the name of the person who accepts new baselines: from the settings, the CI job or git.
 
-    Git's user is the last choice, as that of a CI job is often a bot. The setting `none` keeps no name.
+    Git's user is the last choice, because in a CI job it is often a bot. With the setting `none`, no name is kept.
     """
     if settings.accepted_by is not None:
         return None if settings.accepted_by == NOBODY else settings.accepted_by
@@ -101,12 +101,12 @@ def accepted_by(settings: RunSettings, environment: Mapping[str, str] = os.envir
 
 
 def _is_of(file: str, entry: Entry, run: Run) -> bool:
-    """Return whether an entry is of this file, and not of another one that still exists."""
+    """Return whether an entry belongs to this file, rather than to another file that still exists."""
     return entry.file in (None, file) or not (run.settings.root / entry.file).is_file()
 
 
 def _rows(run: Run, records: Iterable[Record]) -> list[Row]:
-    """Return the answers of the records; items with the same answers have them once in the store."""
+    """Return the answers of all records; answers that several items share are read from the store once."""
     return [
         Row(labels, trial, text, judged, refused)
         for key in sorted({record["answers"] for record in records})
@@ -115,9 +115,9 @@ def _rows(run: Run, records: Iterable[Record]) -> list[Row]:
 
 
 def _written(name: str, records: Mapping[str, Record], old: Baseline | None, new: Baseline | None) -> list[Line]:
-    """Return a line for each new entry, with the old and the new value and the spread from run to run, and the reason.
+    """Return a line for each new entry with its old and new value, its variation between runs, and the reason.
 
-    Entries that are as they were are counted.
+    Unchanged entries are only counted.
     """
     before = old.items if old else {}
     after = {item: entry for item, entry in (new.items if new else {}).items() if item in records}
@@ -141,7 +141,7 @@ def _written(name: str, records: Mapping[str, Record], old: Baseline | None, new
 
 
 def _not_written(name: str, records: Sequence[Record]) -> list[Line]:
-    """Return a line for each item that was measured, but from answers that no verdict can be based on."""
+    """Return a line for each measured item that got no baseline, because its answers allow no verdict."""
     results = [ItemResult.from_plain(record["result"]) for record in records]
     return [
         Line(
@@ -155,7 +155,10 @@ def _not_written(name: str, records: Sequence[Record]) -> list[Line]:
 
 
 def _spread(record: Record) -> str:
-    """Return the standard deviation from run to run, and whether the tolerance is too narrow for it, if known."""
+    """Return a phrase with the standard deviation between runs, and whether the tolerance is too small for it.
+
+    The text is empty if the standard deviation is unknown.
+    """
     spread = record["entry"].get("run_to_run")
     if spread is None:
         return ""
@@ -165,7 +168,7 @@ def _spread(record: Record) -> str:
 
 
 def _without_item(name: str, entries: Sequence[str], command: Sequence[str] | None) -> list[Line]:
-    """Return lines on entries that no item has any more; they were removed if there is no command that removes them."""
+    """Return lines about entries without an item: that they were removed or, with `command`, how to remove them."""
     if not entries:
         return []
     text = f"baselines of {printable(name)} without an item: {', '.join(map(printable, entries))}"

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 
 class Controller:
-    """Collects the records of all items, and finishes the run."""
+    """Hooks that collect the records of all items and finish the run."""
 
     def __init__(self, config: pytest.Config, run: Run) -> None:
         self._config, self._run, self._settings = config, run, run.settings
@@ -61,10 +61,10 @@ class Controller:
             config.pluginmanager.register(Workers(config, run, self.announce), "fairness-workers")
 
     def announce(self, header: Header) -> None:
-        """Take the header of the run.
+        """Store the header of the run, and check that it allows the run to start.
 
         Raises:
-            pytest.UsageError: new baselines are wanted, and no target is named.
+            pytest.UsageError: the run makes new baselines, but no target is named.
         """
         self._header = header
         if header.asks_default and self._config.getoption("fairness_rebaseline") and not self._only_collects:
@@ -75,7 +75,7 @@ class Controller:
             )
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Take the records off a report, whichever process made it."""
+        """Remove the records from a test report, and keep them; the report may come from any process."""
         if self._settings.targets and hasattr(report, "fairness"):
             keep_name_in_junit(self._config, report)
         for record in records_on(report):
@@ -138,7 +138,7 @@ class Controller:
         return bool(self._config.getoption("collectonly") or self._config.getoption("setuponly", False))
 
     def _attempt(self, session: pytest.Session, action: Any, *arguments: Any) -> None:
-        """Call an action that can fail (full disk, damaged file); after a failure, report it and go on."""
+        """Call an action that can fail (full disk, damaged file); report a failure and continue."""
         try:
             action(*arguments)
         except FairnessError as error:
@@ -168,7 +168,7 @@ class Controller:
         reports.write(report, path, trends)
 
     def _notes_on(self, session: pytest.Session, results: Sequence[ItemResult]) -> list[RunNote]:
-        """Return the notes on the run; let the exit code follow from them if no test has failed."""
+        """Return the notes on the run; if a note makes the run fail and no test failed, set the exit code."""
         asked_default = self._header.asks_default and bool(results or self._tests_ran)
         found = [RunNote("default-target", f"{DEFAULT.format('audited')}.")] if asked_default else []
         judged = [result for result in results if result.verdict.name.outcome != "error"]
@@ -195,7 +195,7 @@ class Controller:
         return found
 
     def _on_inconclusive_runs(self, results: Sequence[ItemResult]) -> list[RunNote]:
-        """Return a note on the items that were inconclusive in each of the last runs."""
+        """Return notes on the items that were inconclusive in each of the last runs."""
         if not results:
             return []
         settings, targets = self._settings, self._targets_of_items()
@@ -211,7 +211,7 @@ class Controller:
         return []
 
     def _target_names(self) -> str:
-        """Return the names of all targets: those in the settings, and those that fixtures gave."""
+        """Return the names of all targets, from the settings and from fixtures, as one text."""
         names, described = self._settings.targets, self._run.targets.description
         of_fixtures = {
             record["target"] for record in self._records.values() if target_name(record["result"]["id"]) not in names
@@ -220,7 +220,7 @@ class Controller:
         return ", ".join([described, *found]) if names else ", ".join(found) or described
 
     def _targets_of_items(self) -> dict[tuple[str, str], str]:
-        """Return the name of each item's target, by probe and id, without items that have none."""
+        """Return the name of each item's target by probe and item id; items without a target are left out."""
         return {
             (probe, item): record["target"]
             for (_, probe, item), record in self._records.items()

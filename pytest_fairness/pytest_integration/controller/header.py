@@ -1,4 +1,4 @@
-"""Header of a run: the targets, the selected items and the number of requests to send."""
+"""Header of a run, which shows the targets, the selected items and the number of requests to send."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Header:
     Attributes:
         lines: lines for the terminal, one for each target.
         audits: number of selected audits, including skipped ones.
-        asks_default: whether any of them uses the default target because no target is named.
+        asks_default: whether any audit uses the default target because no target is named.
     """
 
     lines: Sequence[str] = ()
@@ -67,7 +67,7 @@ class Header:
 
 
 def header(config: pytest.Config, run: Run, items: Sequence[pytest.Item]) -> Header:
-    """Return the header for the selected items: targets, numbers of items and requests; nothing is sent.
+    """Return the header for the selected items: targets, numbers of items and requests; send nothing.
 
     Args:
         config: pytest's configuration.
@@ -140,7 +140,7 @@ def _judge(run: Run, items: Sequence[pytest.Item]) -> list[str]:
 
 
 def _embedders(run: Run, items: Sequence[pytest.Item]) -> list[str]:
-    """Return a line for each embedding model: its name and how many items it embeds answers for."""
+    """Return a line for each embedding model with its name and the number of items that use it."""
     counts: Counter[str] = Counter()
     for item in items:
         probe_item = probe_item_of(item)

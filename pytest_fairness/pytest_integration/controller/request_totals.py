@@ -11,32 +11,35 @@ from pytest_fairness.run import Run
 
 
 class RequestTotals:
-    """Request counts of a run. Each process plans the requests of all items, and sends a part of them."""
+    """Request counts of a run, summed over its processes.
+
+    Each process plans the requests of all items, but sends only a part of them.
+    """
 
     def __init__(self, run: Run) -> None:
         self._run = run
         self._planned: dict[str, bool] = {}
 
     def add_planned(self, planned: Mapping[str, bool]) -> None:
-        """Add the keys of planned requests, and whether each was recorded already."""
+        """Add the keys of planned requests; the value says whether an answer was already recorded."""
         for key, recorded in planned.items():
             # A response that one worker records during the run looks recorded to workers that plan later. It was
             # recorded before the run only if all workers found it.
             self._planned[key] = recorded and self._planned.get(key, True)
 
     def by_process(self) -> dict[str, RequestCounts]:
-        """Return the counts of all processes so far; empty if the store cannot be read."""
+        """Return the current counts of each process; empty if the store cannot be read."""
         if self._run.settings.store.exists():
             with suppress(FairnessError):  # the items that need the store have reported the error
                 return self._run.store.runs.request_counts(self._run.id)
         return {}
 
     def so_far(self) -> dict[str, float]:
-        """Return the sums of all processes so far, for the progress line."""
+        """Return the current counts, summed over all processes, for the progress line."""
         return total_counts(self.by_process())
 
     def at_the_end(self) -> dict[str, float | None]:
-        """Return the sums of all processes, as the report document has them."""
+        """Return the final counts, summed over all processes, in the form of the report document."""
         # Workers send what they have planned on their reports; without workers, this process has planned it.
         self.add_planned(self._run.engines.newly_planned())
         total = self.so_far()

@@ -1,4 +1,4 @@
-"""Hooks of pytest-xdist in the controller: data for the workers, and the header that one of them sends."""
+"""Hooks of pytest-xdist in the controller: they send data to the workers and receive the header from one of them."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 
 class Workers:
-    """Hooks that start the workers of a run.
+    """Hooks that exchange data with the workers of a run.
 
     Args:
         config: pytest's configuration.
         run: the run.
-        announce: takes the header of the run.
+        announce: function that stores the header of the run.
     """
 
     def __init__(self, config: pytest.Config, run: Run, announce: Callable[[Header], None]) -> None:
@@ -33,7 +33,7 @@ class Workers:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
-        """Send a worker the identity of the run, and the addresses of the models that this process serves."""
+        """Send a worker the identifier of the run and the addresses of the models that this process serves."""
         settings = self._run.settings
         for target in settings.targets.values() or [settings.target]:
             if target not in self._models:
@@ -49,7 +49,7 @@ class Workers:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self, node: Any) -> None:
-        """Show the header that the worker has sent."""
+        """Show the header that a worker has sent through the store."""
         if node.gateway.id != self._header_from:
             return
         header = None
@@ -62,7 +62,7 @@ class Workers:
         self._announce(header or Header())
 
     def pytest_unconfigure(self) -> None:
-        """Unload the models."""
+        """Unload the models that this process serves."""
         for model in self._models.values():
             if model is not None:
                 model.close()

@@ -1,1 +1,1 @@
-"""Test items of probe files and Python tests: collection, targets, planning, results."""
+"""Test items of probe files, and fixtures of Python tests: collection, targets, planning of requests, results."""

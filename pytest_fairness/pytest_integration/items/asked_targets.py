@@ -1,6 +1,7 @@
-"""Target of a test item: named in the settings, or given by the fixture `fairness_target`.
+"""Target of a test item, which the settings name or the fixture `fairness_target` provides.
 
-Uses pytest's private fixture API, as its own doctest items do: there is no public one for items that are no functions.
+This module uses pytest's private fixture API, because there is no public one for items that are not functions. pytest's
+own doctest items do the same.
 """
 
 from __future__ import annotations
@@ -37,7 +38,10 @@ def probe_item_of(item: pytest.Item) -> ProbeItem | None:
 
 
 def is_audit(item: pytest.Item) -> bool:
-    """Return whether an item is an audit: an item of a probe, or a Python test that is marked or uses our fixtures."""
+    """Return whether an item is an audit.
+
+    It is an audit if it belongs to a probe, is marked `fairness`, or uses a fixture of this plugin.
+    """
     return (
         probe_item_of(item) is not None
         or item.get_closest_marker("fairness") is not None
@@ -51,7 +55,7 @@ def is_skipped(item: pytest.Item) -> bool:
 
 
 def asked_by(item: pytest.Item) -> Asked | None:
-    """Return the target of an item, by name or by fixture; `None` if the item sends no request."""
+    """Return the name or the fixture of an item's target; `None` if the item sends no request."""
     probe_item = probe_item_of(item)
     if not (probe_item.asks if probe_item else not ASKING.isdisjoint(getattr(item, "fixturenames", ()))):
         return None
@@ -59,7 +63,7 @@ def asked_by(item: pytest.Item) -> Asked | None:
 
 
 def name_asked(item: pytest.Item) -> str | None:
-    """Return the name of an item's target; `None` if targets have no names, or a fixture gives it."""
+    """Return the name of an item's target; `None` if the target has no name, or a fixture provides it."""
     if (probe_item := probe_item_of(item)) is not None:
         return probe_item.target
     callspec = getattr(item, "callspec", None)
@@ -68,7 +72,7 @@ def name_asked(item: pytest.Item) -> str | None:
 
 
 def is_of_settings(asked: Asked | None) -> bool:
-    """Return whether the settings give the target, and not a fixture of the user."""
+    """Return whether the settings name the target, rather than a fixture of the user."""
     return asked is None or isinstance(asked, str) or inspect.unwrap(asked.func).__module__ == OWN_MODULE
 
 
@@ -84,13 +88,13 @@ def asks_default(item: pytest.Item, settings: RunSettings) -> bool:
 
 
 def active_target(request: pytest.FixtureRequest) -> tuple[FixtureDef[Any], object]:
-    """Return the definition of `fairness_target` that holds for a test, and its value."""
+    """Return the definition of the fixture `fairness_target` that applies to a test, and the fixture's value."""
     value: object = request.getfixturevalue(TARGET_FIXTURE)
     return request._get_active_fixturedef(TARGET_FIXTURE), value
 
 
 def looks_of(items: Iterable[pytest.Item], *, rebaseline: bool) -> Iterator[ProbeItem]:
-    """Yield each probe item that is going to run, at its first look; at its last look to make a new baseline."""
+    """Yield each probe item that is not skipped, at its first look; with `rebaseline`, at its last look."""
     for item in items:
         probe_item = probe_item_of(item)
         if probe_item is not None and not is_skipped(item) and probe_item.measurable:
@@ -98,13 +102,13 @@ def looks_of(items: Iterable[pytest.Item], *, rebaseline: bool) -> Iterator[Prob
 
 
 def fixture_name(definition: FixtureDef[Any], root: Path) -> str:
-    """Return a fixture as a name for its target: `tests/conftest.py::fairness_target`."""
+    """Return the name of a target that a fixture provides: `tests/conftest.py::fairness_target`."""
     code = getattr(inspect.unwrap(definition.func), "__code__", None)
     return f"{shown_path(Path(code.co_filename), root) if code else 'a plugin'}::{definition.argname}"
 
 
 def shown_path(path: Path, root: Path) -> str:
-    """Return a path as messages show it: relative to pytest's root, if it is below."""
+    """Return a path for messages: relative to pytest's rootdir if it is inside of it."""
     return (path.relative_to(root) if path.is_relative_to(root) else path).as_posix()
 
 

@@ -1,4 +1,4 @@
-"""Service for probe items and fixtures: measure, compare and judge in the run of this process."""
+"""Service for probe items and fixtures, which measures, compares and judges in the run of this process."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ FAILURES = pytest.StashKey[list[Unfair]]()
 
 
 class AuditService:
-    """One run in one process, as items and fixtures use it.
+    """Service that gives items and fixtures access to the run in this process.
 
     Attributes:
         run: the run.
-        planner: targets and their requests.
-        probe_files: the probe files that are collected.
+        planner: planner of the requests to all targets.
+        probe_files: the collected probe files.
     """
 
     def __init__(self, config: pytest.Config, run: Run) -> None:
@@ -39,10 +39,10 @@ class AuditService:
         self._checked: dict[tuple[str, str], str] = {}
 
     def measure(self, item: pytest.Item, probe_item: ProbeItem) -> tuple[ItemMeasurement, BaselineComparison]:
-        """Measure a probe item and compare it with its baseline; wait for missing answers.
+        """Measure a probe item and compare it with its baseline; request missing answers and wait for them.
 
         Raises:
-            NotMeasurable: too few usable answers.
+            NotMeasurable: there are too few usable answers.
             FairnessError: answers are missing, or the baseline cannot be read.
         """
         try:
@@ -69,7 +69,7 @@ class AuditService:
         compared: BaselineComparison,
         siblings: dict[str, bool] | None = None,
     ) -> ItemResult:
-        """Return the result of an item, and attach it to the item; `siblings` is as in `FairnessItem`."""
+        """Return the result of an item, and attach it to the item; see `FairnessItem` for `siblings`."""
         item.ihook.pytest_fairness_measured(item=item, measurement=measured.measurement)
         result = judge(measured, compared, item.nodeid, self._accept(item, item.nodeid))
         more: dict[str, Json] = {"siblings": siblings}
@@ -89,7 +89,7 @@ class AuditService:
     def raise_on_failure(self, result: ItemResult) -> None:
         """Raise `Unfair` if the verdict fails the test.
 
-        A method of its own, so that the traceback's frames keep no answers in memory.
+        The error is raised in this separate method, so that the frames of its traceback keep no answers in memory.
         """
         if (failure := self._failure(result)) is not None:
             raise failure
@@ -106,10 +106,10 @@ class AuditService:
         )
 
     def check(self, item: pytest.Item, measured: ItemMeasurement) -> ItemResult:
-        """Return the result of a measurement in a Python test; `raise_failures` fails the test when the test ends.
+        """Return the result of a measurement in a Python test; a failing verdict fails the test only at its end.
 
         Raises:
-            FairnessError: the name is used already, or the baseline cannot be read.
+            FairnessError: the name is already used, or the baseline cannot be read.
         """
         item_id, name = measured.id, measured.item.probe.name
         if (path := self.probe_files.shown_path_of(name)) is not None:
@@ -127,9 +127,10 @@ class AuditService:
         return result
 
     def raise_failures(self, item: pytest.Item) -> None:
-        """Raise `Unfair` if checks of a Python test failed; all of them are in its text.
+        """Raise `Unfair` with the texts of all failed checks of a Python test, if there are any.
 
-        A check does not end its test: a review of baselines needs the verdicts of all checks.
+        A failed check does not end its test immediately, because a review of baselines needs the verdicts of all
+        checks.
         """
         failures = item.stash.get(FAILURES, [])
         if failures:

@@ -35,7 +35,7 @@ P = ParamSpec("P")
 
 
 def measuring(method: Callable[P, ItemMeasurement]) -> Callable[P, ItemMeasurement]:
-    """Let an audit's method answer wrong arguments with an example of this corpus; see `with_usage`."""
+    """Decorate an audit's method: wrong arguments raise an error with an example for this corpus; see `with_usage`."""
 
     def compared(corpus: Corpus) -> str:
         return f". This corpus has {corpus._compared}."
@@ -44,7 +44,7 @@ def measuring(method: Callable[P, ItemMeasurement]) -> Callable[P, ItemMeasureme
 
 
 class LlmClient:
-    """Client of the target, with the same store, limits and retries as the probes: the fixture `llm_client`.
+    """Client of the target (fixture `llm_client`), with the same store, limits and retries as for probes.
 
     Examples:
         >>> def test_a_greeting(llm_client):
@@ -68,7 +68,7 @@ class LlmClient:
         max_tokens: int | None = None,
         seed: int | None = None,
     ) -> list[Response]:
-        """Send one prompt `trials` times, and return the responses; `response.text` is the text.
+        """Send one prompt `trials` times and return the responses; the text is `response.text`.
 
         Args:
             prompt: the prompt.
@@ -76,8 +76,8 @@ class LlmClient:
             trials: number of requests.
             temperature: sampling temperature; a sampling parameter that is not given is not sent.
             top_p: probability mass of nucleus sampling.
-            max_tokens: most tokens of a response.
-            seed: seed from which each request gets a seed of its own.
+            max_tokens: maximum number of tokens of a response.
+            seed: seed from which the seed of each request is derived.
 
         Raises:
             FairnessError: a request failed; the other responses are recorded.
@@ -142,8 +142,8 @@ class CorpusGenerator:
                 to remove none.
             temperature: sampling temperature; a sampling parameter that is not given is not sent.
             top_p: probability mass of nucleus sampling.
-            max_tokens: most tokens of a response.
-            seed: seed from which each request gets a seed of its own.
+            max_tokens: maximum number of tokens of a response.
+            seed: seed from which the seed of each request is derived.
 
         Raises:
             ProbeError: an argument is wrong, or the arguments do not fit together.

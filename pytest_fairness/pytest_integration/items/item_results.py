@@ -1,4 +1,4 @@
-"""Results on test reports: attached to an item, carried by its report between processes, shown without traceback."""
+"""Results on test reports: attached to an item, sent with its report between processes, shown without traceback."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ Record = Mapping[str, Json]
 
 
 class Unfair(Failed):
-    """Verdict that fails a test; shown without a traceback.
+    """Exception for a verdict that fails a test; it is shown without a traceback.
 
     Args:
         finding: the finding on one line.
-        text: reason and top contributors, for pytest's section of failures.
+        text: reason and top contributors, for pytest's section FAILURES.
         without_baseline: whether the verdict fails for want of a baseline alone.
     """
 
@@ -54,7 +54,7 @@ def attach_result(
 
 
 def record_of(result: ItemResult, probe_item: ProbeItem, target: str | None, **more: Json) -> dict[str, Json]:
-    """Return the record of a result."""
+    """Return the record of a result: plain JSON that travels on the test report."""
     record = {"result": result.to_plain(), "baseline": probe_item.baseline_name, "target": target, **more}
     # Encoded here once: text that JSON or UTF-8 cannot hold would end the run of an xdist worker.
     text = json.dumps(record, ensure_ascii=False).encode("utf-8", "replace")
@@ -84,14 +84,17 @@ def is_without_baseline(report: pytest.TestReport) -> bool:
 
 
 def undo_xfail(report: pytest.TestReport) -> None:
-    """Report an inconclusive item as passed although it is marked `xfail`: the expected bias may still be there."""
+    """Change the report of an inconclusive item marked `xfail` to passed.
+
+    The expected bias may still exist, so the item must not count as unexpectedly passed.
+    """
     report.outcome, report.longrepr = "passed", None
     if hasattr(report, "wasxfail"):
         del report.wasxfail
 
 
 def without_traceback(excinfo: pytest.ExceptionInfo[BaseException], item: pytest.Item) -> TerminalRepr:
-    """Return an error of ours as its message; a traceback would show the plugin's code."""
+    """Return the text of one of the plugin's errors without the traceback, which would show only the plugin's code."""
     error = excinfo.value
     reason = error.finding if isinstance(error, Unfair) else " ".join(str(error).split())
     path, line, _ = item.location

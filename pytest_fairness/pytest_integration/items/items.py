@@ -31,7 +31,7 @@ UNUSABLE_MARKS = {
 
 
 class ProbeFile(pytest.File):
-    """Collector of one probe file; every audit of every group becomes an item."""
+    """Collector of one probe file, which yields an item for every audit of every group."""
 
     def __init__(self, *, service: AuditService, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -61,15 +61,16 @@ class ProbeFile(pytest.File):
     def repr_failure(  # type: ignore[override] # as pytest's own collectors
         self, excinfo: pytest.ExceptionInfo[BaseException]
     ) -> str | TerminalRepr:
-        """Return the errors of the file, one a line, without a traceback."""
+        """Return the errors of the file, one per line, without a traceback."""
         return str(excinfo.value) if isinstance(excinfo.value, FairnessError) else super().repr_failure(excinfo)
 
 
 class FairnessItem(pytest.Item):
-    """Test item of a probe item: set-up sends requests and measures, call fails on a failing verdict.
+    """Test item of a probe: its set-up sends requests and measures, its call judges and may fail.
 
     Attributes:
-        siblings: ids of all items of the same baseline, selected or not, and whether each is skipped.
+        siblings: ids of all items of the same baseline, even if not selected; the value says whether the item is
+            skipped.
     """
 
     def __init__(
@@ -89,18 +90,18 @@ class FairnessItem(pytest.Item):
         self._initrequest()
 
     def _initrequest(self) -> None:
-        """Reset the fixtures; plugins that run an item several times call this method."""
+        """Reset the fixtures; plugins that rerun items call this method."""
         self.funcargs: dict[str, object] = {}
         self._request = TopRequest(self, _ispytest=True)  # type: ignore[arg-type] # as pytest's doctest items do
 
     def setup(self) -> None:
-        """Send requests and measure; an exception here is an error, not a failing verdict."""
+        """Send requests and measure; pytest counts an exception here as an error, not as a failure."""
         self._request._fillfixtures()
         if not self.config.getoption("setuponly", False):
             self._measured = self._service.measure(self, self._probe_item)
 
     def runtest(self) -> None:
-        """Judge the measurement; raise if the verdict fails the test."""
+        """Judge the measurement; raise `Unfair` if the verdict fails the test."""
         if self._measured is not None:
             self._service.raise_on_failure(self._service.judge(self, *self._measured, siblings=self.siblings))
 
@@ -129,7 +130,7 @@ class FairnessItem(pytest.Item):
             self.add_marker(pytest.mark.xfail(reason=settings.xfail))
 
     def _why_not(self, mark: str) -> str | None:
-        """Return why a probe may not have this mark; `None` if it may."""
+        """Return the reason why a probe may not have this mark; `None` if the mark is allowed."""
         if mark in UNUSABLE_MARKS:
             return UNUSABLE_MARKS[mark]
         allowed = [*registered_marks(self.config), *self._service.run.settings.marks]
@@ -140,4 +141,4 @@ class FairnessItem(pytest.Item):
 
 
 def _asks(fairness_target: object) -> None:
-    """Function whose signature names the fixtures of an item that sends requests; never called."""
+    """Name the fixtures of an item that sends requests in the signature; the function is never called."""

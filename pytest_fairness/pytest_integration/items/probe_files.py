@@ -1,4 +1,4 @@
-"""Probe files of a run and the probe items in them."""
+"""Probe files of a run and their probe items."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PROBE_SUFFIXES = frozenset({".yaml", ".yml"})
 
 
 class ProbeFiles:
-    """Collected probe files; the names of the probes must differ, as baselines are stored by name.
+    """Collected probe files; the names of the probes must differ, because baselines are stored by name.
 
     Attributes:
         faulty: whether a file could not be loaded.
@@ -29,14 +29,14 @@ class ProbeFiles:
         self.faulty = False
 
     def collect(self, path: Path, file: pytest.Collector) -> list[ProbeItem]:
-        """Return the items of a probe file; with several targets, each item for each of them.
+        """Return the items of a probe file; with several targets, one item for each target.
 
         Args:
             path: the file.
-            file: the file's collector; a conftest above it may give the target in place of the settings.
+            file: the file's collector; a conftest in its folders may provide the target instead of the settings.
 
         Raises:
-            ProbeError: the file has errors, or another probe has its name.
+            ProbeError: the file has errors, or another probe has the same name.
         """
         probe = self._run.load(path)
         self._run.targets.require_judge(probe)
@@ -54,13 +54,13 @@ class ProbeFiles:
         return self._items(probe, named=not is_overridden(file))
 
     def items_of_id(self, path: Path, name: str) -> list[ProbeItem]:
-        """Return the items of a probe file that may have this id, with and without a target's name."""
+        """Return the items of a probe file that this id may name; the id may lack the target's name."""
         probe = self._run.load(path)
         found = [*self._items(probe, named=True), *self._items(probe, named=False)]
         return [item for item in found if item.id == name]
 
     def shown_path_of(self, name: str) -> str | None:
-        """Return the file of the probe of this name, as messages show it; `None` if there is no such probe."""
+        """Return the path, for messages, of the file of the probe with this name; `None` if no probe has the name."""
         _, path = self._paths.get(name_key(name), (name, None))
         return None if path is None else shown_path(path, self._root)
 

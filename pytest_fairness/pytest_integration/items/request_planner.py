@@ -1,4 +1,4 @@
-"""Planning of requests: at the first item of a target, the requests of all its items are queued."""
+"""Planner of requests: at the first item of a target, the requests of all items of this target are queued."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ if TYPE_CHECKING:
 
 
 class RequestPlanner:
-    """Targets of one process; the requests of a target are planned once, for all its items.
+    """Planner of one process's requests; all requests of a target are planned once, for all its items.
 
     Attributes:
-        stop_grace: seconds to wait at the end for requests in flight; other workers may wait for them too.
+        stop_grace: seconds to wait at the end for requests in flight, whose answers other workers may need too.
     """
 
     def __init__(self, config: pytest.Config, run: Run) -> None:
@@ -51,7 +51,10 @@ class RequestPlanner:
         return self._progress.shown(self._run.engines.engine(target).progress)
 
     def target_of(self, item: pytest.Item) -> Target | None:
-        """Return the target of a probe item, with the requests of all its items planned; `None` if it has no target."""
+        """Return the target of a probe item; `None` if the item has none.
+
+        The first call for a target plans the requests of all its items.
+        """
         asked = asked_by(item)
         if asked is None:
             return None
@@ -60,7 +63,7 @@ class RequestPlanner:
         return self._targets[asked]
 
     def target_for(self, request: pytest.FixtureRequest) -> Target:
-        """Return the target of a Python test: the value of the fixture `fairness_target` for the test."""
+        """Return the target of a Python test, which is the value of the fixture `fairness_target`."""
         definition, value = active_target(request)
         name = name_asked(request.node)
         if name is not None:
@@ -71,10 +74,10 @@ class RequestPlanner:
         """Return the target that the settings name, for the fixture `fairness_target`; `None` if no test will run.
 
         Args:
-            name: of one of several targets.
+            name: name of the target, if there are several.
 
         Raises:
-            TargetError: there are several targets, and no name.
+            TargetError: there are several targets, but no name is given.
         """
         if self._config.getoption("setuponly", False):
             return None

@@ -1,4 +1,4 @@
-"""Messages for calls with wrong arguments: what is wrong, and what to write."""
+"""Error messages for calls with wrong arguments, which say what is wrong and what to write."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ T = TypeVar("T")
 
 
 def with_usage(example: str, more: Callable[[Any], str] = lambda _: "") -> Callable[[Callable[P, T]], Callable[P, T]]:
-    """Let a method answer wrong arguments with a sentence and an example of a right call; keep its signature.
+    """Decorate a method: wrong arguments raise an error with an example of a correct call. The signature is kept.
 
     Args:
-        example: a right call; its part before the bracket is the name by which users know the method.
-        more: what to add, from the object of the method.
+        example: a correct call; the part before the bracket is the method's name for users.
+        more: function that takes the method's object and returns text to add to the message.
     """
 
     def decorate(method: Callable[P, T]) -> Callable[P, T]:

@@ -1,4 +1,6 @@
-"""Charts of an item's details. A new chart is one function and one line in `CHARTS`; audits name it in their info.
+"""Charts of an item's details.
+
+A new chart is one function and one line in `CHARTS`; an audit names its chart in `AuditInfo`.
 
 A chart is plain data: a Vega-Lite specification, a table of the same numbers, and a description in words.
 `vega.py` draws it.
@@ -55,7 +57,7 @@ SHOWN_ELSEWHERE = ("examples", "suggestions")
 def detail_charts(item: Item, method: Mapping[str, Json]) -> tuple[list[Chart], dict[str, Json]]:
     """Return the charts of an item's details, and the details that no chart shows.
 
-    A detail for which the audit names no chart gets one if it maps names to means.
+    A detail for which the audit names no chart gets a default chart if it maps names to means.
 
     Args:
         item: item of the report document.

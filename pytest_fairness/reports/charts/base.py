@@ -1,4 +1,4 @@
-"""`Chart`, `Table`, and the Vega-Lite parts that charts share."""
+"""Classes `Chart` and `Table`, and parts of Vega-Lite specifications that charts share."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Chart:
 
 
 def as_float(value: Json) -> float | None:
-    """Return the value as a float, or `None` if it is not a finite number."""
+    """Return the value as a float; `None` if it is not a finite number."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         return None
     return float(value)
@@ -89,7 +89,7 @@ def interval_plot(rows: Sequence[Mapping[str, Json]], axis: str, *, domain: Sequ
     Args:
         rows: mappings of `name`, `mean` and, with an interval, `low` and `high`.
         axis: title of the axis.
-        domain: range of the axis; by default from 0 to the largest number.
+        domain: lowest and highest value on the axis; default: 0 and the largest number.
     """
     scale: Spec = {"zero": True} if domain is None else {"domain": list(domain), "zero": False}
     amount = {"type": "quantitative", "scale": scale, "axis": {"title": axis, "tickCount": 6}}
@@ -137,6 +137,6 @@ def reference_line(value: float, label: str, *, dash: Sequence[int] = (4, 3), al
 
 
 def first_names(names: Sequence[str], most: int = 8) -> str:
-    """Return the first names of a list and the number of the others, for a sentence."""
+    """Return a phrase with the first names of a list and the number of further names."""
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join(names[:most]) + more

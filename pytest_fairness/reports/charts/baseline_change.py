@@ -1,4 +1,4 @@
-"""Chart of an item's current value beside its baseline, limit and tolerance."""
+"""Chart of an item's current value, its baseline, its limit and its tolerance."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def _title(baseline: float | None, allowed: object) -> str:
 def _allowed(
     item: Item, method: Mapping[str, Json] | None, baseline: float
 ) -> tuple[float | None, float | None] | None:
-    """Return the range within tolerance; `None` if the audit's tolerance is not a distance between values."""
+    """Return the range of values within the tolerance; `None` if the tolerance is not a distance between values."""
     tolerance = as_float(item["tolerance"])
     if not method or not method.get("tolerance_of_value") or tolerance is None:
         return None

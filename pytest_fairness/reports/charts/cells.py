@@ -1,4 +1,4 @@
-"""Chart of a coreference audit's answers: how each pronoun was resolved, by cell of the design."""
+"""Chart of a coreference audit's answers: the person that each pronoun refers to, by type of sentence and pronoun."""
 
 from __future__ import annotations
 

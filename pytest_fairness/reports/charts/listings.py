@@ -1,4 +1,4 @@
-"""Tables of records and sentences, without a drawing."""
+"""Charts that consist of a table only: records and sentences."""
 
 from __future__ import annotations
 

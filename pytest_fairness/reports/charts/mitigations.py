@@ -1,4 +1,4 @@
-"""Chart of a probe's variants: the change that each causes, and its cost."""
+"""Chart of a probe's variants: the change of bias that each variant causes, and its cost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`Plot`: a chart for a notebook or a file, in colours of its own."""
+"""Class `Plot`: a chart for a notebook or a file, with fixed colours instead of the page's."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Plot:
         """Return the chart as SVG.
 
         Raises:
-            FairnessError: the chart is a table only, or the extra `report` is not installed.
+            FairnessError: the chart consists of a table only, or the extra `report` is not installed.
         """
         if not self.chart.spec:
             raise FairnessError(f"{self.title!r} is a table without a drawing. Use `chart.table` for its numbers.")
@@ -71,7 +71,7 @@ class Plot:
         """Write the chart to a file in the format of its suffix: `.svg`, `.png` or `.pdf`.
 
         Raises:
-            FairnessError: as in `svg`, the suffix is another one, or the file cannot be written.
+            FairnessError: as in `svg`; or the suffix is unknown, or the file cannot be written.
         """
         path = Path(path)
         drawn = self.svg()

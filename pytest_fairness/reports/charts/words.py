@@ -51,7 +51,7 @@ def grown(item: Item, detail: Json) -> Chart | None:
 
 
 def _two(shares: Json) -> list[float | None]:
-    """Return the shares in the baseline and in this run; `None` for an unknown share."""
+    """Return the two shares of texts with a word: in the baseline and in this run; `None` for an unknown share."""
     known = list(shares)[:2] if isinstance(shares, list | tuple) else []
     return [as_float(share) for share in [*known, None, None][:2]]
 
@@ -123,7 +123,7 @@ def terms(item: Item, detail: Json) -> Chart | None:
 def _word_chart(
     item: Item, title: str, words: Sequence[tuple[str, float, bool]], *, axis: str, table: Table
 ) -> Chart | None:
-    """Return bars to the right for the marked group, to the left for the other, the longest at top and bottom."""
+    """Return a chart with a bar for each word: to the right for the marked group, to the left for the other one."""
     marked_name, unmarked_name = group_names(item)
     right = sorted((word for word in words if word[1] > 0), key=lambda word: -word[1])[:SHOWN]
     left = sorted((word for word in words if word[1] < 0), key=lambda word: word[1])[:SHOWN]

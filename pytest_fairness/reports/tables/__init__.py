@@ -1,1 +1,1 @@
-"""Tables to take away: measurements and words as CSV, Parquet, LaTeX, HTML and pandas data frames."""
+"""Tables of measurements and words, for export as CSV, Parquet, LaTeX, HTML and pandas data frames."""

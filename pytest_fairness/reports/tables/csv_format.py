@@ -20,5 +20,5 @@ def text(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 
 
 def defused(cell: object) -> object:
-    """Return a text that begins like a formula with an apostrophe before it; every other cell as it is."""
+    """Return a cell that a spreadsheet cannot execute: an apostrophe precedes a text that begins like a formula."""
     return f"'{cell}" if isinstance(cell, str) and cell.startswith(FORMULA_STARTS) else cell

@@ -1,4 +1,4 @@
-"""`DataTable`: rows with named and typed columns, to show in a notebook or to write to a file."""
+"""Class `DataTable`: rows with named and typed columns, which can be shown in a notebook or written to a file."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PANDAS_TYPES = {str: "string", int: "Int64", float: "float64", bool: "boolean"}
 
 
 class Column(NamedTuple):
-    """Column of a table: name, type of its values, and what they mean."""
+    """Column of a table: its name, and the type and meaning of its values."""
 
     name: str
     type: type[str] | type[int] | type[float] | type[bool]
@@ -136,7 +136,7 @@ class DataTable:
 
 
 def require_writable(path: Path) -> None:
-    """Check the suffix of a table's file, and the package that the format needs, before any work is done.
+    """Raise an error if a table cannot be written to this file; called before any work is done.
 
     Raises:
         FairnessError: the suffix is unknown, or the extra `tables` is not installed.
