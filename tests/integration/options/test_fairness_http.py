@@ -141,7 +141,7 @@ def test_the_command_that_accepts_leaves_out_what_a_query_holds(
     with Shop() as shop:
         asked = f"{shop.url}?key=pass-0815&v=${{V}}"
         result = customer.run("--fairness", "--fairness-report", "report.json", target=asked)
-    result.assert_outcomes(failed=2)
+    assert result.parseoutcomes() == {"no": 2}, "no-baseline"
     shown = result.stdout.str() + (customer.path / "report.json").read_text("utf-8")
     assert f"{shop.url}?key=…&v=${{V}}" in shown
     store = (customer.path / ".fairness/responses.sqlite").read_bytes()

@@ -21,7 +21,7 @@ def entries(project: Project, name: str = "gifts") -> dict[str, dict[str, object
 
 def test_it_audits_and_writes_what_was_measured_with_its_answers(project: Project) -> None:
     project.probe(text=UNLIMITED)
-    project.run("--fairness").assert_outcomes(failed=2)
+    assert project.run("--fairness").parseoutcomes() == {"no": 2}, "no-baseline"
     result = project.run("--fairness-rebaseline")
     result.assert_outcomes(passed=2)
     assert shows(result, f"  {KIM}: none -> 0")
@@ -39,7 +39,7 @@ def test_a_change_fails_until_it_is_accepted(project: Project) -> None:
     project.run("--fairness-rebaseline")
     result = project.run("--fairness", target="python:app:biased")
     result.assert_outcomes(passed=1, failed=1)
-    assert shows(result, f"{KIM}: refusals differ by +1", "was 0")
+    assert shows(result, "Kim vs Alex: +1 (allowed 0.1)")
     result = project.run("--fairness-rebaseline", target="python:app:biased")
     result.assert_outcomes(passed=2)
     assert shows(result, f"  {KIM}: 0 -> 1")
@@ -119,9 +119,7 @@ def test_a_probe_that_reads_differently_makes_its_baseline_stale(project: Projec
     project.probe(text=UNLIMITED.replace("recommend to", "suggest to"))
     result = project.run("--fairness")
     result.assert_outcomes(failed=2)
-    assert says(
-        result, f"{KIM}: refusals differ by +0 (0% of Kim, 0% of Alex), but the baseline was made from another prompt"
-    )
+    assert says(result, "Kim vs Alex: 0; the baseline was made from another prompt")
     assert shows(result, "pytest --fairness-rebaseline")
 
 
