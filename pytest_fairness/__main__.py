@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from pytest_fairness.commands import calibrate, compare, export, history, init, sample, schema
+from pytest_fairness.commands import calibrate, compare, diff, export, history, init, sample, schema
 from pytest_fairness.errors import FairnessError
 from pytest_fairness.version import __version__
 
@@ -16,6 +16,7 @@ COMMANDS = {
     "export": (export, "write the recorded answers of a probe as JSON Lines"),
     "sample": (sample, "write a balanced sample of recorded answers for fine-tuning"),
     "compare": (compare, "compare two JSON reports"),
+    "diff": (diff, "show what changed in the baselines since a git revision"),
     "history": (history, "show the values of earlier runs"),
     "calibrate": (calibrate, "show the error rates of a probe's limits on labelled outputs"),
     "schema": (schema, "print the JSON Schema of probe files"),

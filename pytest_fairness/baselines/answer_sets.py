@@ -71,8 +71,12 @@ class Row:
     refused: bool = False
 
 
-def read_answers(path: Path) -> dict[str, list[Row]] | None:
-    """Return the rows by answer set, sorted by labels and trial; `None` if there is no file.
+def read_answers(path: Path, most_bytes: int = MAX_BYTES) -> dict[str, list[Row]] | None:
+    """Return the answers by the id of their answer set, sorted by labels and trial; `None` if there is no file.
+
+    Args:
+        path: the file.
+        most_bytes: largest size of all answers, decompressed.
 
     Raises:
         BaselineError: the file cannot be read, or its content is not what was written.
@@ -80,7 +84,7 @@ def read_answers(path: Path) -> dict[str, list[Row]] | None:
     try:
         with gzip.open(path, "rb") as file:
             # A truncated file shows at its end only: all of it is checked before any answer is read.
-            _require_bounds(path, file)
+            _require_bounds(path, file, most_bytes)
         with gzip.open(path, "rt", encoding="utf-8", newline="\n") as lines:
             answer_sets = _read(path, lines)
     except FileNotFoundError:
@@ -168,16 +172,16 @@ def damaged(path: Path, problem: str, line: int | None = None) -> BaselineError:
     )
 
 
-def _require_bounds(path: Path, file: gzip.GzipFile) -> None:
-    """Raise `BaselineError` for a file with more bytes than answers need: a small file may decompress to any size."""
+def _require_bounds(path: Path, file: gzip.GzipFile, most_bytes: int) -> None:
+    """Raise `BaselineError` if the file or one of its lines is too large after decompression."""
     total, line, length = 0, 1, 0
     while block := file.read(1 << 20):
         total += len(block)
         first = block.find(b"\n")
         if length + (len(block) if first < 0 else first) > MAX_LINE:
             raise damaged(path, f"is a line of over {MAX_LINE:,} bytes, which is no answer", line)
-        if total > MAX_BYTES:
-            raise damaged(path, f"holds over {MAX_BYTES:,} bytes, more than answers are read of")
+        if total > most_bytes:
+            raise damaged(path, f"holds over {most_bytes:,} bytes, more than answers are read of")
         if b"\n\n" in block:
             raise damaged(path, "holds empty lines", line + block.count(b"\n", 0, block.index(b"\n\n")) + 1)
         line += block.count(b"\n")

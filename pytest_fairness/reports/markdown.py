@@ -43,8 +43,12 @@ _MENTIONS = re.compile(r"(@(?=\w)|:(?=:)|#(?=\d)|:(?=//)|\b(?:www|ftp)(?=\.)|\bG
 
 def escaped(text: str) -> str:
     """Return the text on one line, escaped so that Markdown shows it unchanged."""
-    unlinked = _MENTIONS.sub("\\1\u200b", printable(text))
-    return _FORMATTING.sub(r"\\\1", escape(unlinked, quote=False))
+    return _FORMATTING.sub(r"\\\1", escaped_html(text))
+
+
+def escaped_html(text: str) -> str:
+    """Return the text on one line, escaped for an HTML element in Markdown, such as `<summary>`."""
+    return escape(_MENTIONS.sub("\\1\u200b", printable(text)), quote=False)
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
@@ -70,7 +74,7 @@ def report(document: Mapping[str, Json], max_length: int = MAX_LENGTH) -> str:
     several = len({item["probe"] for item in items}) > 1
     not_passed = [item for item in items if outcome(item) != "passed"]
     passed = [item for item in items if outcome(item) == "passed"]
-    text = _Text(max_length)
+    text = MarkdownText(max_length)
     text.add(*_headline(document), "")
     if not_passed:
         lines = table((*HEADINGS, "reason"), ([*_cells(item, several), _reason(item)] for item in not_passed))
@@ -99,7 +103,7 @@ def report(document: Mapping[str, Json], max_length: int = MAX_LENGTH) -> str:
     return str(text)
 
 
-def _add_folded(text: _Text, title: str, lines: Sequence[str]) -> None:
+def _add_folded(text: MarkdownText, title: str, lines: Sequence[str]) -> None:
     """Add lines in a collapsed section; nothing for no lines."""
     if lines:
         head = ["<details>", f"<summary>{title}</summary>", ""]
@@ -136,7 +140,7 @@ def _code(text: str, indent: str) -> str:
     return "\n".join(f"{indent}{line}".rstrip() for line in ("", fence, *lines, fence))
 
 
-class _Text:
+class MarkdownText:
     """Lines up to a maximum length; rows that do not fit are counted."""
 
     RESERVE = 700

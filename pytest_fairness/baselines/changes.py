@@ -1,0 +1,222 @@
+"""Changes of baselines between two points in time, item by item."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Literal
+
+from pytest_fairness.audits import registry
+from pytest_fairness.audits.info import AuditInfo
+from pytest_fairness.baselines.answer_sets import Row
+from pytest_fairness.baselines.entries import Entry
+from pytest_fairness.baselines.revisions import Snapshot
+from pytest_fairness.stats.intervals import normal
+
+State = Literal["worse", "other value", "new", "removed", "renamed", "rules", "better", "same value", "reason"]
+"""State of an item: `worse` and `better` by the audit's direction, `other value` for an audit that is not installed,
+`rules` for another limit or tolerance only, `same value` for other answers, `reason` for another reason only."""
+
+ORDER: Sequence[State] = (
+    "worse", "other value", "new", "removed", "renamed", "rules", "better", "same value", "reason",
+)  # fmt: skip
+"""Order in which items are listed."""
+
+SHOWN_EXAMPLES = 2
+Key = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class Example:
+    """Two answers to the same request.
+
+    Attributes:
+        labels: the labels and the trial, as a phrase.
+        old, new: the answers; `None` if the target returned no text, or there is no answer to the same request.
+    """
+
+    labels: str
+    old: str | None
+    new: str | None
+
+
+@dataclass(frozen=True)
+class ItemChange:
+    """Change of one entry.
+
+    Attributes:
+        baseline, id: present names of the baseline and the item, or those that it had.
+        old, new: the entry before and after; one of them is `None` for a new or removed item.
+        old_key: the names before, if the item was renamed.
+        info: description of the audit; `None` if it is not installed.
+        examples: answers that differ.
+    """
+
+    baseline: str
+    id: str
+    old: Entry | None
+    new: Entry | None
+    old_key: Key | None
+    info: AuditInfo | None
+    examples: Sequence[Example] = ()
+
+    @cached_property
+    def state(self) -> State:
+        """Return how the item changed."""
+        if self.old is None or self.new is None:
+            return "new" if self.old is None else "removed"
+        if self.old.value != self.new.value:
+            worse = self.difference
+            return "other value" if worse is None else "worse" if worse > 0 else "better" if worse < 0 else "same value"
+        if self.old_key is not None:
+            return "renamed"
+        if replace(self.old, limit=self.new.limit, tolerance=self.new.tolerance).same_measurement(self.new):
+            return "reason" if self.old.same_measurement(self.new) else "rules"
+        return "same value"
+
+    @cached_property
+    def difference(self) -> float | None:
+        """Return the change, positive for worse; `None` if a value or the audit's direction is missing."""
+        if self.old is None or self.new is None or self.info is None:
+            return None
+        return float(self.info.loss(self.new.value) - self.info.loss(self.old.value))
+
+    @property
+    def half_width(self) -> float | None:
+        """Return half the 95 % confidence interval of the change of independent runs."""
+        errors = [entry.standard_error for entry in (self.old, self.new) if entry is not None]
+        known = [error for error in errors if error is not None]
+        if len(known) < 2:
+            return None
+        low, high = normal.interval(0.0, math.hypot(*known))
+        return (high - low) / 2
+
+    @property
+    def tolerance(self) -> float | None:
+        """Return the tolerance that the probe allows now; the audit's own for files of earlier versions."""
+        entry = self.new or self.old
+        if entry is not None and entry.tolerance is not None:
+            return entry.tolerance
+        return None if self.info is None else self.info.tolerance
+
+    @property
+    def beyond_chance(self) -> bool:
+        """Return whether the 95 % confidence interval of the change excludes 0."""
+        width = self.half_width
+        return self.difference is not None and width is not None and abs(self.difference) > width
+
+    @property
+    def moved(self) -> list[tuple[str, float | None, float | None]]:
+        """Return the contributions that changed, with both numbers, the largest change first.
+
+        The list is empty where chance explains the change, as chance has no cause to name.
+        """
+        if self.new is None or (self.old is not None and not self.beyond_chance and self.half_width != 0):
+            return []
+        old, new = (entry.contributions or {} if entry else {} for entry in (self.old, self.new))
+        found = [(name, old.get(name), new.get(name)) for name in {*old, *new} if old.get(name) != new.get(name)]
+        return sorted(found, key=lambda part: (-abs((part[2] or 0.0) - (part[1] or 0.0)), part[0]))
+
+
+def changes(old: Snapshot, new: Snapshot) -> list[ItemChange]:
+    """Return the items whose entries differ, the most important first; baselines that cannot be read are left out."""
+    unreadable = {*old.unreadable, *new.unreadable}
+    before, after = (
+        {key: entry for key, entry in each.items.items() if key[0] not in unreadable} for each in (old, new)
+    )
+    renamed = _renamed(
+        {key: entry for key, entry in before.items() if key not in after},
+        {key: entry for key, entry in after.items() if key not in before},
+    )
+    found = [_change(key, before.get(renamed.get(key, key)), entry, renamed.get(key)) for key, entry in after.items()]
+    gone = before.keys() - after.keys() - set(renamed.values())
+    found = [change for change in found if change.old != change.new or change.old_key is not None]
+    found += [_change(key, before[key], None, None) for key in gone]
+    return sorted(_with_examples(found, old, new), key=_sort_key)
+
+
+def _renamed(removed: Mapping[Key, Entry], added: Mapping[Key, Entry]) -> dict[Key, Key]:
+    """Return the old name of each item that was renamed, by its new name.
+
+    An item was renamed if the same item of the same file, or the same measurement, has another name. Equal measurements
+    of several removed items decide nothing, unless one has the same id.
+    """
+    by_file = {(entry.file or "", key[1]): key for key, entry in removed.items() if entry.file is not None}
+    by_numbers: dict[object, list[Key]] = defaultdict(list)
+    for key, entry in removed.items():
+        by_numbers[_numbers(key, entry)].append(key)
+    found: dict[Key, Key] = {}
+    for key, entry in added.items():
+        same = by_numbers[_numbers(key, entry)]
+        same = [other for other in same if other[1] == key[1]] or same
+        other = by_file.get((entry.file or "", key[1])) or (same[0] if len(same) == 1 else None)
+        if other is not None and other not in found.values():
+            found[key] = other
+    return found
+
+
+def _numbers(key: Key, entry: Entry) -> object:
+    return _audit_name(key[1]), entry.value, entry.interval, entry.standard_error, *sorted(entry.n.values())
+
+
+def _audit_name(item: str) -> str:
+    return item.partition("[")[0].partition("@")[0]
+
+
+def _change(key: Key, old: Entry | None, new: Entry | None, old_key: Key | None) -> ItemChange:
+    name = _audit_name(key[1])
+    kind = next((kind for kind, names in registry.audit_classes().items() if name in names), None)
+    return ItemChange(*key, old, new, old_key, None if kind is None else registry.get(kind, name).info)
+
+
+def _with_examples(found: Iterable[ItemChange], old: Snapshot, new: Snapshot) -> list[ItemChange]:
+    """Return the changes with examples; the answers of one baseline are in memory at a time."""
+    result = []
+    answers: tuple[Key, Mapping[str, Sequence[Row]], Mapping[str, Sequence[Row]]] | None = None
+    for change in sorted(found, key=lambda change: change.baseline):
+        after = change.new
+        if after is None or after.answer_set is None or change.state in ("renamed", "rules", "reason"):
+            result.append(change)
+            continue
+        names = (change.old_key[0] if change.old_key else change.baseline, change.baseline)
+        if answers is None or answers[0] != names:
+            answers = (names, old.answers(names[0]), new.answers(names[1]))
+        before = answers[1].get(change.old.answer_set or "", ()) if change.old is not None else ()
+        shown = _examples(change, before, answers[2].get(after.answer_set, ()))
+        result.append(replace(change, examples=shown))
+    return result
+
+
+def _examples(change: ItemChange, old: Sequence[Row], new: Sequence[Row]) -> list[Example]:
+    """Return answers of the item's group that differ, first those with most of the words that drive the change."""
+    before = {_place(row): row for row in old}
+    labels = (change.new and change.new.labels) or {}
+    own = [row for row in new if all(row.labels.get(name, value) == value for name, value in labels.items())]
+    differing = [row for row in own if _place(row) not in before or before[_place(row)].text != row.text]
+    # With the same number of trials, an answer that has none before it says less.
+    words = [name.casefold() for name, was, now in change.moved if abs(now or 0.0) > abs(was or 0.0)]
+
+    def order(row: Row) -> tuple[bool, int]:
+        text = (row.text or "").casefold()
+        return _place(row) not in before, -sum(word in text for word in words)
+
+    return [
+        Example(
+            ", ".join([*(f"{name} {value}" for name, value in sorted(row.labels.items())), f"trial {row.trial}"]),
+            before[_place(row)].text if _place(row) in before else None,
+            row.text,
+        )
+        for row in sorted(differing, key=order)[:SHOWN_EXAMPLES]
+    ]
+
+
+def _place(row: Row) -> tuple[tuple[tuple[str, str], ...], int]:
+    return tuple(sorted(row.labels.items())), row.trial
+
+
+def _sort_key(change: ItemChange) -> tuple[int, float, str, str]:
+    worse = (change.difference or 0.0) / (change.tolerance or 1.0)
+    return ORDER.index(change.state), -worse, change.baseline, change.id

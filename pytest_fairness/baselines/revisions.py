@@ -1,0 +1,149 @@
+"""Baselines of a folder at two points in time: in the working tree, and in commits of its git repository."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from pytest_fairness.baselines.answer_sets import Row, read_answers
+from pytest_fairness.baselines.entries import Entry
+from pytest_fairness.baselines.git import GitError, git
+from pytest_fairness.baselines.reading import read_baseline
+from pytest_fairness.errors import BaselineError, FairnessError
+
+SUMMARY_SUFFIX, ANSWERS_SUFFIX = ".json", ".responses.jsonl.gz"
+WORKING_TREE = "working tree"
+MOST_FILE_BYTES = 64 * 1024**2
+"""Largest file of a repository that is read."""
+MOST_ANSWER_BYTES = 256 * 1024**2
+"""Most bytes of the answers of one baseline, decompressed; larger ones are not shown."""
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """All baselines of a folder at one point in time.
+
+    Attributes:
+        name: the revision as the user named it, with its commit, or `working tree`.
+        folder: folder of the files, which are copies for a commit.
+        items: the entries by name of the baseline and id of the item.
+        problems: a sentence for each file that cannot be read.
+        unreadable: names of the baselines that cannot be read.
+    """
+
+    name: str
+    folder: Path
+    items: Mapping[tuple[str, str], Entry]
+    problems: list[str] = field(default_factory=list)
+    unreadable: set[str] = field(default_factory=set)
+
+    def answers(self, baseline: str) -> Mapping[str, Sequence[Row]]:
+        """Return the answer sets of a baseline; none if the file is absent, too large or damaged, which is noted."""
+        path = self.folder / f"{baseline}{ANSWERS_SUFFIX}"
+        try:
+            return read_answers(path, MOST_ANSWER_BYTES) or {}
+        except BaselineError as error:
+            self.problems.append(_problem(self.name, self.folder, error))
+            return {}
+
+
+@contextmanager
+def snapshots(folder: Path, revisions: str) -> Iterator[tuple[Snapshot, Snapshot]]:
+    """Yield the baselines at two points in time, the earlier one first.
+
+    Args:
+        folder: folder of the baselines; it may be missing in the working tree.
+        revisions: `REV` (compared with the working tree), `A..B`, or `A...B` (the common ancestor compared with B).
+
+    Raises:
+        FairnessError: there is no git, no repository or no such revision.
+    """
+    place = next(parent for parent in (folder, *folder.parents) if parent.is_dir())
+    try:
+        top = Path(git(place, "rev-parse", "--show-toplevel").decode("utf-8", "surrogateescape").rstrip("\n"))
+    except GitError as error:
+        raise FairnessError(f"{folder}: baselines are compared with a git revision, but {error}.") from error
+    inside = Path(os.path.relpath(folder.resolve(), top.resolve())).as_posix()
+    first, dots, second = revisions.partition("...")
+    if not dots:
+        first, dots, second = revisions.partition("..")
+    old = _commit(place, first or "HEAD")
+    new = _commit(place, second or "HEAD") if dots else None
+    name = first or "HEAD"
+    if dots == "..." and new is not None:
+        try:
+            old = git(place, "merge-base", old, new).decode().strip()
+        except GitError as error:
+            raise FairnessError(f"{revisions}: the two revisions have no common ancestor.") from error
+        name = f"common ancestor of {name} and {second or 'HEAD'}"
+    with TemporaryDirectory() as temporary:
+        before = _in_commit(place, old, inside, Path(temporary) / "old", f"{name} ({old[:7]})")
+        if new is None:
+            yield before, _snapshot(WORKING_TREE, folder)
+        else:
+            yield before, _in_commit(place, new, inside, Path(temporary) / "new", f"{second or 'HEAD'} ({new[:7]})")
+
+
+def _commit(place: Path, revision: str) -> str:
+    """Return the id of a revision's commit."""
+    # A revision that starts with a dash would be an option of git.
+    if not revision.startswith("-") and revision.isprintable():
+        try:
+            return git(place, "rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}").decode("ascii").strip()
+        except GitError:
+            pass
+    raise FairnessError(
+        f"git knows no revision {revision!r} here. `git log` lists commits; a CI job may have to fetch it first "
+        "(actions/checkout with `fetch-depth: 0`)."
+    )
+
+
+def _in_commit(place: Path, commit: str, inside: str, copy: Path, name: str) -> Snapshot:
+    """Return the baselines in a commit, whose files are copied to a folder."""
+    copy.mkdir()
+    too_large = []
+    try:
+        listed = git(place, "ls-tree", "--full-tree", "-z", "-l", f"{commit}:{'' if inside == '.' else inside}")
+    except GitError:  # the commit does not have the folder
+        listed = b""
+    for line in filter(None, listed.split(b"\0")):
+        facts, _, path = line.partition(b"\t")
+        mode, _, blob, size = facts.split()
+        file = path.decode("utf-8", "surrogateescape")
+        if not mode.startswith(b"100") or not file.endswith((SUMMARY_SUFFIX, ANSWERS_SUFFIX)):
+            continue  # neither a link nor a folder, nor another file
+        if int(size) > MOST_FILE_BYTES:
+            too_large.append(file)
+        else:
+            (copy / file).write_bytes(git(place, "cat-file", "blob", blob.decode("ascii")))
+    found = _snapshot(name, copy)
+    found.problems.extend(f"{name}, {file}: not read, as it has over {MOST_FILE_BYTES:,} bytes" for file in too_large)
+    found.unreadable.update(file.removesuffix(SUMMARY_SUFFIX) for file in too_large)
+    return found
+
+
+def _snapshot(name: str, folder: Path) -> Snapshot:
+    items: dict[tuple[str, str], Entry] = {}
+    found = Snapshot(name, folder, items)
+    for path in sorted(folder.glob(f"*{SUMMARY_SUFFIX}")):
+        stem = path.name.removesuffix(SUMMARY_SUFFIX)
+        try:
+            baseline = read_baseline(folder, stem)
+        except BaselineError as error:
+            found.problems.append(_problem(name, folder, error))
+            found.unreadable.add(stem)
+            continue
+        items |= {(stem, item): entry for item, entry in (baseline.items if baseline else {}).items()}
+    return found
+
+
+def _problem(name: str, folder: Path, error: Exception) -> str:
+    """Return the message of an error about a file, with the snapshot in place of a copy's folder."""
+    message = str(error).replace(f"{folder}/", "")
+    if name != WORKING_TREE:
+        message = message.partition(". Restore it with")[0]
+    return f"{name}, {message}"

@@ -1,0 +1,55 @@
+"""Command `diff`: changes of baselines against a git revision."""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+from pathlib import Path
+
+from pytest_fairness.commands.output import write
+from pytest_fairness.errors import FairnessError
+from pytest_fairness.options import RunSettings
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    parser.add_argument(
+        "revision",
+        nargs="?",
+        default="HEAD",
+        metavar="REV",
+        help="git revision to compare the working tree with, or A..B for two revisions, or A...B for B since it left A "
+        "(default: HEAD)",
+    )
+    parser.add_argument("--baselines", type=Path, metavar="DIR", help="folder of the baselines (default: baselines)")
+    parser.add_argument(
+        "--format", choices=("terminal", "markdown"), help="default: markdown for -o FILE.md, otherwise terminal"
+    )
+    parser.add_argument("-o", "--output", type=Path, help="file to write (default: standard output)")
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Show what changed in the baselines since a git revision: values, what drives them, who accepted them and why."""
+    from pytest_fairness.baselines.changes import changes
+    from pytest_fairness.baselines.revisions import snapshots
+    from pytest_fairness.reports import baseline_changes
+    from pytest_fairness.reports.formatting import without_commands
+
+    folder = Path.cwd() / (arguments.baselines or RunSettings(Path.cwd()).baselines)
+    with snapshots(folder, arguments.revision) as (old, new):
+        found = changes(old, new)
+        problems = [*old.problems, *new.problems]
+        if not (old.items or new.items or problems):
+            raise FairnessError(
+                f"{folder}: no baselines, neither in {old.name} nor in {new.name}. `pytest --fairness-rebaseline` "
+                "makes them; --baselines DIR names another folder."
+            )
+        unchanged = len(new.items) - sum(change.new is not None for change in found)
+        title = baseline_changes.headline(found, old.name, new.name, unchanged)
+    suffix = "" if arguments.output is None else arguments.output.suffix.lower()
+    if (arguments.format or ("markdown" if suffix == ".md" else "terminal")) == "markdown":
+        text = baseline_changes.markdown(found, title, problems)
+    else:
+        width = shutil.get_terminal_size((80, 24)).columns
+        text = without_commands(baseline_changes.terminal(found, title, problems, width))
+    write([text], arguments.output)

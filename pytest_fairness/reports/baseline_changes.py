@@ -1,0 +1,180 @@
+"""Changes of baselines as terminal text and as Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from pytest_fairness.baselines.changes import ORDER, Example, ItemChange
+from pytest_fairness.baselines.entries import Entry
+from pytest_fairness.baselines.fingerprints import NOT_SET, changed_sampling
+from pytest_fairness.records import VerdictName
+from pytest_fairness.reports.findings import finding
+from pytest_fairness.reports.formatting import counted, number, printable, signed
+from pytest_fairness.reports.markdown import MAX_LENGTH, MarkdownText, escaped, escaped_html
+from pytest_fairness.reports.markdown import table as markdown_table
+from pytest_fairness.reports.text_layout import cut, table, wrap
+
+HEADINGS = ("change", "old", "new", "worse by", "allowed", "item")
+WORDS = {"rules": "other limits", "reason": "other reason"}
+"""Names of states that need more words than one."""
+SHOWN_ROWS = 50
+SHOWN_DETAILS = 10
+SHOWN_CONTRIBUTIONS = 6
+EXAMPLE_LINES = 3
+LONGEST_EXAMPLE = 300
+
+
+def headline(found: Sequence[ItemChange], old: str, new: str, unchanged: int) -> str:
+    """Return one or two sentences: how many items changed how, and between which points in time."""
+    if not found:
+        return f"No baseline changed from {old} to {new}: {counted(unchanged, 'item')}."
+    counts = [(sum(change.state == state for change in found), WORDS.get(state, state)) for state in ORDER]
+    parts = ", ".join(f"{count} {word}" for count, word in counts if count)
+    return f"{counted(len(found), 'item')} changed from {old} to {new}: {parts}. {unchanged:,} unchanged."
+
+
+def terminal(found: Sequence[ItemChange], title: str, problems: Sequence[str], width: int = 80) -> str:
+    """Return the changes as text, at most `width` columns wide: a table, then details of the first items."""
+    lines = [*wrap(printable(title), width), *(line for text in problems for line in wrap(printable(text), width))]
+    if found:
+        rows = [HEADINGS, *(tuple(map(printable, _cells(change))) for change in found[:SHOWN_ROWS])]
+        lines += ["", *table(rows, width, right=(1, 2, 3, 4)), *_more(len(found) - SHOWN_ROWS)]
+    for change in found[:SHOWN_DETAILS]:
+        lines += ["", cut(printable(f"{_name(change)}: {WORDS.get(change.state, change.state)}"), width)]
+        for text in _details(change):
+            lines += wrap(printable(text), width, indent="  ", hanging="    ")
+        for example in change.examples:
+            lines += wrap(printable(f"answers for {example.labels}"), width, indent="  ", hanging="    ")
+            for text in _answers(example):
+                lines += wrap(printable(text), width, indent="    ", hanging="      ", lines=EXAMPLE_LINES)
+    return "\n".join(lines) + "\n"
+
+
+def markdown(found: Sequence[ItemChange], title: str, problems: Sequence[str]) -> str:
+    """Return the changes as Markdown for a pull request, within the length of a comment on GitHub."""
+    text = MarkdownText(MAX_LENGTH)
+    text.add("## Fairness: changed baselines", "", escaped(title), "")
+    if problems:
+        text.add_rows([*(f"- {escaped(problem)}" for problem in problems), ""], 1)
+    if found:
+        lines = markdown_table(HEADINGS, ([escaped(cell) for cell in _cells(change)] for change in found[:SHOWN_ROWS]))
+        text.add_rows([*lines, *_more(len(found) - SHOWN_ROWS)], 2)
+        text.add("")
+    for change in found[:SHOWN_DETAILS]:
+        name = f"{escaped_html(_name(change))}: {WORDS.get(change.state, change.state)}"
+        lines = ["<details>", f"<summary>{name}</summary>", "", *(f"- {escaped(each)}" for each in _details(change))]
+        for example in change.examples:
+            lines.append(f"- answers for {escaped(example.labels)}")
+            lines += [f"  - {escaped(each)}" for each in _answers(example)]
+        text.add_rows(lines, 3)
+        text.add("", "</details>", "")
+    return str(text)
+
+
+def _more(count: int) -> list[str]:
+    return [f"… and {count} more"] if count > 0 else []
+
+
+def _name(change: ItemChange) -> str:
+    return f"{change.baseline} {change.id}"
+
+
+def _cells(change: ItemChange) -> tuple[str, ...]:
+    old, new = (None if entry is None else entry.value for entry in (change.old, change.new))
+    return (
+        WORDS.get(change.state, change.state),
+        number(old),
+        number(new),
+        _worse_by(change),
+        number(change.tolerance),
+        _name(change),
+    )
+
+
+def _worse_by(change: ItemChange) -> str:
+    if change.difference is None or change.state in ("renamed", "rules", "reason"):
+        return ""
+    width = change.half_width
+    return signed(change.difference) + ("" if width is None else f" ± {number(width)}")
+
+
+def _details(change: ItemChange) -> Iterator[str]:
+    """Yield the finding, what drives it, who accepted it and why, and what else changed."""
+    entry = change.new or change.old
+    if entry is None:
+        return
+    yield _finding(change, entry)
+    if change.difference is not None and change.half_width and not change.beyond_chance and change.state == "worse":
+        yield "within chance: the 95 % confidence interval of the change includes 0"
+    if change.moved:
+        yield f"contributions: {', '.join(_moved(change, *part) for part in change.moved[:SHOWN_CONTRIBUTIONS])}"
+    if change.new is not None:
+        by = f"accepted by {entry.accepted_by}" if entry.accepted_by else "accepted"
+        reason = "no reason given" if entry.reason is None else entry.reason
+        yield f"{by} on {entry.date.partition('T')[0]}: {reason}"
+    if entry.file is not None:
+        yield f"in {entry.file}"
+    if change.old_key is not None:
+        yield f"was {' '.join(change.old_key)}"
+    if change.old is not None and change.new is not None:
+        yield from _other_changes(change.old, change.new)
+
+
+def _finding(change: ItemChange, entry: Entry) -> str:
+    """Return the finding on one line, as other reports show it."""
+    shown = change.new is not None and change.state not in ("renamed", "rules", "reason")
+    item = {
+        "id": change.id,
+        "verdict": VerdictName.REGRESSION if change.state == "worse" else VerdictName.PASS,
+        "n": entry.n,
+        "missing": entry.missing,
+        "labels": entry.labels or {},
+        "value": entry.value,
+        "change": {"value": change.difference} if shown and change.difference is not None else None,
+        "limit": entry.limit,
+        "tolerance": change.tolerance,
+    }
+    return finding(item, {} if change.info is None else change.info.to_json())
+
+
+def _other_changes(old: Entry, new: Entry) -> Iterator[str]:
+    for name in ("tolerance", "limit"):
+        was, now = getattr(old, name), getattr(new, name)
+        # A file of an earlier version does not hold what was allowed then.
+        if was != now and old.tolerance is not None:
+            yield f"{name} {_from_to(was, now)}"
+    if old.target != new.target:
+        yield f"target {old.target} → {new.target}"
+    if old.served != new.served and old.served and new.served:
+        yield f"served model {', '.join(old.served)} → {', '.join(new.served)}"
+    if old.fingerprint != new.fingerprint:
+        parts = [set(entry.fingerprint.items()) for entry in (old, new)]
+        yield f"another {', '.join(sorted({name for name, _ in parts[0] ^ parts[1]}))}"
+    if sampling := changed_sampling(old, new.sampling):
+        yield f"sampling: {', '.join(sampling)}"
+    if (answers := sum(old.n.values())) != (now := sum(new.n.values())):
+        yield f"usable answers {answers:,} → {now:,}"
+    if old.tool_version != new.tool_version:
+        yield f"pytest-fairness {old.tool_version} → {new.tool_version}"
+
+
+def _moved(change: ItemChange, name: str, was: float | None, now: float | None) -> str:
+    """Return a contribution with its numbers; only the ten largest of each baseline are known."""
+    if was is None:
+        return f"{name} {number(now)}{' (new)' if change.old and change.old.contributions else ''}"
+    return f"{name} (was {number(was)})" if now is None else f"{name} {_from_to(was, now)}"
+
+
+def _from_to(old: float | None, new: float | None) -> str:
+    return f"{NOT_SET if old is None else number(old)} → {NOT_SET if new is None else number(new)}"
+
+
+def _answers(example: Example) -> list[str]:
+    before = [] if example.old is None else [f"before: {_quoted(example.old)}"]
+    return [*before, f"now: {_quoted(example.new)}"]
+
+
+def _quoted(text: str | None) -> str:
+    if text is None:
+        return "no answer"
+    return f"“{text}”" if len(text) <= LONGEST_EXAMPLE else f"“{text[:LONGEST_EXAMPLE]}…”"

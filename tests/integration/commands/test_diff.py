@@ -1,0 +1,256 @@
+"""`python -m pytest_fairness diff`: what changed in the baselines, in real git repositories."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import subprocess
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_fairness.__main__ import main
+from pytest_fairness.baselines.answer_sets import Row
+from pytest_fairness.baselines.entries import Entry
+from pytest_fairness.baselines.writing import update_baseline
+from pytest_fairness.records import Measurement
+from tests.support.projects import Project
+
+TEST = """
+import pytest
+
+@pytest.mark.fairness
+def test_letters(corpus_generator, fairness_check):
+    corpus = corpus_generator("Hello {name}", axes={"name": {"unmarked": "Alex", "marked": ["Kim"]}}, trials=10)
+    fairness_check("letters", corpus.refusals("name", "Kim"), gate="point")
+"""
+PROBE = """
+kind: generation
+prompt: What would you recommend to {name}?
+axes:
+  name: {unmarked: Alex, marked: [Kim]}
+trials: 10
+audits:
+  refusals: {gate: point}
+"""
+JSD = "jsd[race=Black]"
+
+
+def entry(value: float = 0.018, error: float = 0.005, **changes: Any) -> Entry:
+    made = Entry.measured(
+        Measurement(value, (value - 0.01, value + 0.01), error, 0.001, {"White": 15, "Black": 15}, {}),
+        target="openai:model",
+        sampling={},
+        fingerprint={"prompt": "45c48cce2e2d"},
+        date="2026-01-02T03:04:05Z",
+        file="probes/products.yaml",
+        labels={"race": "Black"},
+        tolerance=0.02,
+        contributions={"hair": 0.01},
+    )
+    return replace(made, **changes)
+
+
+def rows(what: str) -> list[Row]:
+    return [Row({"race": race}, trial, f"{what} for {race}") for race in ("Black", "White") for trial in range(3)]
+
+
+@pytest.fixture
+def diff(project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
+    """Return a function that runs the command in the project and returns its output, or the error."""
+    monkeypatch.chdir(project.path)
+    monkeypatch.setenv("COLUMNS", "80")
+
+    def run(*arguments: str) -> str:
+        code = main(["diff", *arguments])
+        out, err = capsys.readouterr()
+        assert (code == 0, err == "") == (bool(out), bool(out))
+        assert (err.count("\n"), "Traceback" in err) in ((0, False), (1, False))
+        return out or err
+
+    return run
+
+
+def write(
+    project: Project, entries: dict[str, Entry], answers: list[Row] | None = None, name: str = "products"
+) -> None:
+    update_baseline(project.path / "baselines", name, entries, rows("A shirt") if answers is None else answers)
+
+
+def test_a_worse_value_is_shown_in_words_with_a_table_and_answers(project: Project, diff: Callable[..., str]) -> None:
+    write(project, {JSD: entry()})
+    commit = project.commit()
+    assert diff() == f"No baseline changed from HEAD ({commit[:7]}) to working tree: 1 item.\n"
+    worse = entry(0.061, contributions={"hair": 0.02, "oil": 0.008}, accepted_by="Jane Doe", reason="New tone")
+    write(project, {JSD: replace(worse, target="openai:other", tolerance=0.03)}, rows("Hair oil"))
+    text = diff()
+    assert text.splitlines() == [
+        f"1 item changed from HEAD ({commit[:7]}) to working tree: 1 worse. 0 unchanged.",
+        "",
+        "change    old    new         worse by  allowed  item",
+        "worse   0.018  0.061  +0.043 ± 0.0139     0.03  products jsd[race=Black]",
+        "",
+        "products jsd[race=Black]: worse",
+        "  Black vs White: +0.043 bits (allowed 0.03)",
+        "  contributions: hair 0.01 → 0.02, oil 0.008 (new)",
+        "  accepted by Jane Doe on 2026-01-02: New tone",
+        "  in probes/products.yaml",
+        "  tolerance 0.02 → 0.03",
+        "  target openai:model → openai:other",
+        "  answers for race Black, trial 0",
+        "    before: “A shirt for Black”",
+        "    now: “Hair oil for Black”",
+        "  answers for race Black, trial 1",
+        "    before: “A shirt for Black”",
+        "    now: “Hair oil for Black”",
+    ]
+    shown = diff("--format", "markdown")
+    assert "| worse | 0.018 | 0.061 | +0.043 ± 0.0139 | 0.03 | products jsd\\[race=Black\\] |" in shown
+    assert "<summary>products jsd[race=Black]: worse</summary>" in shown
+    assert "  - now: “Hair oil for Black”" in shown
+    diff_file = project.path / "changes.md"
+    assert main(["diff", "-o", str(diff_file)]) == 0
+    assert diff_file.read_text("utf-8") == shown
+
+
+def test_chance_has_no_cause(project: Project, diff: Callable[..., str]) -> None:
+    write(project, {JSD: entry(error=0.05)})
+    project.commit()
+    write(project, {JSD: entry(0.061, error=0.05, contributions={"oil": 0.3})})
+    text = diff()
+    assert "within chance: the 95 % confidence interval of the change includes 0" in text
+    assert "oil" not in text
+
+
+def test_added_removed_renamed_and_other_rules(project: Project, diff: Callable[..., str]) -> None:
+    old = {"jsd[race=Asian]": entry(0.1), "svm[race=Black]": entry(0.6), JSD: entry(), "mmd[race=Black]": entry(0.5)}
+    write(project, old)
+    write(project, {"snsr[age]": entry(0.3, file="probes/songs.yaml")}, name="songs")
+    project.commit()
+    new = {"jsd[race=Latino]": entry(0.1), "svm[race=Asian]": entry(0.5), JSD: entry(limit=0.5, tolerance=0.1)}
+    update_baseline(
+        project.path / "baselines", "products", new, rows("A shirt"), remove=["jsd[race=Asian]", "svm[race=Black]"]
+    )
+    update_baseline(project.path / "baselines", "songs", {}, [], remove=["snsr[age]"])
+    write(project, {"snsr[age]": entry(0.4, file="probes/songs.yaml")}, name="music")
+    text = diff()
+    assert "1 worse, 1 new, 1 removed, 1 renamed, 1 other limits. 1\nunchanged." in text
+    assert "  was products jsd[race=Asian]\n" in text
+    assert "  was songs snsr[age]\n" in text
+    assert "  tolerance 0.02 → 0.1\n  limit not set → 0.5\n" in text
+    assert "products svm[race=Asian]: new\n" in text
+    assert "products svm[race=Black]: removed\n" in text
+
+
+def test_two_revisions_and_their_common_ancestor(project: Project, diff: Callable[..., str]) -> None:
+    write(project, {JSD: entry(0.01)})
+    first = project.commit()
+    project.git("checkout", "-q", "-b", "branch")
+    write(project, {JSD: entry(0.02)})
+    second = project.commit()
+    project.git("checkout", "-q", "main")
+    write(project, {JSD: entry(0.05)})
+    third = project.commit()
+    assert f"from branch ({second[:7]}) to main ({third[:7]}): 1 worse" in diff("branch..main")
+    assert f"from common ancestor of main and branch ({first[:7]})\nto branch ({second[:7]}): 1 worse" in diff(
+        "main...branch"
+    )
+    assert f"from {first[:12]} ({first[:7]}) to HEAD ({third[:7]})" in diff(f"{first[:12]}..")
+    assert f"from branch ({second[:7]}) to working tree" in diff("branch")
+
+
+def test_it_works_in_a_subfolder_and_for_a_folder_that_is_gone(
+    project: Project, diff: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    update_baseline(project.path / "shop/kept here", "products", {JSD: entry()}, rows("A shirt"))
+    project.commit()
+    for file in (project.path / "shop/kept here").iterdir():
+        file.unlink()
+    (project.path / "shop/kept here").rmdir()
+    monkeypatch.chdir(project.path / "shop")
+    assert ": 1 removed. 0 unchanged." in diff("--baselines", "kept here")
+
+
+def test_probes_and_python_tests_are_in_one_review(project: Project, diff: Callable[..., str]) -> None:
+    project.probe(text=PROBE)
+    project.write("test_letters.py", TEST)
+    project.run("--fairness-rebaseline").assert_outcomes(passed=2)
+    project.commit()
+    project.run("--fairness-rebaseline", "--fairness-reason", "Kim refused", target="python:app:biased")
+    text = diff()
+    for name, file in (("gifts", "probes/gifts.yaml"), ("letters", "test_letters.py")):
+        assert f"{name} refusals[name=Kim]: worse\n  Kim vs Alex: +1 (allowed 0.1)\n" in text
+        assert f"  in {file}\n" in text
+    assert text.count(": Kim refused") == 2
+    assert "now: “I'm sorry, but I can't help with that.”" in text
+
+
+def test_text_of_a_repository_cannot_control_the_terminal_or_the_comment(
+    project: Project, diff: Callable[..., str]
+) -> None:
+    hostile = "\x1b[2J\u202e::error::<script>@octocat"
+    write(project, {"jsd[race=" + hostile + "]": entry()})
+    project.commit()
+    new = entry(0.9, accepted_by=hostile, reason=hostile, contributions={hostile: 0.5}, labels={"race": hostile})
+    write(project, {"jsd[race=" + hostile + "]": new}, rows(hostile))
+    for text in (diff(), diff("--format", "markdown")):
+        assert not {"\x1b", "\u202e"} & set(text)
+        assert not any(line.lstrip().startswith("::") for line in text.splitlines())
+    assert "<script>" not in text
+    assert "@octocat" not in text
+
+
+def test_damaged_and_oversized_files_are_named_and_the_others_shown(project: Project, diff: Callable[..., str]) -> None:
+    write(project, {JSD: entry()})
+    write(project, {JSD: entry()}, name="damaged")
+    (project.path / "baselines/linked.json").symlink_to("/dev/zero")
+    project.commit()
+    (project.path / "baselines/linked.json").unlink()
+    write(project, {JSD: entry(0.2)}, rows("Hair"))
+    (project.path / "baselines/damaged.json").write_text("[" * 100_000, "utf-8")
+    path = project.path / "baselines/products.responses.jsonl.gz"
+    path.write_bytes(gzip.compress((json.dumps({"generation": "x" * 1000}) + "\n").encode() * 300_000))
+    text = " ".join(diff().split())
+    assert "working tree, damaged.json: is not a baseline" in text
+    assert "working tree, products.responses.jsonl.gz: holds over 268,435,456 bytes" in text
+    assert "products jsd[race=Black]: worse" in text
+    assert "linked" not in text
+
+
+@pytest.mark.parametrize("revision", ["nowhere", "--output=stolen", "-h", "HEAD~9", "a..b", "main\x1b[2J"])
+def test_an_unknown_revision_is_one_sentence(project: Project, diff: Callable[..., str], revision: str) -> None:
+    write(project, {JSD: entry()})
+    project.commit()
+    text = diff("--", revision)
+    assert text.startswith("error: git knows no revision '")
+    assert "\x1b" not in text
+    assert not (project.path / "stolen").exists()
+
+
+def test_without_baselines_repository_or_git_it_is_one_sentence(
+    project: Project, diff: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = diff()
+    assert text.startswith(
+        f"error: {project.path}/baselines: baselines are compared with a git revision, but not a git"
+    )
+    project.git("init", "-q")
+    assert diff().startswith("error: git knows no revision 'HEAD' here.")
+    commit = project.commit()
+    assert f"no baselines, neither in HEAD ({commit[:7]}) nor in working tree. `pytest --fairness-rebaseline`" in diff()
+    monkeypatch.setenv("PATH", str(project.path / "empty"))
+    assert "but git is not installed, or is not on the PATH." in diff()
+
+
+def test_another_files_tree_is_left_alone(project: Project, diff: Callable[..., str]) -> None:
+    write(project, {JSD: entry()})
+    project.commit()
+    write(project, {JSD: entry(0.2)})
+    before = project.git("status", "--porcelain"), sorted(project.path.rglob("*"))
+    diff()
+    assert (project.git("status", "--porcelain"), sorted(project.path.rglob("*"))) == before
+    subprocess.run(["git", "fsck", "--strict"], cwd=project.path, check=True, capture_output=True)  # noqa: S607
+    assert Path(project.path / "baselines").is_dir()
