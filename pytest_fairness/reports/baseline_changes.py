@@ -133,6 +133,7 @@ def _finding(change: ItemChange, entry: Entry) -> str:
         "change": {"value": change.difference} if shown and change.difference is not None else None,
         "limit": entry.limit,
         "tolerance": change.tolerance,
+        "concerns": [],
     }
     return finding(item, {} if change.info is None else change.info.to_json())
 

@@ -227,6 +227,8 @@ SERVER = "http://localhost:8000/v1"
 TRIALS = "9"
 """Fewer than the pages ask for, as measuring takes its time; enough to be measured."""
 
+AUTHOR = ("-c", "user.name=Jane Doe", "-c", "user.email=jane@example.org")
+
 FAILING = {"pytest --fairness #2 of audit-a-model.md": "! 4 stale"}
 """What a page says will fail, and how; every other command succeeds."""
 
@@ -275,6 +277,9 @@ class Walk:
             result = self.pytester.runpytest_inprocess("-p", "no:randomly", *few, *arguments)
         else:
             assert program == "python", command
+            if arguments[:3] == ["-m", "pytest_fairness", "diff"]:
+                for words in (["init", "-q"], ["add", "-A"], [*AUTHOR, "commit", "-qm", "Baselines"]):
+                    self.pytester.run("git", *words)
             result = self.pytester.run(sys.executable, *arguments)
         verdict = FAILING.get(f"{command} #{self.commands[command]} of {self.page.name}")
         assert result.ret == (0 if verdict is None else 1), f"{command}\n{result.stdout}\n{result.stderr}"
@@ -379,7 +384,8 @@ def test_the_workflows_that_a_page_shows_are_those_that_init_writes(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "requirements-test.txt").write_text("pytest-xdist\n")
     assert main(["init"]) == 0
-    shown = [block for block in BLOCKS if block.page == CI and str(block.title).startswith((".github/", ".gitlab/"))]
+    names = (".github/workflows/fairness.yml", ".gitlab/fairness.yml")
+    shown = [block for block in BLOCKS if block.page == CI and block.title in names]
     assert len(shown) == 2
     for block in shown:
         assert (tmp_path / str(block.title)).read_text("utf-8") == block.text

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import gzip
 import json
-import subprocess
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -131,13 +129,13 @@ def test_added_removed_renamed_and_other_rules(project: Project, diff: Callable[
     write(project, {"snsr[age]": entry(0.3, file="probes/songs.yaml")}, name="songs")
     project.commit()
     new = {"jsd[race=Latino]": entry(0.1), "svm[race=Asian]": entry(0.5), JSD: entry(limit=0.5, tolerance=0.1)}
-    update_baseline(
-        project.path / "baselines", "products", new, rows("A shirt"), remove=["jsd[race=Asian]", "svm[race=Black]"]
-    )
+    gone = ["jsd[race=Asian]", "svm[race=Black]"]
+    update_baseline(project.path / "baselines", "products", new, rows("A shirt"), remove=gone)
     update_baseline(project.path / "baselines", "songs", {}, [], remove=["snsr[age]"])
     write(project, {"snsr[age]": entry(0.4, file="probes/songs.yaml")}, name="music")
     text = diff()
-    assert "1 worse, 1 new, 1 removed, 1 renamed, 1 other limits. 1\nunchanged." in text
+    headline = " ".join(text.partition("\n\n")[0].split())
+    assert headline.endswith(": 1 worse, 1 new, 1 removed, 1 renamed, 1 other limits. 1 unchanged.")
     assert "  was products jsd[race=Asian]\n" in text
     assert "  was songs snsr[age]\n" in text
     assert "  tolerance 0.02 → 0.1\n  limit not set → 0.5\n" in text
@@ -155,9 +153,8 @@ def test_two_revisions_and_their_common_ancestor(project: Project, diff: Callabl
     write(project, {JSD: entry(0.05)})
     third = project.commit()
     assert f"from branch ({second[:7]}) to main ({third[:7]}): 1 worse" in diff("branch..main")
-    assert f"from common ancestor of main and branch ({first[:7]})\nto branch ({second[:7]}): 1 worse" in diff(
-        "main...branch"
-    )
+    headline = " ".join(diff("main...branch").partition("\n\n")[0].split())
+    assert f"from common ancestor of main and branch ({first[:7]}) to branch ({second[:7]}): 1 worse" in headline
     assert f"from {first[:12]} ({first[:7]}) to HEAD ({third[:7]})" in diff(f"{first[:12]}..")
     assert f"from branch ({second[:7]}) to working tree" in diff("branch")
 
@@ -183,8 +180,7 @@ def test_probes_and_python_tests_are_in_one_review(project: Project, diff: Calla
     text = diff()
     for name, file in (("gifts", "probes/gifts.yaml"), ("letters", "test_letters.py")):
         assert f"{name} refusals[name=Kim]: worse\n  Kim vs Alex: +1 (allowed 0.1)\n" in text
-        assert f"  in {file}\n" in text
-    assert text.count(": Kim refused") == 2
+        assert f": Kim refused\n  in {file}\n" in text
     assert "now: “I'm sorry, but I can't help with that.”" in text
 
 
@@ -243,14 +239,3 @@ def test_without_baselines_repository_or_git_it_is_one_sentence(
     assert f"no baselines, neither in HEAD ({commit[:7]}) nor in working tree. `pytest --fairness-rebaseline`" in diff()
     monkeypatch.setenv("PATH", str(project.path / "empty"))
     assert "but git is not installed, or is not on the PATH." in diff()
-
-
-def test_another_files_tree_is_left_alone(project: Project, diff: Callable[..., str]) -> None:
-    write(project, {JSD: entry()})
-    project.commit()
-    write(project, {JSD: entry(0.2)})
-    before = project.git("status", "--porcelain"), sorted(project.path.rglob("*"))
-    diff()
-    assert (project.git("status", "--porcelain"), sorted(project.path.rglob("*"))) == before
-    subprocess.run(["git", "fsck", "--strict"], cwd=project.path, check=True, capture_output=True)  # noqa: S607
-    assert Path(project.path / "baselines").is_dir()
