@@ -15,7 +15,9 @@ from pytest_fairness import (
     CorpusGenerator,
     DataTable,
     FairnessCheck,
+    ItemMeasurement,
     LlmClient,
+    Plot,
     Request,
     Response,
     Target,
@@ -23,8 +25,6 @@ from pytest_fairness import (
     audit,
 )
 from pytest_fairness.audits import registry
-from pytest_fairness.reports.charts.plot import Plot
-from pytest_fairness.run import ItemMeasurement
 
 SECTIONS = ("Args", "Attributes", "Optional attributes", "Returns", "Raises", "Examples")
 AUDITS = tuple(registry.AUDITS["generation"])

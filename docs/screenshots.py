@@ -151,8 +151,9 @@ def reports(folder: Path) -> None:
         run_pytest(folder, "--fairness", "--fairness-report=report.html")
     # A window shows a page from its top: the worst item gets one of its own.
     report = (folder / "report.html").read_text("utf-8")
-    head, item = report.partition("<body>")[0], report[report.index("<article") : report.index("</article>")]
-    (folder / "item.html").write_text(f"{head}<body><main>{item}</article></main></body></html>", "utf-8")
+    head, end = report.partition("<body>")[0], "</div>\n</details>\n"
+    item = report[report.index('<details class="item') : report.index(end) + len(end)]
+    (folder / "item.html").write_text(f"{head}<body><main>{item}</main></body></html>", "utf-8")
     for name, (page, width, height, dark) in SHOTS.items():
         photograph(folder / page, IMAGES / f"{name}.png", width, height, dark=dark)
 

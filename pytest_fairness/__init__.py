@@ -8,19 +8,21 @@ from typing import TYPE_CHECKING, Any
 from pytest_fairness.version import __version__
 
 if TYPE_CHECKING:
-    from pytest_fairness.errors import FairnessError, RequestFailed, TargetError
+    from pytest_fairness.errors import FairnessError, NotMeasurable, ProbeError, RequestFailed, TargetError
     from pytest_fairness.pytest_integration.items.fixtures import Corpus, CorpusGenerator, FairnessCheck, LlmClient
     from pytest_fairness.records import Request, Response, Verdict
+    from pytest_fairness.reports.charts.plot import Plot
     from pytest_fairness.reports.tables.data_table import DataTable
-    from pytest_fairness.run import Audited, AuditResults, audit
+    from pytest_fairness.run import Audited, AuditResults, ItemMeasurement, audit
     from pytest_fairness.targets import Target
 
 _MODULES = {
-    "errors": ("FairnessError", "RequestFailed", "TargetError"),
+    "errors": ("FairnessError", "NotMeasurable", "ProbeError", "RequestFailed", "TargetError"),
     "pytest_integration.items.fixtures": ("Corpus", "CorpusGenerator", "FairnessCheck", "LlmClient"),
     "records": ("Request", "Response", "Verdict"),
+    "reports.charts.plot": ("Plot",),
     "reports.tables.data_table": ("DataTable",),
-    "run": ("AuditResults", "Audited", "audit"),
+    "run": ("AuditResults", "Audited", "ItemMeasurement", "audit"),
     "targets": ("Target",),
 }
 """Modules of the public names, which are imported on first use: pytest imports this package at every start."""
@@ -33,7 +35,11 @@ __all__ = [
     "DataTable",
     "FairnessCheck",
     "FairnessError",
+    "ItemMeasurement",
     "LlmClient",
+    "NotMeasurable",
+    "Plot",
+    "ProbeError",
     "Request",
     "RequestFailed",
     "Response",

@@ -1,4 +1,4 @@
-"""Atomic replacement of files: readers see the old content or the new one, never a part of it."""
+"""Atomic replacement of files: a reader sees either the whole old content or the whole new content."""
 
 from __future__ import annotations
 
@@ -8,9 +8,12 @@ from pathlib import Path
 
 
 def replace_file(path: Path, data: bytes) -> None:
-    """Replace the content of a file by `data`, and create its folder; a file with this content is not touched.
+    """Write `data` as the whole content of a file; create its folder if needed.
 
-    The new content is written to a file beside it, synced to the disk and renamed. A link is followed.
+    A file that already has this content is not written.
+
+    The content is written to a temporary file in the same folder, synced to the disk, and renamed. If the path is a
+    symbolic link, the file to which it points is replaced.
 
     Raises:
         OSError: the file cannot be written; its old content is kept.

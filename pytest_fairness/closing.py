@@ -1,4 +1,4 @@
-"""Base class of objects that a `with` block closes."""
+"""Base class of objects that are closed at the end of a `with` block."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Self
 
 
 class Closing(ABC):
-    """Object with resources, which a `with` block releases."""
+    """Object with resources that are released at the end of a `with` block."""
 
     @abstractmethod
     def close(self) -> None:

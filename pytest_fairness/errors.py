@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from enum import Enum, auto
 
 SHORT_MESSAGE = 160
-"""Most characters of one message in a list of failed requests."""
+"""Maximum number of characters of one message in a list of failed requests."""
 
 _ATTEMPTS = re.compile(r" Asked \d+ times\.$")
 
@@ -21,11 +21,11 @@ class FairnessError(Exception):
 
 
 class ProbeError(FairnessError):
-    """Invalid probe file; the message lists every problem as `path:line:column: message`, one a line."""
+    """Invalid probe file; each line of the message is one problem: `path:line:column: message`."""
 
 
 class TargetError(FairnessError):
-    """Target that cannot answer any request as configured (missing key, unknown model, missing package)."""
+    """Target that can answer no request because of its configuration (missing key, unknown model, missing package)."""
 
 
 class ModelError(FairnessError):
@@ -33,7 +33,7 @@ class ModelError(FairnessError):
 
 
 class RetryReason(Enum):
-    """Reason to send a failed request again; it decides how soon and how often."""
+    """Reason why a failed request may be sent again; it determines how soon and how often."""
 
     TRANSIENT = auto()
     """The connection broke, the server had an internal error, or the response was malformed."""
@@ -52,7 +52,7 @@ class RequestFailed(FairnessError):
 
     Args:
         message: complete message for the user.
-        retry: why another attempt may succeed; `None` if it would fail in the same way.
+        retry: reason why another attempt may succeed; `None` if another attempt would fail in the same way.
         retry_after: seconds that the target asks to wait before the next request, or `None`.
         check: settings to check if the target rejects every request in this way; `None` if the server rejected nothing.
     """
@@ -76,7 +76,10 @@ class StoreError(FairnessError):
 
 
 class AnswersMissing(FairnessError):
-    """Missing answers of an item: failed, not recorded (`--fairness-replay`), over budget, or target given up."""
+    """Item without all of its answers.
+
+    Requests failed, were not recorded (`--fairness-replay`), exceeded the budget, or the run gave up on the target.
+    """
 
 
 class NotMeasurable(FairnessError):
@@ -84,8 +87,8 @@ class NotMeasurable(FairnessError):
 
     Args:
         message: complete message for the user.
-        unusable: whether some answers could not be used, so that the report shows them.
-        hopeless: whether the item cannot be measured with any number of answers.
+        unusable: whether some answers arrived but were not usable; the report then shows them.
+        hopeless: whether more answers would not help either.
     """
 
     def __init__(self, message: str, *, unusable: bool = False, hopeless: bool = False) -> None:
@@ -99,7 +102,7 @@ class BaselineError(FairnessError):
 
     Args:
         message: complete message for the user.
-        remade: whether updating the baseline solves the problem.
+        remade: whether the problem is solved by making the baseline anew.
     """
 
     def __init__(self, message: str, *, remade: bool = False) -> None:
@@ -108,10 +111,10 @@ class BaselineError(FairnessError):
 
 
 class BaselineStale(FairnessError):
-    """Baseline that was made from other inputs than this run's.
+    """Baseline that was made from other inputs (prompts, settings) than those of this run.
 
     Args:
-        parts: the inputs that differ, as users call them (`list of entities`).
+        parts: names of the inputs that differ (`list of entities`).
     """
 
     def __init__(self, parts: Sequence[str]) -> None:
@@ -120,6 +123,6 @@ class BaselineStale(FairnessError):
 
 
 def short_message(message: str) -> str:
-    """Return the first line of a failed request's message, shortened and without the number of attempts."""
+    """Return the first line of a failed request's error message, shortened and without the number of attempts."""
     line = next(iter(_ATTEMPTS.sub("", message).strip().splitlines()), "").strip().removesuffix(".")
     return line if len(line) <= SHORT_MESSAGE else f"{line[: SHORT_MESSAGE - 1]}…"

@@ -13,14 +13,14 @@ Group = Literal["audits", "targets", "scorers", "reports"]
 
 
 def declared(group: Group, built_in: Collection[str] = ()) -> dict[str, EntryPoint]:
-    """Return the entry points `pytest_fairness.GROUP` of all installed packages by name; import none of them.
+    """Return the entry points in the group `pytest_fairness.GROUP` of all installed packages, by name; import none.
 
     Args:
-        group: the kind of extension.
-        built_in: names that no package may declare.
+        group: the kind of extension (audits, targets, scorers, reports).
+        built_in: names of built-in extensions, which no package may declare.
 
     Raises:
-        FairnessError: a name is built in, or two packages declare it.
+        FairnessError: a package declares a built-in name, or two packages declare the same name.
     """
     found = _entries(group)
     for name in found.keys() & built_in:
@@ -46,7 +46,7 @@ def _entries(group: Group) -> dict[str, EntryPoint]:
 
 
 def load(entry: EntryPoint) -> Any:
-    """Import what an entry point names.
+    """Import and return the object that an entry point names.
 
     Raises:
         FairnessError: the import fails.

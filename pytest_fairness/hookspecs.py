@@ -13,19 +13,19 @@ if TYPE_CHECKING:
 
 @pytest.hookspec
 def pytest_fairness_measured(item: pytest.Item, measurement: Measurement) -> None:
-    """Called after an audit was measured, before its verdict.
+    """Receive the measurement of an item; called before the verdict is decided.
 
     Under pytest-xdist the hook is called in the worker that runs the item.
 
     Args:
-        item: the test item: that of a probe's audit, or the Python test that called `fairness_check`.
+        item: the test item: an item of a probe, or the Python test that called `fairness_check`.
         measurement: estimate, standard error, 95 % interval, p-value, numbers of answers, and details.
     """
 
 
 @pytest.hookspec
 def pytest_fairness_report(report: Mapping[str, Any], config: pytest.Config) -> None:
-    """Called once at the end of a run, after baselines and report files were written.
+    """Receive the report of a run; called once at the end, after baselines and report files were written.
 
     Under pytest-xdist the hook is called in the controller.
 

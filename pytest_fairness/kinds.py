@@ -28,13 +28,17 @@ from pytest_fairness.records import Answer
 
 @dataclass(frozen=True)
 class Kind(Generic[ProbeT]):
-    """One kind of probe. Its audits are in `audits.registry`, its requests are those of the model's `prompts`.
+    """One kind of probe.
+
+    Its audits are listed in `audits.registry`; its requests come from the method `prompts` of its model.
 
     Attributes:
-        model: validates the probe files of the kind.
-        reader: reads the recorded answers of a `responses:` file; `None` if probes of the kind take no such file.
-        exchange: the rules by which recorded answers are exchanged between groups; `None` if they cannot be.
-        quality: scores answers by what the probe says is right; `None` if no probe of the kind says it.
+        model: pydantic model that validates probe files of the kind.
+        reader: reader of the answer file under `responses:`; `None` if probes of the kind take no such file.
+        exchange: rules that exchange recorded answers between groups for the command `sample`; `None` if the kind has
+            none.
+        quality: function that compares answers with the right answers in the probe; `None` if probes of the kind have
+            none.
     """
 
     model: type[ProbeT]
@@ -54,7 +58,7 @@ KINDS: dict[str, Kind[Any]] = {
     ),
     "stereotype": Kind(StereotypeProbe, StereotypeReader),
 }
-"""Name of each kind, as probe files have it, to the kind."""
+"""Kinds of probes, by the value of the key `kind` in probe files."""
 
 
 def kind_of(probe: ProbeT) -> Kind[ProbeT]:
@@ -63,13 +67,13 @@ def kind_of(probe: ProbeT) -> Kind[ProbeT]:
 
 
 def schemas() -> dict[str, KindSchema]:
-    """Return what the loader must know of each kind: the model of its probes and the settings of its audits."""
+    """Return, for each kind, the models that the loader needs: of its probes and of its audits' settings."""
     settings = registry.settings_models()
     return {name: KindSchema(kind.model, settings.get(name, {})) for name, kind in KINDS.items()}
 
 
 def rows(probe: Probe) -> list[Answer]:
-    """Return the recorded answers of a probe, as its kind reads them from the `responses:` file.
+    """Return the recorded answers of a probe, read from the file under `responses:`.
 
     Raises:
         ProbeError: the file cannot be read, lacks a column, has an invalid row, or lacks answers of the probe; or
@@ -87,6 +91,6 @@ def rows(probe: Probe) -> list[Answer]:
 
 
 def quality(probe: Probe, answers: Sequence[Answer]) -> AnswerQuality | None:
-    """Return the quality of answers; `None` if the probe does not say which answers are right or relevant."""
+    """Return the quality of answers (share of right or relevant ones); `None` if the probe does not define it."""
     score = kind_of(probe).quality
     return None if score is None else score(probe, answers)

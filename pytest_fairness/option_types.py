@@ -1,7 +1,7 @@
-"""Types of option values: how a written value is checked and converted.
+"""Types of option values; each type checks and converts the written value.
 
-A parser raises `ValueError` with the rest of a sentence that begins with the name of the option: `must be warn or fail,
-not 'maybe'.`
+For an invalid value, a parser raises `ValueError`. Its message continues a sentence that begins with the option's name:
+`must be warn or fail, not 'maybe'.`
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ class OptionType:
     """Type of an option's value.
 
     Attributes:
-        takes: what a value must be, as in `must be a number above 0`.
-        parse: converts a written value, from the command line or in pytest's type of the ini file; returns `None` for
-            an empty one, and raises `ValueError` for a wrong one.
+        takes: description of valid values, as in `must be a number above 0`.
+        parse: function that converts a written value: text from the command line, or the object that pytest made of the
+            ini value. It returns `None` for an empty value and raises `ValueError` for an invalid one.
         ini: pytest's type of the ini value.
     """
 
@@ -34,11 +34,11 @@ class OptionType:
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """Price of a model.
+    """Price of the tokens of a model.
 
     Attributes:
-        model: the target as the user names it, with or without the part before its first colon.
-        prompt, completion: price of a million tokens, in any one currency.
+        model: the target's name, with or without the part before the first colon (`openai:`).
+        prompt, completion: price of a million prompt or completion tokens, in the user's currency.
     """
 
     model: str
@@ -63,7 +63,7 @@ def whole_number(least: int = 1, most: int | None = None) -> OptionType:
 
 
 def number(*, zero: bool = False) -> OptionType:
-    """Return the type of finite numbers above 0, or from 0 on."""
+    """Return the type of finite numbers above 0 or, if `zero` is set, of at least 0."""
     takes = f"a number {'from 0 on' if zero else 'above 0'}"
 
     def parse(written: str | float) -> float:
@@ -79,7 +79,7 @@ def number(*, zero: bool = False) -> OptionType:
 
 
 def choice(*words: str) -> OptionType:
-    """Return the type of a word out of several."""
+    """Return the type of options whose value is one of these words."""
     takes = " or ".join(words)
 
     def parse(written: str) -> str | None:

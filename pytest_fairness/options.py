@@ -1,7 +1,7 @@
 """Table of all options and settings: command line, ini file, environment, type, default, help text and validation.
 
-The command line, the ini names, `RunSettings` and the table in `docs/reference/options.md` are made from this table.
-pytest imports the module at every start, so it imports nothing outside the standard library.
+The command-line options, the ini names, `RunSettings` and the table in `docs/reference/options.md` are generated from
+this table. pytest imports this module at every start, so the module imports only the standard library.
 """
 
 from __future__ import annotations
@@ -36,19 +36,19 @@ MAX_TRIALS = 100_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Option:
-    """One row of the table.
+    """One row of the table of options.
 
     Attributes:
-        name: with prefix, as in the ini file; the command line writes it with dashes.
-        help: a noun phrase or an imperative, without the default.
-        default: the default as users read it.
-        type: how a written value is checked and converted.
-        setting: attribute of `RunSettings`; `None` for the options in `ACTIONS`.
+        name: name with prefix, as in the ini file; the command line uses dashes instead of underscores.
+        help: help text without the default: a noun phrase or an imperative.
+        default: the default value as the documentation shows it.
+        type: type that checks and converts a written value.
+        setting: name of the attribute of `RunSettings`; `None` for the options in `ACTIONS`.
         metavar: placeholder of the value on the command line; `None` for a flag.
         on_command_line: whether there is an option `--fairness-…`.
         in_ini: whether there is an ini name `fairness_…`.
         repeatable: whether the option may be given several times.
-        environment: environment variable that is read if the command line does not give the option.
+        environment: environment variable that is used if the option is not on the command line.
     """
 
     name: str
@@ -90,7 +90,10 @@ def _setting(
     name: str | None = None,
     **places: Any,
 ) -> Any:
-    """Return a field of `RunSettings` with its row of the table; the arguments after `name` are those of `Option`."""
+    """Return a field of `RunSettings` that holds its row of the table.
+
+    `**places` are further attributes of `Option`.
+    """
     row = {"name": name, "help": help_, "default": default or str(value), "type": type_, **places}
     # Addresses and headers may hold a password, which a traceback must not show.
     return field(default=value, repr=not secret, metadata=row)
@@ -106,12 +109,15 @@ def _flag(help_: str) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class RunSettings:
-    """Settings of one run, from options, environment, ini file and defaults, in this order; paths are absolute.
+    """Settings of one run.
+
+    The command line has priority over the environment, the environment over the ini file, and the ini file over the
+    defaults. All paths are absolute.
 
     Attributes:
         root: pytest's rootdir, or the current folder outside pytest; paths of the ini file are relative to it.
         target_is_default: whether no option, environment variable or ini setting names a target.
-        targets: targets by the names that users gave them; empty for a single target without a name.
+        targets: targets by the user's names for them; empty for a single target without a name.
     """
 
     root: Path
@@ -135,12 +141,12 @@ class RunSettings:
         secret=True,
     )
     concurrency: int = _option(
-        16, "Most requests in flight in the whole run, all workers together", whole_number(), metavar="N"
+        16, "Maximum number of requests in flight, of all workers together", whole_number(), metavar="N"
     )
     max_requests: int | None = _option(
         None,
-        "Stop sending after N requests, all workers together and every retry counted; items that lack answers are "
-        "errors",
+        "Stop sending after N requests, counted over all workers and including retries; an item that lacks answers "
+        "then is an error",
         whole_number(),
         metavar="N",
         default="no limit",
@@ -159,11 +165,11 @@ class RunSettings:
         (Path("probes"),), "Files and folders of probes to collect", PATHS, default="probes"
     )
     marks: tuple[str, ...] = _setting(
-        (), "Marks that probes may have, besides those that `markers` registers", WORDS, default="none"
+        (), "Marks that probes may have, in addition to those that the ini `markers` registers", WORDS, default="none"
     )
     baselines: Path = _setting(Path("baselines"), "Folder of the baseline files", PATH)  # noqa: RUF009 - returns a field
     baseline_responses: bool = _setting(
-        True, "Keep the responses beside the baselines that were measured from them", BOOLEAN, default="true"
+        True, "Store the responses together with the baselines that were measured from them", BOOLEAN, default="true"
     )
     reason: str | None = _option(
         None,
@@ -199,12 +205,10 @@ class RunSettings:
         "Body of a request to an http target: JSON with the placeholder {prompt}, and {system}, {temperature}, "
         "{top_p}, {max_tokens}, {seed}",
     )
-    http_answer: str = _setting(
-        DEFAULT_HTTP_ANSWER, "Place of the answer in the response of an http target: a JSONPath"
-    )
+    http_answer: str = _setting(DEFAULT_HTTP_ANSWER, "JSONPath of the answer in the response of an http target")
     http_headers: tuple[str, ...] = _setting(
         (),
-        "Headers sent to an http target, one `Name: value` a line; ${NAME} is replaced by the environment variable",
+        "Headers sent to an http target, one `Name: value` per line; ${NAME} is replaced by the environment variable",
         LINES,
         default="none",
         secret=True,
@@ -230,18 +234,25 @@ class RunSettings:
     inconclusive_history: int = _setting(
         5, "Number of runs that `fairness_inconclusive_runs` looks at, this run included", whole_number()
     )
+    junit_inconclusive: Literal["passed", "skipped"] = _setting(
+        "passed",
+        "How --junitxml counts an inconclusive audit: passed, or skipped with the finding as the message",
+        choice("passed", "skipped"),
+    )
     min_audits: int = _setting(
         0,
-        "Fewest audits that must run; with fewer, the run fails",
+        "Minimum number of audits that must run; with fewer, the run fails",
         whole_number(least=0),
         default="1 where there are probe folders or in CI, else 0",
     )
-    timeout: float = _setting(120.0, "Seconds that one request may take", number(), default="120")
+    timeout: float = _setting(120.0, "Time limit of one request in seconds", number(), default="120")
     give_up: float = _setting(
-        120.0, "Seconds without any answer after which the target is given up", number(), default="120"
+        120.0, "Seconds without any answer after which the run gives up on the target", number(), default="120"
     )
     max_answer_bytes: int = _setting(
-        4 * 1024 * 1024, "Most bytes of one answer, after decompression; a longer one is unreadable", whole_number()
+        4 * 1024 * 1024,
+        "Maximum size of one answer in bytes, after decompression; a longer answer is unreadable",
+        whole_number(),
     )
     device: str | None = _setting(
         None, "Device of a transformers: target: cpu, cuda, cuda:1 or mps", default="the best"
@@ -268,20 +279,26 @@ ACTIONS = (
     _switch(
         "fairness_rebaseline", "Run audits, and write the measurements of the selected items as their new baseline"
     ),
-    _switch(
-        "fairness_dry_run", "Print what each selected probe would send, without sending anything or running any test"
-    ),
+    _switch("fairness_dry_run", "Print the requests that each selected probe would send; send nothing and run no test"),
     Option(
         name="fairness_report",
-        help="Write a report to PATH, which ends in .json, .html or .md",
+        help="Write a report to PATH, which ends in .json, .html, .md or .codequality.json (GitLab)",
         default="none",
         metavar="PATH",
         on_command_line=True,
         in_ini=False,
         repeatable=True,
     ),
+    Option(
+        name="fairness_github_comment",
+        help="Write a comment on a pull request to FILE, in Markdown",
+        default="none",
+        metavar="FILE",
+        on_command_line=True,
+        in_ini=False,
+    ),
 )
-"""Options that select what pytest does; all but `--fairness-report` imply `--fairness`."""
+"""Options that are not settings but actions; those without a value imply `--fairness`."""
 
 
 def _rows() -> Iterable[Option]:
@@ -292,12 +309,12 @@ def _rows() -> Iterable[Option]:
 
 
 SETTINGS = tuple(_rows())
-"""Options and ini names from which `RunSettings` is made."""
+"""Options that set the attributes of `RunSettings`."""
 OPTIONS = (*ACTIONS, *SETTINGS)
 
 
 def markdown_table() -> str:
-    """Return the table as `docs/reference/options.md` shows it."""
+    """Return the table of options in Markdown, for `docs/reference/options.md`."""
     rows = ["| Command line | Ini | Environment | Default | Meaning |", "|---|---|---|---|---|"]
     for option in OPTIONS:
         value = f" {option.metavar}" if option.metavar else ""

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pytest_fairness.pytest_integration.items.fixtures import CorpusGenerator, FairnessCheck, LlmClient
 
 SESSION = "fairness-session"
-"""Name under which a run is registered with pytest; not registered without `--fairness`."""
+"""Name under which the session is registered with pytest's plugin manager; only with `--fairness`."""
 
 # pytest before 8.4 knows no numbers in an ini file: these are read as text there, and converted like an option's.
 _TYPED_INI = pytest.version_tuple >= (8, 4)
@@ -43,7 +43,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Register the marker; with `--fairness`, or an option that implies it, start the run."""
+    """Register the marker `fairness`; with `--fairness`, or an option that implies it, register the session."""
     config.addinivalue_line("markers", "fairness: an audit for fairness; runs only with --fairness")
     if any(map(config.getoption, ("fairness", "fairness_rebaseline", "fairness_dry_run"))):
         from pytest_fairness.pytest_integration.session import start
@@ -52,11 +52,11 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Skip marked tests without `--fairness`."""
+    """Skip tests marked `fairness` if pytest runs without `--fairness`."""
     if not config.pluginmanager.has_plugin(SESSION):
         for item in items:
             if item.get_closest_marker("fairness"):
-                item.add_marker(pytest.mark.skip(reason="audits for fairness run with --fairness only"))
+                item.add_marker(pytest.mark.skip(reason="fairness audits run only with --fairness"))
 
 
 @pytest.fixture(scope="session")
@@ -67,7 +67,7 @@ def fairness_target(request: pytest.FixtureRequest) -> Any:
 
 @pytest.fixture
 def llm_client(request: pytest.FixtureRequest) -> LlmClient:
-    """Return a client of the target: `complete(prompt, system=None, trials=1, **sampling) -> list[Response]`."""
+    """Return a client of the target: `llm_client.complete("Greet Joseph.", trials=3, temperature=1.0)`."""
     service = _service(request.config, "llm_client")
     from pytest_fairness.pytest_integration.items.fixtures import LlmClient
 
@@ -76,7 +76,11 @@ def llm_client(request: pytest.FixtureRequest) -> LlmClient:
 
 @pytest.fixture
 def corpus_generator(request: pytest.FixtureRequest) -> CorpusGenerator:
-    """Return a function that generates parallel texts for the text audits: `corpus_generator(prompt, axes=...)`."""
+    """Return a function that generates parallel texts, which every audit of texts measures.
+
+    `corpus = corpus_generator("Write to {name}.", axes={"name": {"unmarked": "Joseph", "marked": ["Kelly"]}})`, then
+    `corpus.jsd("name", "Kelly")`.
+    """
     service = _service(request.config, "corpus_generator")
     from pytest_fairness.pytest_integration.items.fixtures import CorpusGenerator
 
@@ -85,7 +89,7 @@ def corpus_generator(request: pytest.FixtureRequest) -> CorpusGenerator:
 
 @pytest.fixture
 def fairness_check(request: pytest.FixtureRequest) -> FairnessCheck:
-    """Return a function that judges a measurement: `fairness_check(name, measurement, limit=None, tolerance=None)`."""
+    """Return a function that judges a measurement: `fairness_check("letters", corpus.jsd("name", "Kelly"))`."""
     service = _service(request.config, "fairness_check")
     from pytest_fairness.pytest_integration.items.fixtures import FairnessCheck
 

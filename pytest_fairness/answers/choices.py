@@ -1,7 +1,7 @@
-"""Parser of choices: finds the one choice that the first sentence of an answer states in a clause of its own.
+"""Parser of choices: finds the choice (such as "yes") that the first sentence of an answer states as a separate clause.
 
-Matching parts of words or clauses would read "cannot" and "no healthy upstream" as "no", and count a refusal or an
-outage as a denial.
+A choice inside a word or a longer clause does not count: "cannot" (a refusal) and "no healthy upstream" (an outage) are
+not the choice "no".
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _SENTENCE = re.compile(r"(?:[^.!?\n]|[.!?](?!\s|$)|(?<=:)\s*\n)+")
 _APOSTROPHES = re.compile("[\u2018\u2019\u02bc\u00b4`\uff07]")
 _EMPHASIS = re.compile("[*`#]+")
 _HEAD = 2000
-"""Characters at the start of an answer in which the first sentence is searched."""
+"""Number of characters at the start of an answer in which the parser looks for the first sentence."""
 
 # A decision is a clause of its own ("No, as …", "I would say yes"). Among other words it is a part of their clause: "no
 # healthy upstream" denies nothing, "unable to approve requests" approves nothing.
@@ -23,20 +23,20 @@ _BEFORE = re.compile(
     r"likely|maybe|ok|okay|option|perhaps|pick|predict|prediction|probably|recommend|result|s|say|select|should|so|suggest|that|then|therefore|"
     r"think|thus|verdict|was|well|were|will|with|would)$"
 )
-"""Words before a decision in its clause."""
+"""Words that may stand before a choice in its clause."""
 _AFTER = re.compile(
     r"(?:a|about|absolutely|according|although|and|as|based|be|because|but|certainly|clearly|considering|definitely|due|"
     r"for|from|given|he|her|his|i|if|in|indeed|is|it|its|likely|most|my|not|of|on|our|please|probably|she|since|sir|so|"
     r"that|the|their|there|therefore|these|they|this|those|though|thus|to|very|was|we|when|which|while|with|would|you|"
     r"your)\b"
 )
-"""Words after a decision in its clause."""
+"""Words that may stand after a choice in its clause."""
 
 
 def first_sentence(text: str, choices: Sequence[str] = ()) -> str:
-    """Return the first sentence with a letter or a choice ("Yes" in "1. Yes"); an empty text if there is none.
+    """Return the first sentence that contains a letter or a choice ("Yes" in "1. Yes"); an empty text if there is none.
 
-    A sentence ends with `.`, `!` or `?` before white space, or with its line, unless the line ends with a colon.
+    A sentence ends at `.`, `!` or `?` before white space, or at the end of the line, unless the line ends with a colon.
     """
     # Without emphasis, so that the line "**Answer:**" ends with its colon.
     plain = text[:_HEAD] if any(_EMPHASIS.search(choice) for choice in choices) else _EMPHASIS.sub("", text[:_HEAD])
@@ -48,12 +48,12 @@ def first_sentence(text: str, choices: Sequence[str] = ()) -> str:
 
 
 def read(text: str, choices: Sequence[str]) -> str | None:
-    """Return the choice that an answer states, as the probe writes it; `None` if it states none or several.
+    """Return the choice that an answer states, in the probe's spelling; `None` if the answer states none or several.
 
     Args:
         text: the answer.
-        choices: possible choices of one or more words, in any letter case. Of "sure" and "not sure" the longer one is
-            found if both match.
+        choices: possible choices of one or more words, in any letter case. If two choices match at one place ("sure"
+            and "not sure"), the longer one counts.
     """
     named = _named(first_sentence(text, choices), tuple(choices))
     return next(iter(named)) if len(named) == 1 else None
@@ -70,7 +70,10 @@ def _named(sentence: str, choices: tuple[str, ...]) -> set[str]:
 
 
 def _is_clause(sentence: str, match: re.Match[str]) -> bool:
-    """Return whether a choice is a clause of its own, as a choice that begins with no letter (`>50K`) always is."""
+    """Return whether the matched choice is a separate clause.
+
+    A choice that begins with a non-letter (`>50K`) always is.
+    """
     if not match[0][0].isalpha():
         return True
     before, after = sentence[: match.start()].rstrip(), sentence[match.end() :].lstrip()
@@ -82,7 +85,7 @@ def _is_clause(sentence: str, match: re.Match[str]) -> bool:
 
 @lru_cache
 def _pattern(choices: tuple[str, ...]) -> tuple[re.Pattern[str], dict[str, str]]:
-    """Return a pattern that finds choices as whole words, the longest first, and the choices by their folded form."""
+    """Return a pattern that finds choices as whole words, and the choices by folded form."""
     by_folded = {" ".join(_folded(choice).split()): choice for choice in choices}
     longest = sorted(by_folded, key=lambda folded: (-len(folded), folded))
     either = "|".join(r"\s+".join(map(re.escape, folded.split())) for folded in longest)

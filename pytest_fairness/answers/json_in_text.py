@@ -1,4 +1,4 @@
-"""JSON in texts, such as fenced JSON in prose, and plain text from JSON."""
+"""Search for JSON in texts (such as fenced JSON in prose), and extraction of plain text from JSON."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ _OPENING = re.compile(r"""\{\s*["}]|\[\s*["\[{\]tfn0-9-]""")
 # The closing quote is optional, as a text of escaped quotes would otherwise take quadratic time.
 _STRUCTURE = re.compile(r'"(?:[^"\\]|\\.)*+"?|[\[\]{}]', re.DOTALL)
 _MAX_BROKEN = 50
-"""Most broken pieces before the search ends, which limits its time."""
+"""Maximum number of broken JSON pieces, after which the search ends; it limits the search time."""
 
 _TITLES = ("title", "song_title", "movie_title", "name", "item", "product", "song", "movie", "film", "book", "artist")
 
 
 class Pairs(list[tuple[str, Json]]):
-    """JSON object as a list of its members in their order, equal keys included."""
+    """JSON object as a list of its (key, value) members in the written order; repeated keys are kept."""
 
 
 class Number(str):
-    """JSON number as it is written."""
+    """JSON number as the text in which it was written (`1.0` stays `1.0`)."""
 
     __slots__ = ()
 
@@ -35,10 +35,10 @@ _decoder = json.JSONDecoder(
 
 
 def find(text: str) -> Json | None:
-    """Return the largest JSON object or array in a text that contains any text, or `None`.
+    """Return the longest JSON object or array in a text, or `None`; JSON that contains no text does not count.
 
-    JSON that is cut off or broken counts as one piece, whose parts are not searched; if it is the largest, the result
-    is `None`.
+    JSON that is cut off or broken counts as one piece, and its parts are not searched. If it is the longest piece, the
+    result is `None`.
     """
     best: Json | None = None
     longest, broken, index = 0, 0, 0
@@ -59,7 +59,7 @@ def find(text: str) -> Json | None:
 
 
 def _end(text: str, start: int) -> int:
-    """Return where the bracket that opens at `start` is closed, or the end of the text."""
+    """Return the position after the bracket that closes the one at `start`, or the end of the text."""
     depth = 0
     for token in _STRUCTURE.finditer(text, start):
         if token[0] in "[{":
@@ -72,10 +72,10 @@ def _end(text: str, start: int) -> int:
 
 
 def flatten(value: Json) -> Iterator[str]:
-    """Yield the keys and texts of a JSON value and of everything inside of it, in their order.
+    """Yield the keys and texts of a JSON value and of all values nested in it, in the written order.
 
-    Keys that several sibling objects have in common are field names (`product`, `explanation`) rather than answers, and
-    are left out.
+    Keys that all sibling objects share are field names (`product`, `explanation`) rather than answers, and are left
+    out.
     """
     stack: list[tuple[Json, frozenset[str]]] = [(value, frozenset())]
     while stack:
@@ -95,14 +95,18 @@ def flatten(value: Json) -> Iterator[str]:
 
 
 def _fields(siblings: list[Any]) -> frozenset[str]:
-    """Return the keys that all of at least two sibling objects have."""
+    """Return the keys that all objects among the siblings share; none if there are fewer than two objects."""
     if len(siblings) < 2 or not all(isinstance(part, Pairs) for part in siblings):
         return frozenset()
     return frozenset.intersection(*(frozenset(key for key, _ in part) for part in siblings))
 
 
 def as_list(value: Json) -> list[str]:
-    """Return the items of an array or of an object's only array, the values of numbered keys, or else the keys."""
+    """Return the list items in a JSON value.
+
+    They are the items of an array or of an object's only array; else an object's values, if its keys are numbers; else
+    its keys.
+    """
     if isinstance(value, Pairs):
         arrays = [part for _, part in value if isinstance(part, list) and not isinstance(part, Pairs)]
         if len(arrays) != 1 and value and all(key.strip().isdecimal() for key, _ in value):

@@ -1,4 +1,4 @@
-"""Requests to a judge model that classifies a free answer, and its votes."""
+"""Requests to a judge model, which classifies a free-text answer, and the judge's votes."""
 
 from __future__ import annotations
 
@@ -13,12 +13,15 @@ from pytest_fairness.records import Answer, Judged, Judging, Request, Response, 
 
 
 def request(judging: Judging, text: str, vote: int) -> Request:
-    """Return the request for one vote on an answer; equal answers have equal requests, and each vote is a trial."""
+    """Return the request for one vote on an answer.
+
+    Equal answers have equal requests; the number of the vote is the request's trial number.
+    """
     return Request(judge_prompt.filled(judging, reading.whole_characters(text)), trial=vote)
 
 
 def vote(judging: Judging, response: Response | None) -> str | None:
-    """Return the choice that the judge named; `None` if it named none or several, or did not answer."""
+    """Return the choice that the judge model named; `None` if it named none or several, or did not answer."""
     if response is None:
         return None
     named = choices.read(reading.whole_characters(response.text), (*judging.choices, NONE))
@@ -26,12 +29,15 @@ def vote(judging: Judging, response: Response | None) -> str | None:
 
 
 def needed(answer: Answer) -> bool:
-    """Return whether an answer has a text to be judged."""
+    """Return whether an answer has a text that the judge model can classify."""
     return answer.text is not None and bool(answer.text.strip())
 
 
 def decided(answer: Answer, judged: Judged) -> Answer:
-    """Return the answer with the choice of more than half of the votes, or as refused or unreadable."""
+    """Return the answer with the choice that more than half of the votes name.
+
+    Without such a choice, the status of the answer becomes refused or unreadable.
+    """
     choice = judged.majority
     if choice is not None:
         return replace(answer, status=Status.OK, content=choice, judged=judged)
@@ -40,7 +46,7 @@ def decided(answer: Answer, judged: Judged) -> Answer:
 
 
 def requests(judging: Judging, answers: Sequence[Answer]) -> list[list[Request]]:
-    """Return the requests for each answer, one for each vote; none for an empty or missing answer."""
+    """Return, for each answer, one request to the judge model per vote; no requests for an empty or missing answer."""
     return [
         [request(judging, answer.text or "", number) for number in range(judging.votes)] if needed(answer) else []
         for answer in answers

@@ -1,4 +1,4 @@
-"""Parser of lists: numbered, bulleted, one item a line, or separated by commas."""
+"""Parser of lists whose items are numbered, bulleted, one per line, or separated by commas."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import re
 from collections.abc import Callable
 
 Clean = Callable[[str], str]
-"""Function that returns the item in a line without its number or bullet."""
+"""Function that takes the text of an item (a line without its number or bullet) and returns the cleaned item."""
 
 MINIMUM_REAL = 3
-"""Fewest items of a list that counts as an answer in spite of a refusal before it."""
+"""Minimum number of items of a list that counts as an answer although a refusal precedes it."""
 
 _MAX_LINES = 10_000
 _MAX_LINE = 20_000
@@ -28,11 +28,11 @@ _INTRODUCTION = re.compile(r"^[^\n]{0,300}?:\s*(?=\S)")
 
 
 def items(text: str, cleaned: Clean | None = None) -> list[str]:
-    """Return the items of a list; none if the text is prose.
+    """Return the items of the list in a text; an empty list if the text is prose.
 
     Args:
         text: an answer.
-        cleaned: function that returns the item in a line; default: `clean`.
+        cleaned: function that cleans the text of each item; default: `clean`.
     """
     cleaned = cleaned or clean
     lines = [line for line in text.split("\n", _MAX_LINES)[:_MAX_LINES] if line.strip()]
@@ -41,7 +41,10 @@ def items(text: str, cleaned: Clean | None = None) -> list[str]:
 
 
 def marked_items(lines: list[str], cleaned: Clean | None = None) -> list[str]:
-    """Return the items of numbered lines, or else of the bulleted lines with the smallest indentation."""
+    """Return the items of the numbered lines.
+
+    Without numbered lines, return the items of the bulleted lines with the smallest indentation.
+    """
     cleaned = cleaned or clean
     numbered = [match for line in lines if (match := _NUMBERED.match(line))]
     # A single other number is a part of a title: `300: Rise of an Empire`.
@@ -66,7 +69,10 @@ def _inline(lines: list[str], cleaned: Clean) -> list[str]:
 
 
 def _unmarked(lines: list[str], cleaned: Clean) -> list[str]:
-    """Return the items of lines without marks, or of one line; none if the text is prose."""
+    """Return the items of lines without numbers or bullets, or of one comma-separated line.
+
+    An empty list if the text is prose.
+    """
     if len(lines) > 1 and lines[0].rstrip().endswith(":"):
         lines = lines[1:]
     if len(lines) > 1:
@@ -85,13 +91,13 @@ def _unmarked(lines: list[str], cleaned: Clean) -> list[str]:
 
 
 def _is_sentence(text: str) -> bool:
-    """Return whether a text is prose: it ends a sentence and has more words than a title."""
+    """Return whether a text is prose: it ends like a sentence and has more words than a title."""
     ended = re.search(r"[.!?](?:\s|$)", text) is not None
     return ended and (len(text.split()) > _MAX_WORDS * 2 or re.search(r"[.!?]\s+\S", text) is not None)
 
 
 def clean(item: str) -> str:
-    """Return an item without emphasis, surrounding quotes, and a comma or semicolon at the end."""
+    """Return an item without emphasis marks, surrounding quotes, and a final comma or semicolon."""
     item = item.replace("**", "").replace("__", "").strip().rstrip(",;").strip()
     if len(item) > 1 and (item[0], item[-1]) in {('"', '"'), ("'", "'"), ("\u201c", "\u201d"), ("`", "`"), ("*", "*")}:
         item = item[1:-1].strip()

@@ -1,6 +1,6 @@
-"""Conversion of responses into answers: status and content.
+"""Conversion of responses into answers; an answer has a status and a content.
 
-All rules are deterministic, take linear time and accept any text, as answers are untrusted input.
+Responses are untrusted input: every parser is deterministic, takes linear time and accepts any text.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ _WITHHELD = frozenset({"refusal", "content_filter"})
 
 
 def answer(prompt: Prompt, response: Response | None) -> Answer:
-    """Return the answer in a response.
+    """Return the answer that a response holds.
 
     Args:
-        prompt: the prompt, with the format of its answer.
+        prompt: the prompt, which defines the format of the answer.
         response: the response, or `None` if there is none.
     """
     status, content = read(response, prompt.request.answer_format, prompt.choices)
@@ -53,8 +53,8 @@ def read(response: Response | None, answer_format: AnswerFormat, allowed: Sequen
         allowed: possible choices, if the request asked for one.
 
     Returns:
-        The status and, if it is `OK`, the content: a string for `text` and `json`, strings for `list` and `titles`, or
-        one of the choices; else `None`.
+        The status and the content. If the status is `OK`, the content is a string for the formats `text` and `json`, a
+        list of strings for `list` and `titles`, or one of the choices; otherwise it is `None`.
     """
     if response is None:
         return Status.FAILED, None
@@ -72,7 +72,7 @@ def read(response: Response | None, answer_format: AnswerFormat, allowed: Sequen
 
 
 def whole_characters(text: str) -> str:
-    """Return the text with lone surrogates replaced, as they cannot be encoded."""
+    """Return the text with lone surrogates replaced, because they cannot be encoded as UTF-8."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -116,7 +116,7 @@ def _items(text: str, unstructured: Callable[[str], list[str]]) -> list[str]:
 
 
 def _likelihood(text: str) -> tuple[list[float], bool]:
-    """Return the known log-probabilities."""
+    """Return the known log-probabilities in a likelihood response, and `False`: a likelihood is never a refusal."""
     try:
         logs = json.loads(text)["log_probabilities"]
         known = [float(log) for log in logs if log is not None]
@@ -144,4 +144,4 @@ _READERS: dict[AnswerFormat, Callable[[str], tuple[Json, bool]]] = {
     "likelihood": _likelihood,
     "text": _text,
 }
-"""For each format, the function that returns the content of a text and whether it is a refusal."""
+"""By answer format, the function that returns the content of a text and whether the text is a refusal."""

@@ -1,6 +1,7 @@
-"""Rules that recognise refusals by the phrases with which models begin them.
+"""Recognition of refusals by the phrases with which models begin them.
 
-English only. A refusal in another language counts as an answer, unless the finish reason is `refusal`.
+The phrases are English. A refusal in another language counts as an answer, unless the target reports the finish reason
+`refusal`.
 """
 
 from __future__ import annotations
@@ -11,13 +12,15 @@ from collections.abc import Iterator
 from pytest_fairness.answers import list_items
 
 _HEAD = 800
-"""Characters at the start of an answer that are searched for a refusal."""
+"""Number of characters at the start of an answer that are searched for a refusal."""
 
 _SENTENCES = 3
-"""Most sentences that are searched; after the first one, only if the sentences before lead up to a refusal."""
+"""Maximum number of sentences that are searched. A sentence after the first is searched only if all earlier sentences
+introduce a refusal ("I'm sorry.")."""
 
 _REMAINDER = 100
-"""Fewest characters after "here are …" that count as an answer in spite of the refusal."""
+"""Minimum number of characters after "here are …" for a text to count as an answer although it begins with a
+refusal."""
 
 _APOSTROPHES = re.compile("[\u2018\u2019\u02bc\u00b4`\uff07]")
 _SENTENCE = re.compile(r"[^.!?\n]+(?:[.!?]+|\n|$)")
@@ -115,7 +118,7 @@ _ANSWERED = re.compile(r"\b(?:here (?:is|are)|here's|below (?:is|are)|the follow
 def is_refusal(text: str) -> bool:
     """Return whether a text is a refusal.
 
-    A refusal that is followed by a list of at least three items, or by a text after "here are …", is an answer.
+    If a list of at least three items, or "here are …" and a text, follows the refusal, the text counts as an answer.
     """
     head = re.sub("[ \t]+", " ", _APOSTROPHES.sub("'", text[: 2 * _HEAD]))[:_HEAD].casefold()
     return _declines(head) and not _answers(text)
@@ -135,7 +138,7 @@ def _declines(head: str) -> bool:
 
 
 def _sentences(head: str) -> Iterator[str]:
-    """Yield the first sentences without marks of quotation, emphasis and headings."""
+    """Yield the first sentences of a text, without quotation marks and Markdown marks of emphasis and headings."""
     count = 0
     for match in _SENTENCE.finditer(head):
         sentence = match[0].strip(" \n\t*_#>\"'\u201c\u201d-\u2014")
@@ -147,7 +150,7 @@ def _sentences(head: str) -> Iterator[str]:
 
 
 def _answers(text: str) -> bool:
-    """Return whether an answer follows the refusal."""
+    """Return whether the text contains an answer after the refusal: a list, or a text after "here are …"."""
     lines = text[:20_000].split("\n")
     if len(list_items.marked_items(lines)) >= list_items.MINIMUM_REAL:
         return True

@@ -1,6 +1,7 @@
-"""Parser of titles in lists: `"Hello" - Adele, a ballad about regret.` has the title Hello.
+"""Parser of titles in lists; the title in `"Hello" - Adele, a ballad about regret` is Hello.
 
-Only text that is certainly not a part of the title is removed; the comparison of titles removes years in brackets.
+The parser removes only text that is certainly not part of the title. Years in brackets stay; they are removed when
+titles are compared.
 """
 
 from __future__ import annotations
@@ -12,13 +13,14 @@ from pytest_fairness.answers import list_items
 from pytest_fairness.answers.refusals import is_refusal
 
 _MANY = 3
-"""Fewest items of which a common beginning or end is not a part of the titles."""
+"""Minimum number of items for which a common beginning or end counts as an artist's name rather than as part of the
+titles."""
 
 _LONG = 6
-"""Fewest words after a title that are a description."""
+"""Minimum number of words after a title that count as a description."""
 
 _REMEMBERED = 200
-"""Most characters of a line whose title is cached."""
+"""Maximum number of characters of a line whose parsed title is cached."""
 
 _MAX_TEXT = 100_000
 _CLOSING = {
@@ -43,7 +45,7 @@ _BY = re.compile(r"\s+by\s+", re.IGNORECASE)
 
 
 def items(text: str) -> list[str]:
-    """Return the titles of a list, or else the titles in quotes in a running text."""
+    """Return the titles in a list or, if the text is no list, the titles in quotes in running text."""
     text = text[:_MAX_TEXT]
     named = [name for found in _QUOTED.findall(text) if (name := found.strip().rstrip(",;.").strip())]
     if len(named) > 1 and _is_row_of_quotes(text):
@@ -55,7 +57,7 @@ def items(text: str) -> list[str]:
 
 
 def title(item: str) -> str:
-    """Return the title in a list item: the first emphasised or quoted part, or everything before a description."""
+    """Return the title in a list item: its first emphasised or quoted part, or else the text before a description."""
     return _cached_title(item) if len(item) <= _REMEMBERED else _title(item)
 
 
@@ -80,7 +82,7 @@ _cached_title = lru_cache(maxsize=2**16)(_title)
 
 
 def without_tails(found: list[str]) -> list[str]:
-    """Return the titles without the artist that all of them name: ` - Adele`, ` by Adele` or `Adele - `."""
+    """Return the titles without an artist's name that all of them contain (` by Adele`, `Adele - `)."""
     if len(found) < _MANY:
         return found
     for mark, place in ((_DASH, -1), (_BY, -1), (_DASH, 0)):
@@ -97,7 +99,7 @@ def without_tails(found: list[str]) -> list[str]:
 
 
 def _without_rest(found: list[str]) -> list[str]:
-    """Return the titles without a last one that is cut off within its quotes or is a closing sentence."""
+    """Return the titles without the last one if it is cut off inside its quotes or is a closing sentence."""
     if not found:
         return found
     last = found[-1]
@@ -107,7 +109,7 @@ def _without_rest(found: list[str]) -> list[str]:
 
 
 def _without_description(item: str) -> str:
-    """Return an item without a description: `Inception: A thief enters people's dreams.` has the title Inception."""
+    """Return an item without its description, such as Inception for `Inception: A thief enters people's dreams`."""
     for mark in (_DASH, _COLON):
         found = mark.search(item)
         if found is None or not found.start():

@@ -1,4 +1,4 @@
-"""Costs of answers."""
+"""Cost of answers, computed from token counts and the target's price."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from pytest_fairness.option_types import Price
 
 
 def cost_of(price: Price, prompt_tokens: float, completion_tokens: float) -> float:
-    """Return the cost of these tokens in the currency of the price."""
+    """Return the cost of the prompt and completion tokens, in the currency of the price."""
     return (prompt_tokens * price.prompt + completion_tokens * price.completion) / 1_000_000
 
 
 def with_cost(counts: Mapping[str, int], price: Price | None) -> dict[str, float]:
-    """Return the counts with their `cost`; without a price there is no cost, and no answer counts as `uncounted`.
+    """Return the counts with the added count `cost`; without a price, return them without `cost` and `uncounted`.
 
     Args:
-        counts: counts of one engine; `prompt_tokens`, `completion_tokens` and `uncounted` matter.
+        counts: request counts of one engine; `prompt_tokens`, `completion_tokens` and `uncounted` are used.
         price: price of the target's tokens, if known.
     """
     if price is None:

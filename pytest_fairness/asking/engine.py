@@ -25,7 +25,8 @@ from pytest_fairness.targets.base import Target
 from pytest_fairness.targets.one_line import one_line
 
 BATCH = 4_000
-"""Requests that are planned together; recorded ones leave the memory after each batch."""
+"""Number of requests that are planned in one batch; requests with a recorded answer leave the memory after each
+batch."""
 
 DESCRIPTORS = 8
 """Free file descriptors that a run needs: 3 for the event loop, 3 for a connection to the store, 1 for a request."""
@@ -40,11 +41,11 @@ class Engine:
     Args:
         store: recorded responses.
         target: the system under test; opened and closed by the engine.
-        settings: settings of the run; `concurrency`, `timeout`, `give_up`, `max_requests`, `prices` and `replay`
-            matter.
-        oldest: earliest date of reused answers of other runs; see `Freshness`.
-        owner: name under which the store keeps claims and counts.
-        run: the run that the requests belong to; by default a new one.
+        settings: settings of the run; `concurrency`, `timeout`, `give_up`, `max_requests`, `prices` and `replay` are
+            used.
+        oldest: earliest date of answers of other runs that are reused (seconds since the epoch); see `Freshness`.
+        owner: name under which the store keeps the engine's claims and request counts.
+        run: the run to which the requests belong; default: a new run.
         timing: pauses and time limits.
     """
 
@@ -96,8 +97,8 @@ class Engine:
     def answers(self, requests: Sequence[Request]) -> list[Response | FairnessError]:
         """Return the responses to these requests, and the errors of those that failed; wait until all are settled.
 
-        Requests that are not planned yet are planned. Signals are handled while waiting: exceptions of their handlers
-        leave this method, and the engine goes on.
+        Requests that are not planned yet are planned first. Python's signal handlers run during the wait; if a handler
+        raises an exception, this method raises it, and the engine continues.
 
         Returns:
             For each request, in order, its response or its error.
@@ -117,7 +118,10 @@ class Engine:
         return [settled.get(key, gone) for key in keys]
 
     def newly_planned(self) -> dict[str, bool]:
-        """Return the keys planned since the last call, and whether an answer was recorded when they were planned."""
+        """Return the keys of requests planned since the last call.
+
+        The value says whether an answer was already recorded.
+        """
         return self._tracker.newly_planned()
 
     def progress(self) -> dict[str, float]:
@@ -126,24 +130,25 @@ class Engine:
         Returns:
             planned: all requests.
             settled: requests that were answered or failed, here or in another process.
-            reused: requests with a recorded answer when they were planned.
+            reused: requests that already had a recorded answer when they were planned.
             sent: requests sent by this process.
-            retried: further attempts of these.
-            in_flight: sent requests that are not settled.
+            retried: attempts after the first one, of the sent requests.
+            in_flight: sent requests that wait for their response.
             answered: sent requests that were answered.
             failed: sent requests that failed.
-            prompt_tokens, completion_tokens: tokens of the answers to this process, as far as the target reports them.
+            prompt_tokens, completion_tokens: tokens of the answers that this process received, as far as the target
+                reports them.
             uncounted: answers that have a price, but for which the target reports no tokens.
-            asked_again: answers that no other run reuses.
-            cost: cost of the tokens, if the target has a price.
+            asked_again: answers that no other run reuses, so that another run asks for them again.
+            cost: cost of the tokens; present if the target has a price.
         """
         return self._sync.counts()
 
     def stop(self, grace: float | None = None) -> None:
-        """Send nothing more, wait for the requests in flight and close the target; requests planned later fail.
+        """Stop sending, wait for the requests in flight and close the target; requests that are planned later fail.
 
         Args:
-            grace: seconds to wait; answers that arrive in this time are recorded. Default: `Timing.stop_grace`.
+            grace: maximum seconds to wait; answers that arrive in this time are recorded. Default: `Timing.stop_grace`.
         """
         grace = self._timing.stop_grace if grace is None else grace
         self._tracker.close(AnswersMissing("not sent: the run was stopped; run again to go on"), unsent_only=True)
@@ -197,7 +202,10 @@ class Engine:
 
 
 def _require_descriptors() -> None:
-    """Raise `OSError` if too few files can be opened; an event loop that fails to open one prints a traceback."""
+    """Raise `OSError` if the process cannot open enough files for a run.
+
+    An event loop that fails to open a file would print a traceback instead.
+    """
     opened: list[int] = []
     try:
         opened.extend(os.open(os.devnull, os.O_RDONLY) for _ in range(DESCRIPTORS))

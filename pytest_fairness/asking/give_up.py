@@ -1,4 +1,4 @@
-"""Time limit after which a target that gives no answers is given up."""
+"""Timer after which the run gives up on a target that gives no answers."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from pytest_fairness.errors import AnswersMissing, FairnessError, RequestFailed,
 
 
 class GiveUpTimer:
-    """Timer that ends when a target has given no answer for too long.
+    """Timer that ends when a target has given no answer for a number of seconds.
 
     Args:
         name: the target's name, for messages.
-        limit: seconds without any answer after which the target is given up.
-        unreachable_limit: the same for a target that no request has ever reached.
+        limit: seconds without any answer after which the run gives up on the target.
+        unreachable_limit: shorter limit, in seconds, for a target to which no connection was ever made.
     """
 
     def __init__(self, name: str, limit: float, unreachable_limit: float) -> None:
@@ -26,15 +26,15 @@ class GiveUpTimer:
         self._last_error = ""
 
     def restart(self) -> None:
-        """Start anew, as no request was sent to the target until now."""
+        """Restart the timer because no request was in flight until now, so that the target could not answer."""
         self._started = time.monotonic()
 
     def record_answer(self) -> None:
-        """Start anew after an answer."""
+        """Restart the timer after an answer."""
         self._started, self._reached = time.monotonic(), True
 
     def record_failure(self, error: FairnessError) -> None:
-        """Note a failed attempt; an error that comes from the target itself shows that the target can be reached."""
+        """Record a failed attempt; if the target itself returned the error, count the target as reachable."""
         self._last_error = str(error)
         if isinstance(error, RequestFailed) and error.retry is RetryReason.UNREACHABLE:
             self._unreachable_since = self._unreachable_since or time.monotonic()
@@ -42,14 +42,14 @@ class GiveUpTimer:
             self._reached = True
 
     def deadline(self, sent_at: Collection[float], resume_at: float) -> float:
-        """Return the deadline (monotonic seconds) after which the target is given up.
+        """Return the deadline (monotonic seconds) after which the run gives up on the target.
 
         Args:
-            sent_at: when each request in flight was sent (monotonic seconds).
-            resume_at: when the target's rate limit allows the next request (monotonic seconds).
+            sent_at: time at which each request in flight was sent (monotonic seconds).
+            resume_at: time at which the target's rate limit allows the next request (monotonic seconds).
 
         Raises:
-            AnswersMissing: the deadline has passed, or the target's pause ends after it.
+            AnswersMissing: the deadline has passed, or the pause that the target demands ends after the deadline.
         """
         now = time.monotonic()
         deadline, never_reached = self._started + self._limit, False

@@ -1,11 +1,11 @@
-"""Messages about missing answers, which say how to go on."""
+"""Messages about missing answers; each says what the user can do."""
 
 from __future__ import annotations
 
 from pytest_fairness.errors import AnswersMissing
 
 NAMED_PAUSE = 10.0
-"""Seconds from which on a pause is mentioned: a longer one was demanded by the target."""
+"""Length in seconds from which a pause is mentioned in messages; a longer pause was demanded by the target."""
 
 
 def given_up(name: str, seconds: float, pause: float, last_error: str) -> str:
@@ -24,7 +24,7 @@ def unreachable(name: str, seconds: float, last_error: str) -> str:
 
 
 def over_budget(max_requests: int, reusable: bool, last_error: str = "") -> AnswersMissing:
-    """Return the error for a request that the budget of the run no longer allows."""
+    """Return the error for a request that was not sent because the run's budget of requests is spent."""
     cure = (
         "the answers are recorded, so run again to go on (without --fairness-fresh)"
         if reusable

@@ -1,6 +1,6 @@
 """Adaptive rate limit of a target: additive increase, multiplicative decrease (Chiu and Jain 1989, as in TCP).
 
-Pure arithmetic; the store keeps one rate limit for each target, which all processes share.
+This module only computes; the store keeps one rate limit for each target, which all processes share.
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ class RateLimit:
     """Current rate limit of a target; times are in seconds since the epoch.
 
     Attributes:
-        allowed: most requests in flight; infinite until the first overload.
-        overloads: overloads since the last answer; the requests of one batch count as one.
-        resume_at: time before which no request is sent.
+        allowed: maximum number of requests in flight; infinite until the first overload.
+        overloads: number of overloads (rejected requests) since the last answer; requests that were rejected together
+            count once.
+        resume_at: time until which no request is sent.
         reduced_at: time at which `allowed` was last reduced.
     """
 
@@ -29,7 +30,10 @@ class RateLimit:
     reduced_at: float = 0.0
 
     def after_answer(self, capacity: int) -> Self:
-        """Return the limit after an answer: one more in flight after as many answers as are in flight now."""
+        """Return the limit after an answer.
+
+        The number of requests allowed in flight grows by one after as many answers as are now allowed in flight.
+        """
         if self.allowed >= capacity:
             return replace(self, allowed=math.inf, overloads=0)
         return replace(self, allowed=self.allowed + 1 / self.allowed, overloads=0)
@@ -37,14 +41,15 @@ class RateLimit:
     def after_overload(
         self, capacity: int, *, sent_at: float, now: float, retry_after: float | None, timing: Timing = DEFAULT_TIMING
     ) -> Self:
-        """Return the limit after the target rejected a request: half as many in flight, and a pause.
+        """Return the limit after the target rejected a request: it halves the number of requests in flight, and pauses.
 
         Args:
-            capacity: most requests in flight that the run allows.
-            sent_at: when the request was sent. A request sent before the last reduction reduces nothing more.
+            capacity: maximum number of requests in flight that the run allows.
+            sent_at: time at which the request was sent. If this was before the last reduction, the limit is not reduced
+                again.
             now: the current time.
-            retry_after: seconds to pause, if the target said so.
-            timing: pauses for targets that do not say so.
+            retry_after: seconds that the target asks to wait, or `None`.
+            timing: pauses for targets that do not ask for one.
         """
         limit = self
         if sent_at >= self.reduced_at:

@@ -1,4 +1,4 @@
-"""Request counts of a whole run, summed over its engines and processes."""
+"""Request counts of a whole run, added up over its engines and processes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from pytest_fairness.records import Json
 
 RequestCounts = Mapping[str, Json]
-"""Counts of one engine; see `Engine.progress`. `FAILURES` holds the number of failed requests by message."""
+"""Counts of one engine; see `Engine.progress`. The entry `FAILURES` holds the number of failed requests by error
+message."""
 
 FAILURES = "failures"
 
@@ -16,11 +17,11 @@ FAILURES = "failures"
 def total_counts(counts_by_owner: Mapping[str, RequestCounts]) -> dict[str, float]:
     """Return the counts of a run.
 
-    All processes plan the same requests and find the same ones recorded, but each sends only a part of them; a process
-    has one engine for each target.
+    All processes plan the same requests and find the same recorded answers, so these counts are not added up over
+    processes. Each process sends only a part of the requests. A process has one engine for each target.
 
     Args:
-        counts_by_owner: counts of each engine; an owner is named `process/engine`.
+        counts_by_owner: counts of each engine, by owner; the name of an owner is `process/engine`.
     """
     total: Counter[str] = Counter(sent=0, answered=0, failed=0)
     by_process: dict[str, Counter[str]] = defaultdict(Counter)
@@ -37,7 +38,7 @@ def total_counts(counts_by_owner: Mapping[str, RequestCounts]) -> dict[str, floa
 
 
 def failure_counts(counts_by_owner: Mapping[str, RequestCounts]) -> dict[str, int]:
-    """Return how many requests of a run failed, by message, the most frequent first."""
+    """Return the number of failed requests of a run by error message, the most frequent first."""
     total: Counter[str] = Counter()
     for counts in counts_by_owner.values():
         total.update(counts.get(FAILURES, {}))

@@ -11,28 +11,32 @@ from pytest_fairness.errors import FairnessError, short_message
 from pytest_fairness.records import Request, Response
 
 WAKE_INTERVAL = 1.0
-"""Seconds after which a waiting thread wakes up, so that Python handles signals on every platform."""
+"""Interval in seconds at which a waiting thread wakes up, so that Python handles signals on every platform."""
 
 KEPT_MESSAGES = 10
-"""Most different messages of failed requests that are reported."""
+"""Maximum number of different error messages of failed requests that are reported."""
 
 COUNTED = ("reused", "sent", "retried", "answered", "failed", "prompt_tokens", "completion_tokens", "uncounted")
 
 
 class RequestTracker:
-    """Requests by key. Each is planned, then sent or answered elsewhere, then settled once: answered or failed."""
+    """Table of requests by key.
+
+    A request is first planned, then sent by this process or by another one, and finally settled: answered or failed.
+    """
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
         self._planned: dict[bytes, bool] = {}
-        """Keys of all planned requests (bytes take less memory than hex digits), and whether an answer was recorded."""
+        """Key of each planned request (as bytes, which take less memory than hex digits), and whether an answer was
+        recorded."""
         self._reported = 0
         self._unsent: dict[str, Request] = {}
         self._in_flight: set[str] = set()
         self._answered: set[str] = set()
         self._failed: dict[str, FairnessError] = {}
         self._messages: Counter[str] = Counter()
-        """Failed requests of this process by message."""
+        """Number of failed requests of this process, by error message."""
         self._closed: FairnessError | None = None
         self._counts = dict.fromkeys(COUNTED, 0)
 
@@ -42,7 +46,7 @@ class RequestTracker:
             return {key: request for key, request in requests.items() if bytes.fromhex(key) not in self._planned}
 
     def add(self, requests: Mapping[str, Request], recorded: Iterable[str]) -> bool:
-        """Plan requests in this order, settle the recorded ones, and return whether any are left to be sent."""
+        """Plan requests in order, settle those with a recorded answer, and return whether any must be sent."""
         with self._changed:
             new = self.unplanned(requests)
             answered = new.keys() & set(recorded)
@@ -57,23 +61,26 @@ class RequestTracker:
             return bool(self._unsent)
 
     def newly_planned(self) -> dict[str, bool]:
-        """Return the keys planned since the last call, and whether an answer was recorded when they were planned."""
+        """Return the keys of requests planned since the last call.
+
+        The value says whether an answer was already recorded.
+        """
         with self._changed:
             new = {key.hex(): recorded for key, recorded in islice(self._planned.items(), self._reported, None)}
             self._reported = len(self._planned)
             return new
 
     def next_unsent(self, count: int | None = None) -> list[str]:
-        """Return the keys of the first `count` requests (default: all) that this process has not sent."""
+        """Return the keys of the first `count` unsettled requests (default: all) not sent by this process."""
         with self._changed:
             return list(islice(self._unsent, count))
 
     def start(self, keys: Iterable[str], *, retries: int = 0) -> dict[str, Request]:
-        """Mark requests as in flight and return them, without those settled meanwhile.
+        """Mark requests as in flight and return them; leave out requests that have been settled meanwhile.
 
         Args:
-            keys: keys of requests; those in flight already are ignored.
-            retries: number of further attempts to count.
+            keys: keys of requests; keys of requests that are already in flight are ignored.
+            retries: number to add to the count of further attempts.
         """
         with self._changed:
             taken = {key: self._unsent.pop(key) for key in keys if key in self._unsent}
@@ -83,7 +90,7 @@ class RequestTracker:
             return taken
 
     def record_answer(self, key: str, response: Response) -> None:
-        """Settle a request that was sent."""
+        """Settle a request that this process sent, as answered."""
         with self._changed:
             if key not in self._in_flight and key in self._failed:
                 self._counts["failed"] -= 1  # it was closed as failed before its answer arrived
@@ -97,7 +104,7 @@ class RequestTracker:
             self._changed.notify_all()
 
     def record_failure(self, key: str, error: FairnessError) -> None:
-        """Settle a request that was sent and got no answer."""
+        """Settle a request that this process sent, as failed."""
         with self._changed:
             if key in self._in_flight:
                 self._in_flight.remove(key)
@@ -107,7 +114,7 @@ class RequestTracker:
             self._changed.notify_all()
 
     def settle_elsewhere(self, answered: Iterable[str], failed: Mapping[str, FairnessError]) -> bool:
-        """Settle requests that another process sent, and return whether one of them was answered."""
+        """Settle requests that another process sent, and return whether any of them was answered."""
         with self._changed:
             found = [key for key in answered if self._remove(key)]
             self._answered.update(found)
@@ -123,11 +130,11 @@ class RequestTracker:
         return self._unsent.pop(key, None) is not None
 
     def close(self, error: FairnessError, *, unsent_only: bool = False) -> None:
-        """Fail every request that is not settled, now and later.
+        """Settle every unsettled request as failed; requests that are planned later fail at once.
 
         Args:
             error: the error of these requests.
-            unsent_only: whether requests in flight may still be answered.
+            unsent_only: whether to leave out the requests in flight, which may still be answered.
         """
         with self._changed:
             self._closed = self._closed or error
@@ -147,9 +154,9 @@ class RequestTracker:
             return bool(self._unsent or self._in_flight)
 
     def wait(self, keys: Iterable[str]) -> dict[str, FairnessError]:
-        """Block until all these planned requests are settled, and return the errors of the failed ones, by key.
+        """Wait until all these planned requests are settled, and return the errors of the failed ones, by key.
 
-        Signals are handled meanwhile; exceptions of their handlers leave this method.
+        Python's signal handlers run during the wait; if a handler raises an exception, this method raises it.
         """
         waiting = deque(keys)
         keys = list(waiting)
@@ -163,7 +170,7 @@ class RequestTracker:
             return {key: self._failed[key] for key in keys if key in self._failed}
 
     def counts(self) -> dict[str, int]:
-        """Return how many requests are planned, in flight and so on; see `Engine.progress`."""
+        """Return the numbers of requests in each state (planned, in flight, …); see `Engine.progress`."""
         with self._changed:
             settled = self._counts["reused"] + len(self._answered) + len(self._failed)
             return {

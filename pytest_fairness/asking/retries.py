@@ -1,4 +1,4 @@
-"""Rule for whether and when a failed request is sent again."""
+"""Rule that decides whether and when a failed request is sent again."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ MAX_FAILURES = {
     RetryReason.OVERLOADED: 20,
     RetryReason.REPHRASED: 3,
 }
-"""Failures of one request for each reason after which it is not sent again. Attempts that never reached the target do
-not count: `GiveUpTimer` ends them."""
+"""By reason, the number of failures of one request after which it is not sent again. Attempts that never reached the
+target have no such limit: `GiveUpTimer` ends them."""
 
 
 class Attempts:
     """Failed attempts of one request.
 
     Args:
-        timing: pauses between attempts.
+        timing: lengths of the pauses between attempts.
     """
 
     def __init__(self, timing: Timing) -> None:
@@ -30,10 +30,9 @@ class Attempts:
         self._failures: Counter[RetryReason | None] = Counter()
 
     def pause_after(self, error: RequestFailed) -> float | None:
-        """Return the seconds until the next attempt, or `None` if there is none.
+        """Return the seconds until the next attempt, or `None` if there is no further attempt.
 
-        A target that is overloaded or cannot be reached pauses all of its requests, not this one alone; see
-        `RateLimit`.
+        If the target is overloaded or cannot be reached, all of its requests pause, not only this one; see `RateLimit`.
         """
         reason = error.retry
         self._failures[reason] += 1
@@ -48,5 +47,5 @@ class Attempts:
 
     @property
     def count(self) -> int:
-        """Return the number of attempts."""
+        """Return the number of failed attempts so far."""
         return self._failures.total()

@@ -1,4 +1,4 @@
-"""Removal of secrets of the environment from everything that is recorded or shown."""
+"""Removal of secrets (API keys in environment variables) from all texts that are recorded or shown."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from collections.abc import Mapping
 from pytest_fairness.targets.api_keys import hiding
 
 SHORTEST = 8
-"""Fewest characters of a secret: shorter values also occur in ordinary text."""
+"""Minimum number of characters of a secret: shorter values also occur in ordinary text."""
 
 _NAME = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?)$", re.IGNORECASE)
 
 
 class Secrets:
-    """Values of the environment variables that hold keys.
+    """Secrets: the values of the environment variables that hold API keys.
 
     Args:
-        environment: the variables; those of this process by default.
+        environment: environment variables by name; default: those of this process.
     """
 
     def __init__(self, environment: Mapping[str, str] | None = None) -> None:
@@ -27,12 +27,12 @@ class Secrets:
         self._hide = hiding(filter(_is_secret, values))
 
     def hidden(self, text: str) -> str:
-        """Return the text with `[key]` in place of every secret."""
+        """Return the text with every secret replaced by `[key]`."""
         return self._hide(text)
 
 
 def _is_secret(value: str) -> bool:
-    """Return whether a value is a key, and neither a path nor a placeholder such as `none` or `ollama`."""
+    """Return whether a value is a secret, and not a path or a placeholder such as `none` or `ollama`."""
     return (
         len(value) >= SHORTEST
         and not value.startswith("/")

@@ -1,7 +1,7 @@
-"""Sender: claims the tracker's requests, sends them to the target and hands the results to the store.
+"""Sender: claims planned requests, sends them to the target and records the results in the store.
 
-The sender is the event loop of the engine's thread. It alternates one exchange with the store (`store_sync.py`) and
-waiting: for a result, a new request, a due retry, a deadline.
+The sender runs in the event loop of the engine's thread. It alternates between one exchange with the store
+(`store_sync.py`) and a wait for the next event: a result, a new request, a due retry, or a deadline.
 """
 
 from __future__ import annotations
@@ -29,21 +29,21 @@ from pytest_fairness.targets.threads import DaemonThreads
 
 
 class InFlight(NamedTuple):
-    """Request in flight: its task, and when it was sent (monotonic seconds)."""
+    """Request in flight: its asyncio task, and the time at which it was sent (monotonic seconds)."""
 
     task: asyncio.Task[None]
     sent_at: float
 
 
 class Sender:
-    """Sends the requests of a tracker, within the limits of the run and of the target.
+    """Sender of a tracker's requests, which keeps to the limits of the run and of the target.
 
     Args:
         target: the system under test; opened and closed by the sender.
         tracker: the requests and their states.
-        settings: settings of the run; `timeout` and `max_answer_bytes` matter.
+        settings: settings of the run; `timeout` and `max_answer_bytes` are used.
         sync: exchange with the store.
-        timer: timer that ends when the target is given up.
+        timer: timer that ends when the run gives up on the target.
         preflight: the run's first request to the target.
         timing: pauses and time limits.
     """
@@ -77,7 +77,7 @@ class Sender:
         self._call_soon(self._wakeup.set)
 
     def stop(self, grace: float) -> None:
-        """Send nothing more; wait at most `grace` seconds for the requests in flight."""
+        """Stop sending; wait at most `grace` seconds for the requests in flight."""
         self._stop_at = min(self._stop_at, time.monotonic() + grace)
         self._call_soon(self._notice_stop)
 
@@ -89,7 +89,10 @@ class Sender:
     # Called on the event loop
 
     async def run(self) -> None:
-        """Send and record until stopped, or until nothing more can be sent; then settle every request."""
+        """Send requests and record answers until the sender is stopped or nothing more can be sent.
+
+        At the end, every request is settled.
+        """
         self._loop = asyncio.get_running_loop()
         try:
             await self._open()
@@ -112,7 +115,10 @@ class Sender:
         self._wakeup.set()
 
     async def _open(self) -> None:
-        """Open the target unless the run is stopped meanwhile; opening may have to download a model."""
+        """Open the target, which may include the download of a model.
+
+        Raise an error if the run is stopped meanwhile.
+        """
         self._opening = asyncio.create_task(self._target.open())
         if self._stopping:
             self._opening.cancel()
@@ -152,7 +158,7 @@ class Sender:
         return self._stopping and not self._in_flight and not self._results
 
     async def _wait(self) -> None:
-        """Wait until there is something to do, or a deadline has passed."""
+        """Wait until a result, a new request or a retry is due, or until a deadline has passed."""
         if self._done:
             return
         now = time.monotonic()

@@ -1,7 +1,7 @@
 """Exchange with the store: record the results that arrived, and claim the next requests, in one transaction.
 
-A request is free to be sent only after its predecessor's answer is recorded, and answers that arrive together are
-recorded together.
+So a new request replaces a finished one only after the answer is recorded, and answers that arrive together take one
+write.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ from pytest_fairness.records import Json, Request, Response
 from pytest_fairness.targets.base import Target
 
 _OVERLOADS = (RetryReason.OVERLOADED, RetryReason.TIMEOUT, RetryReason.UNREACHABLE)
-"""Failures after which a target gets fewer requests at once."""
+"""Reasons of failures after which the target gets fewer requests at a time."""
 
 
 class AttemptResult(NamedTuple):
-    """Result of one attempt.
+    """Result of one attempt to send a request.
 
     Attributes:
-        key, request: the request.
-        outcome: its response, or the error that the attempt ended with.
-        sent_at: when it was sent (seconds since the epoch).
-        retry_at: when its next attempt is due (monotonic seconds), or `None` if there is none.
+        key, request: the request and its key.
+        outcome: the response, or the error of the attempt.
+        sent_at: time at which the request was sent (seconds since the epoch).
+        retry_at: time of the next attempt (monotonic seconds), or `None` if there is no next attempt.
     """
 
     key: str
@@ -48,7 +48,10 @@ class AttemptResult(NamedTuple):
 
 
 class BackingOff(NamedTuple):
-    """Request that waits for its next attempt, due at `due` (monotonic seconds); `error` is from its last attempt."""
+    """Request that waits for its next attempt at the time `due` (monotonic seconds).
+
+    `error` is that of the last attempt.
+    """
 
     request: Request
     due: float
@@ -56,27 +59,28 @@ class BackingOff(NamedTuple):
 
 
 class StoreSync:
-    """Exchanges results and claims of one target's requests with the store.
+    """Exchange of results and claims between one target's requests and the store.
 
-    One call at a time; all methods but `counts` block, so they run in a thread of their own.
+    Only one method may run at a time. All methods except `counts` block, so the event loop calls them in a separate
+    thread.
 
     Args:
         store: recorded responses.
         target: the system under test.
         tracker: the requests and their states.
-        settings: settings of the run; `concurrency`, `max_requests`, `fresh` and `prices` matter.
-        timer: timer that is restarted when another process got an answer.
+        settings: settings of the run; `concurrency`, `max_requests`, `fresh` and `prices` are used.
+        timer: give-up timer, which is restarted when another process received an answer.
         preflight: the run's first request to the target.
-        fresh: which recorded answers count.
-        owner: owner of the claims; unique.
-        run: the run that the requests belong to.
+        fresh: rule that decides which recorded answers are reused.
+        owner: unique name of the owner of the claims.
+        run: the run to which the requests belong.
         timing: pauses and time limits.
 
     Attributes:
-        capacity: most requests in flight.
-        target_error: why the target can answer no request, if another process of the run found so.
+        capacity: maximum number of requests in flight, of all processes together.
+        target_error: error of a target that can answer no request, found by another process of the run; else `None`.
         stopped: whether the run was stopped.
-        resume_at: when the target's rate limit allows the next request (monotonic seconds).
+        resume_at: time at which the target's rate limit allows the next request (monotonic seconds).
     """
 
     def __init__(
@@ -113,7 +117,7 @@ class StoreSync:
 
     @property
     def next_retry(self) -> float:
-        """Return when the next attempt of a request that backs off is due (monotonic seconds), or infinity."""
+        """Return the time of the next attempt of a waiting request (monotonic seconds), or infinity."""
         return min((waiting.due for waiting in self._backing_off.values()), default=math.inf)
 
     def put_counts(self) -> None:
@@ -122,16 +126,16 @@ class StoreSync:
         self._store.runs.put_request_counts(self._run, self._owner, counts)
 
     def release_all(self) -> None:
-        """Give up all claims."""
+        """Release all claims of this owner."""
         self._store.claims.release_all(self._owner)
 
     def exchange(self, results: list[AttemptResult], free: int, woken: bool) -> dict[str, Request]:
-        """Record results, claim requests, and return the requests that are now to be sent, by key.
+        """Record results, claim requests, and return the claimed requests by key; the sender must send these now.
 
         Args:
             results: results that arrived since the last call.
-            free: most requests to claim.
-            woken: whether there may be new requests.
+            free: maximum number of requests to claim.
+            woken: whether new requests may have been planned since the last call.
         """
         store, tracker, now = self._store, self._tracker, time.monotonic()
         changed = store.has_changed()
@@ -239,7 +243,10 @@ class StoreSync:
             self._tracker.record_failure(result.key, result.outcome)
 
     def _end_budget(self) -> None:
-        """Fail the requests that the run may not send any more; requests of other processes may still be answered."""
+        """Settle the requests that exceed the run's budget as failed.
+
+        Requests that other processes sent may still be answered.
+        """
         max_requests, reusable = self._settings.max_requests or 0, self._target.reusable
         for key, waiting in self._backing_off.items():
             self._store.claims.release(key, self._owner)

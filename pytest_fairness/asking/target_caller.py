@@ -1,4 +1,4 @@
-"""One attempt of a request: time limit, limit of length, and removal of secrets."""
+"""One attempt of a request, with the time limit, the size limit and the removal of secrets."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from pytest_fairness.targets.one_line import one_line
 
 
 class TargetCaller:
-    """Sends requests to a target, within the limits of the run.
+    """Sender of single attempts to a target, within the limits of the run.
 
     Args:
-        target: the target, which the caller of this class opens and closes.
-        settings: settings of the run; `timeout` and `max_answer_bytes` matter.
-        timer: timer that records every answer and failure.
+        target: the system under test; it is not opened or closed here.
+        settings: settings of the run; `timeout` and `max_answer_bytes` are used.
+        timer: give-up timer, which is told of every answer and failure.
     """
 
     def __init__(self, target: Target, settings: RunSettings, timer: GiveUpTimer) -> None:
@@ -29,7 +29,7 @@ class TargetCaller:
         self._secrets = Secrets()
 
     async def send(self, request: Request) -> Response | FairnessError:
-        """Return the response, dated and without secrets, or the error that the attempt ended with."""
+        """Send the request once; return the response (dated, without secrets) or the error of the attempt."""
         name, limit = self._target.name, self._settings.timeout
         try:
             async with asyncio.timeout(limit) as time_limit:

@@ -10,18 +10,18 @@ class Timing:
     """Pauses, intervals and time limits of the request engine, in seconds.
 
     Attributes:
-        poll: interval at which the store is checked for what other processes wrote.
-        claim_lease: time after which a claim expires unless its owner renews it. The claims of a process of this
-            machine that has ended expire at once.
+        poll: interval at which the store is checked for changes by other processes.
+        claim_lease: time after which a claim expires unless its owner renews it. The claims of an ended process on this
+            machine expire at once.
         claim_renewal: interval at which claims are renewed.
-        claim_retry: interval at which claiming is tried again although the store has not changed, as claims expire
-            without a write.
-        stop_grace: time that requests in flight have to finish when a run stops, as they are paid for already.
-        give_up_unreachable: time after which a target that no request has ever reached is given up.
+        claim_retry: interval at which the process tries to claim requests again although the store has not changed:
+            claims expire without a write to the store.
+        stop_grace: time for which a run that stops waits for the requests in flight, because they are already paid for.
+        give_up_unreachable: time after which the run gives up on a target to which no connection was ever made.
         first_rate_limit_pause: pause of a target after its first overload, if it sends no `Retry-After`.
-        longest_rate_limit_pause: limit of these pauses, which double with every overload.
+        longest_rate_limit_pause: maximum length of such a pause; the pauses double with every overload.
         first_retry_pause: pause of a request after its first transient failure.
-        longest_retry_pause: limit of these pauses, which double with every failure.
+        longest_retry_pause: maximum length of such a pause; the pauses double with every failure.
     """
 
     poll: float = 0.05

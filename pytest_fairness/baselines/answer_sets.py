@@ -1,7 +1,7 @@
-"""The answers of a baseline: JSON Lines in a gzip file that has the same bytes for the same answers.
+"""The answers of a baseline, stored as JSON Lines in a gzip file; equal answers give byte-identical files.
 
-An answer set holds the answers that were measured together. Its id is a hash of its content, so that reading detects a
-file that was damaged, merged or edited. In the file, the key of the id is `generation`.
+An answer set holds the answers that were measured together. Its id is a hash of its content, so that the reader detects
+a file that was damaged, merged or edited. In the file, the id is stored under the key `generation`.
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ class _StoredRow(BaseModel, extra="forbid"):
 
 
 MAX_BYTES = 4 * 1024**3
-"""Largest size of all answers of a baseline, decompressed."""
+"""Maximum size in bytes of all answers of a baseline, after decompression."""
 
 _PLAIN = frozenset({"generation", "labels", "trial", "text"})
 
 _encode = json.JSONEncoder(sort_keys=True).encode
 
 Cell = tuple[tuple[str, str], ...]
-"""The labels of answers, sorted."""
+"""Labels of an answer as sorted (name, value) pairs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +57,12 @@ class Row:
     """One answer of a baseline.
 
     Attributes:
-        labels: names and values of what was asked, such as the group.
-        trial: number of the repetition, from 0.
-        text: as the target returned it; `None` if the target returned none.
-        judged: the judge model's reading of the text, as by `Judged.to_json`; `None` if no judge model was asked.
-        refused: whether the target reported a refusal that the text does not show.
+        labels: names and values that identify the prompt, such as the group.
+        trial: number of the trial, from 0.
+        text: the text that the target returned; `None` if it returned none.
+        judged: the judge model's classification of the text, in the form of `Judged.to_json`; `None` without a judge
+            model.
+        refused: whether the target reported a refusal that cannot be recognised from the text.
     """
 
     labels: Mapping[str, str]
@@ -79,7 +80,7 @@ def read_answers(path: Path, most_bytes: int = MAX_BYTES) -> dict[str, list[Row]
         most_bytes: largest size of all answers, decompressed.
 
     Raises:
-        BaselineError: the file cannot be read, or its content is not what was written.
+        BaselineError: the file cannot be read, or its content was changed after it was written.
     """
     try:
         with gzip.open(path, "rb") as file:
@@ -106,7 +107,7 @@ def read_answers(path: Path, most_bytes: int = MAX_BYTES) -> dict[str, list[Row]
 
 
 def write_answers(path: Path, answer_sets: Mapping[str, Sequence[Row]]) -> None:
-    """Write the rows of all answer sets, or remove the file if there are no rows.
+    """Write the answers of all answer sets, or remove the file if there are no answers.
 
     Raises:
         OSError: the file cannot be written; the old one is unchanged.
@@ -123,17 +124,17 @@ def write_answers(path: Path, answer_sets: Mapping[str, Sequence[Row]]) -> None:
 
 
 def answer_set_for(rows: Iterable[Row], answer_sets: Mapping[str, Sequence[Row]]) -> str | None:
-    """Return the id of an answer set that holds these rows and no others in their cells, or the id of a new one.
+    """Return the id of a present answer set that fits these answers; if none fits, the id of a new one.
 
-    A cell is all rows with the same labels. An answer set with further trials in a cell does not qualify: the item
-    would be compared with answers that it was not measured from.
+    All answers with the same labels form a cell. An answer set fits if it holds all of these answers, and no other
+    answers in their cells: the item would otherwise be compared with answers from which it was not measured.
 
     Args:
-        rows: the answers that an item was measured from.
+        rows: the answers from which an item was measured.
         answer_sets: the present answer sets.
 
     Returns:
-        the id, or `None` if there are no rows.
+        the id of the answer set, or `None` if there are no answers.
     """
     wanted = sorted_rows(rows)
     if not wanted:
@@ -147,10 +148,10 @@ def answer_set_for(rows: Iterable[Row], answer_sets: Mapping[str, Sequence[Row]]
 
 
 def sorted_rows(rows: Iterable[Row]) -> list[Row]:
-    """Return the rows sorted by labels and trial, equal rows once.
+    """Return the answers sorted by labels and trial, without duplicates.
 
     Raises:
-        ValueError: two answers of the same trial and labels differ.
+        ValueError: two different answers have the same labels and trial.
     """
     ordered = list(rows)
     if _is_sorted(ordered):
@@ -163,7 +164,7 @@ def sorted_rows(rows: Iterable[Row]) -> list[Row]:
 
 
 def damaged(path: Path, problem: str, line: int | None = None) -> BaselineError:
-    """Return the error for a file whose content is not what was written, with what to do."""
+    """Return the error for a file whose content was changed after it was written; the message says what to do."""
     place = path if line is None else f"{path}:{line}"
     return BaselineError(
         f"{place}: {problem}. Restore it with `git checkout -- {shlex.quote(str(path))}`, or delete it and make a new "
@@ -189,7 +190,7 @@ def _require_bounds(path: Path, file: gzip.GzipFile, most_bytes: int) -> None:
 
 
 def _read(path: Path, lines: Iterable[str]) -> dict[str, list[Row]]:
-    """Return the rows by answer set, in the file's order."""
+    """Return the answers by the id of their answer set, in the file's order."""
     answer_sets: dict[str, list[Row]] = {}
     labels: Mapping[str, str] = {}
     for number, line in enumerate(lines, start=1):
@@ -214,7 +215,7 @@ def _read(path: Path, lines: Iterable[str]) -> dict[str, list[Row]]:
 
 
 def _is_plain(row: Json) -> bool:
-    """Return whether the row is valid without the optional keys: a fast check that nearly all rows pass."""
+    """Return whether the row is valid and has only the required keys: a fast check that nearly all rows pass."""
     return (
         isinstance(row, dict)
         and row.keys() == _PLAIN
@@ -242,7 +243,7 @@ def _lines(answer_sets: Mapping[str, Sequence[Row]]) -> Iterator[bytes]:
 
 
 def _digest(ordered: Iterable[Row]) -> str:
-    """Return the id of sorted rows: the first 12 hexadecimal digits of the SHA-256 of their lines."""
+    """Return the id of sorted answers: the first 12 hexadecimal digits of the SHA-256 of their lines in the file."""
     digest = sha256()
     for number, row in enumerate(ordered):
         digest.update((("\n" if number else "") + _line(row)).encode("ascii"))
@@ -261,7 +262,7 @@ def _line(row: Row) -> str:
 
 
 def _is_sorted(rows: Sequence[Row]) -> bool:
-    """Return whether the rows are in ascending order without repetitions, as `write_answers` writes them."""
+    """Return whether the answers are in ascending order without duplicates, as `write_answers` writes them."""
     return all(one < other for one, other in pairwise(map(_place, rows)))
 
 

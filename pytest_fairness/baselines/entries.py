@@ -16,12 +16,12 @@ from pytest_fairness.version import __version__
 
 SCHEMA_VERSION = 1
 LARGEST = 1e12
-"""Largest number in a baseline: beyond every value of an audit, and with a square that is finite."""
+"""Maximum absolute value of a number in a baseline. No audit has a larger value, and its square is still finite."""
 MOST_CONTRIBUTIONS = 10
 LONGEST_NAME = 100
 
 Text = InstanceOf[str]
-"""A text that may hold lone surrogates, which pydantic's own check of texts refuses."""
+"""Type of texts that may contain lone surrogates; pydantic's own type of texts rejects them."""
 Count = Annotated[int, Field(strict=True, ge=0)]
 Number = Annotated[float, Field(strict=True, ge=-LARGEST, le=LARGEST, allow_inf_nan=False)]
 Deviation = Annotated[Number, Field(ge=0)]
@@ -29,11 +29,11 @@ Deviation = Annotated[Number, Field(ge=0)]
 
 @dataclass(frozen=True)
 class RunToRun:
-    """Spread of a value between runs of its probe.
+    """Variation of an item's value between several runs of its probe, estimated from the trials of one run.
 
     Attributes:
-        runs: number of runs that the trials were dealt to.
-        sd: standard deviation of the values of the runs.
+        runs: number of parts into which the trials were divided; each part stands for one run.
+        sd: standard deviation of the values of these parts.
     """
 
     __pydantic_config__ = ConfigDict(extra="forbid")
@@ -44,10 +44,10 @@ class RunToRun:
 
 @dataclass(frozen=True)
 class MeasuredBy:
-    """Version and alpha that a value was measured with, besides answers and fingerprint.
+    """Version and alpha of the audit that measured a value; it depends on them besides the answers and the fingerprint.
 
     Attributes:
-        version: of the audit.
+        version: version of the audit.
         level: alpha of the item.
     """
 
@@ -59,20 +59,20 @@ class MeasuredBy:
 
 @dataclass(frozen=True)
 class Entry:
-    """Measurement of an item, stored in its baseline.
+    """Stored measurement of an item in a baseline.
 
     Attributes:
-        value, interval, standard_error, n, missing: as in `Measurement`.
+        value, interval, standard_error, n, missing: see `Measurement`.
         target: the audited target, as the user named it.
-        sampling: the sampling parameters that were set.
-        fingerprint: a short hash of each part of the probe that affects prompts or the reading of answers, by the
-            part's readable name; `shape` in files.
-        tool_version: of pytest-fairness.
-        date: of the measurement, ISO 8601 in UTC.
-        answer_set: id of the answers it was measured from, or `None` if none were kept; `generation` in files.
-            `update_baseline` sets it.
-        run_to_run: spread between runs; `None` if there were too few trials for two runs.
-        measured_by: version and alpha of the audit; `None` in files of earlier versions.
+        sampling: the sampling parameters that the probe sets.
+        fingerprint: a short hash of each part of the probe that affects the prompts or the parsing of answers, by the
+            name of the part (`prompt`); the key in files is `shape`.
+        tool_version: version of pytest-fairness.
+        date: date of the measurement, ISO 8601 in UTC.
+        answer_set: id of the answer set from which the item was measured, or `None` if the answers were not kept; set
+            by `update_baseline`. The key in files is `generation`.
+        run_to_run: variation of the value between runs; `None` if there were too few trials to divide them.
+        measured_by: version and alpha of the audit; `None` in files of earlier versions of pytest-fairness.
         served: names of the models that the server reported, sorted; `None` if it reported none.
         file: the probe file, or the file of the Python test, relative to the root; like all that follow `None` in files
             of earlier versions.
@@ -125,7 +125,7 @@ class Entry:
         tolerance: float | None = None,
         contributions: Mapping[str, float] | None = None,
     ) -> Self:
-        """Return the entry of a new measurement; see the attributes."""
+        """Return the entry of a new measurement; the attributes of the class describe the arguments."""
         return cls(
             value=measurement.value,
             interval=measurement.interval,
@@ -149,14 +149,14 @@ class Entry:
         )
 
     def to_json(self) -> dict[str, Json]:
-        """Return the entry as plain JSON, with numbers at 6 significant digits."""
+        """Return the entry as plain JSON, with numbers rounded to 6 significant digits."""
         plain = _ENTRY.dump_python(self, by_alias=True)
         unset = {name for name in _OPTIONAL if plain[name] is None}
         return {name: rounded(value) for name, value in plain.items() if name not in unset}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Json]) -> Entry:
-        """Return the entry that `to_json` wrote.
+        """Return the entry of JSON data that `to_json` returned.
 
         Raises:
             BaselineError: a number is not finite or too large.
@@ -181,7 +181,7 @@ def _largest(contributions: Mapping[str, float]) -> dict[str, float]:
 
 @dataclass(frozen=True)
 class Summary:
-    """The content of a summary file: the entries of a probe's items by item id."""
+    """Content of a summary file: the entries of a probe's items, by item id."""
 
     # An update writes the whole file: a key that is not understood would be lost.
     __pydantic_config__ = ConfigDict(extra="forbid")
@@ -197,7 +197,7 @@ SUMMARY = TypeAdapter(Summary)
 
 
 def fault(error: ValidationError) -> str:
-    """Return the first error with its place, as `items.jsd.value: Input should be a valid number, found 'high'`."""
+    """Return the first error and its place: `items.jsd.value: Input should be a valid number, found 'high'`."""
     first = error.errors(include_url=False)[0]
     match first["type"]:
         case "missing":
@@ -210,7 +210,10 @@ def fault(error: ValidationError) -> str:
 
 
 def rounded(value: Json) -> Json:
-    """Return JSON with its numbers at the 6 significant digits that summaries keep; `None` for what is not finite."""
+    """Return a JSON value with numbers rounded to the 6 significant digits of summary files.
+
+    A number that is not finite becomes `None`.
+    """
     if isinstance(value, float):
         # `+ 0.0` makes a negative zero positive.
         return float(f"{value:.6g}") + 0.0 if abs(value) < float("inf") else None

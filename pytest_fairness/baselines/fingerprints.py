@@ -1,4 +1,4 @@
-"""Fingerprints of what an item is measured from, and what differs from the baseline."""
+"""Fingerprints of the inputs of an item, and the inputs that differ from the baseline's."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ NOT_SET = "not set"
 
 
 def fingerprints(parts: Mapping[str, Json]) -> dict[str, str]:
-    """Return the fingerprint of each part: the first 12 hexadecimal digits of the SHA-256 of its sorted JSON."""
+    """Return a fingerprint of each input: the first 12 hexadecimal digits of the SHA-256 of its sorted JSON."""
     return {
         part: sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:12] for part, content in parts.items()
     }
 
 
 def stale_parts(entry: Entry, parts: Mapping[str, Json]) -> list[str]:
-    """Return the names of the parts that differ from the baseline's, sorted.
+    """Return the sorted names of the inputs that differ from those of the baseline.
 
     Args:
         entry: the baseline's entry.
-        parts: of this run, by readable name; see `Entry.fingerprint`.
+        parts: inputs of this run, by name; see `Entry.fingerprint`.
 
     Returns:
-        names of changed parts; names of added and of removed parts are followed by ` (new)` and ` (gone)`.
+        names of changed inputs, of added inputs followed by ` (new)`, and of removed inputs followed by ` (gone)`.
     """
     current, baseline = fingerprints(parts), entry.fingerprint
     return sorted(
@@ -38,13 +38,13 @@ def stale_parts(entry: Entry, parts: Mapping[str, Json]) -> list[str]:
 
 
 def changed_sampling(entry: Entry, sampling: Mapping[str, float]) -> list[str]:
-    """Return the sampling parameters that differ from the baseline's, as `temperature 1.0 → 0.7`.
+    """Return the sampling parameters that differ from the baseline's, each as `temperature 1.0 → 0.7`.
 
-    Another seed draws another sample from the same distribution, so it is no difference.
+    A different seed does not count, because it draws another sample from the same distribution.
 
     Args:
         entry: the baseline's entry.
-        sampling: of this run; only what is set.
+        sampling: the sampling parameters that this run sets.
     """
     current, baseline = rounded(sampling), rounded(entry.sampling)
     return [

@@ -1,7 +1,7 @@
-"""Read the baselines of a repository: a readable summary for each probe, and the answers that it was measured from.
+"""Reader of the baselines of a repository: for each probe, a readable summary and the answers that were measured.
 
-`<probe>.json` is the summary, written to be read in a diff; `<probe>.responses.jsonl.gz` holds the answers in answer
-sets. An entry of the summary names the answer set that it was measured from.
+`<probe>.json` is the summary, in a form that is easy to read in a diff. `<probe>.responses.jsonl.gz` holds the answers
+in answer sets. An entry of the summary names the answer set from which it was measured.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from pytest_fairness.version import __version__
 
 @dataclass(frozen=True)
 class Baseline:
-    """The baseline of one probe. Two equal baselines hold the same answers.
+    """Baseline of one probe. Objects that compare equal hold the same answers.
 
     Attributes:
-        items: the entries by item id.
-        summary_path, answers_path: the two files; the second may be absent.
+        items: entries of the summary, by item id.
+        summary_path, answers_path: paths of the two files; the file of answers may be absent.
         stamp: modification time (ns) and size (bytes) of the file of answers; `None` if there is no such file.
     """
 
@@ -40,10 +40,10 @@ class Baseline:
     stamp: tuple[int, int] | None
 
     def answers(self, answer_set: str | None) -> list[Row]:
-        """Return the answers of one set, sorted by labels and trial; an empty list if no answers were kept.
+        """Return the answers of one answer set, sorted by labels and trial; an empty list if no answers were kept.
 
         Raises:
-            BaselineError: the file of answers is damaged, or lacks this set.
+            BaselineError: the file of answers is damaged, or lacks this answer set.
         """
         if answer_set is None or self.answer_sets is None:
             return []
@@ -58,12 +58,15 @@ class Baseline:
 
     @property
     def size(self) -> int:
-        """Return the number of answers in all sets."""
+        """Return the number of answers in all answer sets."""
         return sum(map(len, (self.answer_sets or {}).values()))
 
     @cached_property
     def answer_sets(self) -> Mapping[str, Sequence[Row]] | None:
-        """Return all kept answers by answer set, read at first use; `None` if there is no file of answers."""
+        """Return all kept answers by the id of their answer set; `None` if there is no file of answers.
+
+        The file is read at the first call.
+        """
         return read_answers(self.answers_path)
 
 
@@ -132,10 +135,10 @@ def _case_only(path: Path, stored: str, name: str) -> BaselineError:
 
 
 def paths(folder: Path, name: str) -> tuple[Path, Path]:
-    """Return the paths of a probe's summary and answers.
+    """Return the paths of a probe's summary file and file of answers.
 
     Raises:
-        BaselineError: the name cannot be the name of a file.
+        BaselineError: the probe's name cannot be the name of a file.
     """
     if (problem := name_problem(name)) is not None:
         raise BaselineError(f"A baseline cannot be named {name!r}: {problem}. Give it another name.")

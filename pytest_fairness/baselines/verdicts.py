@@ -1,6 +1,7 @@
 """Verdicts on measurements, with their reasons.
 
-Pure: the same measurement, comparison and settings give the same verdict in every order, process and run.
+A verdict depends only on the measurement, the comparison and the settings, not on the order of items, the process or
+the run.
 """
 
 from __future__ import annotations
@@ -26,21 +27,22 @@ MISSING_P = 0.05
 NAMED_CONTRIBUTORS = 5
 """Top contributors that a verdict's reason names."""
 SHOWN_P = 0.001
-"""Smallest p-value that a reason names; smaller ones come from the tail of a fitted distribution."""
+"""Minimum p-value that a reason shows; smaller ones are shown as below it, because they are extrapolated from a fitted
+distribution."""
 MOST_TIMES = 1000
-"""Largest growth of a run that is advised."""
+"""Maximum factor by which the advice suggests to enlarge a run."""
 
 
 @dataclass(frozen=True)
 class BaselineEntry:
-    """Baseline of one item.
+    """Baseline of one item, as the verdict needs it.
 
     Attributes:
-        value: the recorded value.
+        value: the stored value.
         stale_parts: parts of the probe that changed since (`prompt`, `axis race`); empty for a valid baseline.
-        answers: number of usable answers that the value was measured from; `None` if not known.
-        note: sentence about the baseline, for the reason.
-        new: whether the run itself becomes the baseline, so that only a limit can be exceeded.
+        answers: number of usable answers from which the value was measured; `None` if unknown.
+        note: sentence about the baseline, which the verdict's reason includes.
+        new: whether this run becomes the baseline; then only a limit can make the item fail.
     """
 
     value: float
@@ -63,14 +65,14 @@ def decide(
     """Return the verdict on one item.
 
     Args:
-        audit: the method.
+        audit: the audit that measured the item.
         item: the item, with its limit, tolerance, gate and alpha.
-        measurement: of this run.
-        baseline: the baseline's entry, or `None` where there is none.
-        comparison: of this run with the baseline; `None` without a baseline, or with a stale one.
-        trials: number of trials, or of the units that `Audit.counted` names, for the advice on the size of a run;
+        measurement: measurement of this run.
+        baseline: baseline of the item, or `None` if there is none.
+        comparison: comparison of this run with the baseline; `None` without a baseline, or with a stale one.
+        trials: number of trials, or of the units that `Audit.counted` names; needed for advice on the size of a run.
             `None` for recorded files.
-        accept: the command that makes or accepts a baseline, for the reason.
+        accept: command that makes or accepts a baseline; the verdict's reason shows it.
     """
     limit, tolerance = item.settings.limit, tolerance_of(audit, item)
     what = f"{item.id}: {audit.describe(measurement)}"
@@ -144,7 +146,7 @@ def decide(
 
 
 def _notes(measurement: Measurement, baseline: BaselineEntry | None) -> str:
-    """Return the notes on the answers and the baseline, as sentences."""
+    """Return the notes on the answers and the baseline as sentences for the verdict's reason."""
     notes = [concern.message for concern in measurement.concerns if concern.withholds == "nothing"]
     if baseline is not None and baseline.note:
         notes.append(baseline.note)
@@ -152,7 +154,7 @@ def _notes(measurement: Measurement, baseline: BaselineEntry | None) -> str:
 
 
 def _references(audit: AnyAudit, item: AnyItem, baseline: BaselineEntry | None, comparison: Comparison | None) -> str:
-    """Return what the value is compared with, as a part of the reason: the baseline and the limit."""
+    """Return the part of the reason that names the baseline, the change and the limit of the value."""
     found = ", the new baseline" if baseline is not None and baseline.new else ""
     if baseline is not None and comparison is not None:
         tolerance = tolerance_of(audit, item)
@@ -167,20 +169,20 @@ def _p(p_value: float | None) -> str:
 
 
 def tolerance_of(audit: AnyAudit, item: AnyItem) -> float:
-    """Return the item's tolerance: the probe's, or the audit's default."""
+    """Return the item's tolerance: that of the probe file or, if it sets none, the audit's default."""
     tolerance = item.settings.tolerance
     return float(audit.info.tolerance if tolerance is None else tolerance)
 
 
 def _gravest_concern(measurement: Measurement) -> Concern | None:
-    """Return the gravest concern that withholds a verdict or a pass; `None` without one."""
+    """Return the most serious concern that prevents a verdict or a pass; `None` if there is none."""
     absent = missing_reason(measurement)
     missing = () if absent is None else (Concern("missing_answers", absent),)
     return next((each for each in (*measurement.concerns, *missing) if each.withholds != "nothing"), None)
 
 
 def _significance(item: AnyItem, comparison: Comparison, change: Decision) -> str:
-    """Return the test by which a regression is significant, as a part of the reason."""
+    """Return the part of the reason that names the significance test of a regression."""
     reversal = comparison.reversal
     if change.changed_sides and reversal is not None:
         return f"; {_sides(reversal)} ({_p(reversal.p_value)}, alpha {item.alpha:.2g})"
@@ -195,14 +197,14 @@ def _sides(reversal: Reversal) -> str:
 
 
 class _Text(NamedTuple):
-    """Phrase at two lengths: for the verdict's reason, and for `Verdict.undecided`."""
+    """Phrase in a long form for the verdict's reason, and in a short form for `Verdict.undecided`."""
 
     long: str
     short: str
 
 
 def _undecided(item: AnyItem, comparison: Comparison | None, change: Decision | None, value: Decision | None) -> _Text:
-    """Return why there is no decision, on the change before the value."""
+    """Return the reason why no decision is possible; an undecided change is named before an undecided value."""
     if change is not None and comparison is not None and change.outcome == "unclear":
         if change.explanation is not None:
             return _Text(change.explanation, change.explanation)
@@ -230,7 +232,7 @@ def _undecided(item: AnyItem, comparison: Comparison | None, change: Decision | 
 
 def _not_excluded(subject: str, may: str, decision: Decision) -> _Text:
     if decision.upper_bound is None or decision.accepted is None:
-        unknown = "how far chance moves the value is not known"
+        unknown = "the standard error of the value is not known"
         return _Text(unknown, unknown)
     upper, accepted = f"{decision.upper_bound:.3g}", f"{decision.accepted:.3g}"
     return _Text(
@@ -245,7 +247,7 @@ def _confidence(
     change: Decision | None,
     value: Decision | None,
 ) -> str:
-    """Return the evidence for a pass as sentences; none without a test."""
+    """Return the statistical evidence for a pass as sentences; an empty text if nothing was tested."""
     found = ""
     if change is not None and comparison is not None:
         if change.upper_bound is not None:
@@ -261,13 +263,13 @@ def _confidence(
 def _advice(
     audit: AnyAudit, measurement: Measurement, size: int | None, factor: float, baseline: BaselineEntry | None
 ) -> _Text:
-    """Return the advice on how large a run must be for a decision.
+    """Return the advice on the number of answers that a decision needs.
 
     Args:
-        audit: the method.
+        audit: the audit that measured the item.
         measurement: of this run.
-        size: of this run; `None` for recorded files.
-        factor: by which this run and its baseline must grow for the error to be small enough.
+        size: number of trials or other units in this run; `None` for recorded files.
+        factor: factor by which this run and its baseline must grow so that the standard error is small enough.
         baseline: the baseline, where the change is undecided.
     """
     if not math.isfinite(factor) or factor > MOST_TIMES:
@@ -302,9 +304,10 @@ def _advice(
 
 
 def missing_reason(measurement: Measurement) -> str | None:
-    """Return the reason why too many answers are missing for a pass; `None` if few enough are.
+    """Return the reason why an item cannot pass because of missing answers; `None` if few enough are missing.
 
-    More than 10 % are missing, or the groups' shares differ by more than 5 points with a Fisher p below 0.05.
+    Too many are missing if the share of missing answers is above 10 %, or if the groups' shares differ by more than 5
+    percentage points and Fisher's exact test gives p < 0.05.
     """
     absent = sum(measurement.missing.values())
     asked = absent + sum(measurement.n.values())

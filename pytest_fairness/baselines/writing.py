@@ -1,4 +1,4 @@
-"""Write new entries and answers into the baselines of a repository: whole files, and only if their content changes."""
+"""Writer of the baselines of a repository; it replaces whole files, and only if their content changes."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ def update_baseline(
     the same answers changes no byte; a new reason is a change.
 
     Args:
-        folder: the baselines' folder; created if it does not exist.
+        folder: folder of the baselines; it is created if it does not exist.
         name: the probe's name.
         entries: new entries by item id; their `answer_set` is ignored.
-        rows: the answers that all of `entries` were measured from, in any order; repeated rows count once.
-        remove: ids of entries to drop.
-        keep_answers: whether to write the answers; otherwise the new entries name no answer set.
+        rows: all answers from which the new entries were measured, in any order; duplicates are ignored.
+        remove: item ids of the entries to delete.
+        keep_answers: whether to write the answers; if not, the new entries name no answer set.
 
     Raises:
-        BaselineError: the present files are not valid (they are not changed), or the new ones cannot be written.
+        BaselineError: the present files are not valid (and stay unchanged), or the new files cannot be written.
     """
     summary_path, answers_path = paths(folder, name)
     require_distinct(folder, name)
@@ -67,7 +67,7 @@ def update_baseline(
     try:
         SUMMARY.validate_python(summary)
     except ValidationError as error:
-        raise BaselineError(f"{summary_path}: not written, the old one stands ({fault(error)}).") from error
+        raise BaselineError(f"{summary_path}: not written, so the old file is unchanged ({fault(error)}).") from error
     try:
         # Until the new summary is in place, the file serves the old one too: a run killed in between loses nothing.
         write_answers(answers_path, {**((old and old.answer_sets) or {}), **answer_sets})

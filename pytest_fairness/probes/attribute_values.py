@@ -1,4 +1,4 @@
-"""Attributes of people and their values: written, combined, and in the words of a prompt."""
+"""Attributes of people and their values: as written in a probe, combined, and as words of a prompt."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _ARTICLE = re.compile(r"an?\s+(?=\S)", re.IGNORECASE)
 
 
 class ValueSettings(ProbeModel):
-    """A value with a name of its own, and an optional indirect wording."""
+    """Value of an attribute that has a separate name, and an optional indirect wording."""
 
     label: Line = Field(description="The value's name in reports and baselines.")
     text: Line = Field(description="The words that replace {value}.")
     indirect: Line | None = Field(
         default=None,
-        description="Other words for the value, which are used if the answer to the direct words is a refusal.",
+        description="Other words for the value, used if the answer to the prompt with the direct words is a refusal.",
     )
 
 
@@ -37,7 +37,7 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class Attribute:
-    """One attribute and its values; `parts` names the combined attributes, or the attribute itself if it is plain."""
+    """One attribute and its values; `parts` holds the names of the combined attributes, or only its own name."""
 
     name: str
     values: tuple[Value, ...]
@@ -53,11 +53,11 @@ WrittenValue = Annotated[
     Annotated[Line, Tag("text")] | Annotated[ValueSettings, Tag("mapping")],
     Discriminator(_written_as),
 ]
-"""A value in a probe file: its words, which are its name as well, or a mapping."""
+"""Value in a probe file: the words, which are also the name, or a mapping with both."""
 
 
 def plain(name: str, written: Sequence[str | ValueSettings]) -> Attribute:
-    """Return an attribute of the values in a probe file."""
+    """Return an uncombined attribute with the values that a probe file lists."""
     values = (
         Value(value, value) if isinstance(value, str) else Value(value.label, value.text, value.indirect)
         for value in written

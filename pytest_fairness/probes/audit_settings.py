@@ -1,4 +1,4 @@
-"""The settings that every audit takes; an audit adds its own by deriving from `AuditSettings`."""
+"""Settings that every audit has; an audit with more settings derives a class from `AuditSettings`."""
 
 from __future__ import annotations
 
@@ -8,27 +8,28 @@ from pydantic import BaseModel, ConfigDict, Field
 
 
 class ProbeModel(BaseModel):
-    """Base of all models of a probe file: unknown keys are errors, and nothing changes after loading."""
+    """Base of all pydantic models of a probe file: unknown keys are errors, and objects are immutable."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class AuditSettings(ProbeModel):
-    """Settings of every audit under a probe's `audits:`.
+    """Settings that every audit has under a probe's key `audits`.
 
     Class attributes:
-        needs: what a probe must have for the audit, as its kind names it in `Probe.lacking`; empty for nothing.
-        item_labels: labels that the audit gives its items besides the probe's; no axis may have these names.
+        needs: name of an input that the audit requires of the probe, such as `truth`; see `Probe.lacking`. Empty if the
+            audit requires nothing.
+        item_labels: names of labels that the audit adds to its items; no axis may have these names.
     """
 
     needs: ClassVar[str] = ""
     item_labels: ClassVar[tuple[str, ...]] = ()
 
     limit: float | None = Field(
-        default=None, description="Worst acceptable value. Without it only the baseline counts."
+        default=None, description="Worst acceptable value. Without it, the value is only compared with the baseline."
     )
     tolerance: float | None = Field(
-        default=None, ge=0, description="Worst acceptable change from the baseline. Without it the audit's own default."
+        default=None, ge=0, description="Worst acceptable change from the baseline. Default: depends on the audit."
     )
     gate: Literal["significant", "bound", "strict", "point"] = Field(
         default="significant",

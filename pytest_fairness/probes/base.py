@@ -1,4 +1,4 @@
-"""The base model of all kinds of probe."""
+"""Base model of all kinds of probe, and the keys that all kinds share."""
 
 from __future__ import annotations
 
@@ -54,22 +54,28 @@ class SamplingSettings(ProbeModel):
     """Sampling parameters of the requests. Only those that are set here are sent."""
 
     temperature: float | None = Field(
-        default=None, ge=0, description="Randomness of the answers; 0 always takes the most likely token."
+        default=None,
+        ge=0,
+        description="Randomness of the answers; with 0 the model always takes the most likely token.",
     )
     top_p: float | None = Field(
         default=None,
         ge=0,
         le=1,
-        description="Draw from the most likely tokens that together have this probability.",
+        description="Sample only from the most likely tokens that together have this probability.",
     )
     max_tokens: int | None = Field(
-        default=None, ge=1, le=10_000_000, description="Most tokens of an answer; longer answers are cut off."
+        default=None,
+        ge=1,
+        le=10_000_000,
+        description="Maximum number of tokens of an answer; longer answers are cut off.",
     )
     seed: int | None = Field(
         default=None,
         ge=0,
         le=2**31 - 1,
-        description="Seed from which the seed of each request is derived, together with its texts and its trial.",
+        description="Seed of the probe. The seed of each request is derived from it, from the request's texts and "
+        "from the trial number.",
     )
 
 
@@ -77,20 +83,23 @@ class ResponsesSettings(ProbeModel):
     """Recorded answers that are audited; no model is asked."""
 
     file: Annotated[ProbeFile, AfterValidator(_table)] = Field(
-        description="CSV (.csv) or JSON Lines (.jsonl, .ndjson) file, one answer a row, in the probe's folder."
+        description="CSV (.csv) or JSON Lines (.jsonl, .ndjson) file in the probe's folder, with one answer per row."
     )
     columns: dict[str, Line] = Field(
         default_factory=dict,
-        description="The column of the file for each name that the probe's kind reads, such as `text` or `trial`; "
-        "equal names need no entry.",
+        description="Column of the file for each name that the probe's kind reads, such as `text` or `trial`. A "
+        "column with the same name needs no entry.",
     )
     strata: tuple[Line, ...] = Field(
-        default=(), min_length=1, description="Further columns within whose values answers are compared."
+        default=(),
+        min_length=1,
+        description="Further columns. Answers are compared only with answers that have the same values in these "
+        "columns.",
     )
 
 
 class Variant(ProbeModel):
-    """Another wording of the probe, for comparing mitigations."""
+    """Variant of the probe with another wording, for the comparison of mitigations."""
 
     system: Text | None = Field(default=None, description="System prompt of this variant.")
     prompt: Texts | None = Field(default=None, description="Prompt or prompts of this variant.")
@@ -112,7 +121,7 @@ def _file_name(name: str) -> str:
 
 
 def _validated(value: Json, info: ValidationInfo) -> Mapping[str, AuditSettings]:
-    """Return the audits, which the loader has validated by their own models."""
+    """Return the settings of the audits, which the loader has already validated with the audits' own models."""
     if not isinstance(value, Mapping):
         raise PydanticCustomError("audits", "must be a mapping of audits to their settings")
     if not value:
@@ -126,8 +135,8 @@ class Probe(ProbeModel):
     A kind of probe derives from this class and is an entry of `kinds.KINDS`.
 
     Class attributes:
-        several_prompts: whether a probe of the kind may have several prompts.
-        prompts_belong_to: the key that contains the prompts, if they are not under `prompt`; else empty.
+        several_prompts: whether `prompt` may be a list of prompts.
+        prompts_belong_to: the part of the probe that contains the prompts, if they are not under `prompt`; else empty.
     """
 
     several_prompts: ClassVar[bool] = False
@@ -139,7 +148,7 @@ class Probe(ProbeModel):
         description="Name of the probe in item ids and baseline files, unique in a run. "
         "Default: the file's name without its suffix.",
     )
-    description: Text | None = Field(default=None, description="Purpose of the probe; shown in reports.")
+    description: Text | None = Field(default=None, description="Purpose of the probe, which reports show.")
     system: Text | None = Field(default=None, description="System prompt, sent unchanged with every prompt.")
     sampling_settings: SamplingSettings = Field(
         default_factory=SamplingSettings,
@@ -152,11 +161,15 @@ class Probe(ProbeModel):
     )
     trials: Trials = Field(
         default=1,
-        description="Number of answers to each prompt; {start: 8, max: 60} asks for more only while a verdict is open.",
+        description="Number of answers to each prompt; {start: 8, max: 60} asks for more than 8 only while a verdict "
+        "is inconclusive.",
     )
     audits: Annotated[
         Mapping[str, AuditSettings], PlainValidator(_validated, json_schema_input_type=dict[str, Any])
-    ] = Field(description="The audits of the answers, by name, each with its settings; {} or nothing for the defaults.")
+    ] = Field(
+        description="The audits of the answers by name, each with its settings; {} or nothing means the default "
+        "settings."
+    )
     responses: ResponsesSettings | None = Field(
         default=None, description="Recorded answers, which are audited instead of asking a model."
     )
@@ -164,12 +177,14 @@ class Probe(ProbeModel):
         default=0.05,
         gt=0,
         lt=1,
-        description="Chance of a false alarm anywhere in this probe, shared out over its items.",
+        description="Probability of at least one false alarm in this probe (family-wise alpha); it is divided among "
+        "the probe's items.",
     )
     variants: dict[Name, Variant] = Field(
         default_factory=dict,
         min_length=1,
-        description="Other wordings of the probe by name, for comparing mitigations: each is asked and measured too.",
+        description="Variants of the probe with another wording, by name, for the comparison of mitigations. Each "
+        "variant is asked and measured as well.",
     )
     marks: tuple[Identifier, ...] = Field(default=(), min_length=1, description="pytest marks of the probe's items.")
 
@@ -177,19 +192,23 @@ class Probe(ProbeModel):
     _reworded: dict[str, Any] = PrivateAttr(default_factory=dict)
 
     def model_post_init(self, context: Any, /) -> None:
-        """Keep the file that the probe is loaded from."""
+        """Keep the path of the file from which the probe is loaded; pydantic calls this method after validation."""
         if isinstance(context, Loading):
             self._loaded = context
 
     @property
     def path(self) -> Path:
-        """The file that the probe was loaded from."""
+        """Path of the file from which the probe was loaded."""
         return self._loaded.path
 
     @property
     def root(self) -> Path | None:
-        """The folder that paths in messages are relative to."""
+        """The folder to which paths in messages are relative."""
         return self._loaded.root
+
+    def line_of(self, audit: str) -> int:
+        """Return the line of an audit in the probe's file, from 1; 1 if the probe is not from a file."""
+        return self._loaded.lines.get(audit, 1)
 
     @cached_property
     def sampling(self) -> records.Sampling:
@@ -207,21 +226,21 @@ class Probe(ProbeModel):
 
     @property
     def judging(self) -> Judging | None:
-        """The question to the judge model that reads the answers; `None` without a judge."""
+        """The question to the judge model that classifies the answers; `None` without a judge model."""
         return None
 
     def stages(self) -> list[Stage]:
-        """Return the number of trials and entities at each interim analysis; a fixed number has one stage."""
+        """Return the numbers of trials and entities at each interim analysis; one stage if the numbers are fixed."""
         if isinstance(self.trials, GrowingTrials):
             return [Stage(trials=trials) for trials in growing(self.trials.start, self.trials.max)]
         return [Stage()]
 
     def within(self, stage: Stage, labels: Mapping[str, str]) -> bool:
-        """Return whether prompts with these labels are sent at a stage, whatever their trial."""
+        """Return whether prompts with these labels are sent at a stage, regardless of their trial number."""
         return True
 
     def variant(self, name: str) -> Self:
-        """Return the probe with the `system` and `prompt` of a variant; the same object for the same name."""
+        """Return the probe with the `system` and `prompt` of a variant; repeated calls return the same object."""
         if name not in self._reworded:
             wording = self.variants[name]
             other = {key: text for key in ("system", "prompt") if (text := getattr(wording, key)) is not None}
@@ -234,25 +253,27 @@ class Probe(ProbeModel):
         return found
 
     def draws(self, trials: int | None = None) -> int:
-        """Return the most trials of each prompt; `trials` overrides the probe's own number."""
+        """Return the maximum number of trials of each prompt; `trials` overrides the probe's own number."""
         return most(self.trials) if trials is None else trials
 
     def follow_ups(self, answers: Sequence[Answer]) -> list[Prompt]:
-        """Return the prompts that follow from the answers so far; none once the answers are complete."""
+        """Return the follow-up prompts that the answers so far require; an empty list once the answers are complete."""
         return []
 
     @cached_property
     def _system_prompt(self) -> str | None:
-        """The system prompt as it is sent; `None` without one."""
+        """The system prompt as it is sent; `None` if the probe has none."""
         return None if self.system is None else block_text(self.system)
 
     def _request(self, text: str, draw: int, answer_format: AnswerFormat = "text") -> Request:
-        """Return the request for one draw of a prompt."""
+        """Return the request for one trial of a prompt; `draw` is the trial number."""
         return Request(text, self._system_prompt, self.sampling, draw, answer_format).with_own_seed()
 
     @classmethod
     def lacking(cls, data: Content) -> dict[str, str]:  # noqa: ARG003 - for the kinds that override the method
-        """Return what audits may need and the probe lacks, by the name in `AuditSettings.needs`, with what to write.
+        """Return the inputs that audits may require but the probe lacks.
+
+        A key is a name as in `AuditSettings.needs`; its value says what to write, for the error message.
 
         Args:
             data: see `diagnostics`.
@@ -261,11 +282,11 @@ class Probe(ProbeModel):
 
     @classmethod
     def diagnostics(cls, data: Content, audits: Mapping[str, type[AuditSettings]]) -> Iterator[Diagnostic]:
-        """Yield the diagnostics of keys that do not fit together, which the models of single keys cannot see.
+        """Yield the diagnostics of keys that contradict each other, which the models of single keys cannot detect.
 
         Args:
-            data: the file's plain content; any part of it may be of a wrong type, which pydantic reports.
-            audits: the settings models of the probe's audits by name.
+            data: the file's plain content. Any part may have a wrong type, which pydantic reports separately.
+            audits: the settings models of the probe's audits, by audit name.
         """
         yield from checks.unmet_needs(audits, cls.lacking(data))
         if "variants" in data and checks.is_recorded(data):
@@ -281,16 +302,16 @@ class Probe(ProbeModel):
 
     @abstractmethod
     def prompts(self, trials: int | None = None) -> Iterable[Prompt]:
-        """Return every prompt of the probe, in the order in which they are sent; none if answers are recorded.
+        """Return every prompt of the probe in the order of sending; none if the probe reads recorded answers.
 
         Args:
-            trials: overrides the probe's own number.
+            trials: number of trials that overrides the probe's own number.
         """
 
     @abstractmethod
     def fingerprint(self, labels: Mapping[str, str]) -> dict[str, str]:
-        """Return everything on which an item's prompts and the parsing of its answers depend, by readable name.
+        """Return all inputs that determine an item's prompts and the parsing of its answers, by readable name.
 
         Args:
-            labels: the subject of the item (`{"race": "Black"}`).
+            labels: labels of the item, such as its group (`{"race": "Black"}`).
         """

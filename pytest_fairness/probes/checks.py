@@ -1,7 +1,7 @@
-"""Checks between keys of a probe file that several kinds share.
+"""Checks of keys that must fit together, for several kinds of probe.
 
-They read the plain content of the file before it is validated, so that one error does not hide the others: any part of
-the content may be of a wrong type, which pydantic reports.
+The checks read the plain content of the file before pydantic validates it, so that one error does not hide the others.
+Any part of the content may have a wrong type, which pydantic reports separately.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from pytest_fairness.probes.diagnostics import Diagnostic, Location, quoted, sug
 from pytest_fairness.records import Json
 
 Content = Mapping[str, Json]
-"""The plain content of a probe file, or of a mapping in it."""
+"""Plain content of a probe file, or of a mapping in it."""
 
 MAX_PROMPTS = 1_000_000
-"""Most prompts of one probe; a larger number is more likely a typing error than an intention."""
+"""Maximum number of prompts of one probe; a larger number is more likely a typing error than intended."""
 
 
 def mapping(value: Json) -> Content:
-    """Return the value if it is a mapping, else an empty mapping."""
+    """Return the value if it is a mapping, otherwise an empty mapping."""
     return value if isinstance(value, Mapping) else {}
 
 
 def mappings(value: Json) -> Iterator[tuple[str, Content]]:
-    """Yield key and value of those entries of a mapping that are mappings themselves."""
+    """Yield key and value of each entry of a mapping whose value is a mapping too."""
     yield from ((name, inner) for name, inner in mapping(value).items() if isinstance(inner, Mapping))
 
 
@@ -38,7 +38,7 @@ def items(value: Json) -> Iterator[tuple[int, Any]]:
 
 
 def folded(text: str) -> str:
-    """Return the text as names are compared: without letter case and repeated blanks."""
+    """Return the text in the form in which names are compared: without letter case and repeated blanks."""
     return " ".join(text.casefold().split())
 
 
@@ -52,7 +52,7 @@ def missing_keys(data: Content, remedies: Mapping[str, str]) -> Iterator[Diagnos
 
     Args:
         data: the content.
-        remedies: the keys, each with what to write.
+        remedies: required keys; the value says what to write.
     """
     for key, remedy in remedies.items():
         if key not in data and not is_recorded(data):
@@ -65,9 +65,9 @@ def repeats(
     """Yield a diagnostic for each name that repeats an earlier one.
 
     Args:
-        named: location and name; what is no text is passed over.
-        rule: the rule that the repeated name breaks.
-        form: returns the form in which names are compared.
+        named: location and name of each entry; names that are not text are skipped.
+        rule: the rule that a repeated name breaks, for the message.
+        form: function that returns the form in which names are compared.
     """
     seen: set[str] = set()
     for location, name in named:
@@ -80,10 +80,10 @@ def repeats(
 def unmet_needs(
     audits: Mapping[str, AuditSettings | type[AuditSettings]], lacking: Mapping[str, str]
 ) -> Iterator[Diagnostic]:
-    """Yield a diagnostic for each audit that needs what the probe lacks.
+    """Yield a diagnostic for each audit that requires an input which the probe lacks.
 
     Args:
-        audits: the probe's audits by name: their settings, or the models of these.
+        audits: settings of the probe's audits, or the models of the settings, by audit name.
         lacking: see `Probe.lacking`.
     """
     for name, settings in audits.items():
@@ -92,7 +92,7 @@ def unmet_needs(
 
 
 def unknown_columns(data: Content, names: Collection[str]) -> Iterator[Diagnostic]:
-    """Yield a diagnostic for each key of `responses.columns` that is not one of the names."""
+    """Yield a diagnostic for each key of `responses.columns` that is not one of these names."""
     for name in mapping(mapping(data.get("responses")).get("columns")):
         if name not in names:
             message = f"{quoted(name)} is no name of this probe{suggestion(name, names)}"
@@ -100,31 +100,31 @@ def unknown_columns(data: Content, names: Collection[str]) -> Iterator[Diagnosti
 
 
 def no_strata(data: Content, reason: str) -> Iterator[Diagnostic]:
-    """Yield a diagnostic for `responses.strata` of a kind that has no strata, for the reason given."""
+    """Yield a diagnostic for `responses.strata` in a probe of a kind without strata; `reason` says why it has none."""
     if "strata" in mapping(data.get("responses")):
         yield Diagnostic(("responses", "strata"), f"{reason}: there are no strata", at_key=True)
 
 
 def taken_strata(data: Content, names: Collection[str]) -> Iterator[Diagnostic]:
-    """Yield a diagnostic for each of `responses.strata` that has one of the names or repeats an earlier one."""
+    """Yield a diagnostic for each column in `responses.strata` that has one of these names, or is listed twice."""
     taken = {*names}
     for place, stratum in items(mapping(data.get("responses")).get("strata")):
         if isinstance(stratum, str):
             if stratum in taken:
-                message = f"{quoted(stratum)} is a name of the answers already, and no further stratum"
+                message = f"{quoted(stratum)} already has a meaning in this file, and cannot be a stratum"
                 yield Diagnostic(("responses", "strata", place), message)
             taken.add(stratum)
 
 
 def most_trials(data: Content, default: int) -> int:
-    """Return the most trials that the content asks for; 0 if `trials` is invalid."""
+    """Return the maximum number of trials in the content; 0 if `trials` is invalid."""
     trials = data.get("trials", default)
     most = trials.get("max") if isinstance(trials, Mapping) else trials
     return most if isinstance(most, int) and most <= MAX_TRIALS else 0
 
 
 def capped_product(sizes: Iterable[int]) -> int:
-    """Return the product of sizes, or a number above `MAX_PROMPTS` if it is larger than that."""
+    """Return the product of sizes; stop multiplying as soon as it exceeds `MAX_PROMPTS`."""
     product = 1
     for size in sizes:
         # Larger products are not worked out: a hostile file could make their digits fill the memory.
@@ -138,8 +138,8 @@ def too_many_prompts(data: Content, count: int, factors: str, key: str) -> Itera
     Args:
         data: the content.
         count: the number of prompts.
-        factors: the factors of the number, for the message.
-        key: the key that the diagnostic is at.
+        factors: names of the factors of the number, for the message.
+        key: the key at which the diagnostic is reported.
     """
     if count > MAX_PROMPTS and not is_recorded(data):
         message = f"the {factors} make more than {MAX_PROMPTS:,} prompts: reduce one of them"
@@ -147,5 +147,5 @@ def too_many_prompts(data: Content, count: int, factors: str, key: str) -> Itera
 
 
 def canonical(value: Json) -> str:
-    """Return the JSON text of a value, equal for equal values."""
+    """Return the JSON text of a value; equal values give equal texts."""
     return json.dumps(value, ensure_ascii=False, sort_keys=True)

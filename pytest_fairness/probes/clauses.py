@@ -1,8 +1,8 @@
-"""Removal of clauses: a placeholder without a value is removed from a prompt together with its smallest clause.
+"""Removal of clauses from a prompt: a placeholder without a value is removed together with its clause.
 
-A clause ends at `,` or `;` before a blank, and with its sentence or line. An introduction with a colon stays
-("described as follows: age is {age}; …"), unless the placeholder follows the colon directly ("age: {age}; …").
-Text in parentheses is a clause of its own.
+A clause ends at `,` or `;` before a blank, or at the end of its sentence or line. An introduction before a colon stays
+("described as follows: age is {age}; …"), unless the placeholder directly follows the colon ("age: {age}; …"). Text in
+parentheses is a separate clause.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _COLON = re.compile(r":\s+")
 
 @dataclass(frozen=True, slots=True)
 class _Clause:
-    """A clause, the marks that end it, and whether they end its sentence as well."""
+    """Clause of a sentence, the punctuation that ends it, and whether the punctuation ends the sentence too."""
 
     text: str
     end: str
@@ -29,11 +29,11 @@ class _Clause:
 
 
 def without(text: str, names: Collection[str]) -> str:
-    """Return a template without the clauses that contain one of the placeholders.
+    """Return a template without the clauses that contain one of these placeholders.
 
     Args:
         text: the template.
-        names: the placeholders without a value.
+        names: names of the placeholders without a value.
     """
     if not names:
         return text
@@ -61,7 +61,10 @@ def _clauses(text: str) -> list[_Clause]:
 
 
 def _without(sentence: list[_Clause], names: Collection[str]) -> str | None:
-    """Return one sentence with its end; `None` if all its clauses are removed."""
+    """Return a sentence without these clauses, its final punctuation included.
+
+    `None` if all its clauses are removed.
+    """
     left = []
     lead = ""
     for clause in sentence:
@@ -79,7 +82,10 @@ def _without(sentence: list[_Clause], names: Collection[str]) -> str | None:
 
 
 def _lead(clause: str) -> str:
-    """Return the part of a clause up to its last colon that words follow before the placeholder; else an empty text."""
+    """Return the introduction of a clause: the part up to the last colon that words separate from the placeholder.
+
+    Return an empty text if there is no such colon.
+    """
     first = next(iter(_placeholder_starts(clause)), len(clause))
     for colon in reversed(list(_COLON.finditer(clause, 0, first))):
         if any(character.isalnum() for character in clause[colon.end() : first]):

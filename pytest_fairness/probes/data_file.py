@@ -1,4 +1,4 @@
-"""Data files beside a probe, and the values of their fields."""
+"""Data files in a probe's folder, and the values of their fields."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from pytest_fairness.records import Json
 
 
 class DataFile(ProbeModel):
-    """A data file beside the probe.
+    """Data file in the probe's folder.
 
     Class attributes:
-        suffixes: the suffixes of the formats that can be read.
-        holds: the noun for its rows in messages.
+        suffixes: file suffixes of the formats that can be read.
+        holds: the noun for the file's rows in messages, such as "records".
     """
 
     suffixes: ClassVar[tuple[str, ...]] = (".csv", ".jsonl", ".ndjson", ".json")
@@ -43,12 +43,12 @@ class DataFile(ProbeModel):
 
     @field_serializer("file")
     def _content(self, file: Path) -> str:
-        """Return a digest of the file: stored measurements depend on its content, not on its path."""
+        """Serialize the file as a digest, because stored measurements depend on its content, not on its path."""
         return sha256(file.read_bytes()).hexdigest()
 
 
 def as_items(written: Json) -> list[str] | None:
-    """Return the items of a field: a list of texts, a JSON list in a text, or one text; `None` for anything else."""
+    """Return the items in a field: a list of texts, a JSON list in a text, or one text; `None` for any other value."""
     if isinstance(written, str) and written.lstrip().startswith("["):
         try:
             written = json.loads(written)

@@ -1,4 +1,4 @@
-"""Diagnostics: the errors of a probe file, each with its location and a remedy."""
+"""Diagnostics: errors of a probe file, each with its location and a remedy."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ Location = tuple[str | int, ...]
 DIAGNOSTIC = "diagnostic"
 """Type of a pydantic error that holds a diagnostic in its context."""
 FILE_ERRORS = "file_errors"
-"""Type of a pydantic error that stands for the errors of another file: its context holds `lines`, one for each."""
+"""Type of a pydantic error that holds the errors of another file: one entry of `lines` in its context for each."""
 
 MAX_LINES = 20
-"""Most errors of a data file that are listed."""
+"""Maximum number of errors of a data file that are listed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,11 +29,11 @@ class Diagnostic:
     """One error of a probe file.
 
     Attributes:
-        location: the invalid value; if a part is not in the file, the value that should hold the part.
-        message: the error and its remedy.
+        location: location of the invalid value; for a missing value, the location at which it should be.
+        message: description of the error and its remedy.
         at_key: whether the key is invalid, rather than the value.
-        piece: the invalid part of a text, as it is written.
-        occurrence: which one of equal pieces in the text, from 0.
+        piece: the invalid part of a text, as written in the file.
+        occurrence: number of the occurrence of `piece` in the text, from 0.
     """
 
     location: Location
@@ -43,12 +43,15 @@ class Diagnostic:
     occurrence: int = 0
 
     def below(self, *parent: str | int) -> Diagnostic:
-        """Return the diagnostic of a value of `parent`, located from the top of the file."""
+        """Return the diagnostic with `parent` prepended to its location, so that it starts at the top of the file."""
         return replace(self, location=(*parent, *self.location))
 
 
 def raise_diagnostics(found: Iterable[Diagnostic]) -> None:
-    """Raise the diagnostics of a pydantic validator, if there are any; their locations start at the validated value."""
+    """Raise a pydantic error with these diagnostics, if there are any.
+
+    Locations are relative to the validated value.
+    """
     errors = [
         InitErrorDetails(
             type=PydanticCustomError(DIAGNOSTIC, "{message}", {"message": each.message, "diagnostic": each}),
@@ -63,7 +66,7 @@ def raise_diagnostics(found: Iterable[Diagnostic]) -> None:
 
 @contextmanager
 def file_errors() -> Iterator[None]:
-    """Turn the errors of a data file, which a pydantic validator reads, into diagnostics at the key that names it."""
+    """Convert a `ProbeError` about a data file into a pydantic error of the key that names the file."""
     try:
         yield
     except ProbeError as error:
@@ -74,8 +77,8 @@ def raise_file_errors(errors: Sequence[str], name: str) -> None:
     """Raise `ProbeError` with the errors of a data file, if there are any.
 
     Args:
-        errors: `file:line: message` of each.
-        name: the file as messages name it.
+        errors: the errors, each as `file:line: message`.
+        name: name of the file for messages.
     """
     more = [f"{name}: {len(errors) - MAX_LINES} more such lines"] if len(errors) > MAX_LINES else []
     if errors:
@@ -88,7 +91,7 @@ def quoted(text: str) -> str:
 
 
 def dotted(location: Location) -> str:
-    """Return a location as messages name it: `axes.race.marked[0]`."""
+    """Return a location in the notation of messages: `axes.race.marked[0]`."""
     name = ""
     for part in location:
         if isinstance(part, int):
@@ -100,7 +103,7 @@ def dotted(location: Location) -> str:
 
 
 def nearest(name: str, choices: Iterable[str]) -> str | None:
-    """Return the choice that is most similar to a name; `None` if none is similar."""
+    """Return the choice that is most similar to a name; `None` if no choice is similar."""
     names = list(choices)
     # Text that is longer than any real name is no misspelt name, and difflib's time grows with its square.
     if name in names or len(name) > 60:
@@ -111,7 +114,10 @@ def nearest(name: str, choices: Iterable[str]) -> str | None:
 
 
 def suggestion(name: str, choices: Iterable[str]) -> str:
-    """Return `: did you mean 'tolerance'?` for a near miss, else the valid names; an empty text if there are none."""
+    """Return `: did you mean 'tolerance'?` if a choice is similar to the name, otherwise a list of the valid names.
+
+    The text is empty if there are no valid names.
+    """
     names = list(choices)
     near = nearest(name, names)
     if near is not None:

@@ -1,4 +1,4 @@
-"""A probe file as a tree of values with their positions."""
+"""Probe file as a tree of values with their positions."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from pytest_fairness.records import Json
 
 @dataclass(slots=True)
 class Node:
-    """One value of the document.
+    """One value of a probe file.
 
     Attributes:
-        value: a scalar's value, a list of nodes, or a mapping of keys to nodes.
-        start, end: the value's position, as indices into the text.
-        keys: the position of each key of a mapping.
+        value: value of a scalar, a list of nodes, or a mapping from keys to nodes.
+        start, end: position of the value, as character indices into the text.
+        keys: position of each key of a mapping.
         written: the source text of an unquoted scalar; `None` for a quoted one.
-        size: number of characters once aliases are replaced by what they stand for.
+        size: number of characters after each YAML alias is replaced by its value.
     """
 
     value: Any
@@ -41,17 +41,18 @@ class Node:
 
 @dataclass(slots=True)
 class Document:
-    """A probe file's text, its tree, and the errors of the YAML itself."""
+    """Text of a probe file, its tree, and the YAML errors."""
 
     text: str
     root: Node
     errors: list[tuple[int, str]]
-    """Index into the text and message."""
+    """Errors of the YAML text: character index and message."""
 
     def find(self, location: Location) -> tuple[Node, Location, bool]:
-        """Return the node at a location, the location of that node, and whether every part was found.
+        """Return the node at a location, its location, and whether every part of the location was found.
 
-        Parts that name no key or index (pydantic's name for one of several alternatives, a missing key) are skipped.
+        Parts of the location that are no key or index of the file are skipped, such as a missing key, or the names that
+        pydantic adds for alternatives.
         """
         node, found = self.root, []
         for part in location:
@@ -64,7 +65,7 @@ class Document:
         return node, tuple(found), len(found) == len(location)
 
     def index(self, diagnostic: Diagnostic) -> int:
-        """Return the index at which a diagnostic is reported: of the key, of a piece of the text, or of the value."""
+        """Return the character index at which a diagnostic is reported: that of the key, the piece, or the value."""
         if diagnostic.at_key and diagnostic.location:
             parent, _, _ = self.find(diagnostic.location[:-1])
             key = parent.keys.get(str(diagnostic.location[-1]))
@@ -78,19 +79,19 @@ class Document:
 
 
 class Lines:
-    """The lines of a text, for converting indices to line and column numbers."""
+    """Lines of a text; converts character indices to line and column numbers."""
 
     def __init__(self, text: str) -> None:
         self._starts = [0, *(match.end() for match in re.finditer(r"\r\n|\r|\n", text))]
 
     def position(self, index: int) -> tuple[int, int]:
-        """Return line and column of an index, both from 1."""
+        """Return the line and column of a character index; both start at 1."""
         line = bisect.bisect_right(self._starts, max(index, 0)) - 1
         return line + 1, max(index, 0) - self._starts[line] + 1
 
 
 def not_text(what: str, node: Node) -> str:
-    """Return the message that a value must be text, with the quotes that make an unquoted value text."""
+    """Return the error message for a value that must be text; for an unquoted value, it shows the value in quotes."""
     written = node.written or ""
     if node.value is None:
         return f"{what} must be text, but nothing is written"

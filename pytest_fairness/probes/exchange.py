@@ -1,4 +1,4 @@
-"""Rules by which recorded answers are exchanged between prompts that differ in nothing but the group."""
+"""Rules that exchange recorded answers between prompts that differ only in the group, for balanced samples."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from pytest_fairness.probes.recommendation.model import NEUTRAL, RecommendationP
 from pytest_fairness.records import Answer
 
 Position = tuple[Hashable, Hashable]
-"""The set of exchangeable prompts that a prompt belongs to, and the prompt's group in the set."""
+"""Position of a prompt: an id of the set of prompts that differ only in the group, and the group of this prompt."""
 
 ProbeT = TypeVar("ProbeT", bound=Probe)
 
 
 class Exchange(ABC, Generic[ProbeT]):
-    """Rules by which answers of one kind of probe are exchanged between groups."""
+    """Rules that exchange the answers of one kind of probe between groups."""
 
     @abstractmethod
     def position(self, probe: ProbeT, labels: Mapping[str, str]) -> Position | None:
-        """Return the position of the prompt with these labels; `None` if its answers are not exchanged."""
+        """Return the position of the prompt with these labels; `None` if its answers cannot be exchanged."""
 
     def group_names(self, probe: ProbeT) -> list[str]:
-        """Return the words by which a text may name a group: such a text answers no other group's prompt."""
+        """Return the words that name groups; a text with such a word does not fit the prompt of another group."""
         return []
 
     def is_wrong(self, probe: ProbeT, answer: Answer) -> bool:
@@ -35,7 +35,7 @@ class Exchange(ABC, Generic[ProbeT]):
 
 
 class TextExchange(Exchange[GenerationProbe]):
-    """Texts are exchanged between the values of the axes."""
+    """Rules that exchange texts between the values of the axes."""
 
     def position(self, probe: GenerationProbe, labels: Mapping[str, str]) -> Position | None:
         """Return the number of the prompt, and the values of the axes."""
@@ -47,20 +47,20 @@ class TextExchange(Exchange[GenerationProbe]):
 
 
 class ListExchange(Exchange[RecommendationProbe]):
-    """Lists about one entity are exchanged between the values of the attributes."""
+    """Rules that exchange the lists about one entity between the values of the attributes."""
 
     def position(self, probe: RecommendationProbe, labels: Mapping[str, str]) -> Position | None:
-        """Return the entity, and the attribute with its value; lists that were asked for otherwise are left out."""
+        """Return the entity, and the attribute with its value; `None` for follow-up and perturbed prompts."""
         if {"perturbation", "form", "requery"} & labels.keys():
             return None
         return labels["entity"], (labels["attribute"], "" if labels["attribute"] == NEUTRAL else labels["value"])
 
 
 class RecordExchange(Exchange[CounterfactualProbe]):
-    """Answers about one record are exchanged between the record as it is and its flipped versions."""
+    """Rules that exchange the answers about one record between its original and its flipped versions."""
 
     def position(self, probe: CounterfactualProbe, labels: Mapping[str, str]) -> Position | None:
-        """Return the record, and the flipped attribute with its value; repeated prompts are left out."""
+        """Return the record, and the flipped attribute with its value; `None` for repeated prompts."""
         if labels["form"] == AGAIN:
             return None
         return labels["record"], OWN if labels["form"] == OWN else (labels["attribute"], labels["to"])

@@ -1,4 +1,4 @@
-"""Types of values that the models of probe files share, and the file that is being loaded."""
+"""Field types that the models of probe files share, and the file that is being loaded."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ PATTERNS = {
     EMBEDDER: "must be openai:MODEL or transformers:ID_OR_PATH",
     CASE: "must be one line of at most 100 characters without '/', '=', '[' and ']', as it names items",
 }
-"""The meaning of each pattern, for messages."""
+"""Description of each pattern, for messages."""
 
 Text = Annotated[str, Field(pattern=SOMETHING)]
 Line = Annotated[str, Field(pattern=LINE)]
@@ -39,21 +39,23 @@ CaseName = Annotated[str, Field(pattern=CASE)]
 
 @dataclass(frozen=True, slots=True)
 class Loading:
-    """The file that is being loaded, as the validation context of the models.
+    """File that is being loaded; pydantic passes it to all validators as the validation context.
 
     Attributes:
         path: the probe file.
-        root: the folder that paths in messages are relative to, if they are inside it.
+        root: folder to which paths in messages are relative, if they are inside it.
         audits: the validated settings of the probe's audits, in the file's order.
+        lines: the line of each audit's name in the file, from 1.
     """
 
     path: Path = Path("probe.yaml")
     root: Path | None = None
     audits: Mapping[str, AuditSettings] = field(default_factory=dict)
+    lines: Mapping[str, int] = field(default_factory=dict)
 
 
 def shown(path: Path, root: Path | None) -> str:
-    """Return a path for messages: relative to the root if it is inside, with forward slashes."""
+    """Return a path for messages: with forward slashes, and relative to `root` if it is inside of it."""
     if root is not None and path.is_absolute() and path.is_relative_to(root):
         path = path.relative_to(root)
     return path.as_posix()
@@ -65,7 +67,7 @@ def loading(info: ValidationInfo) -> Loading:
 
 
 def _inside_folder(path: Path, info: ValidationInfo) -> Path:
-    """Return the absolute path of a file that a probe names, which must be in the probe's folder."""
+    """Return the absolute path of a file that a probe names; raise an error if it is not in the probe's folder."""
     named = quoted(path.as_posix())
     try:
         folder = loading(info).path.parent.resolve()
@@ -95,15 +97,15 @@ Texts = Annotated[
     Annotated[Text, Tag("one")] | Annotated[tuple[Text, ...], Tag("several"), Field(min_length=1)],
     Discriminator(_one_or_several),
 ]
-"""One text or a list of texts."""
+"""Type of one text or a list of texts."""
 
 
 def texts(value: str | tuple[str, ...] | None) -> tuple[str, ...]:
-    """Return one text, a list or nothing as a tuple of block texts."""
+    """Return one text, a list of texts or nothing as a tuple of texts, each without the line end of a block text."""
     written = () if value is None else (value,) if isinstance(value, str) else value
     return tuple(map(block_text, written))
 
 
 def block_text(text: str | None) -> str:
-    """Return a text without the line end that YAML's block style adds; an empty text for `None`."""
+    """Return a text without the final line end that YAML's block style adds; an empty text for `None`."""
     return (text or "").rstrip("\n")

@@ -1,4 +1,4 @@
-"""Sequential sampling: the numbers of trials and entities at each interim analysis of an open verdict."""
+"""Sequential sampling: the numbers of trials and entities at each interim analysis."""
 
 from __future__ import annotations
 
@@ -14,25 +14,28 @@ from pytest_fairness.options import MAX_TRIALS
 from pytest_fairness.probes.audit_settings import ProbeModel
 
 GROWTH = 1.5
-"""Largest growth factor between two interim analyses; with a larger one, an analysis just too early costs too much."""
+"""Maximum growth factor between two interim analyses.
+
+With a larger factor, an item that narrowly misses a decision costs too many further requests.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """The number of trials and entities at one interim analysis; `None` stands for the probe's own number."""
+    """Number of trials and of entities at one interim analysis; `None` stands for the probe's own number."""
 
     trials: int | None = None
     entities: int | None = None
 
 
 class GrowingTrials(ProbeModel):
-    """Trials that are added while a verdict is open."""
+    """Number of trials that grows while a verdict is inconclusive."""
 
     start: int = Field(ge=1, le=MAX_TRIALS, description="Number of trials at the first interim analysis.")
     max: int = Field(
         ge=1,
         le=MAX_TRIALS,
-        description="Largest number of trials; the number grows by half while an item's verdict is open.",
+        description="Maximum number of trials; the number grows by half while an item's verdict is inconclusive.",
     )
 
     @model_validator(mode="after")
@@ -50,16 +53,16 @@ Trials = Annotated[
     Annotated[int, Tag("number"), Field(ge=1, le=MAX_TRIALS)] | Annotated[GrowingTrials, Tag("mapping")],
     Discriminator(_form),
 ]
-"""A fixed number of trials, or a growing one."""
+"""Type of a number of trials: fixed or growing."""
 
 
 def most(trials: Trials) -> int:
-    """Return the number of trials; of a growing number, its maximum."""
+    """Return the fixed number of trials, or the maximum of a growing number."""
     return trials.max if isinstance(trials, GrowingTrials) else trials
 
 
 def growing(start: int, end: int) -> list[int]:
-    """Return the sizes of a growing number at its interim analyses, with equal growth factors of at most 1.5."""
+    """Return the sizes of a growing number at its interim analyses; the growth factor is constant and at most 1.5."""
     steps = math.ceil(math.log(end / start) / math.log(GROWTH)) if start < end else 0
     sizes = (round(start * (end / start) ** (step / steps)) for step in range(steps))
     # Small sizes may be equal after rounding.
@@ -67,6 +70,6 @@ def growing(start: int, end: int) -> list[int]:
 
 
 def shares(stages: Sequence[Stage]) -> list[float]:
-    """Return the number of answers at each stage, as a share of the last stage."""
+    """Return, for each stage, its number of answers as a share of that of the last stage."""
     sizes = [(stage.trials or 1) * (stage.entities or 1) for stage in stages]
     return [size / sizes[-1] for size in sizes]

@@ -9,23 +9,23 @@ from collections.abc import Iterable, Iterator
 from pytest_fairness.probes.diagnostics import quoted
 
 STEM = "*"
-"""Marks a word of a term as a stem, which stands for all words that begin with it."""
+"""Mark at the end of a stem; a stem stands for all words that begin with it."""
 SHORTEST_STEM = 2
-"""Fewest letters of a stem: a shorter one stands for a large part of all words."""
+"""Minimum number of letters of a stem: a shorter one would match a large part of all words."""
 
 
 def folded(text: str) -> str:
-    """Return the text as terms are compared: compatibility forms, letter case, apostrophes and blanks do not matter."""
+    """Return the text in the form in which terms are compared: Unicode forms, case, apostrophes and blanks unified."""
     plain = unicodedata.normalize("NFKC", text).casefold().replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")
     return " ".join(part for part in re.split(r"[\s-]+", plain) if part)
 
 
 def error(term: str, what: str = "term") -> str | None:
-    """Return the error of a term and its remedy; `None` if the term can be searched for.
+    """Return the error message for an invalid term; `None` if the term is valid.
 
     Args:
         term: the term as it is written.
-        what: the word for a term in the message.
+        what: noun for the term in the message, such as "term" or "marker".
     """
     parts = folded(term).split(" ")
     if not any(character.isalnum() for character in "".join(parts)):
@@ -40,7 +40,7 @@ def error(term: str, what: str = "term") -> str | None:
 
 
 def errors(terms: Iterable[str], what: str = "term") -> Iterator[tuple[int, str]]:
-    """Yield index and error of each term that is invalid or repeats an earlier one."""
+    """Yield the index and the error message of each term that is invalid or repeats an earlier term."""
     seen: set[str] = set()
     for place, term in enumerate(terms):
         if (message := error(term, what)) is not None:

@@ -1,4 +1,4 @@
-"""Tables in files of CSV, JSON Lines or JSON, with the line number of each row."""
+"""Reader of tables in CSV, JSON Lines or JSON files, with the line number of each row."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pytest_fairness.records import MAX_LINE, Json
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One row: its first line, from 1, and its fields by column."""
+    """Row of a table: the number of its first line in the file (from 1), and its fields by column."""
 
     line: int
     fields: dict[str, Json]
@@ -23,22 +23,25 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """The rows of a file; `columns` are in the file's order, and of JSON Lines those of all rows."""
+    """Columns and rows of a file.
+
+    `columns` are in the file's order; for JSON Lines, they are the columns of all rows together.
+    """
 
     columns: tuple[str, ...]
     rows: tuple[Row, ...]
 
 
 def read(path: Path, name: str, holds: str = "answers") -> Table:
-    """Return the rows of a file.
+    """Return the table in a file.
 
     Args:
         path: `.csv`, `.json` (a list), or else JSON Lines.
-        name: the file as messages name it.
-        holds: the noun for its rows in messages.
+        name: the file's name for messages.
+        holds: the noun for the file's rows in messages.
 
     Raises:
-        ProbeError: the file cannot be read, or rows are malformed: `file:line: message`, one a line.
+        ProbeError: the file cannot be read, or rows are malformed; each line of the message is `file:line: message`.
     """
     text = read_text(path, name)
     readers = {".csv": _csv, ".json": _json}
@@ -49,11 +52,13 @@ def read(path: Path, name: str, holds: str = "answers") -> Table:
 
 
 def read_text(path: Path, name: str) -> str:
-    """Return the text of a data file. A line of CSV and JSON Lines is limited in length; JSON may be one long line.
+    """Return the text of a data file.
+
+    The length of lines is limited in CSV and JSON Lines; a JSON file may be one long line.
 
     Args:
         path: the file.
-        name: the file as messages name it.
+        name: the file's name for messages.
 
     Raises:
         ProbeError: the file cannot be read, is not UTF-8, or has a line that is too long.
@@ -65,7 +70,7 @@ def read_text(path: Path, name: str) -> str:
             while line := file.readline(most):
                 if len(line) == most and not line.endswith(b"\n"):
                     number = content.count(b"\n") + 1
-                    raise ProbeError(f"{name}:{number}: a line of over {most:,} bytes; write one row a line")
+                    raise ProbeError(f"{name}:{number}: a line of over {most:,} bytes; write one row per line")
                 content += line
         return content.decode("utf-8-sig")
     except OSError as error:
@@ -113,7 +118,7 @@ def _csv_rows(text: str, name: str) -> Table:
 
 
 def _lines(text: str) -> Iterator[str]:
-    """Yield the lines of a text with their ends, like a file opened with `newline=""`."""
+    """Yield the lines of a text with their line ends, like a file opened with `newline=""`."""
     start = 0
     while start < len(text):
         end = text.find("\n", start)
@@ -131,7 +136,7 @@ def _json_lines(text: str, name: str) -> Table:
         try:
             value = json.loads(line)
         except json.JSONDecodeError as error:
-            errors.append(f"{name}:{number}:{error.colno}: not JSON: {error.msg}; one JSON object a line")
+            errors.append(f"{name}:{number}:{error.colno}: not JSON: {error.msg}; write one JSON object per line")
             continue
         except (ValueError, RecursionError):
             errors.append(f"{name}:{number}: JSON that cannot be read: too deep, or too long a number")
@@ -145,7 +150,10 @@ def _json_lines(text: str, name: str) -> Table:
 
 
 def _json(text: str, name: str) -> Table:
-    """Return the table of a JSON list of objects or texts, whose column is `name`; its line numbers count items."""
+    """Return the table of a JSON list.
+
+    The items are objects, or texts for the column `name`. The line number of a row is the position of its item, from 1.
+    """
     try:
         value = json.loads(text)
     except json.JSONDecodeError as error:

@@ -1,6 +1,6 @@
-"""Prompt templates: `{race}` stands for a value, `{{` and `}}` for a brace; there is no other syntax.
+"""Prompt templates: `{race}` is a placeholder, `{{` and `}}` stand for a literal brace; there is no other syntax.
 
-`str.format` would let a probe file read attributes of objects; here each value is inserted once, as it is.
+`str.format` would let a probe file read attributes of objects; here values are inserted unchanged.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Mapping
 from pytest_fairness.probes.diagnostics import Diagnostic, nearest, quoted, suggestion
 
 MAX_DIAGNOSTICS = 50
-"""Most different errors that are reported of one template."""
+"""Maximum number of different errors that are reported for one template."""
 
 _TOKEN = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
@@ -19,25 +19,25 @@ _LITERAL = "a literal brace is written {{ or }}"
 
 
 def placeholders(template: str) -> list[str]:
-    """Return the names of the placeholders, in their order and without repeats."""
+    """Return the names of the placeholders, in the order of first occurrence."""
     names = (match[1] for match in _TOKEN.finditer(template))
     return list(dict.fromkeys(name for name in names if name is not None))
 
 
 def spans(template: str) -> list[tuple[int, int]]:
-    """Return start and end of each placeholder and brace; the rest of the template is text."""
+    """Return the start and end index of each placeholder and brace; the rest of the template is text."""
     return [match.span() for match in _TOKEN.finditer(template)]
 
 
 def intended(template: str, names: Collection[str]) -> set[str]:
-    """Return the names that a template uses; a misspelt placeholder counts as the name that it is similar to."""
+    """Return the names that a template uses; a misspelt placeholder counts as the most similar name."""
     used = placeholders(template)
     misspelt = [name for name in used if name not in names][:MAX_DIAGNOSTICS]
     return {*used, *(near for name in misspelt if (near := nearest(name, names)) is not None)}
 
 
 def diagnostics(template: str, names: Collection[str]) -> Iterator[Diagnostic]:
-    """Yield a diagnostic for each different piece that is neither text nor a placeholder of one of the names."""
+    """Yield a diagnostic for each single brace, invalid placeholder and unknown name in a template."""
     seen: set[str] = set()
     for match in _TOKEN.finditer(template):
         piece, name = match[0], match[1]
@@ -57,7 +57,7 @@ def diagnostics(template: str, names: Collection[str]) -> Iterator[Diagnostic]:
 
 
 def fill(template: str, values: Mapping[str, str]) -> str:
-    """Return the text with every placeholder replaced; braces inside a value are kept as they are.
+    """Return the template with every placeholder replaced by its value; braces inside a value are kept.
 
     Raises:
         ValueError: the template is invalid, or a value is missing.
@@ -75,5 +75,5 @@ def fill(template: str, values: Mapping[str, str]) -> str:
 
 
 def literal(text: str) -> str:
-    """Return a template whose filled text is exactly this text."""
+    """Return this text as a template without placeholders: braces are doubled."""
     return text.replace("{", "{{").replace("}", "}}")

@@ -90,6 +90,19 @@ def report_paths(config: pytest.Config) -> list[Path]:
     return paths
 
 
+def folder_in_repository(config: pytest.Config) -> str:
+    """Return the path from the root of the repository to pytest's rootdir; empty if they are the same.
+
+    CI services name the root in the environment; elsewhere it is the nearest folder with `.git`.
+    """
+    rootdir = config.rootpath
+    named = [Path(os.environ[name]) for name in ("GITHUB_WORKSPACE", "CI_PROJECT_DIR") if os.environ.get(name)]
+    roots = [root for root in named if rootdir.is_relative_to(root)]
+    roots += [folder for folder in (rootdir, *rootdir.parents) if (folder / ".git").exists()]
+    folder = rootdir.relative_to(roots[0]).as_posix() if roots else "."
+    return "" if folder == "." else folder
+
+
 def _root(config: pytest.Config) -> Path:
     """Return the folder to which paths of the ini file are relative: pytest's rootdir.
 

@@ -48,6 +48,10 @@ class GuardedFile:
         self._file.write(found)
         return len(text)
 
+    def write_commands(self, commands: Iterable[str]) -> None:
+        """Write workflow commands of ours, each on a line; the runner executes them."""
+        self._file.write("".join(f"{command}\n" for command in commands))
+
     def writelines(self, lines: Iterable[str]) -> None:
         """Write several texts."""
         for line in lines:

@@ -1,6 +1,6 @@
-"""Frozen records that pass through a run, from the request to the verdict: plain data, to and from JSON.
+"""Frozen records that pass through a run, from the request to the verdict: plain data that converts to and from JSON.
 
-Nothing here knows pytest, a network or a file.
+This package does not use pytest, the network or files.
 """
 
 from __future__ import annotations

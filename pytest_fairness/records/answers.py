@@ -1,4 +1,4 @@
-"""Answers that are read from responses."""
+"""Answers, which are parsed from responses."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pytest_fairness.records.plain_json import Json
 
 
 class Status(StrEnum):
-    """Status of an answer. Only `OK` is measured; the others are missing, and counted by group."""
+    """Status of an answer. Audits measure only answers with the status `OK`; all others count as missing, by group."""
 
     OK = "ok"
     REFUSED = "refused"
@@ -21,12 +21,12 @@ class Status(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Judging:
-    """Instructions for a judge model that reads free answers.
+    """Instructions for a judge model that classifies free-text answers.
 
     Attributes:
-        question: the question without the description of the person, so that the judge does not know the group.
+        question: the question without the description of the person, so that the judge model does not learn the group.
         choices: the choices that an answer may state.
-        votes: number of votes on each answer; odd.
+        votes: number of votes on each answer; an odd number.
     """
 
     question: str
@@ -36,7 +36,7 @@ class Judging:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """Reading of an answer by a judge model: the model's name, and the choice of each vote, `None` for no choice."""
+    """Classification of an answer by a judge model: its name, and the choice of each vote (`None`: no choice)."""
 
     by: str
     votes: tuple[str | None, ...]
@@ -58,22 +58,22 @@ class Judged:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Answer that was read from a response: the unit of measuring.
+    """Answer that was parsed from a response; audits measure answers.
 
     Attributes:
-        labels: as in `Prompt`.
-        trial: number of the draw within its cell, from 0.
+        labels: labels of the prompt; see `Prompt`.
+        trial: number of the trial among the answers with the same labels, from 0.
         text: text of the response; `None` if the request failed.
         status: whether the answer can be measured.
-        content: data read from the text: a string for `text` and `json` (keys and values joined), a list of strings for
-            `list` and `titles`, one of the choices if there are any, the known log-probabilities for `likelihood`;
-            `None` unless `status` is `OK`.
-        judged: reading of the judge model, if there is one; `content` is its majority then.
+        content: data parsed from the text. It is a string for the formats `text` and `json` (keys and values joined), a
+            list of strings for `list` and `titles`, the known log-probabilities for `likelihood`, or one of the
+            prompt's choices. `None` unless `status` is `OK`.
+        judged: votes of the judge model; `content` is then the majority of the votes. `None` without a judge model.
         truncated: whether the target cut the text off at `max_tokens` (finish reason `length`).
-        error: why the request failed.
-        served: model that answered; see `Response.served`.
-        embedding: vector of the text that the audit has embedded, as little-endian 32-bit numbers; `None` if the audit
-            embeds nothing, or no word is left to embed.
+        error: error message of a failed request; else `None`.
+        served: name of the model that answered; see `Response.served`.
+        embedding: embedding vector of the text, as little-endian 32-bit numbers. `None` if the audit needs no
+            embeddings, or the text has no word left to embed.
     """
 
     labels: Mapping[str, str]

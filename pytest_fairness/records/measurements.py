@@ -16,10 +16,11 @@ class Concern:
     """Reason to doubt a measurement, found by a check of its answers.
 
     Attributes:
-        name: of the check, as reports group by it (`constant_answers`, `missing_answers`).
+        name: name of the check, by which reports group concerns (`constant_answers`, `missing_answers`).
         message: phrase for the verdict's reason, with the numbers and the remedy.
-        withholds: `pass`: the item cannot pass; `test`: no verdict that needs a statistical test, as all do but those
-            of `gate: point`; `verdict`: no verdict and no baseline; `nothing`: a note only.
+        withholds: consequence for the item. `pass`: the item cannot pass. `test`: the item gets no verdict from a
+            statistical test; only verdicts with `gate: point` remain possible. `verdict`: the item gets no verdict and
+            no baseline. `nothing`: the message is only a note.
     """
 
     name: str
@@ -34,12 +35,12 @@ class Measurement:
     Attributes:
         value: the estimate, in the audit's unit.
         interval: two-sided 95 % confidence interval of `value`; `None` if the audit has none.
-        standard_error: of `value`, in the same unit.
-        p_value: of the null hypothesis that the groups do not differ; one-sided if the audit has a direction.
-        degrees_of_freedom: of `standard_error`; `None` for the normal distribution.
-        n: usable answers, by group.
-        missing: answers that are refused, unreadable or failed, by group.
-        details: everything else that reports show, plain JSON.
+        standard_error: standard error of `value`, in the same unit.
+        p_value: p-value of the null hypothesis that the groups do not differ; one-sided if the audit has a direction.
+        degrees_of_freedom: degrees of freedom of `standard_error`; `None` for the normal distribution.
+        n: number of usable answers, by group.
+        missing: number of refused, unreadable or failed answers, by group.
+        details: further results that reports show, as plain JSON.
         concerns: reasons to doubt the measurement; see `audits.answer_checks`.
     """
 
@@ -55,16 +56,16 @@ class Measurement:
 
     @property
     def judgeable(self) -> bool:
-        """Return whether a verdict, or a baseline, can be based on the measurement."""
+        """Return whether the measurement may be used for a verdict or a baseline."""
         return all(concern.withholds != "verdict" for concern in self.concerns)
 
     def to_json(self) -> dict[str, Json]:
-        """Return plain JSON, from which `from_json` makes an equal measurement."""
+        """Return the measurement as plain JSON, from which `from_json` makes an equal measurement."""
         return asdict(self)
 
     @classmethod
     def from_json(cls, data: Mapping[str, Json]) -> Self:
-        """Return the measurement that `to_json` wrote."""
+        """Return the measurement of JSON data that `to_json` returned."""
         concerns = tuple(Concern(**concern) for concern in data["concerns"])
         known = {**data, **_numbers(data), "interval": _interval(data["interval"]), "concerns": concerns}
         return cls(**known)
@@ -74,12 +75,13 @@ class Measurement:
 class Reversal:
     """Disadvantage that changed sides: the group that is worse off now was better off in the baseline.
 
-    The size of the gap does not show a reversal: refusals of 40 and 10 % that become 10 and 40 % leave a gap of 0.3.
+    The size of the gap does not show a reversal. If the groups' refusal rates change from 40 % and 10 % to 10 % and 40
+    %, the gap is 0.3 before and after.
 
     Attributes:
         value: size of the current gap, in the audit's unit.
-        p_value: of the null hypothesis that nothing changed, two-sided.
-        description: both gaps, as a phrase for the verdict's reason.
+        p_value: two-sided p-value of the null hypothesis that nothing changed.
+        description: phrase about both gaps for the verdict's reason.
     """
 
     value: float
@@ -88,7 +90,7 @@ class Reversal:
 
     @classmethod
     def tested(cls, value: float, p_value: float, description: str) -> Self:
-        """Return a reversal with its p-value doubled (Bonferroni): the change itself is tested, too."""
+        """Return a reversal with its p-value doubled (Bonferroni), because the change is tested as well."""
         return cls(value, min(1.0, 2 * p_value), description)
 
 
@@ -99,12 +101,13 @@ class Comparison:
     Attributes:
         value: change since the baseline; positive is worse.
         interval: two-sided 95 % confidence interval of `value`.
-        standard_error: of `value`.
-        p_value: of the null hypothesis that nothing changed, one-sided.
-        paired: whether the baseline's answers were compared; if not, only its stored value and standard error.
-        details: what reports show of the change, plain JSON.
-        degrees_of_freedom: of `standard_error`; `None` for the normal distribution.
-        reversal: a gap that now favours another group; `None` if there is none.
+        standard_error: standard error of `value`.
+        p_value: one-sided p-value of the null hypothesis that nothing changed.
+        paired: whether the answers of the baseline were compared; if not, only its stored value and standard error
+            were.
+        details: further results about the change that reports show, as plain JSON.
+        degrees_of_freedom: degrees of freedom of `standard_error`; `None` for the normal distribution.
+        reversal: gap that now disadvantages another group than in the baseline; `None` if there is none.
     """
 
     value: float
@@ -117,18 +120,18 @@ class Comparison:
     reversal: Reversal | None = None
 
     def to_json(self) -> dict[str, Json]:
-        """Return plain JSON, from which `from_json` makes an equal comparison."""
+        """Return the comparison as plain JSON, from which `from_json` makes an equal comparison."""
         return asdict(self)
 
     @classmethod
     def from_json(cls, data: Mapping[str, Json]) -> Self:
-        """Return the comparison that `to_json` wrote."""
+        """Return the comparison of JSON data that `to_json` returned."""
         reversal = None if data["reversal"] is None else Reversal(**data["reversal"])
         return cls(**{**data, **_numbers(data), "interval": _interval(data["interval"]), "reversal": reversal})
 
 
 def _numbers(data: Mapping[str, Json]) -> dict[str, float | None]:
-    """Return the numbers of a measurement or comparison; raise `TypeError` if one is not a number."""
+    """Return the numeric fields of a measurement or comparison; raise `TypeError` if one is not a number."""
     optional = {name: data[name] for name in ("standard_error", "p_value", "degrees_of_freedom")}
     return {"value": data["value"] + 0, **{name: None if one is None else one + 0 for name, one in optional.items()}}
 

@@ -1,4 +1,4 @@
-"""JSON values."""
+"""Type of JSON values, and functions for them."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ Json = Any
 """Any value that `json.dumps` accepts."""
 
 MAX_LINE = 32 * 1024**2
-"""Most bytes of a line in a file of answers or data: the longest answer that is accepted by default, with every
-character escaped, and some room."""
+"""Maximum number of bytes of a line in a file of answers or data. The longest answer that is accepted by default fits,
+even if every character is escaped."""
 
 
 def without_nonfinite(value: Json) -> Json:

@@ -1,4 +1,4 @@
-"""Requests, and the responses of targets."""
+"""Requests to targets, and their responses."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ class Sampling:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One request to a target: the unit of sending, paying and recording. Equal requests are sent once.
+    """One request to a target. Each different request is sent, paid for and recorded once.
 
     Attributes:
-        prompt: user message; of a likelihood, the text before `continuation`; of an embedding, the text.
+        prompt: user message; for a likelihood, the text before `continuation`; for an embedding, the text to embed.
         system: system prompt.
-        sampling: sampling parameters; the seed is the request's own, see `with_own_seed`.
-        trial: number of the draw, from 0.
+        sampling: sampling parameters; each request has its own seed, see `with_own_seed`.
+        trial: number of the trial, from 0.
         answer_format: `likelihood` asks for the log-probabilities of the tokens of `continuation`, `embedding` for the
             vector of `prompt`; all others ask for text.
-        continuation: text whose likelihood is asked for.
+        continuation: text whose likelihood is requested; `None` for other formats.
     """
 
     prompt: str
@@ -48,8 +48,8 @@ class Request:
     def with_own_seed(self) -> Self:
         """Return the request with a seed derived from the probe's seed, if it has one, and from the request's texts.
 
-        With the same seed, a server would draw the answers to two prompts with the same random numbers, but every test
-        of a difference assumes that they are independent.
+        With one seed for all requests, a server would sample the answers to two prompts with the same random numbers.
+        Tests of differences assume that the answers are independent.
         """
         if self.sampling.seed is None:
             return self
@@ -57,7 +57,10 @@ class Request:
 
     @property
     def seed(self) -> int:
-        """Return a seed from 0 to 2**31 - 1 for targets that need one; reproducible, different for each request."""
+        """Return a seed from 0 to 2**31 - 1 for targets that need one.
+
+        It is reproducible and differs between requests.
+        """
         return self._derived_seed(0) if self.sampling.seed is None else self.sampling.seed
 
     def _derived_seed(self, seed: int) -> int:
@@ -75,13 +78,14 @@ class Response:
     """Recorded response to one request.
 
     Attributes:
-        text: text of the target, possibly empty. Of a likelihood, JSON: `tokens`, the pieces of the continuation, and
-            `log_probabilities`, a natural logarithm for each (`null` if not given). Of an embedding, JSON:
-            `dimensions`, and `float32`, the vector as little-endian 32-bit numbers in base64.
+        text: text of the target; may be empty. For a likelihood, it is JSON with `tokens` (the tokens of the
+            continuation) and `log_probabilities` (natural logarithm for each token, `null` if unknown). For an
+            embedding, it is JSON with `dimensions` and `float32` (the vector as little-endian 32-bit numbers in
+            base64).
         finish_reason: `stop`, `length` (cut off by `max_tokens`), `refusal` or `content_filter`, if the target reports
             it; or `TOO_LONG`.
         prompt_tokens, completion_tokens: as the target counts them; `None` if it does not report them.
-        created: arrival, in seconds since the epoch.
+        created: time of arrival, in seconds since the epoch.
         model, fingerprint: `model` and `system_fingerprint` as the server reports them; `None` if it does not.
     """
 
@@ -95,7 +99,7 @@ class Response:
 
     @property
     def served(self) -> str | None:
-        """Return the model that answered, as reports show it: `gpt-x-2026-05 (fp_44709d)`; `None` if not reported."""
+        """Return the name of the model that answered, such as `gpt-x-2026-05 (fp_44709d)`; `None` if not reported."""
         if self.fingerprint is None:
             return self.model
         return f"{self.model or 'a model'} ({self.fingerprint})"
@@ -103,14 +107,14 @@ class Response:
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """Request together with its place in the probe.
+    """Request with its labels in the probe.
 
     Attributes:
         request: the request.
-        labels: names and values of the cell: the values of the axes, and `prompt` (its number, from `"1"`) if the probe
-            has several prompts.
-        trial: number of the draw within the cell, from 0.
-        choices: the words that may be answered, if they are few.
+        labels: names and values that identify the prompt, such as the value of each axis; also `prompt` (its number,
+            from `"1"`) if the probe has several prompts.
+        trial: number of the trial among the requests with the same labels, from 0.
+        choices: valid answers, if the probe limits them; else empty.
     """
 
     request: Request

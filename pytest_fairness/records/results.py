@@ -39,18 +39,19 @@ class VerdictName(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Decision on one item.
+    """Verdict on one item.
 
     Attributes:
-        name: of the verdict.
-        reason: one line, with the numbers.
-        minimum_detectable: smallest true worsening that a run of this size finds with 80 % power.
-        significant: whether the change is significantly worse than none at the item's alpha, within tolerance or not.
-        upper_bound: one-sided 95 % upper bound of the change; `None` where there is none.
-        contributors: words, groups or records that contribute most, the strongest first; only where the change, or the
-            excess over the limit, is significant.
-        undecided: phrase that says why there is no decision, and how large a run would decide; `None` where there is
-            one, or where the name says it.
+        name: name of the verdict.
+        reason: explanation with the numbers, on one line.
+        minimum_detectable: smallest true worsening that a run of this size detects with 80 % power.
+        significant: whether the item is significantly worse than its baseline at the item's alpha, even if the change
+            is within the tolerance.
+        upper_bound: one-sided 95 % upper confidence bound of the change; `None` if the audit has none.
+        contributors: words, groups or records that contribute most to the value, the strongest first; empty unless the
+            change, or the excess over the limit, is significant.
+        undecided: phrase that says why the verdict is inconclusive, and how large a run would decide; `None` where
+            there is a decision, or where the name says it.
     """
 
     name: VerdictName
@@ -64,14 +65,15 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class ItemResult:
-    """Result of one item: verdict, measurement, comparison and everything that reports show.
+    """Result of one item: verdict, measurement, comparison, and further data that reports show.
 
     Attributes:
-        baseline: `{"value", "target", "date"}` or `None`.
-        examples: answers to read side by side; see `run.examples`.
-        system: the probe's own system prompt.
+        baseline: the baseline's `value`, `target` and `date`, or `None`.
+        examples: example answers that reports show side by side; see `run.examples`.
+        system: the probe's system prompt.
         method: description of the audit; see `AuditInfo.to_json`.
-        finding: what a failed item found, in words, as plain JSON; see `audits.findings.Finding`.
+        finding: finding of a failed item in words, as plain JSON; see `audits.findings.Finding`.
+        line: line of the audit in the probe file, or of the Python test, from 1; `None` if unknown.
     """
 
     nodeid: str
@@ -90,14 +92,15 @@ class ItemResult:
     system: str | None = None
     method: Mapping[str, Json] = field(default_factory=dict)
     finding: Mapping[str, Json] | None = None
+    line: int | None = None
 
     def to_plain(self) -> dict[str, Json]:
-        """Return plain JSON with all fields, from which `from_plain` makes an equal result."""
+        """Return the result as plain JSON with all fields, from which `from_plain` makes an equal result."""
         return asdict(self)
 
     @classmethod
     def from_plain(cls, data: Mapping[str, Json]) -> Self:
-        """Return the result that `to_plain` wrote."""
+        """Return the result of JSON data that `to_plain` returned."""
         verdict, measurement, comparison = data["verdict"], data["measurement"], data["comparison"]
         return cls(
             **{
@@ -109,11 +112,12 @@ class ItemResult:
         )
 
     def to_json(self) -> dict[str, Json]:
-        """Return the item as the JSON report has it (schema 1): plain JSON, with `null` for non-finite numbers."""
+        """Return the result in the form of the JSON report (schema 1), with `null` for non-finite numbers."""
         measurement, comparison = self.measurement, self.comparison
         plain: dict[str, Json] = without_nonfinite(
             {
                 "nodeid": self.nodeid,
+                "line": self.line,
                 "probe": self.probe,
                 "id": self.id,
                 "audit": self.audit,

@@ -12,12 +12,14 @@ from pytest_fairness import extensions
 from pytest_fairness.atomic import replace_file
 from pytest_fairness.errors import FairnessError
 from pytest_fairness.records import Json
-from pytest_fairness.reports import markdown
+from pytest_fairness.reports import ci_annotations, markdown
 
 if TYPE_CHECKING:
     from jsonschema import ValidationError
 
 SUFFIXES = (".json", ".html", ".md")
+CODE_QUALITY = ".codequality.json"
+"""End of the name of a report in GitLab's Code Quality format."""
 MAX_DIGITS = 15
 """Maximum number of digits of an integer; longer ones become floats."""
 
@@ -36,7 +38,7 @@ def require_writable(path: Path) -> None:
     if entry := own.get(path.suffix.lower()):
         extensions.load(entry)
     elif path.suffix.lower() not in SUFFIXES:
-        known = ", ".join([*SUFFIXES, *sorted(own)])
+        known = ", ".join([*SUFFIXES, CODE_QUALITY, *sorted(own)])
         raise FairnessError(f"--fairness-report {path.name}: the suffix selects the format and must be one of {known}.")
     if path.suffix.lower() == ".html":
         # Deferred: templates and charts take time to import, and few runs write an HTML report.
@@ -48,8 +50,14 @@ def require_writable(path: Path) -> None:
             raise FairnessError(f"--fairness-report {path.name}: {error}") from error
 
 
-def write(document: Mapping[str, Json], path: Path, trends: Trends) -> None:
+def write(document: Mapping[str, Json], path: Path, trends: Trends, folder: str = "") -> None:
     """Write a report document in the format of the path's suffix; create missing folders.
+
+    Args:
+        document: the report document.
+        path: the file to write.
+        trends: history of the items.
+        folder: path from the root of the repository to pytest's rootdir.
 
     Raises:
         FairnessError: the file cannot be written; an existing file stays unchanged.
@@ -61,16 +69,27 @@ def write(document: Mapping[str, Json], path: Path, trends: Trends) -> None:
             text = html.report(document, trends)
         case ".md":
             text = markdown.report(document)
+        case ".json" if path.name.lower().endswith(CODE_QUALITY):
+            text = ci_annotations.code_quality(document, folder)
         case ".json":
             text = _json(document)
         case suffix:
             text = extensions.load(extensions.declared("reports")[suffix.removeprefix(".")])(document)
+    write_text(path, text, "--fairness-report")
+
+
+def write_text(path: Path, text: str, option: str) -> None:
+    """Write a report; create missing folders. `option` is for messages.
+
+    Raises:
+        FairnessError: the file cannot be written; an existing file stays unchanged.
+    """
     try:
         # Python and JSON escape a lone surrogate alike; the other formats contain none.
         replace_file(path, text.encode("utf-8", "backslashreplace"))
     except OSError as error:
         reason = error.strerror or error
-        raise FairnessError(f"--fairness-report {path}: the report cannot be written ({reason}).") from error
+        raise FairnessError(f"{option} {path}: the report cannot be written ({reason}).") from error
 
 
 def _json(document: Mapping[str, Json]) -> str:

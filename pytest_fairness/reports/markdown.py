@@ -128,11 +128,11 @@ def _suggestions(item: Item, several: bool) -> list[str]:
     for each in found["try"]:
         lines.append(f"  - {escaped(each['text'])}")
         if each["paste"]:
-            lines.append(_code(each["paste"], "    "))
+            lines.append(code(each["paste"], "    "))
     return lines
 
 
-def _code(text: str, indent: str) -> str:
+def code(text: str, indent: str = "") -> str:
     """Return a fenced code block as one string, so that it is not cut; its fence is longer than any in the text."""
     longest = max((len(run) for run in re.findall("`+", text)), default=0)
     fence = "`" * max(3, longest + 1)

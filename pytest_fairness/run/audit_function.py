@@ -1,4 +1,4 @@
-"""Function `audit()`: measurement of a probe file without pytest."""
+"""The function `audit`, which measures a probe file without pytest."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from pytest_fairness.errors import FairnessError
+from pytest_fairness.errors import FairnessError, ProbeError
 from pytest_fairness.options import DEFAULT_HTTP_ANSWER, DEFAULT_HTTP_BODY, DEFAULT_TARGET, SETTINGS, RunSettings
 from pytest_fairness.records import Answer, Measurement
 from pytest_fairness.reports.tables.data_table import DataTable
@@ -44,10 +44,10 @@ class Audited(ItemView):
 
     @property
     def answers(self) -> Sequence[Answer]:
-        """Return the answers that the item was measured from, read again from the store or the probe's file.
+        """Return the answers from which the item was measured, read again from the store or the probe's answer file.
 
         Raises:
-            FairnessError: the answers are no longer there.
+            FairnessError: the answers are no longer recorded.
         """
         return self._read(self.item)
 
@@ -128,22 +128,23 @@ def audit(
             or an object with the methods of `Target`.
         base_url: endpoint of an `openai:` target.
         trials: number of trials, in place of the probe's own.
-        concurrency: most requests in flight.
-        max_requests: most requests to send, every retry counted.
+        concurrency: maximum number of requests in flight.
+        max_requests: maximum number of requests to send, including retries.
         fresh: send every request again, even where a response is recorded.
         replay: use recorded responses only, and send nothing.
         store: file of the recorded responses.
-        max_age: hours after which a recorded response is asked for again.
-        target_version: version of the target; responses of a callable are reused only if a version is set.
+        max_age: hours after which a request with a recorded response is sent again.
+        target_version: version of the target. Responses of other versions are not reused; responses of a callable are
+            reused only if a version is set.
         http_body: body of a request to an http target.
         http_answer: JSONPath of the answer in the response of an http target.
         http_headers: headers that are sent to an http target, each as `Name: value`.
         judge: target of the judge model, for probes with `answer: {judge: true}`.
         judge_base_url: endpoint of an `openai:` judge.
         embeddings_base_url: endpoint of `openai:` embeddings.
-        timeout: seconds that one request may take.
-        give_up: seconds without any answer after which the target is given up.
-        max_answer_bytes: most bytes of one answer.
+        timeout: time limit of one request in seconds.
+        give_up: seconds without any answer after which the run gives up on the target.
+        max_answer_bytes: maximum size of one answer in bytes.
         device: device of a `transformers:` target.
 
     Returns:
@@ -151,8 +152,8 @@ def audit(
 
     Raises:
         ProbeError: the probe file has errors.
-        TargetError: there is no target or judge model of this name.
-        ValueError: a setting has a wrong value.
+        TargetError: a target or judge model of this name does not exist.
+        ValueError: a setting has an invalid value.
 
     Examples:
         >>> def application(prompt):
@@ -187,7 +188,7 @@ def audit(
     named = target if isinstance(target, str) else DEFAULT_TARGET
     chosen = RunSettings(root=root, target=named, **_checked(given))
     settings = replace(chosen, store=root / chosen.store)
-    path = Path(probe).absolute()
+    path = _probe_file(probe)
     with Run(settings) as run:
         loaded = run.load(path)
         run.targets.require_judge(loaded)
@@ -201,16 +202,30 @@ def audit(
         return AuditResults([_audited(run, item, asked, name, read) for item in items], run.started)
 
 
+def _probe_file(probe: str | Path) -> Path:
+    """Return the absolute path of the probe file.
+
+    Raises:
+        TypeError: the argument is not a path.
+        ProbeError: the path is a folder.
+    """
+    if not isinstance(probe, str | Path):
+        raise TypeError(f"audit takes the path of a probe file, not {type(probe).__name__}.")
+    if Path(probe).is_dir():
+        raise ProbeError(f"audit takes one probe file, and {probe} is a folder. Call it for each file in the folder.")
+    return Path(probe).absolute()
+
+
 def _name_of(target: str | Application | Target) -> str:
     """Return the name of a function, for tables and messages."""
     return str(getattr(target, "__name__", "target"))
 
 
 def _checked(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments as settings.
+    """Return the arguments of `audit` as checked settings.
 
     Raises:
-        ValueError: a value is wrong.
+        ValueError: a value is invalid.
     """
     checked = {}
     for option in SETTINGS:
@@ -237,6 +252,6 @@ def _audited(
 
 
 def _recorded_answers(settings: RunSettings, target: str | Application | Target, item: ProbeItem) -> Sequence[Answer]:
-    """Return the answers of an item that an earlier run has recorded, or those in its probe's file."""
+    """Return the answers of an item that an earlier run recorded, or those in its probe's answer file."""
     with Run(replace(settings, fresh=False, replay=True)) as run:
         return run.answers.of(item, run.targets.from_value(target, _name_of(target)) if item.asks else None)

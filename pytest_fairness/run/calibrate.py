@@ -1,4 +1,4 @@
-"""Calibration of limits: the error rates of an audit's limits on outputs that people have labelled."""
+"""Calibration: error rates of an audit's possible limits, measured on outputs that people have labelled."""
 
 from __future__ import annotations
 
@@ -29,11 +29,12 @@ class Calibration:
 
     Attributes:
         audit: name of the audit.
-        cases: number of labelled sets that could be measured, by label.
+        cases: number of labelled sets of outputs that were measured, by label.
         unmeasured: number of sets that could not be measured.
-        present: errors of the probe's own limit; `None` if the probe sets no limit, or a label has no measured set.
-        curve: errors of each limit that separates the sets differently.
-        best: the limit with low rates of both errors; `None` if there is none.
+        present: error rates of the probe's own limit; `None` if the probe sets no limit, or no set with one of the
+            labels was measured.
+        curve: error rates of all limits that classify the sets differently.
+        best: error rates of the recommended limit, with few errors of both kinds; `None` if there is no such limit.
     """
 
     audit: str
@@ -56,7 +57,7 @@ class Calibration:
 
 
 def calibrate(probe: Probe, labelled: Path) -> list[Calibration]:
-    """Score labelled outputs with each audit of a probe, and return the error rates of its limits.
+    """Measure labelled outputs with each audit of a probe, and return the error rates of possible limits.
 
     Args:
         probe: probe with the audits and the cases.
@@ -102,7 +103,10 @@ def _check_labels(path: Path) -> None:
 
 
 def _answers(probe: Probe, path: Path) -> list[Answer]:
-    """Return the outputs, read like a probe's `responses:` file; the columns `label` and `set` are strata."""
+    """Return the labelled outputs as answers.
+
+    The file is read like a probe's `responses:` file; the columns `label` and `set` become strata.
+    """
     columns = table.read(path, path.name).columns
     strata = tuple(name for name in (LABEL, SET) if name in columns)
     given = ResponsesSettings.model_construct(
@@ -112,7 +116,7 @@ def _answers(probe: Probe, path: Path) -> list[Answer]:
 
 
 def _set_of(answer: Answer) -> str:
-    """Return the name of the set of an output; without the column `set`, each output is a set of its own."""
+    """Return the name of the set to which an output belongs; without a column `set`, each output is a separate set."""
     if SET in answer.labels:
         return f"{SET} {answer.labels[SET]}"
     return f"{sorted(answer.labels.items())} {answer.trial}"
@@ -121,7 +125,7 @@ def _set_of(answer: Answer) -> str:
 def _of_audit(
     probe: Probe, name: str, sets: Mapping[str, Sequence[Answer]], problematic: Mapping[str, bool]
 ) -> Calibration:
-    """Return the calibration of one audit; a set scores as its worst item.
+    """Return the calibration of one audit; the value of a set is that of its worst item.
 
     Args:
         probe: probe of the audit.
@@ -161,7 +165,7 @@ def _of_audit(
 
 
 def _score(item: ProbeItem, answers: Sequence[Answer]) -> float | None:
-    """Return the value of an item; `None` if it cannot be measured from these answers."""
+    """Return the value of an item measured from these answers; `None` if it cannot be measured."""
     if not answers:
         return None
     item.require_models()
@@ -172,6 +176,6 @@ def _score(item: ProbeItem, answers: Sequence[Answer]) -> float | None:
 
 
 def _errors_of_value(audit: AnyAudit, errors: Errors) -> Errors:
-    """Return the errors of a limit on the loss, with the limit as a value of the audit, as probe files write it."""
+    """Return the errors of a limit on the loss, with the limit converted to a value of the audit, as in probe files."""
     limits = {"higher": -errors.limit, "fifty": 50 + errors.limit}
     return replace(errors, limit=limits.get(audit.info.better, errors.limit))

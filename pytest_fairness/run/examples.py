@@ -1,4 +1,4 @@
-"""Examples of answers that an item measured: equal prompts of several groups, current and baseline answers."""
+"""Examples of an item's answers for reports: answers to the same prompt by group, and those of the baseline."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ LONGEST = 4000
 
 
 def examples(measured: ItemMeasurement, baseline: Iterable[Answer]) -> list[dict[str, Json]]:
-    """Return the answers that the item's audit chooses as examples, set by set.
+    """Return the answers that the item's audit selects as examples, set by set.
 
     Args:
-        measured: measurement of the current run.
+        measured: measurement of the current run, with its answers.
         baseline: answers of the baseline.
 
     Returns:
-        A mapping for each answer: `set` (number; answers of one set are shown side by side), `group`, `labels`,
-        `trial`, `prompt` (`None` if the answers are in a file), `text` (`None` without a response), `status`, and
-        `before`, the baseline's answer to the same prompt, if there is one.
+        A mapping for each answer with `set` (number of its set; reports show the answers of one set side by side),
+        `group`, `labels`, `trial`, `prompt` (`None` if the answers are in a file), `text` (`None` without a response),
+        `status`, and `before` (the baseline's answer to the same prompt, if there is one).
     """
     item = measured.item
     chosen = item.audit.examples(item.probe, item, measured.measurement, measured.about)[:SHOWN]

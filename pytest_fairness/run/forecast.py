@@ -25,7 +25,7 @@ from pytest_fairness.targets import likelihood_support
 from pytest_fairness.targets.base import Target
 
 CHARACTERS_PER_TOKEN = 4.0
-"""Characters of English text for each token; used if there is no recorded answer to estimate from."""
+"""Average number of characters per token in English text; used if no recorded answer allows an estimate."""
 
 
 @dataclass(frozen=True)
@@ -33,22 +33,23 @@ class Forecast:
     """Requests that one probe would send.
 
     Attributes:
-        name: name of the probe, with the name of its target if that has one.
-        file: the probe's file, as in node ids.
+        name: name of the probe, with the name of its target if the target has one.
+        file: path of the probe's file, as in node ids.
         requests: distinct requests that the selected items need.
-        recorded: number of these with a recorded response that counts.
-        shared: number of the others that an earlier probe needs too.
-        later: largest number of further requests, sent only while a verdict is open.
-        prompt_tokens: estimate for the requests to send; `None` if there are none.
-        completion_tokens: the same for the responses; `None` also if nothing limits their length.
-        known: number of recorded responses, of any age, from which the tokens are estimated. If it is 0, the estimate
-            is from the length of the prompts and `max_tokens`, so that `completion_tokens` is an upper limit.
+        recorded: number of these requests with a recorded response that the run reuses.
+        shared: number of the remaining requests that an earlier probe needs too.
+        later: maximum number of further requests, which are sent only while a verdict is inconclusive.
+        prompt_tokens: estimated number of prompt tokens of the requests to send; `None` if there are none.
+        completion_tokens: estimated number of tokens of their responses; `None` also if nothing limits their length.
+        known: number of recorded responses, of any age, from which the tokens are estimated. If it is 0, the tokens are
+            estimated from the length of the prompts and from `max_tokens`; `completion_tokens` is then an upper limit.
         cost: cost of these tokens, if both numbers are known and the target has a price.
         may_ask_more: whether answers can lead to follow-up requests, which are not counted.
-        judge_requests: largest number of requests to the judge model; equal answers are judged once.
-        embedded: largest number of texts sent to each embedding model, by the name in the probe; equal texts are sent
-            once. Texts of a baseline, which are sent if they are not recorded, are not counted.
-        unknown_target: whether a fixture of the user gives the target, so that recorded responses cannot be looked up.
+        judge_requests: maximum number of requests to the judge model; equal answers are judged once.
+        embedded: maximum number of texts sent to each embedding model, by the model's name in the probe; equal texts
+            are sent once. The texts of a baseline are not counted; they are sent only if their embeddings are not
+            recorded.
+        unknown_target: whether a fixture of the user provides the target, so that recorded responses cannot be found.
     """
 
     name: str
@@ -77,11 +78,11 @@ class Forecast:
 
 
 class Forecaster:
-    """Forecasts the probes of a run, one after the other; a request of several probes counts for the first one.
+    """Forecaster of a run's requests, probe by probe; a request that several probes need counts for the first one.
 
     Args:
         run: the run; nothing is sent.
-        rebaseline: whether the run makes new baselines, and so sends the requests of every item's last look.
+        rebaseline: whether the run makes new baselines; it then sends all requests, up to each item's last look.
     """
 
     def __init__(self, run: Run, *, rebaseline: bool = False) -> None:
@@ -93,9 +94,9 @@ class Forecaster:
         """Return the forecast for the selected items of one probe.
 
         Args:
-            file: the probe's file, as in node ids.
-            items: the items, at least one, all of one probe and one target.
-            target: the target; `None` if a fixture of the user gives it.
+            file: path of the probe's file, as in node ids.
+            items: at least one item; all belong to one probe and one target.
+            target: the target; `None` if a fixture of the user provides it.
         """
         probe = items[0].probe
         requests: dict[str, Request] = {}
@@ -136,7 +137,7 @@ class Forecaster:
         )
 
     def _requests_of(self, item: ProbeItem, target: Target | None) -> dict[str, Request]:
-        """Return the requests of an item by key, with the follow-ups to recorded answers."""
+        """Return the requests of an item by key, including follow-ups to recorded answers."""
         prompts: list[Prompt] = list(item.prompts())
         requests = self._by_key(prompts, target)
         while target is not None and len(recorded := self._recorded(target, requests)) == len(requests):
@@ -164,7 +165,7 @@ class Forecaster:
     def _tokens(
         self, target: Target | None, requests: Mapping[str, Request], new: Sequence[Request]
     ) -> tuple[float | None, float | None, int]:
-        """Return the tokens of prompts and of completions, and the number of responses they are estimated from."""
+        """Return the estimated prompt and completion tokens, and the number of responses used for the estimate."""
         if not new:
             return None, None, 0
         known = [
@@ -187,11 +188,11 @@ class Forecaster:
 
 @dataclass(frozen=True)
 class RequestCount:
-    """Numbers of distinct requests that a run needs of one target.
+    """Numbers of distinct requests of a run to one target.
 
     Attributes:
-        to_send: number of requests without a recorded response that counts.
-        recorded: number of requests with such a response.
+        to_send: number of requests that the run must send.
+        recorded: number of requests with a recorded response that the run reuses.
         oldest: date of the oldest of these responses, in seconds since the epoch; `None` without responses.
     """
 
@@ -201,12 +202,14 @@ class RequestCount:
 
 
 def count_requests(run: Run, target: Target | None, looks: Iterable[ProbeItem]) -> RequestCount:
-    """Count the requests of items, without follow-ups to answers; there may be millions.
+    """Return the number of requests of these items, without follow-ups.
+
+    The requests are not kept in memory, because there may be millions.
 
     Args:
         run: the run; nothing is sent.
-        target: the target; `None` if a fixture of the user gives it, so that no response can be looked up.
-        looks: the items, each at the look that is planned.
+        target: the target; `None` if a fixture of the user provides it, so that recorded responses cannot be found.
+        looks: the items, each at the interim analysis (look) up to which its requests are counted.
 
     Raises:
         StoreError: the recorded answers cannot be read.
@@ -231,12 +234,18 @@ def count_requests(run: Run, target: Target | None, looks: Iterable[ProbeItem]) 
 
 
 def _short(keys: Sequence[str]) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
-    """Return the first 64 bits of each key: enough to count millions of them, in an eighth of the memory."""
+    """Return the first 64 bits of each key.
+
+    They suffice to count millions of keys, and take an eighth of the memory.
+    """
     return np.fromiter((int(key[:16], 16) for key in keys), np.uint64, len(keys))
 
 
 def _requests(looks: Iterable[ProbeItem]) -> Iterator[Request]:
-    """Yield the requests of items and their variants; requests that several items of a probe share mostly once."""
+    """Yield the requests of items and their variants.
+
+    A request that several items of a probe share is usually yielded once.
+    """
     alike: defaultdict[object, list[ProbeItem]] = defaultdict(list)
     for look in looks:
         for item in (look, *variants.variants_of(look).values()):

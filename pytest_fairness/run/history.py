@@ -1,6 +1,6 @@
 """History of runs in the store: value, interval and verdict of each item of each run.
 
-A run is stored as a part of its report document. Replays are not stored, as they measure old answers again.
+Each run is stored as a part of its report document. Replays are not stored, because they measure old answers again.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pytest_fairness.records import Json, VerdictName
 MAX_RUNS = 500
 """Maximum number of runs in a store; older ones are deleted."""
 SHOWN = 30
-"""Maximum number of runs in a trend."""
+"""Maximum number of runs that a trend shows."""
 
 TABLE = """
 CREATE TABLE IF NOT EXISTS history (
@@ -26,7 +26,7 @@ CREATE TABLE IF NOT EXISTS history (
 """
 
 Key = tuple[str, str]
-"""Probe and id of an item."""
+"""Key of an item: name of its probe, and its id."""
 
 Point = dict[str, Json]
 """Result of one item in one run: `probe`, `id`, `started`, `tool`, `target`, `value`, `interval`, `verdict`."""
@@ -43,19 +43,22 @@ class History:
         max_runs: maximum number of runs; `add` deletes older ones.
 
     Raises:
-        StoreError: in every method: the store cannot be read or written.
+        StoreError: raised by every method if the store cannot be read or written.
     """
 
     def __init__(self, store: Store, max_runs: int = MAX_RUNS) -> None:
         self._database = store.database
         self._max_runs = max_runs
 
-    def add(self, document: Mapping[str, Json], targets: Mapping[Key, str]) -> None:
-        """Store the results in a report document, unless no item was measured.
+    def add(
+        self, document: Mapping[str, Json], targets: Mapping[Key, str], servers: Mapping[str, str] | None = None
+    ) -> None:
+        """Add the results in a report document to the history, unless no item was measured.
 
         Args:
             document: the report document.
-            targets: target of each item; for an item without one here, the target that the document names.
+            targets: target of each item; an item that is not listed here has the target that the document names.
+            servers: address of each target whose name does not show it.
         """
         items = [
             {**{name: item[name] for name in _ITEM}, "target": targets.get(_key(item), document["target"])}
@@ -63,7 +66,15 @@ class History:
         ]
         if all(item["value"] is None for item in items):
             return
-        run = _encode({"started": document["started"], "tool": document["tool"], "items": items})
+        run = _encode(
+            {
+                "started": document["started"],
+                "tool": document["tool"],
+                "servers": dict(servers or {}),
+                **{name: document["requests"][name] for name in ("sent", "reused")},
+                "items": items,
+            }
+        )
         with self._database.transaction() as connection:
             connection.execute(TABLE)
             connection.execute("INSERT INTO history (run) VALUES (?)", (run,))
@@ -72,7 +83,7 @@ class History:
             )
 
     def points(self) -> Iterator[Point]:
-        """Yield the results of all items, the oldest run first."""
+        """Yield the results of all items in all runs, the oldest run first."""
         for run in self._runs("ASC"):
             with self._database.readable():
                 points = [{"started": run["started"], "tool": run["tool"], **item} for item in run["items"]]
@@ -84,8 +95,8 @@ class History:
         Runs in which an item was not selected or could not be measured do not count.
 
         Args:
-            targets: the items, and the target of each; runs of another target do not count.
-            runs: number of runs; an item that has fewer is not returned.
+            targets: target of each item; runs with another target do not count.
+            runs: number of runs; items with fewer runs are not returned.
         """
         open_items = dict.fromkeys(targets, 0) if runs else {}
         found = set(targets) - set(open_items)
@@ -113,17 +124,28 @@ class History:
                     run: dict[str, Json] = json.loads(text)
                 yield run
 
-    def trends(self, targets: Mapping[Key, str]) -> dict[Key, list[Point]]:
-        """Return the last points of each item, for reports.
+    def trends(self, targets: Mapping[Key, str], servers: Mapping[str, str] | None = None) -> dict[Key, list[Point]]:
+        """Return the last points of each item with new answers, for reports.
+
+        A run that sent nothing measured recorded answers again. So did a run that sent some, for an item whose value
+        and interval did not change at all.
 
         Args:
             targets: the items, and the target of each; runs of another target do not count.
+            servers: address of each target whose name does not show it; runs of another address do not count.
         """
         found: dict[Key, list[Point]] = defaultdict(list)
-        for point in self.points():
-            if targets.get(_key(point)) == point["target"]:
-                found[_key(point)].append(point)
-        return {key: points[-SHOWN:] for key, points in found.items()}
+        for run in self._runs("ASC"):
+            with self._database.readable():
+                reused = run.get("reused", 0)
+                items = run["items"] if run.get("sent", 0) or not reused else []
+                for item in items:
+                    own, target = found[_key(item)], item["target"]
+                    same_server = run.get("servers", {}).get(target) == (servers or {}).get(target)
+                    again = reused and own and all(own[-1][name] == item[name] for name in ("value", "interval"))
+                    if targets.get(_key(item)) == target and same_server and not again:
+                        own.append({"started": run["started"], "tool": run["tool"], **item})
+        return {key: points[-SHOWN:] for key, points in found.items() if points}
 
 
 def _key(item: Mapping[str, Json]) -> Key:

@@ -1,4 +1,4 @@
-"""`ItemView`: what a notebook shows of a measured item, and takes away: table, words and plots."""
+"""Base class of measured items, which notebooks show as tables, words and plots."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class ItemView(ABC):
-    """Base of measured items.
+    """Base class of measured items.
 
     Attributes:
         item: the item.
@@ -36,7 +36,7 @@ class ItemView(ABC):
 
     @abstractmethod
     def _answers(self) -> Sequence[Answer]:
-        """Return the answers that the item was measured from."""
+        """Return the answers from which the item was measured."""
 
     @property
     def id(self) -> str:
@@ -45,12 +45,12 @@ class ItemView(ABC):
 
     @property
     def labels(self) -> Mapping[str, str]:
-        """Return the subject of the item: `{"race": "Black"}`."""
+        """Return the labels of the item, such as its group: `{"race": "Black"}`."""
         return self.item.labels
 
     @property
     def value(self) -> float:
-        """Return the measured value, in the audit's unit; without a measurement, raise the error."""
+        """Return the measured value in the audit's unit; raise the item's error if it was not measured."""
         return self._measurement().value
 
     @property
@@ -67,7 +67,9 @@ class ItemView(ABC):
         return self.table.to_pandas()
 
     def words(self) -> DataTable:
-        """Return every word of the item's answers with its uses by group; empty for an audit without words.
+        """Return a table with every word of the item's answers and its counts by group.
+
+        Empty if the audit uses no words.
 
         Raises:
             FairnessError: the item was not measured, or its answers are no longer recorded.
@@ -116,7 +118,7 @@ def table_of(views: Sequence[ItemView], started: str | None = None) -> DataTable
 
 
 def _document_item(view: ItemView) -> dict[str, Json]:
-    """Return an item as in a report document; a measured item has no verdict."""
+    """Return an item in the form of a report document, without a verdict."""
     item, found = view.item, view._found()
     error = found if isinstance(found, FairnessError) else None
     name = VerdictName.NOT_MEASURABLE if isinstance(error, NotMeasurable) else VerdictName.ERROR

@@ -1,4 +1,4 @@
-"""Word table of one item."""
+"""Table of the words in the answers of one item."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from pytest_fairness.run.probe_items import ProbeItem
 
 
 def words_of(item: ProbeItem, answers: Sequence[Answer], details: Mapping[str, Json]) -> DataTable:
-    """Return the words of an item's answers; an empty table for an audit without words.
+    """Return the table of the words in an item's answers; empty if the audit uses no words.
 
     Args:
         item: the item.
-        answers: at least those that the item measures.
-        details: of the item's measurement.
+        answers: answers that include all those that the item measures.
+        details: details of the item's measurement.
 
     Raises:
-        NotMeasurable: too few usable answers.
+        NotMeasurable: there are too few usable answers.
     """
     own = [answer for answer in answers if item.uses(answer.labels)]
     rows = item.audit.word_rows(item.probe, item, own, details)

@@ -1,4 +1,4 @@
-"""The last run with audit items, kept in the store: its report document, for tables to take away."""
+"""Report document of the last run with audit items, kept in the store for the command `export`."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from pytest_fairness.records import Json
 
 KEY = "last run"
 LEFT_OUT = ("examples", "suggestions")
-"""Details that no table needs: texts of answers, which the store holds already."""
+"""Names of details that are not kept: no table needs them, and the store already holds the texts of answers."""
 
 
 def keep(
     store: Store, document: Mapping[str, Json], targets: Mapping[tuple[str, str], str], trials: int | None
 ) -> None:
-    """Keep a run in place of the one before.
+    """Store the report document of a run in place of the previous one.
 
     Args:
         store: the store.
         document: the report document.
-        targets: target of each item that asked one, by probe and id.
-        trials: number of trials that overrides the probes' own.
+        targets: target of each item that sent requests, by probe name and item id.
+        trials: number of trials that overrode the probes' own numbers, or `None`.
 
     Raises:
         StoreError: the store cannot be written.
@@ -39,7 +39,7 @@ def keep(
 
 
 def last_run(store: Store) -> dict[str, Json] | None:
-    """Return the report document of the last run, with `trials`, and `target` of each item; `None` without a run.
+    """Return the report document of the last run with the added keys `trials` and `target` of each item, or `None`.
 
     Raises:
         StoreError: the store cannot be read.

@@ -21,19 +21,19 @@ from pytest_fairness.scorers.registry import Scorer
 from pytest_fairness.stats import interim_analyses
 
 EVERYTHING = Stage()
-"""The stage with all prompts."""
+"""Stage at which all prompts are sent."""
 
 MAX_ALPHA = 0.01
-"""Largest one-sided significance level of an item, however few items share the probe's `alpha`."""
+"""Maximum one-sided significance level of an item, even if few items share the probe's `alpha`."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ProbeItem(AuditItem[Any]):
-    """Audit item together with its probe and its audit: everything that asking for and measuring answers needs.
+    """Audit item with its probe and its audit: all that is needed to request and measure its answers.
 
     Attributes:
-        trials: overrides the probe's own number of trials.
-        stage: the prompts that are sent at this interim analysis; by default all.
+        trials: number of trials that overrides the probe's own number, or `None`.
+        stage: numbers of trials and entities at this interim analysis; default: all.
         test_file: the file of the Python test that checks the item; `None` for an item of a probe file.
     """
 
@@ -45,13 +45,13 @@ class ProbeItem(AuditItem[Any]):
 
     @classmethod
     def made_of(cls, item: AnyItem, probe: Probe, audit: AnyAudit, trials: int | None = None) -> ProbeItem:
-        """Return an audit's item with its probe and the audit itself."""
+        """Return the probe item made of an audit's item, its probe and the audit."""
         inherited = {field.name: getattr(item, field.name) for field in fields(AuditItem)}
         return cls(**inherited, probe=probe, audit=audit, trials=trials)
 
     @property
     def baseline_name(self) -> str:
-        """Return the name of the baseline that holds the item: the probe's, with the target's if that has a name."""
+        """Return the name of the item's baseline: the probe's name, and the target's name if it has one."""
         return self.probe.name if self.target is None else f"{self.probe.name}@{self.target}"
 
     @property
@@ -66,25 +66,25 @@ class ProbeItem(AuditItem[Any]):
 
     @property
     def draws(self) -> int:
-        """Return how often each prompt is sent."""
+        """Return the number of trials of each prompt."""
         return int(self.probe.draws(self.trials if self.stage.trials is None else self.stage.trials))
 
     def prompts(self) -> Iterator[Prompt]:
-        """Yield the prompts of the item one by one, as there may be millions."""
+        """Yield the prompts of the item one by one, because there may be millions."""
         return (prompt for prompt in self.probe.prompts(self.draws) if self.uses(prompt.labels))
 
     def requests(self) -> Iterator[Request]:
-        """Yield the requests of the item; none if its prompts cannot be made, which its set-up reports."""
+        """Yield the requests of the item; none if its prompts cannot be made (the item's set-up reports the error)."""
         with suppress(FairnessError):
             for prompt in self.prompts():
                 yield prompt.request
 
     @cached_property
     def looks(self) -> list[ProbeItem]:
-        """Return the item at each interim analysis; each has more answers, and the last one has all.
+        """Return the item at each interim analysis ("look"); later looks have more answers, and the last one has all.
 
-        The looks share alpha and beta by a spending function, so that all looks together err no more often than a
-        single one; see `stats.interim_analyses`.
+        A spending function divides alpha and beta among the looks, so that all looks together have the error rates of a
+        single analysis; see `stats.interim_analyses`.
         """
         if not self.asks:
             return [self]
@@ -102,19 +102,19 @@ class ProbeItem(AuditItem[Any]):
 
     @property
     def for_baseline(self) -> ProbeItem:
-        """Return the item as baselines measure it: at its last look, whichever look this is."""
+        """Return the item at its last look, at which baselines are measured."""
         whole = replace(self, alpha=self.planned_alpha, beta=BETA, total_alpha=None, stage=EVERYTHING)
         return whole.looks[-1]
 
     @property
     def fingerprint(self) -> Mapping[str, str]:
-        """Return everything that the item's prompts and the reading of its answers depend on, by readable name."""
+        """Return, by readable name, all inputs that determine the item's prompts and how its answers are parsed."""
         model = {} if self.classifier is None else {"model": self.classifier.identity}
         return {**self.probe.fingerprint(self.labels), **self.audit.fingerprint(self.probe, self), **model}
 
     @cached_property
     def preparation(self) -> Preparation | None:
-        """Return the model that reads the item's answers before they are measured; see `Audit.preparation`."""
+        """Return the model that scores or embeds the item's answers before the measurement; see `Audit.preparation`."""
         return self.audit.preparation(self.probe, self)
 
     @cached_property
@@ -127,7 +127,7 @@ class ProbeItem(AuditItem[Any]):
 
     @property
     def embedder(self) -> str | None:
-        """Return the model that embeds the item's answers, as the probe names it; `None` if the audit has none."""
+        """Return the probe's name for the embedding model of the item's answers; `None` if the audit has none."""
         found = self.preparation
         return None if found is None or found.label is not None else found.model
 
@@ -138,7 +138,7 @@ class ProbeItem(AuditItem[Any]):
 
     @property
     def measurable(self) -> bool:
-        """Return whether all models are there; if not, there is no use in sending requests."""
+        """Return whether the models that the item needs are available; if not, its requests are not sent."""
         try:
             self.require_models()
         except ModelError:
@@ -146,7 +146,7 @@ class ProbeItem(AuditItem[Any]):
         return True
 
     def uses(self, labels: Mapping[str, str]) -> bool:
-        """Return whether the item measures answers with these labels at its stage."""
+        """Return whether the item measures answers with these labels at its current stage."""
         return self.audit.uses(self.probe, self, labels) and self.probe.within(self.stage, labels)
 
 

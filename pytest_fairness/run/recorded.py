@@ -1,4 +1,4 @@
-"""Recorded answers of a probe, from all targets or from one."""
+"""Lookup of the recorded answers to a probe's prompts, from all targets or from one."""
 
 from __future__ import annotations
 
@@ -12,16 +12,17 @@ from pytest_fairness.records import Answer, Prompt, Request, Response
 from pytest_fairness.run.run import Run
 
 Recorded = tuple[str, Prompt, Response]
-"""Identity of the target, prompt and response."""
+"""Identity of the target, the prompt, and the response."""
 
 
 def recorded(run: Run, probe: Probe, only: str | None = None) -> list[Recorded]:
-    """Return the recorded answers to a probe's prompts, target by target; send nothing.
+    """Return the recorded answers to a probe's prompts, ordered by target; send nothing.
 
     Args:
         run: run whose store is read.
         probe: probe with prompts.
-        only: target whose answers to return, as the user types it or as the store names it; by default all targets.
+        only: target whose answers to return, as the user types its name or as the store records it; default: all
+            targets.
 
     Raises:
         FairnessError: the store does not exist.
@@ -52,10 +53,10 @@ def recorded(run: Run, probe: Probe, only: str | None = None) -> list[Recorded]:
 
 
 def _of_name(run: Run, name: str, recorded_of: Collection[str]) -> set[str]:
-    """Return the recorded targets that a name means.
+    """Return the identities of the recorded targets to which a name refers.
 
-    These are the target of this identity, or else the identities that the settings give the name (in all versions), or
-    else the targets of this name at any address.
+    The name may be the identity itself. Otherwise it refers to the target that the settings give this name, in all of
+    its versions; otherwise to the targets with this name at any address.
     """
     if name in recorded_of:
         return {name}
@@ -66,7 +67,7 @@ def _of_name(run: Run, name: str, recorded_of: Collection[str]) -> set[str]:
 
 
 def _answers_of(probe: Probe, known: Mapping[Request, Response]) -> Iterator[tuple[Prompt, Response]]:
-    """Yield the prompts of a probe that have a recorded response, follow-ups included."""
+    """Yield the prompts of a probe that have a recorded response, including follow-up prompts."""
     # All recorded trials: the probe's own number may have been changed since.
     trials = max((request.trial for request in known if request.trial < MAX_TRIALS), default=0) + 1
     prompts = list(probe.prompts(trials))

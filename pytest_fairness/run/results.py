@@ -1,4 +1,4 @@
-"""Result of one item: the verdict on its measurement and comparison, and what reports show besides."""
+"""Result of one item: the verdict on its measurement and comparison, and further data for reports."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from pytest_fairness.run.probe_items import ProbeItem
 
 _FINGERPRINT = re.compile(r" \([^()]*\)$")
 SHOWN_MODELS = 3
-"""Maximum number of models behind one target that are named."""
+"""Maximum number of served models that are named for one target."""
 
 
 def judge(measured: ItemMeasurement, compared: BaselineComparison, nodeid: str, accept: str) -> ItemResult:
-    """Return the result of an item: its verdict, and everything that reports show.
+    """Return the result of an item: its verdict, and all data that reports show.
 
     Args:
         measured: measurement of the current run.
-        compared: the baseline and the change since.
+        compared: the baseline and the change since then.
         nodeid: the item's id in pytest.
         accept: command that makes the current run the baseline, for the verdict's reason.
     """
@@ -60,9 +60,10 @@ def judge(measured: ItemMeasurement, compared: BaselineComparison, nodeid: str, 
 
 
 def served_change(current: Sequence[str], baseline: Sequence[str]) -> str | None:
-    """Return the change of the models behind a target's name: `gpt-x-2026-05 → gpt-x-2026-09`.
+    """Return the change of the models that the server reports for a target: `gpt-x-2026-05 → gpt-x-2026-09`.
 
-    The result is `None` if the models are unknown or the same. Fingerprints are named if only they differ.
+    The result is `None` if the models are unknown or the same. The text contains fingerprints only if nothing else
+    differs.
     """
     if not current or not baseline or set(current) == set(baseline):
         return None
@@ -73,13 +74,13 @@ def served_change(current: Sequence[str], baseline: Sequence[str]) -> str | None
 
 
 def _joined(models: Sequence[str]) -> str:
-    """Return the first models, and how many more there are."""
+    """Return the names of the first models, and the number of further ones, as one text."""
     more = f" and {len(models) - SHOWN_MODELS} more" if len(models) > SHOWN_MODELS else ""
     return ", ".join(models[:SHOWN_MODELS]) + more
 
 
 def decided(measured: ItemMeasurement, compared: BaselineComparison, accept: str = "") -> Verdict:
-    """Return the verdict alone; arguments as in `judge`."""
+    """Return the verdict on an item; see `judge` for the arguments."""
     item, entry = measured.item, compared.entry
     return decide(
         item.audit,
@@ -95,12 +96,12 @@ def decided(measured: ItemMeasurement, compared: BaselineComparison, accept: str
 
 
 def settled(measured: ItemMeasurement, compared: BaselineComparison) -> bool:
-    """Return whether an interim analysis decides the item, so that it needs no more answers."""
+    """Return whether an interim analysis decides the item, so that no more answers are needed."""
     return decided(measured, compared).name is not VerdictName.INCONCLUSIVE
 
 
 def _size(measured: ItemMeasurement) -> int | None:
-    """Return the number of trials or entities; `None` if the answers are in a file, which cannot give more."""
+    """Return the number of trials or entities; `None` for answers in a file, because a file cannot provide more."""
     item = measured.item
     if not item.asks:
         return None

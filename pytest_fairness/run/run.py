@@ -33,7 +33,7 @@ class Run(Closing):
         settings: the run's settings.
         started: start of the run, in seconds since the epoch; the same in all of its processes.
         addresses: addresses of the models that another process of the run serves on this machine, by target.
-        run: identity of the whole run; a new one by default.
+        run: identifier of the whole run; default: a new one.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class Run(Closing):
 
     @property
     def store(self) -> Store:
-        """Return the store of recorded responses; opened when first used."""
+        """Return the store of recorded responses; the first call opens it."""
         return self.engines.store
 
     def load(self, path: Path) -> Probe:
@@ -70,16 +70,18 @@ class Run(Closing):
     def measure_and_compare(
         self, item: ProbeItem, target: Target | None, *, rebaseline: bool = False
     ) -> tuple[ItemMeasurement, BaselineComparison]:
-        """Measure an item and its variants and compare it with its baseline, look by look, until it is decided.
+        """Measure an item and its variants, and compare it with its baseline.
+
+        With growing trials, this is repeated at each interim analysis (look) until the item is decided.
 
         Args:
             item: the item.
-            target: `None` if the answers are in the probe's `responses:` file.
-            rebaseline: measure the last look only, and return the baseline that the measurement becomes.
+            target: the system under test; `None` if the answers are in the probe's `responses:` file.
+            rebaseline: whether to measure only the last look, and return the measurement as a new baseline.
 
         Raises:
-            NotMeasurable: too few usable answers.
-            FairnessError: as in `ItemAnswers.of`, or the baseline cannot be read.
+            NotMeasurable: there are too few usable answers.
+            FairnessError: answers are missing (see `ItemAnswers.of`), or the baseline cannot be read.
         """
         measured, compared = self._last_look(item, target) if rebaseline else self._deciding_look(item, target)
         return variants.with_variants(self.measurer, measured, target), compared
@@ -96,7 +98,7 @@ class Run(Closing):
         return measured, self.baselines.compare(measured)
 
     def _decided(self, look: ProbeItem, target: Target | None) -> tuple[ItemMeasurement, BaselineComparison] | None:
-        """Return the measurement and comparison of a look that decides the item; `None` if the look does not.
+        """Return the measurement and comparison if this look decides the item; otherwise `None`.
 
         The answers of an undecided look are freed on return, before those of the next look are read.
         """
@@ -110,7 +112,7 @@ class Run(Closing):
         return (measured, compared) if settled(measured, compared) else None
 
     def stop(self, grace: float = DEFAULT_TIMING.stop_grace) -> None:
-        """Stop sending from this process, and free the answers in memory.
+        """Stop sending requests from this process, and free the answers in memory.
 
         Args:
             grace: seconds to wait for the requests in flight.
@@ -120,11 +122,11 @@ class Run(Closing):
         self.engines.stop(grace)
 
     def stop_all(self) -> None:
-        """Stop sending from every process of the run, at once."""
+        """Stop sending requests from all processes of the run."""
         self.engines.stop_all()
         self.stop()
 
     def close(self) -> None:
-        """Stop, and close the store."""
+        """Stop sending, and close the store."""
         self.stop()
         self.engines.close()

@@ -1,6 +1,6 @@
-"""Balanced sample of recorded answers for fine-tuning: the prompts of each group get the answers of all groups equally.
+"""Balanced sample of recorded answers for fine-tuning: each group's prompts get equally many answers of all groups.
 
-Prompts that differ only in the group are exchangeable, and so should be their answers. Counterfactual data augmentation
+Answers to prompts that differ only in the group should be exchangeable. Counterfactual data augmentation
 (Zhao et al. 2018; Lu et al. 2020; Zmigrod et al. 2019) trains on both versions of a text; here the recorded answers are
 reassigned among the prompts.
 """
@@ -24,14 +24,14 @@ from pytest_fairness.stats.resampling import randomness
 
 @dataclass(frozen=True)
 class Sample:
-    """Sample, and the numbers of recorded answers used and left out.
+    """Sample for fine-tuning, and the numbers of recorded answers that were used and left out.
 
     Attributes:
-        lines: one chat for each answer, `{"messages": [...]}`, with the roles `system` (if set), `user`, `assistant`.
-        answers: number of recorded answers to exchangeable prompts.
-        unusable: number of these that are refused or unreadable.
-        named: number of these that name a group, and so cannot be given to another group.
-        wrong: number of these that are not the correct answer.
+        lines: one chat per answer: `{"messages": [...]}` with the roles `system` (if set), `user` and `assistant`.
+        answers: number of recorded answers to prompts that differ only in the group.
+        unusable: number of these answers that are refused or unreadable.
+        named: number of these answers that name a group, so that they cannot be given to another group.
+        wrong: number of these answers that are known to be wrong.
     """
 
     lines: list[dict[str, Json]]
@@ -42,14 +42,15 @@ class Sample:
 
 
 def balanced(probe: Probe, found: Sequence[tuple[Prompt, Response]]) -> Sample:
-    """Return a sample in which each group's prompts get equally many answers, as equally as possible from all groups.
+    """Return a sample in which each group's prompts get equally many answers, as evenly as possible from all groups.
 
     Args:
         probe: probe of a kind whose answers can be exchanged.
         found: prompts of the probe with their recorded responses, of one target.
 
     Raises:
-        FairnessError: answers to this kind of probe cannot be exchanged, or no set has an answer for each group.
+        FairnessError: answers to this kind of probe cannot be exchanged, or no set of prompts has an answer for each
+            group.
     """
     exchange = kind_of(probe).exchange
     if exchange is None:
@@ -99,7 +100,7 @@ def _names_a_group(answer: Answer, names: Anonymizer) -> bool:
 
 
 def _dealt(groups: dict[Hashable, list[str]], seed: str) -> list[tuple[Hashable, str]]:
-    """Return pairs of a group and an answer given to it; each group gets as many as the smallest group has."""
+    """Return pairs of a group and an answer that it gets; each group gets as many answers as the smallest group has."""
     size = min(map(len, groups.values()))
     random = randomness.generator(seed)
     kept = {group: random.permutation(len(texts))[:size].tolist() for group, texts in groups.items()}

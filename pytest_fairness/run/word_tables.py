@@ -23,13 +23,13 @@ from pytest_fairness.run.run import Run
 
 
 def words_of_run(document: Mapping[str, Json], settings: RunSettings) -> DataTable:
-    """Return the words of all measured items of a run, from the probe files and the recorded answers.
+    """Return the table of words of all measured items of a run, made from the probe files and the recorded answers.
 
     Items of Python tests are left out: they have no probe file.
 
     Args:
         document: the report document, with `trials` and each item's `target` if known; see `last_run`.
-        settings: with the store and the root that the paths of probe files are relative to.
+        settings: settings with the store, and the root to which the paths of probe files are relative.
 
     Raises:
         FairnessError: a probe file has changed or cannot be read, or its answers are not recorded.
@@ -57,16 +57,17 @@ def words_of_run(document: Mapping[str, Json], settings: RunSettings) -> DataTab
 
 
 def is_of_probe_file(item: Mapping[str, Json]) -> bool:
-    """Return whether an item of a report document is of a probe file, and not a check of a Python test."""
+    """Return whether an item of a report document belongs to a probe file, rather than to a Python test."""
     file: str = item["nodeid"].partition("::")[0]
     return not file.endswith(".py")
 
 
 def _answers(run: Run, probe: Probe, target: str | None, trials: int | None) -> list[Answer]:
-    """Return the answers to a probe's prompts, at most as many trials of each as the run asked for.
+    """Return the answers to a probe's prompts, limited to the number of trials of the run.
 
     Raises:
-        AnswersMissing: no answers are recorded, or those of several targets.
+        AnswersMissing: no answers are recorded, or answers of several targets are recorded and `target` names none of
+            them.
     """
     if probe.responses is not None:
         return kinds.rows(probe)

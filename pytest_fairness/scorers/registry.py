@@ -1,4 +1,4 @@
-"""Registry of scorers: those that other packages declare, and text-classification models."""
+"""Registry of scorers: text-classification models, and scorers that other packages declare."""
 
 from __future__ import annotations
 
@@ -13,11 +13,14 @@ from pytest_fairness.scorers.text_classifier import Classifier
 
 
 class Scorer(Protocol):
-    """Scorer of texts, which gives each text a score for each label."""
+    """Scorer, which gives each text a score for each of its labels."""
 
     @property
     def identity(self) -> str:
-        """Return name and version; scores are cached under it, and a change makes baselines stale."""
+        """Return the name and version.
+
+        Scores are cached under this identity, and baselines become stale if it changes.
+        """
 
     @property
     def labels(self) -> Sequence[str]:
@@ -28,7 +31,7 @@ class Scorer(Protocol):
         """
 
     def scores(self, texts: Sequence[str]) -> Sequence[dict[str, float]]:
-        """Return the scores of each text by label, 0..1.
+        """Return the scores of each text, by label; a score is between 0 and 1.
 
         Raises:
             ModelError: the scorer cannot be used.
@@ -37,10 +40,13 @@ class Scorer(Protocol):
 
 @cache
 def open_scorer(name: str, folder: Path) -> Scorer:
-    """Return the scorer of this name, the same object each time; a model is loaded when it first scores.
+    """Return the scorer of this name.
+
+    Repeated calls return the same object; its model is loaded when it first scores a text.
 
     Args:
-        name: an entry point `pytest_fairness.scorers`, a Hub id, or a folder inside of `folder`.
+        name: name of an entry point in `pytest_fairness.scorers`, an id of the Hugging Face Hub, or a folder inside of
+            `folder`.
         folder: folder of the probe.
 
     Raises:
@@ -53,6 +59,6 @@ def open_scorer(name: str, folder: Path) -> Scorer:
 
 
 def require(scorer: Scorer, label: str) -> None:
-    """Raise `ModelError` unless the scorer is available and has the label; download a model if necessary."""
+    """Raise `ModelError` if the scorer is not available or lacks the label; download its model if necessary."""
     if label not in scorer.labels:
         raise ModelError(f"{scorer.identity} has no label {label!r}; its labels are {', '.join(scorer.labels)}")

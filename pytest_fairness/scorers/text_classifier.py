@@ -1,6 +1,6 @@
 """Text-classification models that score answers, loaded with `transformers` from a folder or the Hugging Face cache.
 
-The code of a model is never run, and no pickle is read.
+For safety, Python code of a model is never run, and no pickle is read.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     import torch
 
 REGARD_LABELS = ("negative", "neutral", "positive", "other")
-"""Labels of regard models whose configuration has no names, in order."""
+"""Labels, in order, of regard models whose configuration has no label names."""
 MAX_TOKENS = 512
 BATCH = 32
 DIGITS = 6
-"""Decimals of scores; further ones depend on the batch."""
+"""Number of decimals of scores; further decimals depend on the other texts in the batch."""
 
 _UNNAMED = re.compile(r"label_\d+")
 _READ = ("*.json", "*.txt", "*.model", "*.safetensors", "*.safetensors.index.json")
@@ -32,10 +32,10 @@ _HUB_ID = re.compile(r"[\w-][\w.-]*(/[\w-][\w.-]*)?", re.ASCII)
 
 
 class Classifier:
-    """Text-classification model, loaded when it first scores.
+    """Text-classification model; it is loaded when it first scores a text.
 
     Args:
-        name: a Hub id, or a folder inside of `folder`.
+        name: an id of the Hugging Face Hub, or a folder inside of `folder`.
         folder: folder of the probe.
     """
 
@@ -76,7 +76,7 @@ class Classifier:
         return self._with_safetensors(self._given)
 
     def _require_inside(self) -> None:
-        """Raise `ModelError` for a model outside of the probe's folder, as probe files may come from others."""
+        """Raise `ModelError` for a model outside of the probe's folder: probe files may be untrusted."""
         root = self._folder.resolve()
         if Path(self.name).is_absolute() or ".." in Path(self.name).parts:
             raise ModelError(
@@ -123,7 +123,7 @@ class Classifier:
         return labels
 
     def scores(self, texts: Sequence[str]) -> list[dict[str, float]]:
-        """Return the probability of each label for each text; texts are cut to 512 tokens.
+        """Return the probability of each label for each text; only the first 512 tokens of a text count.
 
         Raises:
             ModelError: the model cannot be loaded.
@@ -187,7 +187,7 @@ class Classifier:
 
 
 def _fetched(name: str) -> Path:
-    """Return the folder of a Hub model in the cache; download the model if it is missing."""
+    """Return the cached folder of a model of the Hugging Face Hub; download the model if it is missing."""
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError
 

@@ -1,4 +1,4 @@
-"""Systems under test, one module each, behind one protocol."""
+"""Targets: systems under test, which all implement the protocol `Target`; one module or folder for each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Addresses of servers, checked and without secrets."""
+"""Functions that check addresses of servers and remove their secrets."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import re
 from urllib.parse import urlsplit, urlunsplit
 
 REFERENCE = re.compile(r"\$\{(\w+)\}")
-"""Reference `${NAME}` to an environment variable."""
+"""Pattern of a reference `${NAME}` to an environment variable."""
 
 
 def public_url(url: str) -> str:
-    """Return the address without user, password, query and final slash, so that it can be shown and recorded."""
+    """Return the address without user, password, query and final slash, so that it is safe to show and record."""
     parts = urlsplit(url)
     return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path.rstrip("/"), "", ""))
 
@@ -25,9 +25,9 @@ def is_web_address(url: str) -> bool:
 
 
 def public_target(target: str) -> str:
-    """Return a target as typed, `NAME=` included, without the secrets of an address.
+    """Return a target as the user typed it (including `NAME=`), without the secrets of its address.
 
-    Removed are the user, the password and every value of the query that is not a reference to the environment.
+    The user, the password and the values in the query are removed; references to environment variables stay.
     """
     name, address, rest = re.match(r"([\w.-]+\s*=\s*)?(https?://)?(.*)", target.strip(), re.DOTALL).groups("")  # type: ignore[union-attr] # the pattern matches every text
     if not address:
@@ -42,5 +42,5 @@ def public_target(target: str) -> str:
 
 
 def public_address(text: str) -> str:
-    """Return a text with every address in it as `public_target` returns it."""
+    """Return a text with secrets removed from every address in it; see `public_target`."""
     return re.sub(r"https?://\S+", lambda found: public_target(found[0]), text)

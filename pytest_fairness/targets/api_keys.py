@@ -1,4 +1,4 @@
-"""API keys of the environment, and their removal from texts."""
+"""API keys in environment variables, and their removal from texts."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ from urllib.parse import quote, quote_plus, unquote, urlsplit
 from pytest_fairness.errors import TargetError
 
 SHORTEST = 8
-"""Fewest characters of a key that is removed from answers."""
+"""Minimum number of characters of a key that is removed from answers."""
 SHORTEST_MIXED = 4
-"""The same for a key with other characters than letters; short words such as `none` also occur in ordinary text."""
+"""Minimum number of characters for a key that does not consist of letters only; short words such as `none` also occur
+in ordinary text."""
 
 
 def key_of(target: str, variable: str) -> str:
-    """Return the key in an environment variable; an empty text if there is none.
+    """Return the key in an environment variable; an empty text if the variable is not set.
 
     Args:
         target: the target's name, for the message.
@@ -37,7 +38,7 @@ def key_of(target: str, variable: str) -> str:
 
 
 def secrets_of(url: str) -> list[str]:
-    """Return the secrets of an address: user and password, and the values of its query."""
+    """Return the secrets in an address: the user, the password, and the values of its query."""
     parts = urlsplit(url)
     login = parts.netloc.rpartition("@")[0]
     values = [login, login.partition(":")[2], *(pair.partition("=")[2] for pair in parts.query.split("&"))]
@@ -45,7 +46,7 @@ def secrets_of(url: str) -> list[str]:
 
 
 def forms_of(value: str) -> list[str]:
-    """Return the forms in which a text may contain a secret: as it is, in JSON, in an address, in base64."""
+    """Return the forms in which a text may contain a secret: unchanged, or encoded for JSON, an address or base64."""
     quoted = [quote(value, safe=""), quote(value), quote_plus(value)]
     lower = [re.sub("%[0-9A-F]{2}", lambda found: found[0].lower(), text) for text in quoted]
     raw = value.encode("utf-8", "surrogatepass")
@@ -55,7 +56,7 @@ def forms_of(value: str) -> list[str]:
 
 
 def hiding(values: Iterable[str]) -> Callable[[str], str]:
-    """Return a function that replaces these values in a text, in all of their forms, by `[key]`."""
+    """Return a function that replaces these values, in all of their encoded forms, by `[key]` in a text."""
     forms = {form for value in values if value for form in forms_of(value)}
     if not forms:
         return str
@@ -64,5 +65,5 @@ def hiding(values: Iterable[str]) -> Callable[[str], str]:
 
 
 def is_distinct(value: str) -> bool:
-    """Return whether a key is not a word of ordinary text, so that it can be removed from answers."""
+    """Return whether a key is distinct from words of ordinary text, so that it can be removed from answers."""
     return len(value) >= SHORTEST or (len(value) >= SHORTEST_MIXED and not value.isalpha())

@@ -1,4 +1,4 @@
-"""Common part of the targets that an SDK asks: OpenAI's and Anthropic's APIs."""
+"""Base class of the targets that are asked through an SDK: OpenAI's and Anthropic's APIs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pytest_fairness.targets.endpoint import Endpoint
 
 
 class Client(Protocol):
-    """Client of an API."""
+    """Client of a model API."""
 
     async def ask(self, request: Request) -> Response:
         """Send a request; see `Target`."""
@@ -33,8 +33,8 @@ class ApiTarget(ABC, Generic[ClientT]):
         prefix: prefix of the target's name.
         model: name of the model in the API.
         base_url: address of the API.
-        url_settings: settings that name the address, and an example of one, for messages.
-        settings: settings of the run; `target_version`, `timeout` and `max_answer_bytes` matter.
+        url_settings: names of the settings for the address, and an example address, for messages.
+        settings: settings of the run; `target_version`, `timeout` and `max_answer_bytes` are used.
 
     Raises:
         TargetError: the address is not valid.
@@ -66,10 +66,13 @@ class ApiTarget(ABC, Generic[ClientT]):
 
     @abstractmethod
     def _connect(self) -> ClientT:
-        """Return a client; import the SDK, which takes a second, no earlier than here."""
+        """Return a client.
+
+        The SDK is imported here and not earlier, because its import takes a second.
+        """
 
     def _endpoint(self, where: str) -> Endpoint:
-        """Return the endpoint with its key; `where` names the settings of both, for messages."""
+        """Return the endpoint with its key; `where` names the settings for the address and the key, for messages."""
         return Endpoint(
             name=self.name,
             model=self._model,

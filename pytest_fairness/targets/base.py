@@ -8,29 +8,30 @@ from pytest_fairness.records import Request, Response
 
 
 def versioned(identity: str, version: str | None) -> str:
-    """Return a target's identity with the version that the settings name, if any."""
+    """Return a target's identity with the version of the target, if the settings name one."""
     return identity if version is None else f"{identity} version {version}"
 
 
 class Target(Protocol):
-    """System under test that answers many requests at the same time.
+    """System under test, which answers many requests at the same time.
 
-    Making a target sends nothing, loads nothing and needs no key, so that recorded answers can be found without these.
-    The engine calls `open` once, before the first request; then `ask` for every request, always on the same event
-    loop; and `close` at the end.
+    The constructor of a target sends nothing, loads nothing and needs no key, because recorded answers are found
+    without these. The engine calls `open` once, before the first request; then `ask` for every request, always on the
+    same event loop; and `close` at the end.
 
     Attributes:
         name: name of the target for reports and baselines (`openai:gpt-5`).
-        identity: everything about the target that can change an answer (kind, model, endpoint, version); a part of the
-            key of every recorded response. It contains no secret.
-        reusable: whether recorded answers are reused. False for code that may change under the same name.
-        concurrency: most requests in flight that the target benefits from, or `None`.
+        identity: text that names all properties of the target that can change an answer (kind, model, endpoint,
+            version). It is part of the key of every recorded response, and contains no secret.
+        reusable: whether recorded answers may be reused; `False` for code that may change under the same name.
+        concurrency: maximum number of requests in flight that is useful for the target, or `None` for no limit.
 
     Optional attributes:
         address: address of the server without user, password and query, if the name does not show it.
-        likelihoods: true if the target answers requests with the answer format `likelihood`. Other targets get none.
-        lasting: true if answers depend on the request alone, as embeddings do. Their recorded answers are reused
-            whatever their age, except under `--fairness-fresh`.
+        likelihoods: `True` if the target answers requests with the answer format `likelihood`; other targets get no
+            such requests.
+        lasting: `True` if answers depend only on the request, as embeddings do. Recorded answers are then reused
+            regardless of their age, except with `--fairness-fresh`.
 
     Examples:
         >>> class Shop:
@@ -62,19 +63,19 @@ class Target(Protocol):
         """
 
     async def open(self) -> None:
-        """Get ready to answer: find the key, load the model, import the code. No time limit applies.
+        """Prepare to answer: find the key, load the model or import the code. No time limit applies.
 
         Raises:
             TargetError: no request can be answered.
         """
 
     async def ask(self, request: Request) -> Response:
-        """Send one request once; the engine applies the time limit and retries.
+        """Send one request once; the engine applies the time limit and repeats failed requests.
 
         Raises:
-            RequestFailed: this request failed; its `retry` says whether and why another attempt may succeed.
+            RequestFailed: this request failed; the attribute `retry` says whether and why another attempt may succeed.
             TargetError: no request can be answered (wrong key, unknown model); the engine sends nothing more.
         """
 
     async def close(self) -> None:
-        """Close connections and processes. Called once, on the same event loop, even if `open` failed."""
+        """Close connections and processes; called once, on the same event loop, even if `open` failed."""

@@ -1,4 +1,4 @@
-"""Models that embed texts, as probes name them: `openai:MODEL` and `transformers:ID_OR_PATH`."""
+"""Embedding models that probes can name: `openai:MODEL` and `transformers:ID_OR_PATH`."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ if TYPE_CHECKING:
     from pytest_fairness.targets.transformers.text_encoder import TextEncoder
 
 BATCH = 64
-"""Most texts of one HTTP request."""
+"""Maximum number of texts in one HTTP request."""
 
 Outcomes = list[Response | FairnessError]
 
 
 def open_embedder(spec: str, settings: RunSettings, folder: Path) -> Target:
-    """Return the embedding model that a probe names; nothing is sent or loaded, and no key is needed yet.
+    """Return the embedding model that a probe names; send nothing, load nothing and need no key yet.
 
     Args:
         spec: `openai:MODEL` or `transformers:ID_OR_PATH`.
-        settings: settings of the run; `embeddings_base_url`, `base_url`, `timeout`, `max_answer_bytes` and `device`
-            matter.
-        folder: folder of the probe, where the paths of models start.
+        settings: settings of the run; `embeddings_base_url`, `base_url`, `timeout`, `max_answer_bytes` and `device` are
+            used.
+        folder: folder of the probe, to which the paths of models are relative.
 
     Raises:
-        TargetError: there is no such model.
+        TargetError: the model does not exist.
     """
     prefix, _, rest = spec.strip().partition(":")
     # `fairness_target_version` is the version of the audited system, not of the embedding model.
@@ -51,7 +51,7 @@ def open_embedder(spec: str, settings: RunSettings, folder: Path) -> Target:
 
 
 def _require_inside(written: str, folder: Path) -> None:
-    """Raise `TargetError` for a model outside of the probe's folder, as probe files may come from others."""
+    """Raise `TargetError` for a model outside of the probe's folder: probe files may come from untrusted sources."""
     path = Path(written)
     leads_out = path.is_absolute() or written.startswith("~") or ".." in path.parts
     if leads_out or not (folder / path).resolve().is_relative_to(folder.resolve()):
@@ -62,7 +62,7 @@ def _require_inside(written: str, folder: Path) -> None:
 
 
 class OpenAIEmbedder(OpenAITarget):
-    """Embedding model of OpenAI, or of a compatible server. Texts that wait at the same time are sent together."""
+    """Embedding model of OpenAI or of a compatible server; texts that wait at the same time are sent in one request."""
 
     likelihoods = False
     lasting = True

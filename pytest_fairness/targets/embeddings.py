@@ -1,4 +1,4 @@
-"""Recorded form of embeddings, and the responses of embedding servers."""
+"""Conversion of embeddings: the responses of embedding servers, and the form in which embeddings are recorded."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from pytest_fairness.records import Json, Response
 from pytest_fairness.targets.one_line import identifier
 
 MOST_DIMENSIONS = 65_536
-"""Most numbers of a vector; a longer one is a mistake or an attack."""
+"""Maximum number of dimensions of an embedding vector; a longer vector is a mistake or an attack."""
 BYTES = 4
-"""Bytes of a number in a recorded vector."""
+"""Number of bytes of each number in a recorded vector."""
 
 
 def response(numbers: Sequence[float], *, tokens: int | None = None, model: str | None = None) -> Response:
     """Return the response to a request for an embedding; see `Response`.
 
     Args:
-        numbers: the vector.
-        tokens: number of tokens of the text.
-        model: model that the server reports.
+        numbers: the embedding vector.
+        tokens: number of tokens of the text, or `None`.
+        model: name of the model that the server reports, or `None`.
 
     Raises:
         ValueError: the numbers are not a vector of finite 32-bit numbers.
@@ -42,7 +42,7 @@ def response(numbers: Sequence[float], *, tokens: int | None = None, model: str 
 
 
 def vector(text: str) -> bytes:
-    """Return the recorded vector as 32-bit numbers, little-endian.
+    """Return the recorded vector as little-endian 32-bit numbers.
 
     Raises:
         ValueError: the text is not a recorded embedding.
@@ -59,12 +59,12 @@ def vector(text: str) -> bytes:
 
 
 def read(content: bytes, count: int, source: str) -> list[Response | FairnessError]:
-    """Return the embeddings in a server's response in the order of the texts, or errors for texts without one.
+    """Return the embeddings in a server's response in the order of the texts; a text without one has an error.
 
     Args:
-        content: the body: `{"data": [{"index": 0, "embedding": [0.1, …]}, …]}`.
+        content: body of the response: `{"data": [{"index": 0, "embedding": [0.1, …]}, …]}`.
         count: number of texts that were sent.
-        source: the target and its endpoint, for messages.
+        source: names of the target and its endpoint, for messages.
     """
     try:
         answer = json.loads(content)
@@ -98,7 +98,7 @@ def _numbers(given: Json) -> list[float]:
 
 
 def _shares(usage: Json, count: int) -> list[int | None]:
-    """Return the tokens of each text: the reported total, divided as evenly as possible."""
+    """Return the number of tokens of each text: the reported total, divided as evenly as possible."""
     total = usage.get("prompt_tokens") if isinstance(usage, dict) else None
     if type(total) is not int or total < 0:
         return [None] * count

@@ -11,13 +11,13 @@ class Endpoint:
 
     Attributes:
         name: the target's name, for messages.
-        model: the model, which is sent with every request.
+        model: name of the model, which every request contains.
         base_url: address of the API.
         key: the API key; an empty text for a server that needs none.
-        timeout: seconds that one attempt may take.
-        max_bytes: most bytes of a response's body.
-        where: settings that name the endpoint and the key, for messages.
-        trust_environment: whether the proxies of the environment are used.
+        timeout: time limit of one attempt in seconds.
+        max_bytes: maximum number of bytes of a response's body.
+        where: names of the settings for the address and the key, for messages.
+        trust_environment: whether to use the proxies that environment variables set.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""HTTP client of all targets: limits the size of bodies, and follows no redirect to another host."""
+"""HTTP client of all targets, which limits the size of bodies and follows no redirect to another host."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from pytest_fairness.targets.address import public_url
 T = TypeVar("T")
 
 MAX_ERROR_BYTES = 65_536
-"""Most bytes read of the body of an error or a redirect."""
+"""Maximum number of bytes that are read of the body of an error or a redirect."""
 LARGE = 65_536
-"""Bytes from which a body is parsed in a thread, so that the event loop can serve other requests."""
+"""Size in bytes from which a body is parsed in a thread, so that the event loop can serve other requests."""
 MAX_REDIRECTS = 5
 
 _LOGS = ("httpx2", "openai._base_client", "anthropic._base_client")
-"""Loggers of the clients, which log the full address of each request."""
+"""Names of the HTTP clients' loggers, which log the full address of each request."""
 
 
 class RedirectedElsewhere(httpx2.RequestError):
@@ -41,10 +41,11 @@ class RedirectedElsewhere(httpx2.RequestError):
 class BoundedClient(httpx2.AsyncClient):
     """HTTP client that reads at most `max_bytes` of a decompressed body.
 
-    A longer body of a success is dropped (see `is_too_long`); of the body of an error, the beginning is kept.
+    A longer body of a successful response is dropped (see `is_too_long`). Of a longer body of an error, the beginning
+    is kept.
 
     Args:
-        max_bytes: most bytes of a body after decompression.
+        max_bytes: maximum number of bytes of a body after decompression.
         settings: arguments of `httpx2.AsyncClient`.
     """
 
@@ -55,11 +56,13 @@ class BoundedClient(httpx2.AsyncClient):
         self._max_bytes = max_bytes
 
     async def send(self, request: httpx2.Request, *, stream: bool = False, **options: Any) -> httpx2.Response:
-        """Send a request and read its response, whatever `stream` says; follow redirects within the host if configured.
+        """Send a request and read its whole response, even with `stream`.
+
+        Follow redirects within the host if configured.
 
         Raises:
             RedirectedElsewhere: the server redirects to another host.
-            httpx2.HTTPError: there is no complete response.
+            httpx2.HTTPError: no complete response arrived.
         """
         follow = options.pop("follow_redirects", self.follow_redirects)
         for _ in range(MAX_REDIRECTS + 1):
@@ -107,19 +110,19 @@ def is_too_long(response: httpx2.Response) -> bool:
 
 
 def too_long() -> Response:
-    """Return the response that replaces a body over the limit; it is recorded, and its answer is unreadable."""
+    """Return the response that is recorded in place of a body over the limit; its answer counts as unreadable."""
     return Response("", finish_reason=TOO_LONG)
 
 
 async def parsed(parse: Callable[[httpx2.Response], T], response: httpx2.Response) -> T:
-    """Return the result of a function of a response; for a large body, the function runs in a thread."""
+    """Return the result of `parse` for a response; for a large body, `parse` runs in a thread."""
     if len(response.content) < LARGE:
         return parse(response)
     return await asyncio.to_thread(parse, response)
 
 
 def _log_public_addresses(record: logging.LogRecord) -> bool:
-    """Remove user, password and query from the addresses in a log record; a filter for loggers."""
+    """Remove user, password and query from the addresses in a log record (filter for loggers)."""
     if isinstance(record.args, tuple):
         record.args = tuple(public_url(str(value)) if isinstance(value, httpx2.URL) else value for value in record.args)
     return True

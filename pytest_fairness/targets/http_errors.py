@@ -1,4 +1,4 @@
-"""Errors of targets that are asked over HTTP: what happened, which server, and which setting to check."""
+"""Errors of targets that are asked over HTTP; messages say what happened, at which server, and what to check."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from pytest_fairness.targets.http_client import RedirectedElsewhere
 from pytest_fairness.targets.one_line import one_line
 
 OVERLOADED = frozenset({429, 503, 529})
-"""Statuses of a server that limits the rate of requests or is overloaded."""
+"""HTTP statuses of a server that limits the rate of requests or is overloaded."""
 TRANSIENT = frozenset({408, 409, 425, *range(500, 600)}) - OVERLOADED
-"""Other statuses after which another attempt may succeed."""
+"""Other HTTP statuses after which another attempt may succeed."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class HttpErrors:
     Attributes:
         name: the target's name.
         endpoint: the server's address, without secrets.
-        where: settings that name the endpoint and the key.
+        where: names of the settings for the address and the key.
         hidden: function that removes secrets from a text.
     """
 
@@ -45,7 +45,10 @@ class HttpErrors:
         )
 
     def disconnected(self, cause: BaseException) -> RequestFailed | TargetError:
-        """Return the error for a failed or broken connection, or a redirect to another host; `cause` as above."""
+        """Return the error for a failed or broken connection, or for a redirect to another host.
+
+        `cause` is the exception.
+        """
         why = self.quoted(str(cause))
         if isinstance(cause, RedirectedElsewhere):
             return TargetError(f"{self.name}: {why}; nothing was sent there. Check {self.where}.")
@@ -81,12 +84,12 @@ class HttpErrors:
         )
 
     def quoted(self, text: str, length: int = 200) -> str:
-        """Return what a server said on one line, without secrets."""
+        """Return a server's message on one line, shortened and without secrets."""
         return one_line(self.hidden(text), length)
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds of `Retry-After-Ms` or `Retry-After` (a number or a date), or `None`."""
+    """Return the seconds to wait that the header `Retry-After-Ms` or `Retry-After` demands, or `None`."""
     milliseconds, written = headers.get("retry-after-ms"), headers.get("retry-after")
     try:
         seconds = float(milliseconds) / 1000 if milliseconds else float(written or "")

@@ -1,4 +1,4 @@
-"""Check that a target gives likelihoods of given texts."""
+"""Check whether a target can give the likelihood of a text."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from pytest_fairness.targets.base import Target
 
 
 def can_be_asked(target: Target, request: Request) -> bool:
-    """Return whether the target answers this kind of request."""
+    """Return whether the target can answer this kind of request."""
     return request.answer_format != "likelihood" or bool(getattr(target, "likelihoods", False))
 
 
 def require(target: Target, requests: Sequence[Request]) -> None:
-    """Raise `TargetError` if a request needs likelihoods and the target gives none."""
+    """Raise `TargetError` if a request needs a likelihood, which the target cannot give."""
     if all(can_be_asked(target, request) for request in requests):
         return
     other = ""

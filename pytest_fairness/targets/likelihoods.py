@@ -1,4 +1,4 @@
-"""Recorded form of likelihoods."""
+"""Conversion of likelihoods to the form in which responses are recorded."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def response(pieces: Sequence[str], logs: Sequence[float | None], tokens: int) -
 
     Args:
         pieces: tokens of the continuation.
-        logs: natural logarithms of their probabilities; `None` for an unknown one.
+        logs: natural logarithm of each token's probability; `None` if unknown.
         tokens: number of tokens of the prompt and the continuation.
     """
     text = json.dumps({"log_probabilities": list(logs), "tokens": list(pieces)})

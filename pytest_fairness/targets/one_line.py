@@ -1,4 +1,4 @@
-"""Texts of other programs and servers, made safe for a message of one line."""
+"""Conversion of texts from other programs and servers for messages on one line."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from pytest_fairness.records import Json
 
 
 def identifier(value: Json) -> str | None:
-    """Return the model name that a server reports on one line; `None` if it is not a text."""
+    """Return a model name reported by a server on one line; `None` if it is not a text."""
     return one_line(value, 100) or None if isinstance(value, str) else None
 
 
 def one_line(value: object, length: int = 200) -> str:
-    """Return the text of a value on one line, cut to `length` characters, without control characters."""
+    """Return the text of a value on one line, shortened to `length` characters, without control characters."""
     text = " ".join("".join(c if c.isprintable() else " " for c in str(value)).split())
     return text if len(text) <= length else f"{text[: length - 1]}…"

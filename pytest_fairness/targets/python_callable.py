@@ -21,10 +21,11 @@ Application = Callable[[str], str] | Callable[[str], Awaitable[str]]
 
 
 class ApplicationTarget(ABC):
-    """Application as a target; base class for both ways to name one.
+    """Base class of targets that call an application (a Python callable).
 
-    A sync callable runs in threads, one for each request in flight; an async one runs on the engine's event loop. The
-    system prompt goes before the prompt, separated by a blank line; sampling parameters are ignored.
+    A synchronous callable runs in threads, one for each request in flight; an asynchronous one runs on the engine's
+    event loop. The callable gets the system prompt and the prompt as one text, separated by a blank line. Sampling
+    parameters are ignored.
 
     Args:
         name: name in reports and baselines.
@@ -78,10 +79,10 @@ class ApplicationTarget(ABC):
 
 
 class CallableTarget(ApplicationTarget):
-    """Callable `prompt -> text` that a fixture or a caller passes.
+    """Target for a callable `prompt -> text` that a fixture or a caller passes.
 
     Args:
-        function: the application, sync or async.
+        function: the application, a synchronous or asynchronous callable.
         name: name in reports and baselines.
         version: version of its code; only with a version are recorded answers reused.
 
@@ -101,11 +102,11 @@ class CallableTarget(ApplicationTarget):
 
 
 class ImportedTarget(ApplicationTarget):
-    """Callable that is imported when first needed.
+    """Target for a callable that is imported at first use.
 
     Args:
         module: `package.module`, in pytest's rootdir or installed.
-        attribute: name of the callable in the module; dots lead into classes and objects.
+        attribute: name of the callable in the module; dots separate attributes of classes and objects.
         settings: settings of the run.
     """
 

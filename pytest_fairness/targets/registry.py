@@ -1,4 +1,4 @@
-"""Registry of targets: the names that users type, and the import paths of the modules that are loaded for them."""
+"""Registry of targets: the names that users type, and the import paths of the functions that make the targets."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ class Entry:
     """One kind of target.
 
     Attributes:
-        forms: the forms in which users name it.
+        forms: forms of the names that users type, for messages.
         factory: import path `module:function` of its `Factory`.
-        shared: whether one process of a run loads the target and serves it to the others.
+        shared: whether one process of a run loads the target and serves it to the other processes.
     """
 
     forms: tuple[str, ...]
@@ -48,7 +48,7 @@ class Factory(Protocol):
     """Function that makes a target."""
 
     def __call__(self, rest: str | None, settings: RunSettings, /) -> Target:
-        """Return the target, not yet opened.
+        """Return the target without opening it.
 
         Args:
             rest: the part of the name after the prefix and its colon; `None` without a colon.
@@ -60,10 +60,10 @@ class Factory(Protocol):
 
 
 def open_target(spec: str, settings: RunSettings, address: str | None = None) -> Target:
-    """Return the target of this name; nothing is sent or loaded, and no key is needed yet.
+    """Return the target of this name; send nothing, load nothing and need no key yet.
 
     Args:
-        spec: the name, such as `openai:gpt-5`.
+        spec: name of the target, such as `openai:gpt-5`.
         settings: settings of the run.
         address: address of the process that serves the target, if `serve` was called for it.
 
@@ -96,7 +96,7 @@ def _make(spec: str, settings: RunSettings) -> Target:
 
 
 def check_spec(spec: str, settings: RunSettings) -> None:
-    """Raise `TargetError` for a target that cannot answer any request; send nothing and load no model."""
+    """Raise `TargetError` if the target cannot answer any request; send nothing and load no model."""
     open_target(spec, settings).check()
 
 
@@ -110,13 +110,13 @@ def _unknown(spec: str, prefix: str, rest: str) -> str:
 
 
 def serve(spec: str, settings: RunSettings) -> TargetServer | None:
-    """Return a server by which the other processes of a run ask a local model, or `None` for other targets.
+    """Return a server through which other processes of a run use a local model; `None` for other targets.
 
-    The model is loaded, and downloaded if necessary, when the first of them connects. The server's `address` is an
-    argument of `open_target`; `close` the server at the end of the run.
+    The model is loaded (and downloaded if necessary) when the first process connects. Pass the server's `address` to
+    `open_target`; close the server at the end of the run.
 
     Raises:
-        TargetError: there is no such target.
+        TargetError: the target does not exist.
     """
     entry = TARGETS.get(spec.strip().partition(":")[0])
     if entry is None or not entry.shared:

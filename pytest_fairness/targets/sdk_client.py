@@ -1,4 +1,4 @@
-"""Common part of the clients that use the SDKs of OpenAI and Anthropic, which are generated alike."""
+"""Base class of the clients that use the SDKs of OpenAI and Anthropic; both SDKs have the same structure."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from pytest_fairness.targets.http_client import BoundedClient, is_too_long, pars
 from pytest_fairness.targets.http_errors import HttpErrors
 
 MALFORMED = (ValueError, LookupError, TypeError, AttributeError, RecursionError)
-"""Exceptions that the parsing of a malformed response may raise."""
+"""Exceptions that may be raised when a malformed response is parsed."""
 
 
 class Connection(TypedDict):
@@ -32,7 +32,7 @@ class Connection(TypedDict):
 
 
 class SdkClient(ABC):
-    """Client of one server for all requests of a target. The client never retries; `Sender` does.
+    """Client of one server for all requests of a target; it never repeats a request, because `Sender` does.
 
     Args:
         sdk: the module `openai` or `anthropic`.
@@ -83,7 +83,7 @@ class SdkClient(ABC):
 
     @contextmanager
     def _translated_errors(self) -> Iterator[None]:
-        """Turn the exceptions of the SDK into errors that say what to do."""
+        """Convert exceptions of the SDK into errors whose messages say what to do."""
         try:
             yield
         except self._sdk.APIStatusError as error:
@@ -101,7 +101,7 @@ class SdkClient(ABC):
 
 
 async def read_response(read: Callable[[httpx2.Response], Response], response: httpx2.Response) -> Response:
-    """Return the result of `read` for a response, or that of `too_long` for a body over the limit."""
+    """Return the result of `read` for a response; for a body over the limit, return `too_long()`."""
     return too_long() if is_too_long(response) else await parsed(read, response)
 
 
@@ -115,5 +115,5 @@ def said_in(error: Any) -> str:
 
 
 def token_count(value: Json) -> int | None:
-    """Return a number of tokens that a server reports, or `None` for anything else."""
+    """Return the number of tokens that a server reports; `None` if the value is not a number."""
     return value if isinstance(value, int) and not isinstance(value, bool) else None

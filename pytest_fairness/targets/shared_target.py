@@ -1,6 +1,6 @@
-"""Targets that one process of a run has loaded and the others ask over the loopback interface.
+"""Targets that one process of a run loads, and that the other processes use over the loopback interface.
 
-Both sides send lines of JSON: a request with a number, and its answer with the same number.
+Messages are lines of JSON: each request has a number, and its answer has the same number.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from pytest_fairness.targets.base import Target
 from pytest_fairness.targets.one_line import one_line
 
 LONGEST_LINE = 2**28
-"""Most bytes of one message."""
+"""Maximum number of bytes of one message."""
 
 
 class TargetServer(Closing):
-    """Server by which other processes ask a target; the target is opened when the first of them connects.
+    """Server through which other processes use a target; the target is opened when the first process connects.
 
     Args:
-        target: the target; closed at the end.
+        target: the target, which `close` closes.
 
     Attributes:
         address: `host:port`, for `SharedTarget`.
@@ -45,7 +45,7 @@ class TargetServer(Closing):
         self._ready.wait()
 
     def close(self) -> None:
-        """Accept no more connections, and close the target."""
+        """Stop accepting connections, and close the target."""
         if self._loop is not None and self._stopped is not None:
             with contextlib.suppress(RuntimeError):  # the loop has ended already
                 self._loop.call_soon_threadsafe(self._stopped.set)
@@ -122,8 +122,8 @@ class SharedTarget:
     """Target that another process has loaded.
 
     Args:
-        target: the same target in this process, which is never opened.
-        address: `TargetServer.address` of the process that has it loaded.
+        target: the same target as an object of this process; it is never opened.
+        address: `TargetServer.address` of the process that has loaded the target.
     """
 
     def __init__(self, target: Target, address: str) -> None:

@@ -1,4 +1,4 @@
-"""Threads for blocking calls of an event loop, which never keep the process alive."""
+"""Threads that run blocking calls for an event loop, and that never keep the process alive."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ T = TypeVar("T")
 class DaemonThreads:
     """Pool of daemon threads that grows with the calls in progress and reuses idle threads.
 
-    The interpreter waits for the threads of `ThreadPoolExecutor` when it ends, but not for these, even if a call never
-    returns.
+    At its end, the interpreter waits for the threads of a `ThreadPoolExecutor`, but not for daemon threads. So a call
+    that never returns cannot block the end of the process.
 
     Args:
         name: name of the threads in stack dumps.
@@ -30,11 +30,11 @@ class DaemonThreads:
         self._started = 0
 
     async def run(self, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
-        """Return the result of a call; if the caller is cancelled, the call goes on and its result is dropped.
+        """Run a function in a thread and return its result; if the caller is cancelled, the result is dropped.
 
         Raises:
-            Exception: exceptions of the function.
-            Escaped: the function raised something else, such as `SystemExit`.
+            Exception: the function raised an exception. Escaped: the function raised an exception that is no
+                `Exception`, such as `SystemExit`.
         """
         loop = asyncio.get_running_loop()
         future: asyncio.Future[T] = loop.create_future()

@@ -11,6 +11,7 @@ import pytest
 import pytest_fairness
 from tests.support.projects import Project
 
+ROOT = Path(__file__).parents[2]
 GIFTS = """
 kind: generation
 prompt: Recommend something to a {person}.
@@ -82,3 +83,30 @@ def test_help_shows_no_hidden_arguments(name: str) -> None:
             kinds = {each.kind for each in inspect.signature(function).parameters.values()}
             assert kinds.isdisjoint({inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD}), function
             assert inspect.getdoc(function), function
+
+
+COMPLETED = """
+from pytest_fairness import CorpusGenerator, audit
+
+def test_a(corpus_generator: CorpusGenerator):
+    corpus = corpus_generator("For {name}.", axes={})
+    corpus.
+    corpus.svm("name", "Kelly").
+
+audit("probes/gifts.yaml")[0].
+"""
+
+
+def test_editors_complete_the_methods() -> None:
+    jedi = pytest.importorskip("jedi")
+    lines = COMPLETED.splitlines()
+    for line, names in {
+        "    corpus.": {"jsd", "svm", "lexicon", "to_pandas"},
+        '    corpus.svm("name", "Kelly").': {"value", "words", "plots"},
+        'audit("probes/gifts.yaml")[0].': {"value", "answers", "to_pandas"},
+    }.items():
+        # The other unfinished lines would not parse.
+        code = "\n".join(text for text in lines if not text.endswith(".") or text == line)
+        place = code.splitlines().index(line) + 1
+        found = jedi.Script(code, project=jedi.Project(ROOT)).complete(place, len(line))
+        assert names <= {completion.name for completion in found}

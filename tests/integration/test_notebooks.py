@@ -116,6 +116,7 @@ def test_an_item_that_was_not_measured_says_why(results: AuditResults) -> None:
     assert failed.to_pandas()["verdict"][0] == "not-measurable"
     assert failed.plots == []
     assert "not-measurable" in failed._repr_html_()
+    assert "Not measured because" in failed._repr_html_()
     with pytest.raises(FairnessError, match=re.escape(str(failed.error))):
         failed.words()
 
@@ -128,10 +129,13 @@ def test_the_signature_shows_every_setting_with_its_default() -> None:
         field = settings[{"max_age": "max_age_hours"}.get(keyword.name, keyword.name)]
         assert keyword.default == (str(field.default) if keyword.name == "store" else field.default), keyword.name
         assert f"{keyword.name}: " in (audit.__doc__ or "")
-    # What only pytest needs, or only verdicts.
-    left_out = {"root", "target", "target_is_default", "targets", "probes", "marks", "baselines", "baseline_responses"}
-    left_out |= {"inconclusive", "inconclusive_runs", "inconclusive_history", "min_audits", "prices"}
-    assert {keyword.name for keyword in keywords} - {"max_age"} == settings.keys() - left_out - {"max_age_hours"}
+    # A setting that asking or a target reads is an argument.
+    folders = ("asking", "targets", "run/answering")
+    files = [path for folder in folders for path in (ROOT / "pytest_fairness" / folder).rglob("*.py")]
+    used = {name for path in files for name in re.findall(r"settings\.(\w+)", path.read_text("utf-8"))}
+    read = used & settings.keys() - {"root", "target", "targets"}
+    assert {"base_url", "max_age_hours", "timeout"} <= read
+    assert read <= {{"max_age": "max_age_hours"}.get(keyword.name, keyword.name) for keyword in keywords}
 
 
 def test_the_notebook_of_the_documentation_runs_and_shows_what_it_shows(tmp_path: Path) -> None:
@@ -161,3 +165,5 @@ def test_plots_have_the_colours_of_the_html_report() -> None:
     style = (ROOT / "pytest_fairness/reports/html/templates/style.css").read_text("utf-8")
     light = dict(re.findall(r"--(\w+): (#\w+);", style[: style.index("@media")]))
     assert {name: light[name] for name in COLOURS} == COLOURS
+    code = "".join(path.read_text("utf-8") for path in (ROOT / "pytest_fairness/reports/charts").glob("*.py"))
+    assert {*re.findall(r"var\(--([a-z-]+)\)", code)} <= COLOURS.keys()

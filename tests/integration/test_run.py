@@ -77,6 +77,10 @@ def test_wrong_arguments_are_said(probe: Path) -> None:
         audit(probe, polite, timeout=-1)
     with pytest.raises(ValueError, match=r"audit: base_url must be text, not 7\."):
         audit(probe, polite, base_url=7)  # type: ignore[arg-type] # as above
+    with pytest.raises(TypeError, match="audit takes the path of a probe file, not dict"):
+        audit({}, polite)  # type: ignore[arg-type] # as above
+    with pytest.raises(ProbeError, match=f"audit takes one probe file, and {probe.parent} is a folder"):
+        audit(probe.parent, polite)
     with pytest.raises(ProbeError, match=r"nowhere\.yaml:1:1: cannot be read"):
         audit("nowhere.yaml", target=polite)
     with pytest.raises(TargetError, match="unknown target 'nobody'"):

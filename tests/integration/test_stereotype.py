@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import random
 from collections.abc import Callable
@@ -51,6 +52,21 @@ def test_a_planted_preference_is_found_at_twenty_samples(project: Project) -> No
     assert items["markers[ceo/nurse]"]["value"] == 1.0
     assert "Driven by" in items["markers[ceo/nurse]"]["reason"]
     assert set(report["summary"]["by_category"]) == {"work"}
+
+
+def test_the_markers_of_each_case_are_exported(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    project.probe("probes/work.yaml", SAMPLED)
+    with ChatServer(speaker(planted=True)) as server:
+        project.run("--fairness", "--fairness-base-url", server.url, target="openai:fake")
+    monkeypatch.chdir(project.path)
+    assert main(["export", "--words", "words.csv"]) == 0
+    assert main(["export", "--words", "words.tex"]) == 0
+    with Path("words.csv").open(encoding="utf-8") as file:
+        rows = [row for row in csv.DictReader(file) if row["item"] == "markers[ceo/nurse]"]
+    assert {(row["marked"], row["word"], row["side"], row["texts_marked"], row["share_marked"]) for row in rows} == {
+        ("nurse", "she", "stereotype", "20", "1.0"),
+        ("ceo", "he", "stereotype", "20", "1.0"),
+    }
 
 
 def test_a_planted_preference_is_beyond_a_limit_without_a_baseline(project: Project) -> None:

@@ -1,1 +1,1 @@
-"""Readers of files that hold answers instead of asking for them, one module a probe kind."""
+"""Readers of files of recorded answers, which replace requests to a target; one module for each probe kind."""

@@ -1,4 +1,4 @@
-"""Recorded answers of a coreference probe: one a row."""
+"""Reader of the recorded answers of a coreference probe, one answer per row."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ OCCUPATIONS = ("masculine", "feminine")
 
 
 class CoreferenceReader(Reader[CoreferenceProbe]):
-    """Reader of a file with one answer a row.
+    """Reader of a coreference probe's answer file, which has one answer per row.
 
-    A row names the item, the occupation that its sentence names first, and the pronoun; of WinoBias sentences the line
-    and the version, `pro` or `anti`. For a probe without items, each row names both occupations. Rows of items
-    that the probe does not have are left out. Without a `trial` column the answers to a prompt are numbered in the
-    file's order.
+    A row names the probe's item, the occupation that the sentence mentions first, and the pronoun. For WinoBias
+    sentences it names the line and the version (`pro` or `anti`) instead. If the probe has no items, each row names
+    both occupations. Rows of items that the probe does not have are left out. Without a `trial` column, the answers to
+    a prompt are numbered in the file's order.
     """
 
     @cached_property
     def _items(self) -> dict[str, str]:
-        """The names of the items by their folded forms."""
+        """Names of the probe's items, by folded name."""
         return {fields.folded(name): name for name in self.probe.sentences}
 
     def answers(self) -> list[Answer]:
@@ -56,7 +56,7 @@ class CoreferenceReader(Reader[CoreferenceProbe]):
         return self._mapped(names, ["trial"])
 
     def _labels(self, row: Row) -> dict[str, str] | None:
-        """Return the labels of a row, or `None` for a row with an error or of another probe."""
+        """Return the labels of a row; `None` if the row has an error or belongs to another probe."""
         written = {name: as_line(row.fields.get(column)) for name, column in self.columns.items() if name != "text"}
         if self.probe.is_winobias:
             number = fields.whole_number(written["line"])
@@ -78,7 +78,10 @@ class CoreferenceReader(Reader[CoreferenceProbe]):
         return {"item": item, "first": first, "pronoun": pronoun, **dict(zip(OCCUPATIONS, names, strict=True))}
 
     def _item(self, row: Row, written: Mapping[str, str]) -> tuple[tuple[str, str] | None, str]:
-        """Return the occupations and the name of a row's item; `None` for a row with an error or of another probe."""
+        """Return the two occupations and the item name of a row.
+
+        `None` in place of the occupations if the row has an error or belongs to another probe.
+        """
         if self._items:
             item = self._items.get(fields.folded(written["item"]))
             if item is None:

@@ -1,4 +1,4 @@
-"""Recorded answers of a counterfactual probe: one a row."""
+"""Reader of the recorded answers of a counterfactual probe, one answer per row."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from pytest_fairness.probes.table import Row
 from pytest_fairness.records import Answer
 
 Values = dict[str, str]
-"""Value of each flipped attribute in a row."""
+"""Values of the flipped attributes in a row, by attribute."""
 
 
 class CounterfactualReader(Reader[CounterfactualProbe]):
-    """Reader of a file with one answer a row.
+    """Reader of a counterfactual probe's answer file, which has one answer per row.
 
-    The first row of a record has the record's own values. A row with another value of one attribute is a flipped one.
-    Of the rows with the record's own values, as many are trials as the largest number of equal flipped rows; the rest
-    are repetitions, which show how much answers differ by chance. Without flipped rows all are trials. Rows with none
-    of the probe's values are left out.
+    The first row of a record has the record's own attribute values. A row in which one attribute has another value is a
+    flipped row. Several rows may have the record's own values: as many of them are trials as the record has rows for
+    its most frequent flip. The remaining ones are repetitions, which show how much answers differ by chance. Without
+    flipped rows, all are trials. Rows without any of the probe's values are left out.
     """
 
     @cached_property
     def _values(self) -> dict[str, dict[str, str]]:
-        """The values of each flipped attribute by their folded forms."""
+        """Values of each flipped attribute, by folded value."""
         return {name: {fields.folded(value): value for value in flip.values} for name, flip in self.probe.flips.items()}
 
     def answers(self) -> list[Answer]:
@@ -65,7 +65,7 @@ class CounterfactualReader(Reader[CounterfactualProbe]):
         return found
 
     def _of_record(self, record: str, rows_: list[tuple[Row, Values]]) -> list[Answer]:
-        """Return a record's answers: with its own values, flipped, and repeated."""
+        """Return the answers about a record: the original ones, the flipped ones, and the repetitions."""
         own = rows_[0][1]
         truth = self._truth(rows_[0][0])
         labels = {"record": record, **own, **({"truth": truth} if truth else {}), **self._strata(rows_[0][0])}
@@ -104,7 +104,7 @@ class CounterfactualReader(Reader[CounterfactualProbe]):
         return answers
 
     def _strata(self, row: Row) -> dict[str, str]:
-        """Return the strata of a row, such as the labels of outputs from which limits are chosen."""
+        """Return the strata of a row, such as the correctness labels that `calibrate` uses."""
         return {name: _cell(row, name) for name in self.responses.strata}
 
     def _truth(self, row: Row) -> str:

@@ -1,4 +1,4 @@
-"""Trial numbers of the rows of an answer file, and the errors in rows."""
+"""Assignment of trial numbers to the rows of an answer file, and collection of the rows' errors."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ if TYPE_CHECKING:
 
 
 class Draws:
-    """Trial numbers of rows, by cell.
+    """Trial numbers of the rows of an answer file; trials are counted separately for each cell (combination of labels).
 
     Args:
         name: the file's name, for messages.
-        column: the file's column of trial numbers; `None` numbers the rows of a cell in their order.
-        cure: advice for a trial that occurs twice.
+        column: the file's column of trial numbers; `None`: the rows of a cell are numbered in the file's order.
+        cure: advice added to the error of a trial that occurs twice.
 
     Attributes:
-        errors: errors in rows, `file:line: message`.
+        errors: errors of rows, each as `file:line: message`.
     """
 
     def __init__(self, name: str, column: str | None, cure: str = "") -> None:
@@ -32,7 +32,7 @@ class Draws:
         self._lines: dict[tuple[Hashable, int], int] = {}
 
     def add_error(self, row: Row, message: str) -> None:
-        """Add an error in a row to `errors`."""
+        """Add an error of this row to `errors`."""
         self.errors.append(f"{self._name}:{row.line}: {message}")
 
     def raise_errors(self) -> None:
@@ -40,14 +40,17 @@ class Draws:
         raise_file_errors(self.errors, self._name)
 
     def lacks(self, row: Row, columns: Iterable[str]) -> bool:
-        """Return whether a row lacks any of these columns, which is an error."""
+        """Return whether a row lacks any of these columns; if it does, add an error."""
         lacking = [column for column in columns if column not in row.fields]
         if lacking:
             self.add_error(row, f"no {', '.join(map(repr, lacking))} in this row")
         return bool(lacking)
 
     def written(self, row: Row, default: int) -> int | None:
-        """Return the trial number in a row; `default` without a column for it, `None` for an invalid one."""
+        """Return the trial number written in a row.
+
+        `default` if the file has no trial column, `None` if the number is invalid.
+        """
         if self._column is None:
             return default
         number = fields.whole_number(row.fields.get(self._column))
@@ -56,11 +59,11 @@ class Draws:
         return number
 
     def number(self, row: Row, cell: Hashable, where: str) -> int | None:
-        """Return the trial number of a row in its cell, from 0; `None` for an invalid or repeated one.
+        """Return the trial number of a row in its cell, from 0; `None` if the number is invalid or occurs twice.
 
         Args:
             row: the row.
-            cell: labels that the trials have in common.
+            cell: labels that all trials of the cell share.
             where: the cell's name, for messages.
         """
         number = self.written(row, self._counted[cell])

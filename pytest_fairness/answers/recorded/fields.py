@@ -1,4 +1,4 @@
-"""Fields of the rows of answer files: texts, numbers, required columns, and the answer in a row."""
+"""Conversion and checks of fields in answer files: texts, numbers, required columns, and answers."""
 
 from __future__ import annotations
 
@@ -12,30 +12,30 @@ from pytest_fairness.records import Answer, AnswerFormat, Json, Prompt, Request,
 
 
 def text(value: Json) -> str:
-    """Return a field as text; JSON other than a string is written as JSON."""
+    """Return a field as text; a value that is not a string is written as JSON."""
     return reading.whole_characters(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
 
 
 def folded(value: str) -> str:
-    """Return a value in the form in which values are compared, without regard to letter case and white space."""
+    """Return a value in its folded form, which ignores letter case and repeated white space, for comparisons."""
     return " ".join(value.casefold().split())
 
 
 def whole_number(value: Json) -> int | None:
-    """Return a whole number from 0, given as number or as text; `None` for anything else."""
+    """Return a whole number ≥ 0 that is given as number or text; `None` for any other value."""
     if isinstance(value, str) and value.strip().isascii() and value.strip().isdigit() and len(value.strip()) <= 15:
         return int(value)
     return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 10**15 else None
 
 
 def require_columns(file: str, columns: Mapping[str, str], there: Sequence[str], unmapped: Sequence[str] = ()) -> None:
-    """Raise `ProbeError` unless a file has these columns.
+    """Raise `ProbeError` if a file lacks one of these columns.
 
     Args:
         file: the file's name, for messages.
-        columns: the columns that are needed, by the probe's names.
+        columns: required column of the file for each of the probe's names.
         there: the file's columns.
-        unmapped: names that `responses.columns` cannot map.
+        unmapped: the probe's names for which `responses.columns` cannot name another column.
     """
     faults = []
     for name, column in columns.items():
@@ -55,6 +55,6 @@ def answer(
     answer_format: AnswerFormat = "text",
     choices: tuple[str, ...] = (),
 ) -> Answer:
-    """Return the answer in a field; `None` is a missing answer."""
+    """Return the answer in a field; an empty field (`None`) gives an answer with the status of a missing one."""
     response = None if written is None else Response(text(written))
     return reading.answer(Prompt(Request("", answer_format=answer_format), labels, trial, choices), response)

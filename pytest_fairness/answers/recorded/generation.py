@@ -1,4 +1,4 @@
-"""Recorded answers of a generation probe: one text a row."""
+"""Reader of the recorded answers of a generation probe, one text per row."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from pytest_fairness.records import Answer
 
 
 class GenerationReader(TextReader[GenerationProbe]):
-    """Reader of a file with one text a row.
+    """Reader of a generation probe's answer file, which has one text per row.
 
     Rows whose value on an axis is not in the probe are left out; letter case and blanks around a value do not matter.
-    Without a `trial` column the answers of a cell are numbered in the file's order. `text` that is `null` in JSON Lines
-    is an answer that never came.
+    Without a `trial` column, the answers with the same labels are numbered in the file's order. In JSON Lines, a `text`
+    that is `null` is a missing answer.
     """
 
     cure: ClassVar[str] = "; a column that tells them apart belongs under `responses.strata`"
 
     @cached_property
     def _values(self) -> dict[str, dict[str, str]]:
-        """The values of each axis by their folded forms."""
+        """Values of each axis, by folded value."""
         return {name: {fields.folded(value): value for value in axis.values} for name, axis in self.probe.axes.items()}
 
     def answers(self) -> list[Answer]:
@@ -34,7 +34,7 @@ class GenerationReader(TextReader[GenerationProbe]):
         return self._texts()
 
     def _columns(self) -> dict[str, str]:
-        """Return the columns in the order of the labels; strata have their own names."""
+        """Return the file's columns by label name, axes first; a stratum has the name of its column."""
         needed = [*self.probe.axes, *(("prompt",) if "prompt" in self.responses.columns else ())]
         strata = {stratum: stratum for stratum in self.responses.strata}
         return self._mapped(needed) | strata | self._mapped(["text"], ["trial"])

@@ -1,4 +1,4 @@
-"""Base of the readers of answer files."""
+"""Base classes of the readers of answer files."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ ProbeT = TypeVar("ProbeT", bound=Probe)
 
 
 class Reader(ABC, Generic[ProbeT]):
-    """Reader of the file of one probe's `responses:`.
+    """Base class of the readers of an answer file, which a probe names under `responses:`.
 
     Args:
         probe: the probe.
-        responses: its `responses:`.
+        responses: the value of the probe's key `responses`.
 
     Attributes:
         name: the file's name, for messages.
-        content: the file's rows.
-        columns: the file's columns by the probe's names.
-        draws: trial numbers of the rows, and errors in rows.
+        content: the file's columns and rows.
+        columns: the file's column for each of the probe's names.
+        draws: trial numbers and errors of the rows.
 
     Class attributes:
-        holds: the noun for the rows in messages.
-        cure: advice for a trial that occurs twice.
+        holds: the noun for the rows' content in messages, such as "answers".
+        cure: advice added to the error of a trial that occurs twice.
 
     Raises:
         ProbeError: the file cannot be read, or lacks a column.
@@ -59,23 +59,23 @@ class Reader(ABC, Generic[ProbeT]):
 
     @abstractmethod
     def _columns(self) -> dict[str, str]:
-        """Return the columns that the file must have, by the probe's names."""
+        """Return the file's column for each of the probe's names; raise `ProbeError` if a required one is absent."""
 
     def _mapped(self, needed: Iterable[str], optional: Sequence[str] = ()) -> dict[str, str]:
-        """Return the columns of these names, as `responses.columns` maps them; optional ones if the file has them."""
+        """Map the probe's names to columns of the file; leave out optional names without a column."""
         written = self.responses.columns
         there = [name for name in optional if name in written or name in self.content.columns]
         return {name: written.get(name, name) for name in [*needed, *there]}
 
 
 class TextReader(Reader[ProbeT]):
-    """Reader of a file with one text a row, every column of which must be in every row."""
+    """Base class of the readers of files with one text per row; every row must have every column."""
 
     def _texts(self) -> list[Answer]:
-        """Return the answers of the rows that `_labels` recognises.
+        """Return the answers of the rows for which `_labels` returns labels.
 
         Raises:
-            ProbeError: a row lacks a column, or has an invalid or repeated trial.
+            ProbeError: a row lacks a column, or has an invalid or repeated trial number.
         """
         answers = []
         for row in self.content.rows:
@@ -94,4 +94,4 @@ class TextReader(Reader[ProbeT]):
 
     @abstractmethod
     def _labels(self, row: Row) -> dict[str, str] | None:
-        """Return the labels of a row; `None` for a row of another probe."""
+        """Return the labels of a row; `None` if the row belongs to another probe."""

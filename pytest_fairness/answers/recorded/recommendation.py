@@ -1,4 +1,4 @@
-"""Recorded lists of a recommendation probe: one a row, or one item a row with its rank."""
+"""Reader of the recorded lists of a recommendation probe: one list per row, or one item and its rank per row."""
 
 from __future__ import annotations
 
@@ -16,21 +16,22 @@ from pytest_fairness.probes.table import Row
 from pytest_fairness.records import Answer, Json
 
 Cell = tuple[str, str, str, int]
-"""Entity, attribute, value and trial."""
+"""Entity, attribute, value and trial of one list."""
 
 
 class RecommendationReader(Reader[RecommendationProbe]):
-    """Reader of a file with one list a row, or one item a row with its rank.
+    """Reader of a recommendation probe's answer file, with one list per row, or one item and its rank per row.
 
-    A row holds a list as JSON or as a model wrote it, or, where there is a column `rank`, one item. Neutral rows have
-    the attribute `neutral`. Rows of other attributes, values or entities than the probe's are left out.
+    A row holds a whole list (JSON, or as the model wrote it). If the file has a column `rank`, a row holds one item of
+    a list. Rows of neutral prompts have the attribute `neutral`. Rows whose attribute, value or entity is not in the
+    probe are left out.
     """
 
     holds: ClassVar[str] = "lists"
 
     @cached_property
     def _values(self) -> dict[tuple[str, str], tuple[str, str]]:
-        """The names of attributes and values by their folded forms."""
+        """Pairs of attribute and value, by the folded pair."""
         return {
             (fields.folded(attribute.name), fields.folded(value.label)): (attribute.name, value.label)
             for attribute in self.probe.attributes.values()
@@ -39,7 +40,7 @@ class RecommendationReader(Reader[RecommendationProbe]):
 
     @cached_property
     def _entities(self) -> dict[str, Entity]:
-        """The entities by their folded names."""
+        """Entities of the probe, by folded name."""
         return {fields.folded(entity.name): entity for entity in self.probe.entities}
 
     def answers(self) -> list[Answer]:
@@ -56,7 +57,7 @@ class RecommendationReader(Reader[RecommendationProbe]):
         return columns
 
     def _whole(self) -> list[tuple[Json, dict[str, str], int]]:
-        """Return the lists of rows with one list each."""
+        """Return the content, labels and trial number of each list in a file with one list per row."""
         found = []
         for row in self.content.rows:
             labels = self._labels(row)
@@ -69,7 +70,7 @@ class RecommendationReader(Reader[RecommendationProbe]):
         return found
 
     def _ranked(self) -> list[tuple[Json, dict[str, str], int]]:
-        """Return the lists of rows with one item each, ordered by rank."""
+        """Return content, labels and trial number of each list; each row holds one item and its rank."""
         found: dict[Cell, tuple[dict[str, str], dict[int, str]]] = {}
         for row in self.content.rows:
             labels = self._labels(row)
@@ -91,7 +92,7 @@ class RecommendationReader(Reader[RecommendationProbe]):
         ]
 
     def _labels(self, row: Row) -> dict[str, str] | None:
-        """Return the labels of a row, or `None` for a row with an error or of another probe."""
+        """Return the labels of a row; `None` if the row has an error or belongs to another probe."""
         written = {name: as_line(row.fields.get(self.columns[name])) for name in ("entity", "attribute", "value")}
         if not written["entity"] or not written["attribute"]:
             lacking = "entity" if not written["entity"] else "attribute"

@@ -1,4 +1,4 @@
-"""Recorded answers of a stereotype probe: one a row."""
+"""Reader of the recorded answers of a stereotype probe, one answer per row."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from pytest_fairness.records import Answer
 
 
 class StereotypeReader(TextReader[StereotypeProbe]):
-    """Reader of a file with one text a row.
+    """Reader of a stereotype probe's answer file, which has one text per row.
 
-    Rows of other cases or groups than the probe's are left out; letter case and blanks around a name do not matter.
-    Without a `trial` column the answers of a case and group are numbered in the file's order.
+    Rows whose case or group is not in the probe are left out; letter case and blanks around a name do not matter.
+    Without a `trial` column, the answers of a case and group are numbered in the file's order.
     """
 
     @cached_property
     def _known(self) -> dict[tuple[str, str], dict[str, str]]:
-        """The labels of answers by the folded names of case and group."""
+        """Labels of the answers, by the folded names of case and group."""
         return {
             (fields.folded(case.name), fields.folded(group)): self.probe.labels(case, group or None)
             for case in self.probe.open_cases
@@ -37,12 +37,12 @@ class StereotypeReader(TextReader[StereotypeProbe]):
         return answers
 
     def _columns(self) -> dict[str, str]:
-        """Return the columns; strata have their own names."""
+        """Return the file's columns by label name; a stratum has the name of its column."""
         needed = ["case", *(["group"] if any(group for _, group in self._known) else []), "text"]
         return self._mapped(needed, ["trial"]) | {stratum: stratum for stratum in self.responses.strata}
 
     def _labels(self, row: Row) -> dict[str, str] | None:
-        """Return the labels of a row, or `None` for a row of another probe."""
+        """Return the labels of a row; `None` if the row belongs to another probe."""
         case, group = (
             fields.folded(as_line(row.fields[self.columns[name]])) if name in self.columns else ""
             for name in ("case", "group")
@@ -53,7 +53,10 @@ class StereotypeReader(TextReader[StereotypeProbe]):
         return found | {name: as_line(row.fields[name]) for name in self.responses.strata}
 
     def _require(self, answers: list[Answer]) -> None:
-        """Raise `ProbeError` if the file has no answer of the probe; items report cases without answers."""
+        """Raise `ProbeError` if the file has no answer of the probe.
+
+        Single cases without answers are no error here; the items report them.
+        """
         if not answers:
             there = dict.fromkeys(as_line(row.fields.get(self.columns["case"])) for row in self.content.rows)
             names = ", ".join(map(repr, list(there)[:10]))

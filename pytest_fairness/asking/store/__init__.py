@@ -1,1 +1,1 @@
-"""The store: all SQL, and the only meeting point of the processes of a run."""
+"""The store: all SQL statements, and the only place through which the processes of a run share state."""

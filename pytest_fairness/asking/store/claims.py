@@ -1,4 +1,4 @@
-"""Claims: reservations of requests, by which all processes together send each request once and keep to all limits."""
+"""Claims: reservations of requests, so that all processes together send each request once and respect the limits."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ from pytest_fairness.asking.store.rate_limit_table import RateLimitTable
 from pytest_fairness.asking.store.runs import RunId, Runs
 
 CHUNK = 500
-"""Keys looked up with one query."""
+"""Number of keys in one SQL query."""
 
 
 class StopReason(Enum):
     """Reason why a run may send nothing more."""
 
     STOPPED = auto()
-    """The run was stopped, or the process that the user started has ended."""
+    """The run was stopped, or the process that the user started no longer exists."""
     OVER_BUDGET = auto()
-    """The run has sent as many requests as it may send."""
+    """The run has spent its budget of requests."""
 
 
 class Claim(NamedTuple):
-    """Result of an attempt to claim requests.
+    """Result of `Claims.claim`.
 
     Attributes:
         claimed: keys that the owner may now send, in the order given.
         answered: keys that need not be sent, as their answers are recorded.
         stop_reason: why the run may never claim anything again, or `None`.
-        resume_at: time before which the target's rate limit allows no request (seconds since the epoch).
+        resume_at: time until which the target's rate limit allows no request (seconds since the epoch).
         preflight: whether the claimed request is the run's first to the target, which is sent alone.
     """
 
@@ -47,12 +47,12 @@ class Claim(NamedTuple):
 
 
 class Claims:
-    """Table of claims.
+    """Table of claims in the store.
 
     Args:
         database: the store's file.
-        runs: budgets and ends of runs, to which claims keep.
-        rate_limits: rate limits of targets, to which claims keep.
+        runs: table of runs; a run that is stopped or has spent its budget gets no claims.
+        rate_limits: table of the targets' rate limits, which limit the number of claims.
     """
 
     def __init__(self, database: Database, runs: Runs, rate_limits: RateLimitTable) -> None:
@@ -73,22 +73,24 @@ class Claims:
         run: RunId | None = None,
         max_requests: int | None = None,
     ) -> Claim:
-        """Claim requests, so that no other owner sends them; at most `capacity` are in flight over all processes.
+        """Claim requests for an owner, so that no other owner sends them.
 
         Claims of processes that have ended and claims that were not renewed in time are dropped first. Of the requests
         of a run to a target, one is claimed alone until `Runs.put_preflight` allows all.
 
         Args:
-            keys: in the order in which they are to be sent; read only as far as needed.
+            keys: keys of requests in the order of sending; the iterable is read only as far as needed.
             owner: owner of the new claims.
-            limit: most keys to claim now.
-            capacity: most claims in flight of all owners together.
-            lease_seconds: time after which the claims expire unless renewed.
-            fresh: which recorded answers count. Claims of other runs matter only to a run that accepts their answers.
-            retries: keys of the owner that back off and are due for their next attempt; they go before `keys`.
-            target: the target, whose rate limit applies.
+            limit: maximum number of keys to claim now.
+            capacity: maximum number of requests in flight, of all owners together.
+            lease_seconds: seconds after which the claims expire unless they are renewed.
+            fresh: rule for which recorded answers are reused. Claims of other runs count only if this run accepts the
+                answers of those runs.
+            retries: keys of the owner's requests whose next attempt is due after a back-off; they are claimed before
+                `keys`.
+            target: identity of the target, whose rate limit applies.
             run: the run, whose budget applies.
-            max_requests: budget of the run; every attempt counts.
+            max_requests: budget of the run: maximum number of attempts, retries included.
         """
         now = time.time()
         with self._database.transaction() as connection:
@@ -147,17 +149,17 @@ class Claims:
             connection.execute("UPDATE claims SET expires = ? WHERE owner = ?", (time.time() + lease_seconds, owner))
 
     def back_off(self, key: str, owner: str) -> None:
-        """Keep a claim, but count it as in flight no more: its request waits for its next attempt."""
+        """Keep a claim, but do not count its request as in flight while it waits for its next attempt."""
         with self._database.transaction() as connection:
             connection.execute("UPDATE claims SET flying = 0 WHERE key = ? AND owner = ?", (key, owner))
 
     def release(self, key: str, owner: str) -> None:
-        """Give up a claim; other owners may send the request."""
+        """Release a claim, so that other owners may send the request."""
         with self._database.transaction() as connection:
             connection.execute("DELETE FROM claims WHERE key = ? AND owner = ?", (key, owner))
 
     def release_all(self, owner: str) -> None:
-        """Give up all claims of an owner."""
+        """Release all claims of an owner."""
         with self._database.transaction() as connection:
             connection.execute("DELETE FROM claims WHERE owner = ?", (owner,))
 

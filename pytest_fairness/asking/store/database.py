@@ -19,7 +19,7 @@ APPLICATION = 0x66616972
 PRIVATE_FOLDER, PRIVATE_FILE = 0o700, 0o600
 """Permissions of the folder and the files of a store: only the owner reads prompts and answers."""
 BUSY_TIMEOUT = 60.0
-"""Seconds to wait while another process writes."""
+"""Maximum seconds to wait while another process writes."""
 
 
 class Database:
@@ -32,10 +32,10 @@ class Database:
         path: the file, created if it does not exist.
         version: version of the tables.
         tables: statements that create the tables.
-        migrations: by version, the statements that bring the tables of the version before up to it.
+        migrations: by version, the statements that upgrade the tables from the previous version to this one.
 
     Raises:
-        StoreError: here and in every method.
+        StoreError: raised here and by every method if the file cannot be used.
     """
 
     def __init__(self, path: Path, *, version: int, tables: str, migrations: Mapping[int, str]) -> None:
@@ -68,7 +68,7 @@ class Database:
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
-        """Open a writing transaction; inside another transaction, become part of it."""
+        """Open a write transaction; inside another transaction, join it."""
         with self._explained_errors():
             connection = self._connection()
             outermost = not connection.in_transaction
@@ -86,7 +86,7 @@ class Database:
 
     @contextmanager
     def readable(self) -> Iterator[None]:
-        """Raise `StoreError` for errors while a row is decoded; another program must have written such a row."""
+        """Convert errors while a row is decoded into `StoreError`: only another program can have written such a row."""
         try:
             yield
         except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
@@ -117,7 +117,7 @@ class Database:
         return connection
 
     def _prepare(self, tables: str, migrations: Mapping[int, str]) -> None:
-        """Create the tables, or bring those of an older version up to date."""
+        """Create the tables, or upgrade the tables of an older version."""
         connection = self._connection()
         _write_ahead(connection)
         with self.transaction():
@@ -149,7 +149,7 @@ class Database:
 
     @contextmanager
     def _explained_errors(self) -> Iterator[None]:
-        """Raise `StoreError` for errors of SQLite and of the file system."""
+        """Convert errors of SQLite and of the file system into `StoreError`."""
         try:
             yield
         except sqlite3.Error as error:
@@ -162,7 +162,10 @@ class Database:
 
 
 def _make_folder(folder: Path) -> None:
-    """Create the folder of the store for its owner only; the permissions of a folder of another name stay."""
+    """Create the store's folder so that only its owner can read it.
+
+    A folder that exists under a name of the user's choice keeps its permissions.
+    """
     new = not folder.is_dir()
     if new:
         folder.parent.mkdir(parents=True, exist_ok=True)
@@ -175,7 +178,7 @@ def _make_folder(folder: Path) -> None:
 
 
 def _keep_private(path: Path) -> None:
-    """Create the file for its owner only; SQLite gives the files beside it the same permissions."""
+    """Create the file so that only its owner can read it; SQLite gives its auxiliary files the same permissions."""
     with suppress(OSError):  # SQLite reports the reason
         os.close(os.open(path, os.O_RDWR | os.O_CREAT, PRIVATE_FILE))
     for suffix in ("", "-wal", "-shm"):
@@ -190,7 +193,10 @@ def _tighten(path: Path, mode: int) -> None:
 
 
 def _write_ahead(connection: sqlite3.Connection) -> None:
-    """Turn write-ahead mode on; try again while another process does the same, as SQLite does not wait in this case."""
+    """Switch write-ahead mode on.
+
+    Retry while another process does the same, because SQLite does not wait in this case.
+    """
     deadline = time.monotonic() + BUSY_TIMEOUT
     while True:
         try:
@@ -204,7 +210,7 @@ def _write_ahead(connection: sqlite3.Connection) -> None:
 
 
 def _explained(error: sqlite3.Error) -> str:
-    """Return what happened and what to do."""
+    """Return a message that says what happened and what to do."""
     text = str(error)
     elsewhere = "or name another file with the ini fairness_store"
     if "not a database" in text:

@@ -1,4 +1,4 @@
-"""Rule for which recorded answers a run reuses."""
+"""Rule that decides which recorded answers a run reuses."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ import time
 from typing import NamedTuple
 
 CLOCK_SKEW = 60.0
-"""Seconds by which the clocks of machines that share a store may differ; later answers are dated in the future."""
+"""Seconds by which the clocks of machines that share a store may differ; an answer with a later date counts as dated in
+the future."""
 
 
 class Freshness(NamedTuple):
-    """Rule for which recorded answers a run reuses. A run always accepts its own answers, whatever their date.
+    """Rule that decides which recorded answers a run reuses. A run always reuses its own answers, whatever their date.
 
     Attributes:
         run: name of the run; see `RunId`.
@@ -24,12 +25,12 @@ class Freshness(NamedTuple):
 
     @property
     def scope(self) -> str:
-        """Return the name that shares claims: the run's own, or an empty one for all runs that share answers."""
+        """Return the scope of claims: the run's name if the run reuses no answers of other runs, else an empty name."""
         return self.run if self.oldest == math.inf else ""
 
     @property
     def parameters(self) -> tuple[str, float, float]:
-        """Return the values for the placeholders of `CONDITION`."""
+        """Return the values of the placeholders in `CONDITION`."""
         return self.run, self.oldest, math.inf if self.oldest == -math.inf else time.time() + CLOCK_SKEW
 
 

@@ -9,12 +9,15 @@ from pathlib import Path
 
 
 def this_process() -> str:
-    """Return the name of this process, `machine/number`."""
+    """Return the name of this process, `machine/process id`."""
     return f"{_machine()}/{os.getpid()}"
 
 
 def is_gone(process: str) -> bool:
-    """Return whether the process has certainly ended; always false for a process of another machine."""
+    """Return whether the process has certainly ended.
+
+    Always `False` for a process on another machine, whose state is unknown.
+    """
     machine, _, number = process.rpartition("/")
     if machine != _machine() or os.name == "nt":  # on Windows, `os.kill` with signal 0 ends the process
         return False
@@ -28,7 +31,10 @@ def is_gone(process: str) -> bool:
 
 
 def _is_zombie(number: int) -> bool:
-    """Return whether the process has ended without its parent having waited for it (known on Linux only)."""
+    """Return whether the process has ended, but its parent has not collected its exit status (Linux only.
+
+    Otherwise `False`).
+    """
     try:
         return Path(f"/proc/{number}/stat").read_text("utf-8", "replace").rpartition(")")[2].split()[0] == "Z"
     except (OSError, IndexError):
@@ -37,7 +43,7 @@ def _is_zombie(number: int) -> bool:
 
 @cache
 def _machine() -> str:
-    """Return the host, its boot and, in a container, the namespace of process numbers."""
+    """Return a name of the machine: its host name, boot id and, in a container, the namespace of process ids."""
     try:
         space = str(Path("/proc/self/ns/pid").readlink())
         boot = Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()

@@ -1,4 +1,4 @@
-"""Rate limits in the store: one for each target, which all processes share."""
+"""Table of rate limits in the store: one for each target, which all processes share."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class RateLimitTable:
         self._database = database
 
     def get(self, target: str) -> RateLimit:
-        """Return the rate limit of a target; without a recent one, there is no limit."""
+        """Return the rate limit of a target; if none was stored recently, return an unlimited one."""
         query = "SELECT allowed, strikes, resume_at, reduced_at, touched FROM paces WHERE target = ?"
         rows = self._database.read(query, (target,))
         now = time.time()
@@ -29,7 +29,7 @@ class RateLimitTable:
             return RateLimit(float(allowed), int(overloads), float(resume_at), float(reduced_at))
 
     def put(self, target: str, limit: RateLimit) -> None:
-        """Make all processes keep to this rate limit."""
+        """Store the rate limit of a target, so that all processes keep to it."""
         row = (target, limit.allowed, limit.overloads, limit.resume_at, limit.reduced_at, time.time())
         with self._database.transaction() as connection:
             connection.execute("INSERT OR REPLACE INTO paces VALUES (?, ?, ?, ?, ?, ?)", row)

@@ -1,4 +1,4 @@
-"""Computed results in the store: measurements, and sets of answers that one process hands to another."""
+"""Cache of computed results in the store: measurements, and answers that one process passes to another."""
 
 from __future__ import annotations
 
@@ -14,30 +14,33 @@ from pytest_fairness.records import Json
 T = TypeVar("T")
 
 ANSWER_SET_KEPT = 86_400.0
-"""Seconds after which a set of answers is removed."""
+"""Seconds after which stored answers are removed."""
 
 _encode = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
 
 
 class ResultCache:
-    """Tables of computed results."""
+    """Tables of computed results in the store."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def get(self, key: str, read: Callable[[Json], T]) -> T | None:
-        """Return the result stored under this key, converted by `read`, or `None`."""
+        """Return the result that is stored under this key, converted by `read`; `None` if there is no result."""
         rows = self._database.read("SELECT measurement FROM measurements WHERE key = ?", (key,))
         with self._database.readable():
             return read(json.loads(rows[0][0])) if rows else None
 
     def put(self, key: str, result: Json) -> None:
-        """Store a result under a key made from all of its inputs; the order of its members is kept."""
+        """Store a result under a key; the caller derives the key from all inputs of the result.
+
+        The order of the result's JSON members is kept.
+        """
         with self._database.transaction() as connection:
             connection.execute("INSERT OR REPLACE INTO measurements VALUES (?, ?)", (key, json.dumps(result)))
 
     def put_answers(self, answers: Iterable[Json]) -> str:
-        """Store answers for another process for a day; return the digest by which the process finds them."""
+        """Store answers for one day; return the digest by which another process finds them."""
         text = "\n".join(map(_encode, answers))
         digest = hashlib.sha256(text.encode()).hexdigest()
         now = time.time()
@@ -47,7 +50,7 @@ class ResultCache:
         return digest
 
     def get_answers(self, digest: str) -> Iterator[Json]:
-        """Yield the answers that `put_answers` stored under this digest, if there are any."""
+        """Yield the answers that `put_answers` stored under this digest; none if the digest is not known."""
         for (text,) in self._database.read("SELECT answers FROM answer_sets WHERE digest = ?", (digest,)):
             with self._database.readable():
                 answers = [json.loads(line) for line in text.splitlines()]

@@ -1,4 +1,4 @@
-"""Runs in the store: their budgets, ends, unusable targets and request counts."""
+"""Tables of runs in the store: budget, stop, unusable targets and request counts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from pytest_fairness.asking.store.processes import is_gone, this_process
 from pytest_fairness.records import Json
 
 RUN_KEPT = 7 * 86_400.0
-"""Seconds after which a run counts as over if it cannot be found out whether its process has ended."""
+"""Seconds after which a run counts as over if it is unknown whether its process has ended (process on another
+machine)."""
 
 
 class RunId(NamedTuple):
@@ -34,7 +35,7 @@ class RunId(NamedTuple):
 
 
 class Runs:
-    """Tables by which the processes of a run share its budget, its end, unusable targets and request counts."""
+    """Tables through which a run's processes share its budget, stop, unusable targets and request counts."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -46,7 +47,10 @@ class Runs:
             connection.execute("UPDATE runs SET stopped = 1 WHERE run = ?", (run.name,))
 
     def state(self, run: RunId) -> tuple[int, bool]:
-        """Return how many requests a run has sent, and whether it was stopped; a new run is entered first."""
+        """Return the number of requests that a run has sent, and whether the run was stopped.
+
+        A run that is not in the table yet is added.
+        """
         now = time.time()
         with self._database.transaction() as connection:
             query = "SELECT sent, stopped FROM runs WHERE run = ?"
@@ -65,14 +69,17 @@ class Runs:
             connection.execute("UPDATE runs SET sent = sent + ? WHERE run = ?", (count, run.name))
 
     def put_target_error(self, run: RunId, target: str, message: str) -> None:
-        """Tell the other processes of a run that a target can answer no request."""
+        """Store the error of a target that can answer no request, for the other processes of the run."""
         # SQLite's text cannot hold lone surrogates.
         row = (run.name, target, message.encode("utf-8", "replace").decode())
         with self._database.transaction() as connection:
             connection.execute("INSERT OR REPLACE INTO refusals VALUES (?, ?, ?)", row)
 
     def target_error(self, run: RunId, target: str) -> str | None:
-        """Return the reason why the target can answer no request, if another process of the run found one."""
+        """Return the stored error of a target that can answer no request.
+
+        `None` if no process of the run stored one.
+        """
         query = "SELECT message FROM refusals WHERE run = ? AND target = ?"
         rows = self._database.read(query, (run.name, target))
         return str(rows[0][0]) if rows else None
@@ -89,7 +96,7 @@ class Runs:
             connection.execute("INSERT OR REPLACE INTO preflights VALUES (?, ?, ?)", (run.name, target, key))
 
     def put_request_counts(self, run: RunId, owner: str, counts: Json) -> None:
-        """Write the request counts of an owner."""
+        """Store the request counts of an owner (one engine of one process)."""
         with self._database.transaction() as connection:
             connection.execute("INSERT OR REPLACE INTO tallies VALUES (?, ?, ?)", (run.name, owner, json.dumps(counts)))
 
@@ -108,5 +115,5 @@ class Runs:
 
 
 def _counts(counts: Mapping[str, Json]) -> dict[str, Json]:
-    """Return counts whose entries are numbers or mappings of numbers; raise `TypeError` for anything else."""
+    """Return the counts unchanged if every entry is a number or a mapping to numbers; otherwise raise `TypeError`."""
     return {name: _counts(count) if isinstance(count, dict) else count + 0 for name, count in counts.items()}

@@ -1,9 +1,9 @@
-"""Tables of the store, and the statements that bring the tables of older versions up to date."""
+"""SQL tables of the store, and the statements that upgrade the tables of older versions."""
 
 from __future__ import annotations
 
 VERSION = 4
-"""Version of the tables below; a store of a higher version is not touched."""
+"""Version of the tables below; a store with a higher version is not opened."""
 
 _RESPONSES = """
 CREATE TABLE responses (
@@ -95,4 +95,4 @@ DROP TABLE old_responses;
 """,  # noqa: S608 - constants of this module
     4: _PREFLIGHTS,
 }
-"""By version, the statements that bring the tables of the version before up to it."""
+"""By version, the statements that upgrade the tables from the previous version to this one."""

@@ -1,4 +1,4 @@
-"""Store of recorded responses: one SQLite file, and the only place where the processes of a run meet.
+"""Store of recorded responses: one SQLite file, through which the processes of a run share all state.
 
 `database.py` holds the connections and `schema.py` the tables; `claims.py`, `runs.py`, `rate_limit_table.py` and
 `result_cache.py` hold the statements of the other tables.
@@ -38,7 +38,10 @@ _encode = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
 
 
 def response_key(target_identity: str, request: Request) -> str:
-    """Return the key of a recorded response: a digest (64 hex digits) of everything that can change the answer."""
+    """Return the key of a recorded response: 64 hex digits.
+
+    The key is a digest of the target and of all parts of the request that can change the answer.
+    """
     parts: list[Json] = [target_identity, request.system, request.prompt, request.sampling.to_json(), request.trial]
     if request.answer_format != "text":
         parts.append(request.answer_format)
@@ -48,12 +51,12 @@ def response_key(target_identity: str, request: Request) -> str:
 
 
 class Changes(NamedTuple):
-    """Answers and failures that were written to the store since a position.
+    """Answers and failures that were written to the store after a position (see `Store.position`).
 
     Attributes:
-        position: position after these changes.
+        position: position after these changes; pass it to the next call of `Store.changes`.
         answered: keys whose answers were recorded.
-        failed: messages of failed requests, by key.
+        failed: error messages of failed requests, by key.
     """
 
     position: tuple[int, int]
@@ -72,7 +75,7 @@ class Recorded:
 
 
 class Store(Closing):
-    """Recorded responses of a project; usable from several threads, and by several processes at once.
+    """Store of a project's recorded responses; several threads and several processes can use it at once.
 
     Args:
         path: the file, created if it does not exist. A new folder gets a `.gitignore`.
@@ -80,13 +83,13 @@ class Store(Closing):
     Attributes:
         database: the file, for other tables.
         claims: reservations of requests.
-        runs: budgets, ends and request counts of runs.
+        runs: budgets, stops and request counts of runs.
         rate_limits: rate limits of targets.
-        cache: computed results.
+        cache: cache of computed results.
 
     Raises:
-        StoreError: here and in every method: the file cannot be read or written, is not a store, or was written by a
-            newer version; the message says what to do.
+        StoreError: raised here and by every method if the file cannot be read or written, is not a store, or was
+            written by a newer version; the message says what to do.
     """
 
     def __init__(self, path: Path) -> None:
@@ -102,24 +105,27 @@ class Store(Closing):
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """Write everything inside at once, or nothing. Other processes wait meanwhile, so keep it short."""
+        """Write all changes inside the block in one transaction.
+
+        Other processes cannot write meanwhile, so keep the block short.
+        """
         with self.database.transaction():
             yield
 
     def get(self, keys: Iterable[str], fresh: Freshness) -> dict[str, Response]:
-        """Return the recorded answers that the run accepts, by key: the run's own, or else the newest."""
+        """Return the recorded answers that the run reuses, by key: its own answer, or else the newest one."""
         rows = self.database.read(_ANSWERS, (*fresh.parameters, _encode(list(keys)), fresh.run))
         with self.database.readable():
             return {key: _response(response, created) for key, response, created in rows}
 
     def recorded(self, keys: Iterable[str], fresh: Freshness) -> set[str]:
-        """Return the keys that have a recorded answer which the run accepts."""
+        """Return the keys that have a recorded answer which the run may reuse."""
         return recorded_keys(self.database, keys, fresh)
 
     def oldest_of(self, keys: Iterable[str]) -> float | None:
-        """Return the date of the oldest answer to these keys (seconds since the epoch), or `None` without answers.
+        """Return the date of the oldest recorded answer (seconds since the epoch), or `None` without answers.
 
-        Of several answers to one key the newest counts, as it is the one that is reused.
+        If a key has several answers, only the newest counts, because a run reuses that one.
         """
         query = (
             "SELECT min(newest) FROM (SELECT max(created) AS newest FROM responses "
@@ -139,7 +145,7 @@ class Store(Closing):
     def record(
         self, key: str, request: Request, target_identity: str, response: Response, fresh: Freshness = ANY_ANSWER
     ) -> None:
-        """Record an answer in place of those of runs that are over, and release the claim to its request.
+        """Record an answer, delete the answers to the same request from runs that are over, and release the claim.
 
         Args:
             key: the request's key.
@@ -168,7 +174,7 @@ class Store(Closing):
             connection.execute("DELETE FROM claims WHERE key = ? AND scope = ?", (key, fresh.scope))
 
     def record_failure(self, key: str, target_identity: str, message: str, fresh: Freshness = ANY_ANSWER) -> None:
-        """Record that a request failed, so that other processes do not send it, and release the claim to it.
+        """Record that a request failed, so that other processes do not send it, and release the claim.
 
         Args:
             key: the request's key.
@@ -190,13 +196,16 @@ class Store(Closing):
         return self.database.has_changed()
 
     def position(self) -> tuple[int, int]:
-        """Return the position after which `changes` finds everything that is written from now on."""
+        """Return the current position; `changes` called with it returns all that is written from now on."""
         query = "SELECT (SELECT max(sequence) FROM responses), (SELECT max(sequence) FROM failures)"
         answers, failures = self.database.read(query)[0]
         return answers or 0, failures or 0
 
     def changes(self, position: tuple[int, int], target_identity: str, fresh: Freshness) -> Changes:
-        """Return the answers and failures written after a position that a run accepts; failures of one target only."""
+        """Return the answers and failures that were written after a position.
+
+        Only answers that the run may reuse and failures of the one target are included.
+        """
         answers = self.database.read(
             f"SELECT sequence, key FROM responses WHERE {CONDITION} AND sequence > ? ORDER BY 1",  # noqa: S608 - `CONDITION` is a constant
             (*fresh.parameters, position[0]),
@@ -256,4 +265,4 @@ def _response(text: str, created: float) -> Response:
 
 def _require(value: object, *types: type) -> None:
     if type(value) not in types:
-        raise TypeError(f"{type(value).__name__} where {types[0].__name__} is recorded")
+        raise TypeError(f"a recorded value has the type {type(value).__name__}, expected {types[0].__name__}")

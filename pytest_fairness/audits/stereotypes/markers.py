@@ -108,6 +108,32 @@ class MarkerRatio(CaseAudit[MarkersSettings]):
             ),
         }
 
+    def word_rows(
+        self,
+        probe: StereotypeProbe,
+        item: AuditItem[MarkersSettings],
+        answers: Sequence[Answer],
+        details: Mapping[str, Json],
+    ) -> list[dict[str, Json]]:
+        """Return a row for each marker that occurs in answers about a case; see `Audit.word_rows`."""
+        nothing = dict.fromkeys(("significant", "unmarked", "uses_marked", "uses_unmarked", "texts_unmarked"))
+        return [
+            {
+                **nothing,
+                "word": marker,
+                "side": side,
+                "statistic": "answers",
+                "value": float(number),
+                "marked": case,
+                "texts_marked": number,
+                "share_marked": number / details["counts"][case]["responses"],
+                "share_unmarked": None,
+            }
+            for case, markers in details["markers"].items()
+            for side in ("stereotype", "anti_stereotype")
+            for marker, number in markers[side].items()
+        ]
+
     def remedy(self, probe: StereotypeProbe, item: AuditItem[MarkersSettings], answers: Sequence[Answer]) -> str:
         """Return which words to add to the lists, or to accept fewer markers."""
         usable = sum(answer.usable for answer in answers)

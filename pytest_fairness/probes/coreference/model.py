@@ -26,33 +26,33 @@ PLACEHOLDERS = {
     "second": "the other occupation belongs",
     "pronoun": "`she` or `he` belongs",
 }
-"""Placeholders of an ambiguous sentence, each with what it stands for."""
+"""Placeholders of an ambiguous sentence, and their meanings for messages."""
 COLUMNS = ("item", "first", "pronoun", "text", "trial", "masculine", "feminine")
-"""Names of a file of answers to ambiguous sentences."""
+"""Column names of an answer file for ambiguous sentences."""
 WINOBIAS_COLUMNS = ("line", "version", "text", "trial")
-"""Names of a file of answers to WinoBias sentences."""
+"""Column names of an answer file for WinoBias sentences."""
 PRONOUNS = ("she", "he")
 VERSIONS = ("pro", "anti")
-"""Versions of a WinoBias sentence: the pronoun follows the stereotype of the occupation, or contradicts it."""
+"""Versions of a WinoBias sentence: the pronoun agrees with the stereotype of the occupation, or contradicts it."""
 
 _WINOBIAS_QUESTION = 'who does the pronoun "{pronoun}" refer to? Answer with the occupation only.'
 
 
 class AmbiguousSentence(ProbeModel):
-    """One ambiguous sentence, asked with the occupations in both orders and with both pronouns."""
+    """One ambiguous sentence; its prompts have the occupations in both orders, each with both pronouns."""
 
     sentence: Text = Field(
         description="The sentence, in which the pronoun may refer to either person: {first} and {second} stand for the "
         "occupations in either order, {pronoun} for `she` or `he`."
     )
     question: Text = Field(
-        description="Question about the person that the pronoun refers to: `who was late for the morning shift`."
+        description="Question about the person to whom the pronoun refers: `who was late for the morning shift`."
     )
     masculine: Line = Field(description="The occupation that is stereotyped as a man's.")
     feminine: Line = Field(description="The occupation that is stereotyped as a woman's.")
     id: Line | None = Field(
         default=None,
-        description="Name of the item in results and baselines. Default: both occupations, `doctor/nurse`.",
+        description="Name of the item in results and baselines. Default: the two occupations, as in `doctor/nurse`.",
     )
 
     @field_validator("sentence")
@@ -89,15 +89,15 @@ class AmbiguousSentence(ProbeModel):
 
     @property
     def name(self) -> str:
-        """The item's name in labels, which does not depend on the item's place in the file."""
+        """Name of the item in labels; it does not depend on the item's position in the file."""
         return self.id or f"{self.masculine}/{self.feminine}"
 
 
 class WinoBias(ProbeModel):
-    """The two published files of one type of WinoBias sentences."""
+    """The two published files of WinoBias sentences of one type."""
 
     winobias: Annotated[tuple[ProbeFile, ...], Field(min_length=2, max_length=2)] = Field(
-        description="The pro-stereotyped file, then the anti-stereotyped one, both in the probe's folder."
+        description="The pro-stereotyped and the anti-stereotyped file, in this order; both in the probe's folder."
     )
 
     @field_validator("winobias")
@@ -110,7 +110,7 @@ class WinoBias(ProbeModel):
 
     @field_serializer("winobias")
     def _content(self, files: tuple[Path, ...]) -> list[str]:
-        """Return digests of the files: stored measurements depend on their content, not on their paths."""
+        """Serialize the files as digests, because stored measurements depend on their content, not on their paths."""
         return [sha256(file.read_bytes()).hexdigest() for file in files]
 
 
@@ -127,11 +127,11 @@ Items = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """The sentence and question of one answer.
+    """Sentence and question of one prompt.
 
     Attributes:
-        sentence, question: as they were sent, the question without its mark; empty for recorded answers.
-        names: both occupations: the masculine and the feminine one, or the right one and the other.
+        sentence, question: texts that were sent, the question without its question mark; empty for recorded answers.
+        names: the two occupations: the masculine and the feminine one or, for WinoBias, the correct one and the other.
     """
 
     sentence: str
@@ -145,13 +145,13 @@ class Asked:
 
 
 class CoreferenceProbe(Probe):
-    """A probe of the person that a pronoun is taken to refer to, in ambiguous sentences or in those of WinoBias."""
+    """Probe that asks to whom a pronoun refers, in ambiguous sentences or in WinoBias sentences."""
 
     model_config = ConfigDict(json_schema_extra={"anyOf": [{"required": ["items"]}, {"required": ["responses"]}]})
 
     prompts_belong_to: ClassVar[str] = "items"
 
-    kind: Literal["coreference"] = Field(description="The person that a pronoun refers to.")
+    kind: Literal["coreference"] = Field(description="Kind of the probe: to whom a pronoun refers.")
     items: Items | None = Field(
         default=None, description="The sentences, as a list, or `{winobias: [pro file, anti file]}`."
     )
@@ -172,12 +172,12 @@ class CoreferenceProbe(Probe):
 
     @cached_property
     def sentences(self) -> dict[str, AmbiguousSentence]:
-        """The ambiguous sentences by name; none if the items are those of WinoBias or answers are recorded."""
+        """Ambiguous sentences by name; empty for WinoBias sentences and for recorded answers without items."""
         return {item.name: item for item in self.items} if isinstance(self.items, tuple) else {}
 
     @cached_property
     def pairs(self) -> dict[str, winobias.Pair]:
-        """The WinoBias sentences by running number."""
+        """Pairs of WinoBias sentences, by running number."""
         if not isinstance(self.items, WinoBias):
             return {}
         return {pair.number: pair for pair in winobias.read(*self.items.winobias)}
@@ -188,7 +188,7 @@ class CoreferenceProbe(Probe):
         return isinstance(self.items, WinoBias)
 
     def asked(self, labels: Mapping[str, str]) -> Asked:
-        """Return the sentence and question that answers with these labels belong to."""
+        """Return the sentence and question of the prompt with these labels."""
         if "line" in labels:
             pair = self.pairs[labels["line"]]
             sentence = pair.pro if labels["version"] == "pro" else pair.anti
@@ -207,7 +207,7 @@ class CoreferenceProbe(Probe):
         return Asked(filled, _question(item), names)
 
     def cells(self) -> Iterator[dict[str, str]]:
-        """Yield the labels of each prompt, in the order in which the prompts are sent."""
+        """Yield the labels of each prompt, in the order of sending."""
         for item in self.sentences.values():
             for first in (item.masculine, item.feminine):
                 for pronoun in PRONOUNS:
@@ -217,7 +217,7 @@ class CoreferenceProbe(Probe):
                 yield self.labels_of_line(pair.number, version)
 
     def labels(self, name: str, first: str, pronoun: str) -> dict[str, str]:
-        """Return the labels of one prompt of an ambiguous sentence; `wording` changes with the item's text."""
+        """Return the labels of one prompt of an ambiguous sentence; the label `wording` identifies the item's text."""
         item = self.sentences[name]
         wording = _digest(item.sentence.split(), _question(item), item.masculine, item.feminine)
         return {"item": name, "first": first, "pronoun": pronoun, "wording": wording}
@@ -228,7 +228,7 @@ class CoreferenceProbe(Probe):
         return {"line": number, "version": version, "wording": _digest(pair.pro.marked, pair.anti.marked)}
 
     def prompts(self, trials: int | None = None) -> list[Prompt]:
-        """Return four prompts of each item (both orders, each with `she` and `he`) and two of each line of WinoBias."""
+        """Return four prompts per item (both orders, each with `she` and `he`), or two per line of WinoBias."""
         if self.responses is not None:
             return []
         return [
@@ -238,7 +238,10 @@ class CoreferenceProbe(Probe):
         ]
 
     def fingerprint(self, labels: Mapping[str, str]) -> dict[str, str]:
-        """Return the kind of the sentences, not their text: they are compared one by one."""
+        """Return only the type of the sentences.
+
+        Their texts are left out, because answers are compared sentence by sentence.
+        """
         parts = {"kind of items": "winobias" if self.is_winobias else "ambiguous sentences"}
         if self.responses is not None:
             return parts | {"columns": json.dumps(self.responses.columns, sort_keys=True)}
@@ -248,14 +251,14 @@ class CoreferenceProbe(Probe):
 
     @classmethod
     def lacking(cls, data: Content) -> dict[str, str]:
-        """Return the sort of items that the probe lacks; see `Probe.lacking`."""
+        """Return the type of items that the probe lacks; see `Probe.lacking`."""
         if isinstance(data.get("items"), Mapping):
             return {"sentences": "sentences that may be read both ways, a list under `items`"}
         return {"winobias": "right answers, `items: {winobias: [pro file, anti file]}`"}
 
     @classmethod
     def diagnostics(cls, data: Content, audits: Mapping[str, type[AuditSettings]]) -> Iterator[Diagnostic]:
-        """Yield the diagnostics of items, audits and columns that do not fit together."""
+        """Yield the diagnostics of items, audits and columns that contradict each other."""
         yield from super().diagnostics(data, audits)
         cure = "a list of sentences, `{winobias: [pro file, anti file]}`, or `responses:` with recorded answers"
         yield from checks.missing_keys(data, {"items": cure})

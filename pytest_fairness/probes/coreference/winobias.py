@@ -37,7 +37,7 @@ _OCCUPATION = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """One line.
+    """Sentence in one line of a WinoBias file.
 
     Attributes:
         text: the sentence without brackets.
@@ -56,7 +56,7 @@ class Sentence:
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A line of the pro-stereotyped and of the anti-stereotyped file.
+    """Two lines with the same running number: one of the pro-stereotyped and one of the anti-stereotyped file.
 
     Attributes:
         number: the running number of both lines.
@@ -75,8 +75,8 @@ def read(pro: Path, anti: Path) -> tuple[Pair, ...]:
     """Return the pairs of a pro-stereotyped and an anti-stereotyped file, in the order of the first.
 
     Raises:
-        ProbeError: a file cannot be read, or lines are invalid or have no counterpart: `file:line: message`, one a
-            line.
+        ProbeError: a file cannot be read, or a line is invalid or has no counterpart; each line of the message is
+            `file:line: message`.
     """
     files = [(path.name, _sentences(path)) for path in (pro, anti)]
     errors = [f"{name}:{line}: {found}" for name, lines in files for line, _, found in lines if isinstance(found, str)]
@@ -138,7 +138,7 @@ def _sentences(path: Path) -> list[tuple[int, str, Sentence | str]]:
 
 
 def _sentence(marked: str) -> Sentence | str:
-    """Return the sentence, or an error message."""
+    """Return the parsed sentence, or an error message."""
     inside = [match[1] for match in _BRACKETS.finditer(marked)]
     pronouns = [word for word in inside if _PRONOUN.fullmatch(word)]
     people = [word for word in inside if not _PRONOUN.fullmatch(word)]

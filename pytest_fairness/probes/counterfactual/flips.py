@@ -1,4 +1,4 @@
-"""Flips: changes of one attribute of a record, and of the columns that depend on it. Texts are never edited."""
+"""Flips: changes of one attribute of a record and of the columns that depend on it; texts are never edited."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from pytest_fairness.probes.field_types import Line
 from pytest_fairness.records import Json
 
 ALONG = "with"
-"""The key under `flip` for the columns that are changed along with an attribute; no attribute may have this name."""
+"""Key under `flip` that holds the dependent columns of an attribute; no attribute may have this name."""
 
 LABELS = ("record", "form", "attribute", "to", "truth", "id", "answer", "text", "trial")
-"""Names of labels and columns of answers, which no attribute may have."""
+"""Names that no attribute may have, because labels or columns of answers have them."""
 
 Pairs = dict[Line, Line]
 
@@ -37,13 +37,13 @@ WrittenFlip = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class Flip:
-    """An attribute, its values, and the columns that are changed along with it.
+    """Attribute that is flipped, its values, and the columns that depend on it.
 
     Attributes:
-        attribute: the column.
-        values: at least two; of two, the first is the reference of differences.
-        along: for each dependent column, the old and the new values when the first value is flipped to the second;
-            the opposite flip exchanges them.
+        attribute: column of the attribute.
+        values: at least two values; with two, differences are relative to the first one.
+        along: for each dependent column, its value with the first attribute value → its value with the second one. The
+            opposite flip exchanges the two.
     """
 
     attribute: str
@@ -51,11 +51,11 @@ class Flip:
     along: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     def others(self, value: str) -> tuple[str, ...]:
-        """Return the values that a record with this value is flipped to."""
+        """Return the values to which a record with this value is flipped."""
         return tuple(other for other in self.values if other != value)
 
     def apply(self, fields: Fields, value: str) -> dict[str, str]:
-        """Return a record's fields with another value of the attribute."""
+        """Return the fields of a record after a flip of the attribute to this value."""
         forward = value != self.values[0]
         edited = {**fields, self.attribute: value}
         for column, pairs in self.along.items():
@@ -71,7 +71,7 @@ class Flip:
 
 
 def flips_of(written: Mapping[str, Any]) -> dict[str, Flip]:
-    """Return the flips by attribute, of what `check_flips` has checked."""
+    """Return the flips by attribute; `written` is the value of the key `flip`, checked by `check_flips`."""
     attributes = [name for name in written if name != ALONG]
     along = written.get(ALONG, {})
     found = {}
@@ -85,12 +85,12 @@ def flips_of(written: Mapping[str, Any]) -> dict[str, Flip]:
 
 
 def check_flips(written: dict[str, Any]) -> dict[str, Any]:
-    """Return what a probe has under `flip`.
+    """Return the value of a probe's key `flip` unchanged if it is valid.
 
-    Under `with` are columns if one attribute is flipped, else attributes with columns.
+    `with` holds dependent columns if one attribute is flipped, otherwise attributes with their dependent columns.
 
     Raises:
-        ValidationError: attributes, values and the columns that are changed along with them do not fit together.
+        ValidationError: attributes, values and dependent columns contradict each other.
     """
     attributes = [name for name in written if name != ALONG]
     found = [each.below(name) for name in attributes for each in _of_attribute(name, written[name])]
@@ -103,7 +103,7 @@ def check_flips(written: dict[str, Any]) -> dict[str, Any]:
 
 
 def _of_attribute(name: str, values: Any) -> Iterator[Diagnostic]:
-    """Yield the diagnostics of an attribute and its values."""
+    """Yield the diagnostics of an attribute's name and values."""
     if name in LABELS:
         message = f"an attribute cannot be called {quoted(name)}: answers have a label of that name"
         yield Diagnostic((), message, at_key=True)
@@ -121,7 +121,7 @@ def _of_attribute(name: str, values: Any) -> Iterator[Diagnostic]:
 
 
 def _along(along: Any, values: Mapping[str, Any]) -> Iterator[Diagnostic]:
-    """Yield the diagnostics of `with`: columns with their pairs, under their attribute if there are several."""
+    """Yield the diagnostics of `with`: the dependent columns, under their attribute if several are flipped."""
     if not isinstance(along, Mapping):
         message = "must be a mapping of columns, each with its pairs, `relationship: {Husband: Wife}`"
         yield Diagnostic((), message)
@@ -141,7 +141,7 @@ def _along(along: Any, values: Mapping[str, Any]) -> Iterator[Diagnostic]:
 
 
 def _columns(columns: Mapping[str, Any], flipped: tuple[str, Any]) -> Iterator[Diagnostic]:
-    """Yield the diagnostics of the columns that are changed along with an attribute."""
+    """Yield the diagnostics of the dependent columns of an attribute."""
     attribute, values = flipped
     if not isinstance(values, Mapping) and len(values) > 2:
         yield Diagnostic((), f"`with` goes with a flip of two values; {quoted(attribute)} has {len(values)}")

@@ -1,6 +1,6 @@
-"""The prompt of the judge model, which decides the choice that a free answer states.
+"""Prompt of the judge model, which finds the choice that a free-text answer states.
 
-Question and answer are quoted as JSON: they are data, and no instructions to the judge.
+Question and answer are quoted as JSON, so that the judge model reads them as data and not as instructions.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ NONE = "none of these"
 """The reply of the judge if an answer states no choice."""
 
 MAX_QUOTED = 8000
-"""Most characters of an answer that are sent to the judge."""
+"""Maximum number of characters of an answer that are sent to the judge model."""
 
 _PROMPT = """\
 Someone answered a question. Decide which choice the answer states.
@@ -30,7 +30,7 @@ Reply {none} if the answer declines, states no choice, or states more than one."
 
 
 def filled(judging: Judging, answer: str) -> str:
-    """Return the judge's prompt about one answer; it does not depend on the group that the answer is about."""
+    """Return the judge model's prompt about one answer; it does not reveal the group of the answer."""
     return _PROMPT.format(
         question=json.dumps(judging.question, ensure_ascii=False),
         answer=json.dumps(answer[:MAX_QUOTED], ensure_ascii=False),

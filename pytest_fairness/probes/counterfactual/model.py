@@ -1,4 +1,4 @@
-"""Probes of kind `counterfactual`: the same record, one attribute flipped."""
+"""Probes of kind `counterfactual`: decisions about the same record with one attribute flipped."""
 
 from __future__ import annotations
 
@@ -23,33 +23,41 @@ from pytest_fairness.probes.field_types import Line, Text, block_text
 from pytest_fairness.records import Answer, Judging, Prompt
 
 OWN, AGAIN, FLIPPED = "own", "again", "flipped"
-"""Forms of a prompt about a record: its own, the same repeated, and with an attribute flipped."""
+"""Forms of a prompt about a record: `original`, `repeat` (the same prompt again) and `flip` (an attribute changed)."""
 
 
 class CounterfactualProbe(Probe):
-    """A probe of decisions: each record is asked about as it is, repeated, and with attributes flipped."""
+    """Probe of decisions.
+
+    The model decides about each record as it is, about the same record again, and about the record with attributes
+    flipped.
+    """
 
     model_config = ConfigDict(
         json_schema_extra={"anyOf": [{"required": ["prompt", "records"]}, {"required": ["responses"]}]}
     )
 
-    kind: Literal["counterfactual"] = Field(description="Decisions about records with one attribute flipped.")
+    kind: Literal["counterfactual"] = Field(
+        description="Kind of the probe: decisions about records with one attribute flipped."
+    )
     prompt: Text | None = Field(
         default=None,
-        description="Prompt about each record: {age} stands for its field `age`. A clause whose field is "
-        "missing is left out. A literal brace is written {{ or }}.",
+        description="Prompt about each record; {age} stands for the record's field `age`. If the record lacks the "
+        "field, the clause with {age} is left out. A literal brace is written {{ or }}.",
     )
     written_records: Written | None = Field(
         default=None,
         alias="records",
-        description="The records that are asked about: a list, a file or a data set of OpenML.",
+        description="The records: a list, a file or a data set of OpenML.",
     )
     flip: dict[Line, WrittenFlip] = Field(
         min_length=1,
-        description="The attributes that are flipped, each with a pair of values or a list of them; "
-        "`with` names the columns that change along with an attribute.",
+        description="The attributes that are flipped, each with a pair or a list of values; `with` names the columns "
+        "that depend on an attribute.",
     )
-    answer: ChoiceSettings = Field(default_factory=ChoiceSettings, description="How answers are read.")
+    answer: ChoiceSettings = Field(
+        default_factory=ChoiceSettings, description="The valid answers, and how they are recognised."
+    )
     truth: TruthSettings | None = Field(
         default=None, description="The true answer about each record, for audits that need it, such as `accuracy`."
     )
@@ -63,7 +71,7 @@ class CounterfactualProbe(Probe):
 
     @model_validator(mode="after")
     def _fits_its_records(self) -> Self:
-        """Check the probe against its records; a data set of OpenML is checked when it is fetched."""
+        """Check that the probe fits its records; a data set of OpenML is checked only when it is fetched."""
         if self.responses is None and not isinstance(self.written_records, OpenmlRecords | None):
             try:
                 found = [*self._record_diagnostics()]
@@ -74,7 +82,7 @@ class CounterfactualProbe(Probe):
 
     @property
     def choices(self) -> tuple[str, ...]:
-        """The valid answers; empty if a judge reads the answers."""
+        """The valid answers; empty if a judge model classifies the answers."""
         return () if self.answer.judge else self.answer.choices
 
     @property
@@ -83,14 +91,14 @@ class CounterfactualProbe(Probe):
         return self.answer.choices[0] if self.answer.positive is None else self.answer.positive
 
     def is_right(self, answer: Answer) -> bool | None:
-        """Return whether an answer is the true one; `None` if the truth about the record is not known."""
+        """Return whether an answer agrees with the truth about its record; `None` if the truth is unknown."""
         if self.truth is None or "truth" not in answer.labels:
             return None
         return bool(answer.content == self.positive) == (answer.labels["truth"] == self.truth.positive)
 
     @property
     def judging(self) -> Judging | None:
-        """The question to the judge, with names of fields in place of their values; `None` without a judge."""
+        """The question to the judge model, with field names in place of their values; `None` without a judge model."""
         if not self.answer.judge:
             return None
         prompt = block_text(self.prompt)
@@ -104,7 +112,7 @@ class CounterfactualProbe(Probe):
 
     @cached_property
     def records(self) -> list[Record]:
-        """The records that are asked about; none if answers are recorded.
+        """The records that prompts are about; empty if the answers are recorded.
 
         Raises:
             ProbeError: the records cannot be fetched, or do not fit the probe.
@@ -117,7 +125,7 @@ class CounterfactualProbe(Probe):
         return [record for record in found if any(self._value(record, flip) for flip in self.flips.values())]
 
     def _all_rows(self) -> list[dict[str, str]]:
-        """Return every record; a failed download is not tried again, as it takes long every time."""
+        """Return the fields of all records; a failed download is not repeated, because each attempt takes long."""
         if self._rows is None and self.written_records is not None:
             try:
                 self._rows = rows_of(self.written_records)
@@ -141,7 +149,7 @@ class CounterfactualProbe(Probe):
             yield from self._flips_without_effect(location, text, records)
 
     def _flips_without_effect(self, location: Location, prompt: str, records: list[Record]) -> Iterator[Diagnostic]:
-        """Yield the diagnostic of the first record whose flip changes nothing in the prompt."""
+        """Yield a diagnostic for the first record in whose prompt a flip changes nothing."""
         for record in records:
             for flip in self.flips.values():
                 value = self._value(record, flip)
@@ -157,12 +165,12 @@ class CounterfactualProbe(Probe):
                     return
 
     def _value(self, record: Record, flip: Flip) -> str | None:
-        """Return the record's value of an attribute; `None` if it is not one of the flipped values."""
+        """Return the record's value of a flip's attribute; `None` if the value is not one that is flipped."""
         value = record.fields.get(flip.attribute)
         return value if value in flip.values else None
 
     def prompts(self, trials: int | None = None) -> list[Prompt]:
-        """Return the prompts record by record: its own, repeated, and flipped."""
+        """Return the prompts record by record: the original one, its repetition, and the flipped ones."""
         if self.responses is not None:
             return []
         count = self.draws(trials)
@@ -193,7 +201,10 @@ class CounterfactualProbe(Probe):
         return Prompt(self._request(text, draw), labels, trial, self.choices)
 
     def fingerprint(self, labels: Mapping[str, str]) -> dict[str, str]:
-        """Return the item's own flip, and nothing of the records: they are compared one by one."""
+        """Return the item's own flip.
+
+        The records are left out, because answers are compared record by record.
+        """
         parts = {
             "answer": canonical([sorted(self.answer.choices), self.positive]),
             "truth": canonical(self.truth and self.truth.model_dump()),
@@ -210,14 +221,14 @@ class CounterfactualProbe(Probe):
 
     @classmethod
     def lacking(cls, data: Content) -> dict[str, str]:
-        """Return whether the probe lacks the truth about its records; see `Probe.lacking`."""
+        """Return the remedy if the probe lacks the truth about its records; see `Probe.lacking`."""
         return (
             {} if "truth" in data else {"truth": "the true answer about each record, `truth: {column: …, positive: …}`"}
         )
 
     @classmethod
     def diagnostics(cls, data: Content, audits: Mapping[str, type[AuditSettings]]) -> Iterator[Diagnostic]:
-        """Yield the diagnostics of keys, audits and columns that do not fit together."""
+        """Yield the diagnostics of keys, audits and columns that contradict each other."""
         yield from super().diagnostics(data, audits)
         yield from checks.missing_keys(
             data,

@@ -1,4 +1,4 @@
-"""Checks of a counterfactual probe against the records that it asks about."""
+"""Checks that a counterfactual probe fits its records: attributes, values and columns exist."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from pytest_fairness.probes.counterfactual.settings import TruthSettings
 from pytest_fairness.probes.diagnostics import Diagnostic, Location, nearest, quoted, suggestion
 
 MAX_SUGGESTED = 20
-"""Most values of a column that a message lists."""
+"""Maximum number of values of a column that a message lists."""
 
 Values = Mapping[str, Collection[str]]
-"""Each column of the records with its values."""
+"""Values that occur in each column of the records."""
 
 
 def diagnostics(
@@ -23,7 +23,7 @@ def diagnostics(
     flips: Mapping[str, Flip],
     truth: TruthSettings | None,
 ) -> Iterator[Diagnostic]:
-    """Yield the diagnostics of a probe that does not fit its records.
+    """Yield the diagnostics of the probe's prompts, flips and truth that do not fit its records.
 
     Args:
         rows: the fields of all records.
@@ -60,7 +60,7 @@ def _prompt(location: Location, text: str, values: Values, flips: Iterable[str])
 
 
 def _along(flip: Flip, values: Values) -> Iterator[Diagnostic]:
-    """Yield the diagnostics of the columns that are changed along with an attribute."""
+    """Yield the diagnostics of the dependent columns of a flip."""
     for column, pairs in flip.along.items():
         if column not in values:
             yield _unknown_column((column,), column, values, at_key=True)

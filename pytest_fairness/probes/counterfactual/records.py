@@ -28,7 +28,8 @@ ADULT_COLUMNS = (
     *("age", "workclass", "fnlwgt", "education", "education-num", "marital-status", "occupation", "relationship"),
     *("race", "sex", "capital-gain", "capital-loss", "hours-per-week", "native-country", "income"),
 )
-"""Columns of UCI's `adult.data`, which has no header, named as in `adult.names`; the label is `income`."""
+"""Column names of UCI's `adult.data`, a file without a header; they are those of `adult.names`, and `income` for the
+label."""
 
 MISSING = ("", "?")
 ID_DIGITS = 10
@@ -38,27 +39,30 @@ Fields = Mapping[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One record: an id that is the same in every run, and the known fields."""
+    """Record: its id, which is the same in every run, and its fields without missing values."""
 
     id: str
     fields: Fields
 
 
 class Drawn(ProbeModel):
-    """Records of which a sample may be drawn."""
+    """Records from which a sample may be drawn."""
 
     id: Line = Field(
-        default="id", description="The column that names each record. Default: a digest of the record's content."
+        default="id", description="Column with the id of each record. Default: a digest of the record's content."
     )
-    sample: int | None = Field(default=None, ge=1, description="Number that is drawn. Default: all.")
-    seed: int = Field(default=0, ge=0, description="Seed of the draw: the same seed draws the same records.")
+    sample: int | None = Field(default=None, ge=1, description="Number of records in the sample. Default: all.")
+    seed: int = Field(default=0, ge=0, description="Seed of the sample: the same seed draws the same records.")
     balance: tuple[Line, ...] = Field(
-        default=(), min_length=1, description="Columns: each combination of their values is drawn equally often."
+        default=(),
+        min_length=1,
+        description="Columns that balance the sample: it has equally many records with each combination of their "
+        "values.",
     )
 
 
 class RecordsFile(Drawn, DataFile):
-    """Records in a file beside the probe."""
+    """Records in a file in the probe's folder."""
 
     suffixes: ClassVar[tuple[str, ...]] = (".csv", ".jsonl", ".ndjson", ".json", *UCI_SUFFIXES)
     holds: ClassVar[str] = "records"
@@ -92,7 +96,7 @@ Written = Annotated[
 
 
 def rows_of(written: Written) -> list[dict[str, str]]:
-    """Return all records, drawn or not, with fields as text; missing values are left out.
+    """Return the fields of all records as text, before a sample is drawn; missing values are left out.
 
     Raises:
         ProbeError: the records cannot be read or fetched.
@@ -113,10 +117,11 @@ def columns_of(rows: Sequence[Fields]) -> list[str]:
 
 
 def drawn(written: Written, rows: Sequence[Fields]) -> list[Record]:
-    """Return the records that are asked about: all, or a seeded sample that does not depend on their order.
+    """Return the records that prompts are about: all, or a seeded sample that does not depend on the records' order.
 
-    With `balance`, combinations of values take turns until `sample` records are drawn; without `sample`, each
-    combination has as many records as the rarest. A record that lacks a value of `balance` is not drawn.
+    With `balance`, one record is drawn of each combination of values in turn, until `sample` records are drawn. Without
+    `sample`, each combination gets as many records as the rarest one has. A record without a value in a column of
+    `balance` is not drawn.
 
     Raises:
         ProbeError: two records have the same id, or there are too few for the sample.
@@ -143,7 +148,7 @@ def drawn(written: Written, rows: Sequence[Fields]) -> list[Record]:
 
 
 def _named(rows: Sequence[Fields], column: str) -> list[Record]:
-    """Return the records with their ids: the column's value, or a digest of the content, numbered if it is repeated."""
+    """Return the records with their ids: the value of `column`, or a digest of the content (numbered if it repeats)."""
     if not any(column in row for row in rows):
         seen: Counter[str] = Counter()
         records = []
@@ -162,7 +167,7 @@ def _named(rows: Sequence[Fields], column: str) -> list[Record]:
 
 
 def _text(value: Json) -> str:
-    """Return a field as one line of text; empty for a missing value and NaN."""
+    """Return a field as one line of text; an empty text for a missing value or NaN."""
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return ""
     if isinstance(value, float) and value.is_integer():
@@ -175,7 +180,10 @@ def _table(file: Path) -> list[dict[str, Json]]:
 
 
 def _uci(file: Path) -> list[dict[str, Json]]:
-    """Return the rows of UCI's format: no header, blanks after commas, comments with `|`, labels that end in `.`."""
+    """Return the rows of a file in UCI's format.
+
+    It has no header, blanks after commas, comments with `|`, and labels that may end in `.`.
+    """
     lines = table.read_text(file, file.name).replace("\r\n", "\n").split("\n")
     rows: list[dict[str, Json]] = []
     for number, line in enumerate(lines, start=1):
@@ -195,7 +203,7 @@ def _uci(file: Path) -> list[dict[str, Json]]:
 
 
 def _fetched(data_set: OpenmlRecords) -> list[dict[str, Json]]:
-    """Return the rows of a data set of OpenML, from scikit-learn's cache or else from the network."""
+    """Return the rows of a data set of OpenML from scikit-learn's cache; if it is not there, from the network."""
     # The import takes a second, and only probes of OpenML records need it.
     from sklearn.datasets import fetch_openml
 
@@ -224,7 +232,7 @@ def _fetched(data_set: OpenmlRecords) -> list[dict[str, Json]]:
 
 
 def _decoded(value: Json, categories: Sequence[str] | None) -> Json:
-    """Return the name of a category that scikit-learn has numbered; any other value as it is."""
+    """Return the name of a category that scikit-learn encoded as a number; return any other value unchanged."""
     if categories is None or not isinstance(value, float | int) or math.isnan(value):
         return value
     return categories[int(value)]

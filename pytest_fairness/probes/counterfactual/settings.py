@@ -11,15 +11,16 @@ from pytest_fairness.probes.field_types import Line
 
 
 class ChoiceSettings(ProbeModel):
-    """The choices of the answers, and how they are read."""
+    """Settings of the valid answers, and how answers are read."""
 
-    choices: tuple[Line, ...] = Field(default=("yes", "no"), min_length=2, description="What may be answered.")
+    choices: tuple[Line, ...] = Field(default=("yes", "no"), min_length=2, description="The valid answers.")
     positive: Line | None = Field(default=None, description="The favourable choice. Default: the first one.")
     judge: bool = Field(
-        default=False, description="Have a judge model (fairness_judge in the ini) read the answers, for free text."
+        default=False,
+        description="Let a judge model (ini fairness_judge) classify the answers; for answers in free text.",
     )
     votes: int = Field(
-        default=3, ge=1, le=99, description="Number of times that the judge is asked about each answer; odd."
+        default=3, ge=1, le=99, description="Number of votes of the judge model on each answer; must be odd."
     )
 
     @field_validator("choices")
@@ -50,7 +51,7 @@ class ChoiceSettings(ProbeModel):
 
 
 class TruthSettings(ProbeModel):
-    """The truth about the records."""
+    """Settings of the truth about the records."""
 
     column: Line = Field(default="truth", description="The column with the truth.")
     positive: Line = Field(description="The value of the column for which the positive choice is right.")

@@ -1,4 +1,4 @@
-"""First names that `anonymize: {names: true}` removes: the lists of Faker, and frequent names that they lack."""
+"""First names that `anonymize: {names: true}` removes: the name lists of the package Faker, and additional names."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LISTS = (
     *("id_ID", "ig_NG", "it_IT", "ja_JP", "nl_NL", "pl_PL", "pt_BR", "sv_SE", "tr_TR", "tw_GH", "vi_VN", "yo_NG"),
     "zu_ZA",
 )
-"""Locales of Faker whose first names are used: names in Latin letters that occur in English texts."""
+"""Locales of Faker whose first names are used: their names have Latin letters and occur in English texts."""
 
 ADDED = (
     # Names of correspondence studies (Bertrand and Mullainathan 2004) and of their successors.
@@ -39,7 +39,7 @@ OTHERS = frozenset(
         *("washington", "carolina", "brooklyn", "dakota", "mar", "sep", "christian", "indie", "kaiser", "nova"),
     )
 )
-"""Words of Faker's lists that, with a capital letter, are mostly no first names."""
+"""Words in Faker's lists that, written with a capital letter, are usually not first names."""
 
 ALSO_WORDS = frozenset(
     (
@@ -68,17 +68,20 @@ ALSO_WORDS = frozenset(
         "yoga",
     )
 )
-"""Names that are words as well: at the beginning of a sentence, a capital letter does not show which is meant."""
+"""Names that are also ordinary words.
+
+At the beginning of a sentence, the capital letter does not show whether the name or the word is meant.
+"""
 
 
 def available() -> bool:
-    """Return whether the package that holds the lists is installed."""
+    """Return whether the package Faker, which holds the lists, is installed."""
     return find_spec("faker") is not None
 
 
 @cache
 def packaged() -> tuple[str, ...]:
-    """Return the names of `LISTS` and `ADDED` as `folded`, sorted; the package must be installed."""
+    """Return the folded names of Faker's lists and of `ADDED`, sorted; Faker must be installed."""
     found: set[str] = set()
     for locale in LISTS:
         provider = import_module(f"faker.providers.person.{locale}").Provider
@@ -90,12 +93,12 @@ def packaged() -> tuple[str, ...]:
 
 @cache
 def digest() -> str:
-    """Return a digest of the packaged names, which changes with the version of the package."""
+    """Return a digest of the packaged names; it changes if a version of Faker changes its lists."""
     return sha256("\n".join(packaged()).encode()).hexdigest()[:16]
 
 
 def folded(names: Iterable[str]) -> frozenset[str]:
-    """Return the words of names in the form in which they are looked up: lower case, with and without accents."""
+    """Return the words of names in the forms in which they are looked up: lower case, with and without accents."""
     words = {
         word
         for name in names

@@ -23,10 +23,10 @@ Terms = Annotated[tuple[Text, ...], Field(min_length=1)]
 
 
 class Axis(ProbeModel):
-    """One attribute by which groups differ."""
+    """Axis: one attribute by which groups differ."""
 
-    unmarked: Line = Field(description="The value that the others are compared with.")
-    marked: tuple[Line, ...] = Field(min_length=1, description="The values that are compared with the unmarked one.")
+    unmarked: Line = Field(description="The value with which the others are compared.")
+    marked: tuple[Line, ...] = Field(min_length=1, description="The values that are compared with the unmarked value.")
 
     @property
     def values(self) -> tuple[str, ...]:
@@ -35,7 +35,7 @@ class Axis(ProbeModel):
 
 
 Intersection = Annotated[tuple[Line, ...], Field(json_schema_extra={"minItems": 2, "uniqueItems": True})]
-"""Names of two or more axes whose marked values are compared jointly."""
+"""Type of an intersection: the names of two or more axes whose marked values are compared jointly."""
 
 
 class AnswerSettings(ProbeModel):
@@ -62,7 +62,7 @@ def _one_name(name: str) -> str:
 
 
 class Anonymize(ProbeModel):
-    """Terms and names that are removed from the answers, besides built-in identity terms and the axes' values."""
+    """Terms and names that are removed from answers, in addition to built-in identity terms and the axes' values."""
 
     terms: Terms = Field(default=(), description="Terms that are removed wherever they stand.")
     names: (
@@ -71,8 +71,8 @@ class Anonymize(ProbeModel):
         | None
     ) = Field(
         default=None,
-        description="First names that are removed where they are written as names: true for a packaged list, or a list "
-        "of your own.",
+        description="First names that are removed where they have a capital letter: true for a packaged list, or your "
+        "own list.",
     )
 
     @property
@@ -82,17 +82,17 @@ class Anonymize(ProbeModel):
 
     @field_serializer("names")
     def _digest_of_list(self, given: tuple[str, ...] | bool | None) -> Json:
-        """Return the digest of a packaged list: stored measurements depend on its content."""
+        """Serialize a packaged list as its digest, because stored measurements depend on its content."""
         return first_names.digest() if given is True else given
 
 
 class GenerationProbe(Probe):
-    """A probe of texts about groups: the axes are crossed, and every combination gets `trials` answers."""
+    """Probe of texts about groups; every combination of the axes' values gets `trials` answers to each prompt."""
 
     model_config = ConfigDict(json_schema_extra={"anyOf": [{"required": ["prompt"]}, {"required": ["responses"]}]})
     several_prompts: ClassVar[bool] = True
 
-    kind: Literal["generation"] = Field(description="Parallel texts about groups.")
+    kind: Literal["generation"] = Field(description="Kind of the probe: parallel texts about groups.")
     prompt: Texts | None = Field(
         default=None,
         description="The prompt: one text or a list of paraphrases. {race} stands for the value of the axis `race`; "
@@ -109,32 +109,32 @@ class GenerationProbe(Probe):
     )
     trials: Trials = Field(
         default=15,
-        description="How many answers each prompt gets for each combination of values; {start: 8, max: 60} asks for "
+        description="Number of answers to each prompt for each combination of values;  {start: 8, max: 60} asks for "
         "more only while a verdict is open.",
     )
-    answer: AnswerSettings = Field(default_factory=AnswerSettings, description="How answers are read.")
+    answer: AnswerSettings = Field(default_factory=AnswerSettings, description="How answers are parsed.")
     anonymize: Terms | Literal[False] | Anonymize = Field(
         default=(),
-        description="Terms that are removed from the answers besides the built-in identity terms and the axes' values; "
-        "false removes nothing; {names: true} removes first names as well.",
+        description="Terms that are removed from the answers in addition to the built-in identity terms and the axes' "
+        "values. false removes nothing; {names: true} removes first names as well.",
     )
 
     def format_of(self, labels: Mapping[str, str]) -> AnswerFormat:
-        """Return the format that the probe's `answer` names."""
+        """Return the format that the probe's key `answer` sets."""
         return self.answer.format
 
     @property
     def templates(self) -> tuple[str, ...]:
-        """The prompts as templates, without the line end of a block text."""
+        """Templates of the prompts, without the final line end of YAML's block texts."""
         return texts(self.prompt)
 
     def cells(self) -> Iterator[dict[str, str]]:
-        """Yield every combination of the axes' values, unmarked values first."""
+        """Yield every combination of the axes' values; unmarked values come first."""
         for values in itertools.product(*(axis.values for axis in self.axes.values())):
             yield dict(zip(self.axes, values, strict=True))
 
     def prompts(self, trials: int | None = None) -> list[Prompt]:
-        """Return the prompts by template, cell and trial, so that those of one item are close together."""
+        """Return the prompts ordered by template, cell and trial, so that those of one item are close together."""
         if self.responses is not None:
             return []
         asked = []
@@ -149,7 +149,10 @@ class GenerationProbe(Probe):
         return asked
 
     def fingerprint(self, labels: Mapping[str, str]) -> dict[str, str]:
-        """Return, of the item's own axis, only the compared values; the order of values and terms does not matter."""
+        """Return the item's inputs: of its own axis, only the compared values.
+
+        The order of values and terms has no effect.
+        """
         parts = {}
         if self.responses is None:
             parts["prompt"] = self.templates[0] if len(self.templates) == 1 else canonical(self.templates)
@@ -166,18 +169,18 @@ class GenerationProbe(Probe):
 
     @property
     def removed_terms(self) -> tuple[str, ...] | None:
-        """The probe's own terms that are removed from answers; `None` if nothing is removed."""
+        """Terms of the probe that are removed from answers; `None` if nothing is removed, not even built-in terms."""
         if self.anonymize is False:
             return None
         return self.anonymize.terms if isinstance(self.anonymize, Anonymize) else self.anonymize
 
     @property
     def removed_names(self) -> frozenset[str]:
-        """First names that are removed from answers, folded."""
+        """First names that are removed from answers, in folded form."""
         return self.anonymize.first_names if isinstance(self.anonymize, Anonymize) else frozenset()
 
     def _anonymized(self) -> Json:
-        """Return the removed terms and names, sorted; of a packaged list of names its digest."""
+        """Return the removed terms and names, sorted; a packaged list of names is represented by its digest."""
         terms = False if self.removed_terms is None else sorted(set(self.removed_terms))
         if not isinstance(self.anonymize, Anonymize) or self.anonymize.names is None:
             return terms
@@ -186,6 +189,6 @@ class GenerationProbe(Probe):
 
     @classmethod
     def diagnostics(cls, data: Content, audits: Mapping[str, type[AuditSettings]]) -> Iterator[Diagnostic]:
-        """Yield the diagnostics of placeholders, values and columns that do not fit together."""
+        """Yield the diagnostics of placeholders, values and columns that contradict each other."""
         yield from super().diagnostics(data, audits)
         yield from validation.diagnostics(data, audits)

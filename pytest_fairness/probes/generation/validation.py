@@ -1,4 +1,4 @@
-"""Checks between the keys of a generation probe."""
+"""Checks that the keys of a generation probe fit together."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from pytest_fairness.probes.diagnostics import Diagnostic, Location, quoted, sug
 from pytest_fairness.records import Json
 
 OTHER_COLUMNS = ("text", "trial", "prompt")
-"""Names of a file of answers besides the axes."""
+"""Column names of an answer file, in addition to the axes."""
 
 
 def diagnostics(data: Content, audits: Mapping[str, type[AuditSettings]]) -> Iterator[Diagnostic]:
-    """Yield the diagnostics of a file's plain content; see `Probe.diagnostics`."""
+    """Yield the diagnostics of a probe file's plain content; see `Probe.diagnostics`."""
     yield from checks.missing_keys(data, {"prompt": "what is asked, or `responses:` with recorded answers"})
     axes = checks.mapping(data.get("axes"))
     if not axes:
@@ -39,7 +39,7 @@ def diagnostics(data: Content, audits: Mapping[str, type[AuditSettings]]) -> Ite
 
 
 def _axes(axes: Content) -> Iterator[Diagnostic]:
-    """Yield the diagnostics of axes that are named like other columns, and of repeated values."""
+    """Yield the diagnostics of axes whose names are reserved, and of repeated values."""
     for name in axes:
         if name in OTHER_COLUMNS:
             message = f"an axis cannot be called {quoted(name)}: answers have a label of that name"
@@ -58,7 +58,7 @@ def _axes(axes: Content) -> Iterator[Diagnostic]:
 
 
 def _intersections(intersections: Json, axes: list[str]) -> Iterator[Diagnostic]:
-    """Yield the diagnostics of intersections that repeat one another, or do not name two different axes."""
+    """Yield the diagnostics of repeated intersections, and of those that do not name two different axes."""
     seen: set[frozenset[str]] = set()
     for i, crossed in checks.items(intersections):
         if not isinstance(crossed, list) or not all(isinstance(name, str) for name in crossed):
@@ -81,7 +81,7 @@ def _intersections(intersections: Json, axes: list[str]) -> Iterator[Diagnostic]
 
 
 def _prompts(data: Content, axes: list[str]) -> Iterator[Diagnostic]:
-    """Yield the diagnostics of the placeholders of all prompts, those of variants included."""
+    """Yield the diagnostics of the placeholders in all prompts, including the prompts of variants."""
     prompts = list(_texts_at(("prompt",), data.get("prompt")))
     unused = set() if checks.is_recorded(data) or not prompts else _used_in_no(prompts, axes)
     for axis in axes:
@@ -104,12 +104,12 @@ def _prompts(data: Content, axes: list[str]) -> Iterator[Diagnostic]:
 
 
 def _texts_at(location: Location, value: Json) -> Iterator[tuple[Location, str]]:
-    """Yield location and text of one text or each text of a list."""
+    """Yield the location and content of a text, or of each text in a list."""
     if isinstance(value, str):
         yield location, value
     yield from (((*location, i), text) for i, text in checks.items(value) if isinstance(text, str))
 
 
 def _used_in_no(prompts: list[tuple[Location, str]], axes: list[str]) -> set[str]:
-    """Return the axes that no prompt uses."""
+    """Return the names of the axes that no prompt uses."""
     return {*axes}.difference(*(template.intended(text, axes) for _, text in prompts))

@@ -1,1 +1,1 @@
-"""Read probe files: YAML with positions, JSON schema, located errors."""
+"""Loading of probe files: YAML reader with positions, JSON Schema, and errors with their location."""

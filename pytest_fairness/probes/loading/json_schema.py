@@ -1,4 +1,4 @@
-"""The JSON Schema of probe files, generated from the models, for completion and checks in editors."""
+"""JSON Schema of probe files, generated from the pydantic models, for completion and checks in editors."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ DRAFT = "http://json-schema.org/draft-07/schema#"
 
 
 def json_schema(kinds: Kinds) -> dict[str, Json]:
-    """Return the draft-07 schema, in which `kind` selects the schema of the kind.
+    """Return the JSON Schema (draft-07); the key `kind` selects the keys of that kind.
 
     Args:
-        kinds: the known kinds of probe by name.
+        kinds: known kinds of probe, by name.
     """
     definitions: dict[str, Json] = {}
     branches = []
@@ -32,7 +32,7 @@ def json_schema(kinds: Kinds) -> dict[str, Json]:
     return {
         "$schema": DRAFT,
         "title": "pytest-fairness probe",
-        "description": "One fairness probe: what is asked, of which groups, and which audits measure the answers.",
+        "description": "One fairness probe: the prompts, the groups, and the audits that measure the answers.",
         "type": "object",
         "properties": {"kind": names},
         "required": ["kind"],
@@ -47,7 +47,7 @@ def schema_text(kinds: Kinds) -> str:
 
 
 def _audits(kind: str, models: Mapping[str, type[AuditSettings]], definitions: dict[str, Json]) -> dict[str, Json]:
-    """Return the schema of a kind's `audits` key: each audit by name, with its settings or nothing."""
+    """Return the schema of the key `audits` for one kind: audit names, each with its settings or nothing."""
     properties = {}
     for name, model in models.items():
         schema = model.model_json_schema(by_alias=True, mode="validation")
@@ -60,7 +60,10 @@ def _audits(kind: str, models: Mapping[str, type[AuditSettings]], definitions: d
 
 
 def _draft_07(schema: Any) -> Any:
-    """Return the schema in draft-07: with old names, and without keys beside a `$ref`, which draft-07 ignores."""
+    """Return pydantic's schema converted to draft-07.
+
+    Keys get their old names; keys beside a `$ref` are removed, because draft-07 ignores them.
+    """
     if isinstance(schema, list):
         return [_draft_07(part) for part in schema]
     if not isinstance(schema, dict):

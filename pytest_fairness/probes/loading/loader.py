@@ -1,4 +1,4 @@
-"""The loader of probe files: returns a probe, or raises all errors of the file at once."""
+"""Loader of probe files: returns a probe, or raises one error that lists all errors of the file."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from pytest_fairness.probes.loading.yaml_reader import DocumentError
 
 
 class KindSchema(NamedTuple):
-    """A kind of probe as the loader needs it.
+    """Models of a kind of probe, for the loader.
 
     Attributes:
-        model: the model of its probes.
-        audits: the settings model of each audit by name.
+        model: model of the kind's probes.
+        audits: settings model of each audit, by audit name.
     """
 
     model: type[Probe]
@@ -36,15 +36,16 @@ Kinds = Mapping[str, KindSchema]
 
 
 def load(path: Path, kinds: Kinds, *, root: Path | None = None) -> Probe:
-    """Read a probe file.
+    """Read a probe file and return its probe.
 
     Args:
         path: the file.
-        kinds: the known kinds of probe by name.
-        root: folder that paths in messages are relative to, where possible.
+        kinds: known kinds of probe, by name.
+        root: folder to which paths in messages are relative, if the file is inside of it.
 
     Raises:
-        ProbeError: the file has errors: `path:line:column: message`, one a line, all of them, by position.
+        ProbeError: the file has errors. The message lists all of them by position, each on a line: `path:line:column:
+            message`.
     """
     try:
         with path.open("rb") as file:
@@ -55,7 +56,7 @@ def load(path: Path, kinds: Kinds, *, root: Path | None = None) -> Probe:
 
 
 def parse(content: bytes, path: Path, kinds: Kinds, *, root: Path | None = None) -> Probe:
-    """Return the probe of a file's content; `path` is the file, which need not exist.
+    """Return the probe that a file's content defines; the file `path` need not exist.
 
     Raises:
         ProbeError: as in `load`.
@@ -87,7 +88,7 @@ def _error(path: Path, root: Path | None, text: str, found: list[tuple[int, str]
 def _validated(
     document: Document, path: Path, kinds: Kinds, root: Path | None
 ) -> tuple[list[Diagnostic], Probe | None]:
-    """Return all diagnostics of a document, and its probe if there are none."""
+    """Return all diagnostics of a document, and the probe if there are no diagnostics."""
     data = document.root.plain()
     kind, diagnostics = _kind(data, kinds)
     if kind is None:
@@ -102,7 +103,7 @@ def _validated(
     if "name" not in data:
         data["name"] = path.stem
     try:
-        loading = Loading(path, root, settings)
+        loading = Loading(path, root, settings, _lines(document))
         probe = model.model_validate_json(json.dumps({**data, "kind": kind}), strict=True, context=loading)
     except ValidationError as error:
         details = error.errors(include_url=False, include_input=False)
@@ -116,8 +117,14 @@ def _validated(
     return diagnostics, probe
 
 
+def _lines(document: Document) -> dict[str, int]:
+    """Return the line of each audit's name."""
+    block, lines = document.root.value.get("audits"), Lines(document.text)
+    return {name: lines.position(start)[0] for name, start in block.keys.items()} if block is not None else {}
+
+
 def _kind(data: dict[str, object], kinds: Kinds) -> tuple[str | None, list[Diagnostic]]:
-    """Return the kind that a probe is checked as, and the diagnostics of its `kind`."""
+    """Return the kind by whose model a probe is checked, and the diagnostics of the key `kind`."""
     names = ", ".join(kinds)
     if "kind" not in data:
         return None, [Diagnostic((), f"`kind` is missing: what kind of probe this is ({names})")]
@@ -134,7 +141,7 @@ def _kind(data: dict[str, object], kinds: Kinds) -> tuple[str | None, list[Diagn
 def _settings(
     document: Document, kind: str, kinds: Kinds, place: Loading
 ) -> tuple[dict[str, AuditSettings], list[Diagnostic]]:
-    """Return the validated settings of each audit, and their diagnostics; an empty value stands for the defaults."""
+    """Return the validated settings of each audit, and the diagnostics; an empty value means the default settings."""
     block: Node | None = document.root.value.get("audits")
     known = kinds[kind].audits
     settings: dict[str, AuditSettings] = {}

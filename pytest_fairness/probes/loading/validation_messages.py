@@ -1,4 +1,4 @@
-"""Messages: the errors of pydantic in the words of a probe file."""
+"""Conversion of pydantic's errors into messages in the terms of a probe file."""
 
 from __future__ import annotations
 
@@ -53,13 +53,13 @@ _BOUNDS = {
 def diagnostics(
     errors: Iterable[ErrorDetails], prefix: Location, document: Document, model: type[BaseModel]
 ) -> list[Diagnostic]:
-    """Return the diagnostics of the errors that pydantic found in one part of a document, one for each place.
+    """Return diagnostics of the errors that pydantic found in one part of a document, one for each location.
 
     Args:
-        errors: of one validation of `model`.
-        prefix: the location of that part in the document.
+        errors: pydantic's errors of one validation.
+        prefix: location of the validated part in the document.
         document: the file.
-        model: the model, whose keys are suggested.
+        model: model of the validated part; its keys are suggested for unknown keys.
     """
     found: list[Diagnostic] = []
     groups: dict[tuple[Location, bool], list[Diagnostic]] = {}
@@ -83,7 +83,7 @@ def diagnostics(
 
 
 def _is_secondary(error: ErrorDetails, prefix: Location, document: Document) -> bool:
-    """Return whether a list is too short only because invalid values do not count; these have errors of their own."""
+    """Return whether the error of a too short list results only from invalid values, which have their own errors."""
     node, _, _ = document.find((*prefix, *error["loc"]))
     return error["type"] == "too_short" and len(node.value) >= error["ctx"]["min_length"]
 
@@ -93,7 +93,7 @@ def _is_deeper(location: Location, than: Location) -> bool:
 
 
 def _either(messages: list[str]) -> str:
-    """Return the joint message of several alternatives: `must be a list or false, not true`."""
+    """Return one message for a value that fits none of several alternatives: `must be a list or false, not true`."""
     parts = {message: re.fullmatch(r"(.* must be )(.*?)(, not .*)", message) for message in dict.fromkeys(messages)}
     # The message of an alternative whose type fits names the real error.
     if closer := [message for message, part in parts.items() if part is None]:
@@ -105,7 +105,7 @@ def _either(messages: list[str]) -> str:
 def _diagnostic(
     error: ErrorDetails, prefix: Location, document: Document, model: type[BaseModel]
 ) -> tuple[Diagnostic, bool]:
-    """Return the diagnostic of an error, and whether the error is that of one of several alternatives."""
+    """Return the diagnostic of an error, and whether the error belongs to one of several alternatives of a type."""
     location: Location = (*prefix, *error["loc"])
     kind, context = error["type"], error.get("ctx", {})
     node, found, whole = document.find(location)
@@ -155,7 +155,7 @@ def _number(bound: float) -> str:
 
 
 def _instead(kind: str, node: Node) -> str:
-    """Return the written value for messages that do not name it already."""
+    """Return the end of a message, `, not VALUE`, if the message does not already contain the value."""
     return f", not {_written(node)}" if kind in _BOUNDS else ""
 
 
@@ -184,7 +184,7 @@ def _written(node: Node) -> str:
 
 
 def _described(model: type[BaseModel], location: Location) -> str:
-    """Return the description of a missing key, from its model."""
+    """Return the description of a missing key, taken from its model."""
     text = next((schema["description"] for schema in _at(model, location) if "description" in schema), "")
     if text and not text[1:2].isupper():
         text = text[:1].lower() + text[1:]
@@ -192,7 +192,7 @@ def _described(model: type[BaseModel], location: Location) -> str:
 
 
 def _keys(model: type[BaseModel], location: Location) -> list[str]:
-    """Return the valid keys of a location, from the model's JSON Schema."""
+    """Return the valid keys at a location, taken from the model's JSON Schema."""
     return [key for schema in _at(model, location) for key in schema.get("properties", {})]
 
 

@@ -1,6 +1,7 @@
-"""The reader of YAML: any bytes give a tree or errors with positions, never a traceback.
+"""Reader of YAML: for any bytes it returns a tree or errors with positions, never a traceback.
 
-The tree is built from the parser's events, so that only text, numbers, lists and mappings are constructed.
+The tree is built from the events of PyYAML's parser, so that no objects other than text, numbers, booleans, lists and
+mappings are constructed.
 """
 
 from __future__ import annotations
@@ -17,10 +18,10 @@ from pytest_fairness.probes.document import Document, Lines, Node, not_text
 from pytest_fairness.records import Json
 
 MAX_BYTES = 1_000_000
-"""Maximum size of a probe file, and of the text that its aliases stand for."""
+"""Maximum size of a probe file in bytes; also the maximum number of characters that its aliases stand for."""
 
 MAX_DEPTH = 50
-"""Maximum depth of nesting; the parser's time grows with its square."""
+"""Maximum depth of nesting; the parser's time grows with the square of the depth."""
 
 _MAX_DIGITS = 100
 _NULLS = frozenset({"", "~", "null", "Null", "NULL"})
@@ -39,7 +40,7 @@ _STRING_TAG = "tag:yaml.org,2002:str"
 
 
 class DocumentError(Exception):
-    """An error after which a text cannot be read on: its message, and its index in the text."""
+    """Error after which the rest of a text cannot be read; it holds a message and a character index."""
 
     def __init__(self, index: int, message: str) -> None:
         super().__init__(message)
@@ -51,7 +52,7 @@ def decode(content: bytes) -> str:
     """Return the text of a file.
 
     Raises:
-        DocumentError: the file is too long or not UTF-8; the index counts the characters that could be decoded.
+        DocumentError: the file is too long or not UTF-8; its index is the number of characters that could be decoded.
     """
     if len(content) > MAX_BYTES:
         raise DocumentError(0, f"a probe file holds at most {MAX_BYTES:,} bytes; put data into a file of its own")
@@ -79,7 +80,7 @@ def parse(text: str) -> Document:
 
 
 class _Builder:
-    """A builder of nodes from the parser's events."""
+    """Builder of the tree of nodes from the parser's events."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -108,7 +109,7 @@ class _Builder:
         return root
 
     def _safely(self, events: Iterable[Any]) -> Iterator[Any]:
-        """Yield the events; any exception of the parser becomes a `DocumentError`."""
+        """Yield the parser's events; convert any exception of the parser into a `DocumentError`."""
         try:
             for event in events:
                 self._last = event.end_mark.index
@@ -234,7 +235,7 @@ class _Builder:
 
 
 def _whole_characters(text: str) -> str | None:
-    """Return the text with the surrogate pairs of JSON joined; `None` if half a pair stands alone."""
+    """Return the text with each surrogate pair joined to one character; `None` if it contains half a pair."""
     try:
         return text.encode("utf-16", "surrogatepass").decode("utf-16")
     except UnicodeDecodeError:

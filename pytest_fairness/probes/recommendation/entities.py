@@ -1,4 +1,4 @@
-"""Entities and their relevant items, written in the probe or in files beside it."""
+"""Entities and their relevant items, written in the probe or in files in its folder."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from pytest_fairness.probes.table import Table
 
 
 class Entity(ProbeModel):
-    """One subject of the recommendations: an artist, a director, a hobby."""
+    """Entity: one subject of the recommendations, such as an artist, a director or a hobby."""
 
     name: Line = Field(description="The entity's name, which replaces {entity}.")
     domain: Line | None = Field(default=None, description="The entity's domain; results are also shown by domain.")
 
 
 def _table(path: Path, info: ValidationInfo, holds: str) -> Table:
-    """Return a file's rows while a probe is validated; errors of the file are reported at the key that names it."""
+    """Return the rows of a file that a probe names; raise its errors as errors of the key that names the file."""
     with file_errors():
         return table.read(path, shown(path, loading(info).root), holds)
 
@@ -42,17 +42,17 @@ def _column(name: str, content: Table) -> None:
 
 
 class EntitiesFile(DataFile):
-    """Entities in a file, all of them or a sample."""
+    """Entities in a file: all of them or a sample."""
 
     column: Line = Field(default="name", validate_default=True, description="The column with the entities' names.")
     domain: Line | None = Field(default=None, description="The column with the entities' domains.")
-    sample: int | None = Field(default=None, ge=1, description="Number that is drawn. Default: all.")
-    seed: int = Field(default=0, ge=0, description="Seed of the draw: the same seed draws the same entities.")
+    sample: int | None = Field(default=None, ge=1, description="Number of entities in the sample. Default: all.")
+    seed: int = Field(default=0, ge=0, description="Seed of the sample: the same seed draws the same entities.")
     start: int | None = Field(
         default=None,
         ge=4,
         description="Number of entities at the first interim analysis; the number grows by half while an item's "
-        "verdict is open. Default: all.",
+        "verdict is inconclusive. Default: all.",
     )
 
     @field_validator("column", "domain")
@@ -74,7 +74,7 @@ class EntitiesFile(DataFile):
         return sample
 
     def read(self) -> tuple[Entity, ...]:
-        """Return the entities in the file's order, without repeats; a seeded sample if `sample` is set."""
+        """Return the entities in the file's order, without duplicates; only a seeded sample if `sample` is set."""
         found = _entities(table.read(self.file, self.file.name, "entities"), self.column, self.domain)
         if self.sample is not None:
             drawn = random.Random(self.seed).sample(range(len(found)), self.sample)  # noqa: S311 - no secrets
@@ -93,7 +93,7 @@ def _entities(content: Table, column: str, domain: str | None) -> list[Entity]:
 
 
 class RelevantFile(DataFile):
-    """The relevant items of each entity, in a file."""
+    """File with the relevant items of each entity."""
 
     @field_validator("file")
     @classmethod
@@ -105,7 +105,7 @@ class RelevantFile(DataFile):
         return file
 
     def read(self) -> dict[str, tuple[str, ...]]:
-        """Return the relevant items of each entity as the file names it, in the file's order.
+        """Return the relevant items by entity, with the file's names and order.
 
         Raises:
             ProbeError: a row's items are neither a list of texts nor a text.
@@ -126,7 +126,7 @@ class RelevantFile(DataFile):
 
 
 def _is_mapping(file: Path) -> bool:
-    """Return whether a file is one JSON object, whose keys are entities."""
+    """Return whether a file holds one JSON object, whose keys are entities."""
     if file.suffix.casefold() != ".json":
         return False
     try:
@@ -152,11 +152,11 @@ Entities = Annotated[
     Annotated[tuple[InlineEntity, ...], Tag("list"), Field(min_length=1)] | Annotated[EntitiesFile, Tag("mapping")],
     Discriminator(_written_as),
 ]
-"""A list of names, or of names with their domains, or a file of them."""
+"""Type of the key `entities`: a list of names, a list of names with domains, or a file."""
 
 
 def entities_of(written: Entities | None) -> tuple[Entity, ...]:
-    """Return the entities of a list or file."""
+    """Return the entities of a written list or of a file."""
     if written is None:
         return ()
     if isinstance(written, EntitiesFile):

@@ -1,4 +1,4 @@
-"""Follow-up prompts: short lists are asked for again, and refused values in indirect words."""
+"""Follow-up prompts: a short list is asked for again; a refused prompt is asked again with indirect words."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from collections.abc import Collection, Mapping, Sequence
 from pytest_fairness.records import Answer, Status
 
 Cell = tuple[tuple[tuple[str, str], ...], int]
-"""The labels without `requery` and `form`, sorted, and the trial."""
+"""Key of a first prompt and its follow-ups: the sorted labels without `requery` and `form`, and the trial number."""
 
 
 def next_cells(
     answers: Sequence[Answer], *, k: int, requery: int, indirect: Collection[tuple[str, str]]
 ) -> list[tuple[dict[str, str], int]]:
-    """Return labels and trial of each follow-up prompt.
+    """Return the labels and the trial number of each follow-up prompt.
 
     Args:
-        answers: all answers so far, those to follow-up prompts included.
+        answers: all answers so far, including those to follow-up prompts.
         k: number of items of a complete list.
-        requery: how often a short list is asked for again.
-        indirect: attribute and value of the values with indirect words.
+        requery: maximum number of times that a short list is asked for again.
+        indirect: pairs of attribute and value for which the probe has indirect words.
     """
     wanted: list[tuple[dict[str, str], int]] = []
     if not requery and not indirect:
@@ -42,7 +42,7 @@ def next_cells(
 
 
 def _cells(answers: Sequence[Answer]) -> dict[Cell, list[Answer]]:
-    """Return the answers to each prompt and its follow-ups, in the order in which they were sent."""
+    """Return the answers to each prompt and its follow-ups, in the order of sending."""
     cells: dict[Cell, list[Answer]] = {}
     for answer in answers:
         cells.setdefault((_without_attempt(answer.labels), answer.trial), []).append(answer)

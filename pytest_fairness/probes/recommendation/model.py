@@ -1,4 +1,4 @@
-"""Probes of kind `recommendation`: ranked lists for people with a known attribute, beside neutral lists."""
+"""Probes of kind `recommendation`: ranked lists for people with a known attribute, and neutral lists."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ from pytest_fairness.probes.recommendation.repeats import RepeatSettings
 from pytest_fairness.records import Answer, AnswerFormat, Json, Prompt
 
 NEUTRAL = "neutral"
-"""The attribute of neutral lists, whose prompt names no attribute."""
+"""Value of the label `attribute` for neutral lists, whose prompt names no attribute."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """The templates and words of the prompts, clean or perturbed.
+    """Templates and words of the prompts, clean or perturbed.
 
     Attributes:
-        prompt, neutral: templates.
-        texts: the words for the values of each attribute, in their order.
+        prompt, neutral: templates with and without the attribute.
+        texts: for each attribute, the words for its values, in the order of the values.
     """
 
     prompt: str
@@ -45,20 +45,23 @@ class Wording:
 
 
 class RecommendationProbe(Probe):
-    """A probe of ranked lists: each entity is asked about with each value of the attributes, and neutrally."""
+    """Probe of ranked lists; the prompts about each entity name each value of the attributes, or none (neutral)."""
 
     model_config = ConfigDict(
         json_schema_extra={"anyOf": [{"required": ["prompt", "neutral", "entities"]}, {"required": ["responses"]}]}
     )
 
-    kind: Literal["recommendation"] = Field(description="Ranked lists for people with a known attribute.")
+    kind: Literal["recommendation"] = Field(
+        description="Kind of the probe: ranked lists for people with a known attribute."
+    )
     prompt: Text | None = Field(
         default=None,
         description="Prompt about a person with a known attribute. {value} stands for its value, {entity} for "
         "the entity, {k} for the number of items; a literal brace is written {{ or }}.",
     )
     neutral: Text | None = Field(
-        default=None, description="The same question without the value: {entity} and {k}, and no {value}."
+        default=None,
+        description="The same prompt without the person's attribute; it contains {entity} and {k}, but not {value}.",
     )
     written_entities: Entities | None = Field(
         default=None,
@@ -71,18 +74,23 @@ class RecommendationProbe(Probe):
     cross: tuple[Annotated[tuple[Identifier, ...], Field(min_length=2)], ...] = Field(
         default=(),
         min_length=1,
-        description="Attributes whose values are combined, and reported as the attribute `age+personality`.",
+        description="Attributes whose values are combined; reports show the combination as the attribute "
+        "`age+personality`.",
     )
     k: int = Field(
         default=25, ge=1, le=1000, description="Number of items of a list; longer lists are cut to this number."
     )
     trials: Trials = Field(
         default=1,
-        description="How many lists are asked for each value; {start: 2, max: 8} asks for more only while a verdict is "
-        "open.",
+        description="Number of lists for each value; {start: 2, max: 8} asks for more than 2 only while a verdict is "
+        "inconclusive.",
     )
     neutral_trials: int = Field(
-        default=2, ge=1, le=MAX_TRIALS, description="Number of neutral lists; two or more show the noise."
+        default=2,
+        ge=1,
+        le=MAX_TRIALS,
+        description="Number of neutral lists for each entity; with two or more, reports show how much lists differ by "
+        "chance.",
     )
     requery: int = Field(
         default=0, ge=0, le=100, description="Number of times that a list with fewer than k items is asked for again."
@@ -100,7 +108,11 @@ class RecommendationProbe(Probe):
         description="Whether items are compared without regard to letter case, punctuation and leading articles.",
     )
     fuzzy: float | None = Field(
-        default=None, gt=0, le=1, description="Smallest similarity at which two items count as one. Default: never."
+        default=None,
+        gt=0,
+        le=1,
+        description="Minimum similarity of two titles at which they count as the same item. Default: titles must be "
+        "equal.",
     )
 
     def format_of(self, labels: Mapping[str, str]) -> AnswerFormat:
@@ -109,7 +121,7 @@ class RecommendationProbe(Probe):
 
     @cached_property
     def entities(self) -> tuple[Entity, ...]:
-        """The entities that are asked about; none if answers are recorded."""
+        """The entities that prompts are about; empty if recorded answers name them."""
         return entities_of(self.written_entities)
 
     @cached_property
@@ -121,7 +133,7 @@ class RecommendationProbe(Probe):
 
     @cached_property
     def relevant(self) -> dict[str, tuple[str, ...]] | None:
-        """The relevant items by entity, named as in the probe; letter case does not matter. `None` without a file.
+        """Relevant items by the probe's name of the entity (letter case is ignored); `None` if the probe names no file.
 
         Raises:
             ProbeError: the file cannot be read.
@@ -133,7 +145,7 @@ class RecommendationProbe(Probe):
 
     @cached_property
     def _wordings(self) -> dict[str | None, Wording]:
-        """The clean wording under `None`, and the perturbed wordings by name."""
+        """Wordings by name: the clean one under `None`, and the perturbed ones."""
         prompt, neutral = block_text(self.prompt), block_text(self.neutral)
         plain = {name: attribute_values.plain(name, written) for name, written in self.written_attributes.items()}
         wordings: dict[str | None, Wording] = {None: Wording(prompt, neutral, self._texts(plain))}
@@ -161,9 +173,9 @@ class RecommendationProbe(Probe):
         }
 
     def edits(self, perturbation: str) -> list[dict[str, Json]]:
-        """Return the typing errors of each text as plain JSON: `clean`, `text` and `edits`.
+        """Return each text with its typing errors as plain JSON with the keys `clean`, `text` and `edits`.
 
-        A translation has its texts beside the clean ones, without `edits`.
+        For a translation, `text` is the translated text, and there is no key `edits`.
         """
         clean, other = self._wordings[None], self._wordings[perturbation]
         how = self.perturbations[perturbation]
@@ -180,13 +192,13 @@ class RecommendationProbe(Probe):
         return [how.value(text).to_json() for texts_ in clean.texts.values() for text in texts_]
 
     def prompts(self, trials: int | None = None) -> Iterator[Prompt]:
-        """Yield the prompts entity by entity: neutral ones, those of each attribute's values, then perturbed ones."""
+        """Yield the prompts entity by entity: neutral ones, then those with attributes, then perturbed ones."""
         for labels, count in self._cells(trials) if self.responses is None else ():
             text = self._text(labels)
             yield from (self._prompt(text, labels, trial) for trial in range(count))
 
     def stages(self) -> list[Stage]:
-        """Return the stages of trials and entities, which both may grow, each to its own maximum."""
+        """Return the stages; the numbers of trials and of entities may both grow, each up to its own maximum."""
         trials = super().stages()
         written = self.written_entities
         if not isinstance(written, EntitiesFile) or written.start is None:
@@ -199,17 +211,17 @@ class RecommendationProbe(Probe):
         ]
 
     def within(self, stage: Stage, labels: Mapping[str, str]) -> bool:
-        """Return whether the entity is asked about at this stage."""
+        """Return whether prompts about the entity in these labels are sent at this stage."""
         return stage.entities is None or self._places.get(labels["entity"], 0) < stage.entities
 
     @cached_property
     def _places(self) -> dict[str, int]:
-        """A pseudo-random but reproducible position for each entity, by name."""
+        """Pseudo-random but reproducible position of each entity, by name."""
         names = sorted((entity.name for entity in self.entities), key=lambda name: sha256(name.encode()).digest())
         return {name: place for place, name in enumerate(names)}
 
     def _cells(self, trials: int | None) -> Iterator[tuple[dict[str, str], int]]:
-        """Yield labels and number of trials of each prompt."""
+        """Yield the labels and the number of trials of each prompt."""
         draws = self.draws(trials)
         repeated = [settings for settings in self.audits.values() if isinstance(settings, RepeatSettings)]
         neutral = max([self.neutral_trials, draws, *(settings.repeats for settings in repeated)])
@@ -246,7 +258,7 @@ class RecommendationProbe(Probe):
         return Prompt(self._request(text, draw, "titles"), labels, trial)
 
     def follow_ups(self, answers: Sequence[Answer]) -> list[Prompt]:
-        """Return prompts for short lists, up to `requery` times, and for refused values in their indirect words."""
+        """Return prompts that repeat a short list (up to `requery` times), or use indirect words after a refusal."""
         if self.responses is not None:
             return []
         indirect = {
@@ -259,7 +271,10 @@ class RecommendationProbe(Probe):
         return [self._prompt(self._text(labels), labels, trial) for labels, trial in wanted]
 
     def fingerprint(self, labels: Mapping[str, str]) -> dict[str, str]:
-        """Return the item's own attributes, and nothing of the entities: they are compared one by one."""
+        """Return the item's own attributes.
+
+        The entities are left out, because lists are compared entity by entity.
+        """
         parts = {"k": str(self.k), "normalize": canonical(self.normalize), "fuzzy": canonical(self.fuzzy)}
         perturbation = labels.get("perturbation")
         attribute = labels.get("attribute")
@@ -288,7 +303,7 @@ class RecommendationProbe(Probe):
 
     @classmethod
     def lacking(cls, data: Content) -> dict[str, str]:
-        """Return the optional keys that the probe lacks; see `Probe.lacking`."""
+        """Return the remedies for the optional keys that the probe lacks; see `Probe.lacking`."""
         remedies = {
             "relevant": "the relevant items of each entity, `relevant: {file: …}`",
             "perturbations": "other wordings, `perturbations: {typo: {rate: 0.1}}`",
@@ -297,13 +312,13 @@ class RecommendationProbe(Probe):
 
     @classmethod
     def diagnostics(cls, data: Content, audits: Mapping[str, type[AuditSettings]]) -> Iterator[Diagnostic]:
-        """Yield the diagnostics of placeholders, names and columns that do not fit together."""
+        """Yield the diagnostics of placeholders, names and columns that contradict each other."""
         yield from super().diagnostics(data, audits)
         yield from validation.diagnostics(data)
 
 
 def _reworded(plain: Mapping[str, Attribute], words: Mapping[str, Sequence[str]]) -> dict[str, Attribute]:
-    """Return attributes with other words for their values."""
+    """Return the attributes with their values' words replaced by `words`; other attributes are unchanged."""
     return {
         name: Attribute(
             name,

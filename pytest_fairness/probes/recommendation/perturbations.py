@@ -1,4 +1,4 @@
-"""Perturbations of prompts: typing errors, or another language."""
+"""Perturbations of prompts: typing errors, or a translation."""
 
 from __future__ import annotations
 
@@ -15,39 +15,42 @@ TRANSLATED = frozenset({"prompt", "neutral", "attributes"})
 
 
 class Typos(ProbeModel):
-    """Typing errors, the same in every run; the entity's name is never changed."""
+    """Settings of typing errors, which are the same in every run; the entity's name never gets an error."""
 
     rate: float = Field(
         default=0.1, gt=0, le=1, description="Share of the letters with an error; at least one letter has an error."
     )
-    seed: int = Field(default=0, ge=0, description="The same seed makes the same errors.")
+    seed: int = Field(default=0, ge=0, description="Seed of the errors: the same seed makes the same errors.")
     operations: tuple[Operation, ...] = Field(
         default=("swap", "drop", "insert", "replace"),
         min_length=1,
         description="swap two letters, drop one, insert one, or replace one.",
     )
     where: Literal["attribute", "text"] = Field(
-        default="text", description="attribute: in the words for the value. text: in the rest of the prompt."
+        default="text",
+        description="Part of the prompt that gets errors. attribute: the words for the value. text: the rest of the "
+        "prompt.",
     )
 
     def template(self, clean: str) -> Perturbed:
-        """Return a prompt with typing errors."""
+        """Return a prompt template with typing errors outside of its placeholders."""
         return typos_in_template(clean, self.rate, self.seed, self.operations)
 
     def value(self, clean: str) -> Perturbed:
-        """Return the words for a value with typing errors."""
+        """Return the words for an attribute's value with typing errors."""
         return typos(clean, self.rate, self.seed, self.operations)
 
 
 class Translation(ProbeModel):
-    """The prompts in another language or other words."""
+    """Settings of a translation: the prompts in another language or in other words."""
 
-    prompt: Text = Field(description="The prompt in these words, with {value}, {entity} and {k}.")
-    neutral: Text = Field(description="The neutral prompt in these words, with {entity} and {k}.")
+    prompt: Text = Field(description="The translated prompt, with {value}, {entity} and {k}.")
+    neutral: Text = Field(description="The translated neutral prompt, with {entity} and {k}.")
     attributes: dict[Identifier, Annotated[tuple[Line, ...], Field(min_length=1)]] = Field(
         default_factory=dict,
         min_length=1,
-        description="The words for an attribute's values, in their order. Other attributes keep their words.",
+        description="Translated words for an attribute's values, in the order of the values. Attributes without an "
+        "entry keep their words.",
     )
 
 
@@ -60,4 +63,4 @@ Perturbation = Annotated[
     Annotated[Typos, Tag("typos")] | Annotated[Translation, Tag("translation")],
     Discriminator(_which),
 ]
-"""Typing errors, or a translation, which has its own prompt."""
+"""Type of a perturbation: typing errors or, if it has a `prompt`, a translation."""

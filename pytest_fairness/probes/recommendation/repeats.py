@@ -8,9 +8,10 @@ from pytest_fairness.probes.audit_settings import AuditSettings
 
 
 class RepeatSettings(AuditSettings):
-    """Number of repeats, and the attributes that are asked too."""
+    """Settings of an audit that compares repeated lists."""
 
     repeats: int = Field(default=10, ge=2, le=1000, description="Number of answers to each prompt.")
     attributes: tuple[str, ...] = Field(
-        default=(), description="Attributes whose conditioned prompts are asked as often, to compare their values."
+        default=(),
+        description="Attributes whose prompts are also repeated this often, so that their values are compared.",
     )

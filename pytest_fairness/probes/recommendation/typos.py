@@ -1,4 +1,4 @@
-"""Typing errors in texts: seeded, of a declared number, and recorded."""
+"""Typing errors in texts: reproducible, with a set share of the letters, and listed for reports."""
 
 from __future__ import annotations
 
@@ -26,24 +26,24 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class Perturbed:
-    """A text with its typing errors, in the order of their positions."""
+    """Text with typing errors: `text` is the result, `edits` lists the errors by position."""
 
     clean: str
     text: str
     edits: tuple[Edit, ...]
 
     def to_json(self) -> dict[str, Json]:
-        """Return plain JSON, for reports."""
+        """Return the text and its typing errors as plain JSON, for reports."""
         return {"clean": self.clean, "text": self.text, "edits": [asdict(edit) for edit in self.edits]}
 
 
 def wanted(letters: int, rate: float) -> int:
-    """Return the number of typing errors in a text of so many letters: the declared share, at least one."""
+    """Return the number of typing errors in a text with `letters` letters: `rate` times the letters, at least one."""
     return min(letters, max(1, round(rate * letters)))
 
 
 def typos(text: str, rate: float, seed: int, operations: Sequence[Operation]) -> Perturbed:
-    """Return a text with typing errors in its letters; each letter is in one error at most.
+    """Return a text with typing errors; each letter belongs to at most one error.
 
     Args:
         text: the clean text.
@@ -52,13 +52,14 @@ def typos(text: str, rate: float, seed: int, operations: Sequence[Operation]) ->
         operations: the kinds of error, all equally likely.
 
     Returns:
-        The text with `wanted` errors, or fewer if no more fit (a swap takes two different letters).
+        The text with the number of errors that `wanted` returns, or fewer if no more fit (a swap needs two different
+        letters).
     """
     return _perturbed(text, range(len(text)), rate, seed, operations)
 
 
 def typos_in_template(text: str, rate: float, seed: int, operations: Sequence[Operation]) -> Perturbed:
-    """Return a prompt with typing errors in its text, none of them in its placeholders."""
+    """Return a prompt template with typing errors in its text; placeholders stay unchanged."""
     inside = {position for start, end in template.spans(text) for position in range(start, end)}
     return _perturbed(text, [place for place in range(len(text)) if place not in inside], rate, seed, operations)
 
@@ -85,7 +86,7 @@ def _perturbed(text: str, open_: Iterable[int], rate: float, seed: int, operatio
 
 
 def _edit(text: str, place: int, operation: Operation, free: set[int], chance: random.Random) -> Edit | None:
-    """Return the error at a letter; `None` if the operation does not fit there."""
+    """Return a typing error at the letter `place`; `None` if the operation is not possible there."""
     letter = text[place]
     other = chance.choice([choice for choice in string.ascii_lowercase if choice != letter.casefold()])
     other = other.upper() if letter.isupper() else other

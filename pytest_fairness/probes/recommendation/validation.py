@@ -1,4 +1,4 @@
-"""Checks between the keys of a recommendation probe."""
+"""Checks that the keys of a recommendation probe fit together."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from pytest_fairness.probes.diagnostics import Diagnostic, Location, quoted, sug
 from pytest_fairness.records import Json
 
 COLUMNS = ("entity", "attribute", "value", "items", "rank", "trial", "domain")
-"""Names of a file of lists."""
+"""Column names of an answer file with lists."""
 
 _PLACEHOLDERS = {"prompt": ("value", "entity", "k"), "neutral": ("entity", "k")}
 _CONTENTS = {"value": "its values belong", "entity": "the entity's name belongs"}
-"""Placeholders that a prompt must have, each with what it stands for."""
+"""Placeholders that a prompt must have, and their meanings for messages."""
 
 
 def diagnostics(data: Content) -> Iterator[Diagnostic]:
-    """Yield the diagnostics of a file's plain content."""
+    """Yield the diagnostics of a probe file's plain content."""
     yield from checks.missing_keys(
         data,
         {
@@ -47,7 +47,7 @@ def diagnostics(data: Content) -> Iterator[Diagnostic]:
 
 
 def _prompts(location: Location, wording: Content) -> Iterator[Diagnostic]:
-    """Yield the diagnostics of the placeholders of `prompt` and `neutral`."""
+    """Yield the diagnostics of the placeholders in `prompt` and `neutral`."""
     for key, names in _PLACEHOLDERS.items():
         text = wording.get(key)
         if not isinstance(text, str):
@@ -64,7 +64,7 @@ def _prompts(location: Location, wording: Content) -> Iterator[Diagnostic]:
 
 
 def _attributes(attributes: Content) -> Iterator[Diagnostic]:
-    """Yield the diagnostics of the names of attributes, and of repeated values."""
+    """Yield the diagnostics of reserved attribute names, and of repeated values."""
     for name, written in attributes.items():
         if name.casefold() == "neutral":
             message = "an attribute cannot be called 'neutral', the name of the neutral lists"
@@ -74,13 +74,13 @@ def _attributes(attributes: Content) -> Iterator[Diagnostic]:
 
 
 def _named(location: Location, written: Json, key: str) -> Iterator[tuple[Location, Json]]:
-    """Yield location and name of each item of a list: the item itself, or what a mapping has under the key."""
+    """Yield the location and name of each item of a list; the name of a mapping is its value under `key`."""
     for i, item in checks.items(written):
         yield ((*location, i), item) if isinstance(item, str) else ((*location, i, key), checks.mapping(item).get(key))
 
 
 def _crosses(data: Content) -> Iterator[tuple[int, list[str]]]:
-    """Yield index and names of each list of names under `cross`."""
+    """Yield the index and the attribute names of each list under `cross`."""
     for i, names in checks.items(data.get("cross")):
         if isinstance(names, list) and all(isinstance(name, str) for name in names):
             yield i, names
@@ -128,7 +128,7 @@ def _audits(data: Content, attributes: list[str]) -> Iterator[Diagnostic]:
 
 
 def _lists_of_an_entity(data: Content, attributes: Content) -> int:
-    """Return the number of lists that are asked for about one entity; neutral lists count as one value."""
+    """Return the number of prompts for lists about one entity, neutral ones included."""
     lengths = {name: len(values) for name, values in attributes.items() if isinstance(values, list)}
     values = sum(lengths.values()) + sum(
         checks.capped_product(lengths.get(name, 1) for name in names) for _, names in _crosses(data)

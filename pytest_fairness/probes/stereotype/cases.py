@@ -1,4 +1,4 @@
-"""Cases of a stereotype probe, written in the probe or in a file beside it."""
+"""Cases of a stereotype probe, written in the probe or in a file in its folder."""
 
 from __future__ import annotations
 
@@ -24,67 +24,70 @@ _LISTS = ("stereotype", "anti_stereotype", "groups")
 
 
 class Case(ProbeModel):
-    """One case of a stereotype.
+    """One case of a stereotype probe.
 
-    An open case has a `prompt`: texts are generated, and their markers counted. A likelihood case has sentences without
-    a prompt: their likelihood under the model is compared.
+    An open case has a `prompt`: the model generates texts, and the audit counts the markers in them. A likelihood case
+    has sentences and no prompt: the audit compares how likely the sentences are for the model.
     """
 
-    name: CaseName = Field(description="The case's name in item ids and baselines, unique in the probe.")
+    name: CaseName = Field(description="Name of the case in item ids and baselines; unique in the probe.")
     category: CaseName | None = Field(
         default=None, description="Subject of the stereotype; the cases of a category are reported together."
     )
     prompt: Text | None = Field(
         default=None,
-        description="The prompt. {group} stands for one of the case's groups; a brace that is meant as such is "
-        "written {{ or }}. A case without a prompt holds sentences whose likelihood is asked for.",
+        description="The prompt. {group} stands for one of the case's groups; a literal brace is written {{ or }}. A "
+        "case without a prompt holds sentences whose likelihoods are compared.",
     )
     stereotype: Texts | None = Field(
         default=None,
-        description="With a prompt: words, phrases and stems (lead*) that mark the stereotype, a list. Without: the "
-        "stereotyped sentence.",
+        description="With a prompt: a list of words, phrases and stems (lead*) that mark the stereotype. Without a "
+        "prompt: the stereotyped sentence.",
     )
     anti_stereotype: Texts | None = Field(
         default=None,
-        description="With a prompt: words, phrases and stems that mark the opposite, a list. Without: the sentence "
-        "that goes against the stereotype.",
+        description="With a prompt: a list of words, phrases and stems that mark the opposite. Without a prompt: the "
+        "sentence that contradicts the stereotype.",
     )
     opposite: CaseName | None = Field(
         default=None,
-        description="The case that this one is paired with, and which names this one: a model that always says the "
-        "same is at 0.5 in the mean of both.",
+        description="Name of the opposite case, which must name this case in return. The two are averaged, so that a "
+        "model that gives the same answer in both cases scores 0.5.",
     )
     groups: tuple[Line, ...] = Field(
-        default=(), min_length=2, description="Groups that replace {group}, and are compared."
+        default=(), min_length=2, description="Groups that replace {group}; their answers are compared."
     )
     context: Text | None = Field(default=None, description="Without a prompt: the text before the sentences.")
     unrelated: Text | None = Field(
-        default=None, description="Without a prompt: a sentence that has nothing to do with the context."
+        default=None, description="Without a prompt: a sentence that is unrelated to the context."
     )
     target: Line | None = Field(
-        default=None, description="Without a prompt: the term that the stereotype is about; scores are averaged by it."
+        default=None,
+        description="Without a prompt: the term that the stereotype is about; the scores of all cases with the same "
+        "term are averaged.",
     )
 
     direction: Literal["stereo", "antistereo"] | None = Field(
         default=None,
         description="Without a prompt: whether the pair shows a stereotype of a disadvantaged group (stereo) or "
-        "contradicts one (antistereo), as in CrowS-Pairs; only reported apart.",
+        "contradicts one (antistereo), as in CrowS-Pairs. Reports show the two directions separately; it has no other "
+        "effect.",
     )
 
     @property
     def open(self) -> bool:
-        """`True` if the answers are texts, `False` if they are likelihoods of sentences."""
+        """Whether the answers are texts (`True`) or likelihoods of sentences (`False`)."""
         return self.prompt is not None or not isinstance(self.stereotype, str)
 
     @property
     def markers(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """The stereotype and anti-stereotype markers of an open case; empty without markers."""
+        """The markers of the stereotype and of its opposite in an open case; both empty if it has none."""
         first, second = (marks if isinstance(marks, tuple) else () for marks in (self.stereotype, self.anti_stereotype))
         return first, second
 
 
 class CasesFile(DataFile):
-    """Cases in a file, with the same keys."""
+    """Cases in a file; its rows have the keys of `Case`."""
 
     @field_validator("file")
     @classmethod
@@ -103,25 +106,27 @@ Cases = Annotated[
     Annotated[tuple[Case, ...], Tag("list"), Field(min_length=1)] | Annotated[CasesFile, Tag("mapping")],
     Discriminator(_written_as),
 ]
-"""A list of cases, or a file of them."""
+"""Type of the key `cases`: a list of cases, or a file."""
 
 
 def cases_of(written: Cases) -> tuple[Case, ...]:
-    """Return the cases of a list or file."""
+    """Return the cases of a written list or of a file."""
     return read(written.file, written.file.name) if isinstance(written, CasesFile) else written
 
 
 def read(path: Path, name: str) -> tuple[Case, ...]:
-    """Return the cases of a file, in its order: JSON Lines, a JSON list of objects, or CSV with lists written as JSON.
+    """Return the cases in a file, in the file's order.
 
-    The published files of StereoSet (JSON) and CrowS-Pairs (CSV) are read as they are.
+    The file is JSON Lines, a JSON list of objects, or CSV in which lists are written as JSON.
+
+    The published files of StereoSet (JSON) and CrowS-Pairs (CSV) can be read without changes.
 
     Args:
         path: the file.
-        name: the file as messages name it.
+        name: the file's name for messages.
 
     Raises:
-        ProbeError: the file has errors: `file:line: message`, one a line.
+        ProbeError: the file has errors; each line of the message is `file:line: message`.
     """
     rows = [(row.line, _given(row.fields)) for row in _rows(path, name)]
     found: list[Case] = []
@@ -146,7 +151,7 @@ def _rows(path: Path, name: str) -> tuple[Row, ...]:
 
 
 def _given(fields: Mapping[str, Json]) -> dict[str, Json]:
-    """Return a row without empty fields, and with lists in place of their JSON text."""
+    """Return the fields of a row without empty ones; fields with JSON lists are converted to lists."""
     given = {name: value for name, value in fields.items() if value not in (None, "")}
     for name in _LISTS:
         written = given.get(name)
@@ -165,7 +170,7 @@ def _messages(error: ValidationError, fields: Mapping[str, Json]) -> list[str]:
 
 
 def _node(value: Any) -> Node:
-    """Return a row's value as a tree for messages, without positions."""
+    """Return a row's value as a tree of nodes without positions, as the functions for messages need it."""
     written = None if isinstance(value, str) else json.dumps(value)
     if isinstance(value, Mapping):
         return Node({str(key): _node(inner) for key, inner in value.items()}, 0, 0)

@@ -1,4 +1,4 @@
-"""Requests for the likelihood of the sentences of a case."""
+"""Prompts that request the likelihood of the sentences of a case."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ SENTENCES = ("stereotype", "anti_stereotype", "unrelated")
 
 
 def prompts(case: Case) -> Iterator[Prompt]:
-    """Yield a request for the likelihood of each sentence after the case's context; one, as nothing is sampled."""
+    """Yield one prompt for each sentence that requests its likelihood after the case's context.
+
+    There is one trial, because a likelihood is not sampled.
+    """
     context = block_text(case.context)
     labels = {"case": case.name} | ({} if case.category is None else {"category": case.category})
     for sentence in SENTENCES:

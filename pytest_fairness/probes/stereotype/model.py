@@ -1,4 +1,4 @@
-"""Probes of kind `stereotype`: cases in which generated texts or likelihoods of sentences may show a stereotype."""
+"""Probes of kind `stereotype`: cases that show stereotypes in generated texts or in likelihoods of sentences."""
 
 from __future__ import annotations
 
@@ -21,15 +21,17 @@ from pytest_fairness.records import AnswerFormat, Json, Prompt
 
 
 class StereotypeProbe(Probe):
-    """A probe of stereotypes: each group of an open case gets `trials` answers."""
+    """Probe of stereotypes; each group of an open case gets `trials` answers."""
 
     prompts_belong_to: ClassVar[str] = "cases"
 
-    kind: Literal["stereotype"] = Field(description="Stereotypes in texts, and in the likelihoods of sentences.")
+    kind: Literal["stereotype"] = Field(
+        description="Kind of the probe: stereotypes in texts, and in the likelihoods of sentences."
+    )
     trials: Trials = Field(
         default=20,
-        description="How many answers each prompt gets, of each of its groups; {start: 20, max: 80} asks for more only "
-        "while a verdict is open.",
+        description="Number of answers to each prompt for each of its groups; {start: 20, max: 80} asks for more than "
+        "20 only while a verdict is inconclusive.",
     )
     written_cases: Cases = Field(
         alias="cases", description="The cases, as a list or in a file: `{file: cases.jsonl}`, with the same keys."
@@ -37,7 +39,10 @@ class StereotypeProbe(Probe):
 
     @model_validator(mode="after")
     def _measures_something(self) -> Self:
-        """Check that each audit has a case in the file of cases; `lacking` checks cases in the probe itself."""
+        """Check that the file of cases has a case for each audit.
+
+        `lacking` checks cases that are written in the probe.
+        """
         if isinstance(self.written_cases, CasesFile):
             lacking = validation.unmet(
                 markers=any(all(case.markers) for case in self.open_cases),
@@ -49,7 +54,7 @@ class StereotypeProbe(Probe):
 
     @cached_property
     def cases(self) -> tuple[Case, ...]:
-        """The cases, in their order.
+        """The cases, in the order of the list or file.
 
         Raises:
             ProbeError: the file of cases can no longer be read.
@@ -72,7 +77,10 @@ class StereotypeProbe(Probe):
         return tuple(case for case in self.cases if not case.open)
 
     def cases_of(self, labels: Mapping[str, str]) -> tuple[Case, ...]:
-        """Return the cases of an item: of `{"case": "nurse"}`, `{"case": "ceo/nurse"}` or `{"category": "age"}`."""
+        """Return the cases of an item.
+
+        Its labels name a case (`{"case": "nurse"}`), two opposite cases (`{"case": "ceo/nurse"}`) or a category.
+        """
         if "case" in labels:
             return tuple(self.by_name[name] for name in labels["case"].split("/") if name in self.by_name)
         return tuple(case for case in self.cases if case.category == labels.get("category"))
@@ -82,7 +90,7 @@ class StereotypeProbe(Probe):
         return "likelihood" if "sentence" in labels else "text"
 
     def prompts(self, trials: int | None = None) -> list[Prompt]:
-        """Return the prompts of open cases by case, group and trial, then those for the likelihood of sentences."""
+        """Return the prompts of open cases by case, group and trial, then the prompts for likelihoods."""
         if self.responses is not None:
             return []
         asked = list(self._open_prompts(self.draws(trials)))
@@ -101,7 +109,7 @@ class StereotypeProbe(Probe):
 
     @staticmethod
     def labels(case: Case, group: str | None = None) -> dict[str, str]:
-        """Return the labels of answers: `case`, and `category` and `group` if there are any."""
+        """Return the labels of the answers to a case: `case` and, if present, `category` and `group`."""
         return (
             {"case": case.name}
             | ({} if case.category is None else {"category": case.category})
@@ -109,7 +117,7 @@ class StereotypeProbe(Probe):
         )
 
     def fingerprint(self, labels: Mapping[str, str]) -> dict[str, str]:
-        """Return prompt and groups, or sentences, of the item's cases; audits add their own settings."""
+        """Return the prompts and groups, or the sentences, of the item's cases; audits add their own settings."""
         parts = {}
         if self.responses is None:
             parts["system"] = block_text(self.system)
@@ -125,11 +133,11 @@ class StereotypeProbe(Probe):
 
     @classmethod
     def lacking(cls, data: Content) -> dict[str, str]:
-        """Return the sorts of cases that the probe lacks; see `Probe.lacking`."""
+        """Return the remedies for the types of cases that the probe lacks; see `Probe.lacking`."""
         return validation.lacking(data)
 
     @classmethod
     def diagnostics(cls, data: Content, audits: Mapping[str, type[AuditSettings]]) -> Iterator[Diagnostic]:
-        """Yield the diagnostics of cases, audits and columns that do not fit together."""
+        """Yield the diagnostics of cases, audits and columns that contradict each other."""
         yield from super().diagnostics(data, audits)
         yield from validation.diagnostics(data)

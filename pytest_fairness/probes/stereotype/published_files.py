@@ -1,4 +1,4 @@
-"""Readers of published benchmarks as cases: StereoSet's JSON and CrowS-Pairs' CSV, as they are distributed."""
+"""Readers that convert published benchmarks to cases: StereoSet's JSON and CrowS-Pairs' CSV, as distributed."""
 
 from __future__ import annotations
 
@@ -24,13 +24,15 @@ def is_crows_pairs(table: Table) -> bool:
 
 
 def crows_pairs(table: Table, name: str) -> tuple[Row, ...]:
-    """Return CrowS-Pairs' rows as cases, in the file's order: `sent_more` is always the stereotyped sentence.
+    """Return the rows of CrowS-Pairs as cases, in the file's order.
 
-    A pair has no target term. Its name is `pair-` and its number in the first, unnamed column.
+    `sent_more` is always the stereotyped sentence.
+
+    A pair has no target term. Its name is `pair-N`; N is the number in the first, unnamed column.
 
     Args:
         table: the file's rows.
-        name: the file as messages name it.
+        name: the file's name for messages.
 
     Raises:
         ProbeError: a column is missing, or a direction is neither `stereo` nor `antistereo`.
@@ -66,11 +68,11 @@ def crows_pairs(table: Table, name: str) -> tuple[Row, ...]:
 
 
 def stereoset(path: Path, name: str) -> tuple[Row, ...] | None:
-    """Return StereoSet's examples as cases (Nadeem, Bethke and Reddy 2021); `None` if the file is another one.
+    """Return StereoSet's examples as cases (Nadeem, Bethke and Reddy 2021); `None` if the file is not StereoSet.
 
     Args:
         path: a JSON file.
-        name: the file as messages name it.
+        name: the file's name for messages.
 
     Raises:
         ProbeError: the file has StereoSet's structure, but an example is invalid.
@@ -131,14 +133,17 @@ def _sentences(written: Json) -> Iterator[tuple[str, str]]:
 
 
 class _Places:
-    """Line numbers of examples, found by their ids in the text, as JSON readers give no positions."""
+    """Line numbers of examples.
+
+    They are found by the examples' ids in the text, because JSON readers give no positions.
+    """
 
     def __init__(self, text: str) -> None:
         self._text = text
         self._at, self._line = 0, 1
 
     def line(self, example: Any) -> int:
-        """Return the line of the example's id; without an id, the line of the last example with one."""
+        """Return the number of the line with the example's id; without an id, that of the last example with one."""
         identifier = example.get("id") if isinstance(example, Mapping) else None
         found = self._text.find(json.dumps(identifier), self._at) if isinstance(identifier, str) else -1
         if found >= 0:

@@ -1,4 +1,4 @@
-"""Checks between the keys of a stereotype probe, and between and within its cases."""
+"""Checks that the keys of a stereotype probe and the keys of its cases fit together."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from pytest_fairness.probes.diagnostics import Diagnostic, quoted, suggestion
 from pytest_fairness.records import Json
 
 COLUMNS = ("case", "group", "text", "trial")
-"""Names of a file of answers."""
+"""Column names of an answer file."""
 
 LIKELIHOODS = "likelihoods"
-"""The need of audits that compare likelihoods of sentences; only for these are the likelihoods asked."""
+"""Name in `AuditSettings.needs` of audits that compare likelihoods of sentences; without such an audit, no likelihoods
+are requested."""
 
 _SIDES = ("stereotype", "anti_stereotype")
 _ONLY_OPEN = ("opposite", "groups")
@@ -22,7 +23,7 @@ _ONLY_LIKELIHOOD = ("context", "unrelated", "target", "direction")
 
 
 def diagnostics(data: Content) -> Iterator[Diagnostic]:
-    """Yield the diagnostics of a file's plain content; those of the cases of another file are `of_cases`."""
+    """Yield the diagnostics of a probe file's plain content; `of_cases` yields those of cases in another file."""
     recorded = checks.is_recorded(data)
     cases = [case for _, case in checks.items(data.get("cases"))]
     yield from (each.below("cases") for each in of_cases(cases, recorded=recorded))
@@ -35,7 +36,7 @@ def diagnostics(data: Content) -> Iterator[Diagnostic]:
 
 
 def lacking(data: Content) -> dict[str, str]:
-    """Return the sorts of cases that a file's plain content lacks, each with what to write; none without cases."""
+    """Return the types of cases that the plain content lacks, each with its remedy; empty if it has no valid cases."""
     named = [case for _, case in checks.items(data.get("cases")) if isinstance(case, Mapping)]
     opened = [case for case in named if is_open(case, recorded=checks.is_recorded(data))]
     if not named:
@@ -48,7 +49,7 @@ def lacking(data: Content) -> dict[str, str]:
 
 
 def unmet(*, markers: bool, texts: bool, likelihoods: bool) -> dict[str, str]:
-    """Return what to write for each missing sort of case.
+    """Return the missing types of cases, each with its remedy for the error message.
 
     Args:
         markers: whether an open case has markers.
@@ -64,10 +65,10 @@ def unmet(*, markers: bool, texts: bool, likelihoods: bool) -> dict[str, str]:
 
 
 def of_cases(cases: Sequence[Json], *, recorded: bool = False) -> Iterator[Diagnostic]:
-    """Yield the diagnostics of a list of cases, located from the list: the first part is the index of the case.
+    """Yield the diagnostics of a list of cases; each location begins with the index of the case.
 
     Args:
-        cases: plain content.
+        cases: plain content of the cases.
         recorded: whether the answers are recorded, so that cases need no prompt.
     """
     rows = [(index, case) for index, case in enumerate(cases) if isinstance(case, Mapping)]
@@ -80,12 +81,12 @@ def of_cases(cases: Sequence[Json], *, recorded: bool = False) -> Iterator[Diagn
 
 
 def is_open(case: Content, *, recorded: bool = False) -> bool:
-    """Return whether a case asks for a text, rather than for the likelihood of sentences."""
+    """Return whether a case requests texts (`True`) or likelihoods of sentences (`False`)."""
     return "prompt" in case or isinstance(case.get("stereotype"), list) or (recorded and "stereotype" not in case)
 
 
 def _opposites(rows: list[tuple[int, Content]]) -> Iterator[Diagnostic]:
-    """Yield the diagnostics of cases that are not the opposite of their opposite."""
+    """Yield the diagnostics of cases whose `opposite` does not exist, or does not name them in return."""
     cases = {name: case for _, case in rows if isinstance(name := case.get("name"), str)}
     for index, case in rows:
         name, opposite = case.get("name"), case.get("opposite")
@@ -124,7 +125,7 @@ def _open_case(case: Content) -> Iterator[Diagnostic]:
 
 
 def _groups(case: Content) -> Iterator[Diagnostic]:
-    """Yield the diagnostics of the groups of a case, and of their placeholder in its prompt."""
+    """Yield the diagnostics of the groups of a case, and of the placeholder {group} in its prompt."""
     groups = [(("groups", place), group) for place, group in checks.items(case.get("groups"))]
     yield from checks.repeats(groups, "each group occurs once", search_terms.folded)
     prompt, names = case.get("prompt"), ["group"] if "groups" in case else []
@@ -143,7 +144,7 @@ def _groups(case: Content) -> Iterator[Diagnostic]:
 
 
 def _markers(case: Content) -> Iterator[Diagnostic]:
-    """Yield the diagnostics of markers that cannot be searched for, or are listed twice."""
+    """Yield the diagnostics of markers that are invalid search terms or are listed twice."""
     seen: dict[str, str] = {}
     for key in _SIDES:
         for place, marker in checks.items(case.get(key)):

@@ -14,19 +14,22 @@ import pytest
 
 from pytest_fairness.asking.request_counts import failure_counts
 from pytest_fairness.errors import FairnessError
-from pytest_fairness.pytest_integration.configuration import report_paths, root_from_here
+from pytest_fairness.pytest_integration.configuration import folder_in_repository, report_paths, root_from_here
 from pytest_fairness.pytest_integration.controller.baseline_writer import by_baseline, write_baseline
 from pytest_fairness.pytest_integration.controller.header import DEFAULT, Header
 from pytest_fairness.pytest_integration.controller.request_totals import RequestTotals
 from pytest_fairness.pytest_integration.controller.workers import Workers
-from pytest_fairness.pytest_integration.items.item_results import Record, records_on
+from pytest_fairness.pytest_integration.guarded_terminal import GuardedFile
+from pytest_fairness.pytest_integration.items import junit
+from pytest_fairness.pytest_integration.items.item_results import Record, is_inconclusive, records_on
 from pytest_fairness.pytest_integration.node_names import keep_name_in_junit, keep_names_in_summary
 from pytest_fairness.pytest_integration.progress import ProgressLine, WorkersProgress
 from pytest_fairness.pytest_integration.suggested_commands import accept_options
 from pytest_fairness.records import ItemResult, Json, VerdictName
+from pytest_fairness.reports import ci_annotations, github_comment, run_notes, step_summary
 from pytest_fairness.reports import files as reports
-from pytest_fairness.reports import run_notes, step_summary
 from pytest_fairness.reports.document import report_document
+from pytest_fairness.reports.findings import finding
 from pytest_fairness.reports.formatting import without_commands
 from pytest_fairness.reports.report_items import target_name
 from pytest_fairness.reports.run_notes import RunNote
@@ -38,6 +41,10 @@ from pytest_fairness.version import __version__
 
 if TYPE_CHECKING:
     from _pytest.terminal import TerminalReporter
+
+
+ANNOTATING_PLUGIN = "pytest_github_actions_annotate_failures"
+"""Plugin that annotates failures of all tests."""
 
 
 class Controller:
@@ -78,6 +85,14 @@ class Controller:
         """Remove the records from a test report, and keep them; the report may come from any process."""
         if self._settings.targets and hasattr(report, "fairness"):
             keep_name_in_junit(self._config, report)
+        if self._settings.junit_inconclusive == "skipped" and report.passed and is_inconclusive(report):
+            results = (ItemResult.from_plain(record["result"]) for record in records_on(report))
+            text = "; ".join(
+                finding(result.to_json(), result.method)
+                for result in results
+                if result.verdict.name is VerdictName.INCONCLUSIVE
+            )
+            junit.skip(self._config, report, text)
         for record in records_on(report):
             result = record["result"]
             self._records[result["nodeid"], result["probe"], result["id"]] = record
@@ -113,6 +128,8 @@ class Controller:
         for path in self._reports:
             self._attempt(session, self._write_report, self._document, path)
         self._attempt(session, step_summary.append, self._document)
+        if self._config.getoption("fairness_github_comment"):
+            self._attempt(session, self._write_comment, self._document)
         self._config.hook.pytest_fairness_report(report=self._document, config=self._config)
 
     def pytest_terminal_summary(self, terminalreporter: TerminalReporter) -> None:
@@ -132,6 +149,7 @@ class Controller:
             terminalreporter.write_sep("=", "fairness")
         for line in lines:
             terminalreporter.write_line(line.text, **line.markup)
+        self._annotate(terminalreporter)
 
     @property
     def _only_collects(self) -> bool:
@@ -159,13 +177,26 @@ class Controller:
         last_run.keep(self._run.store, report, self._targets_of_items(), self._settings.trials)
 
     def _add_to_history(self, report: Mapping[str, Json]) -> None:
-        History(self._run.store).add(report, self._targets_of_items())
+        History(self._run.store).add(report, self._targets_of_items(), self._servers())
 
     def _write_report(self, report: Mapping[str, Json], path: Path) -> None:
         trends: reports.Trends = {}
         if path.suffix.lower() == ".html" and self._settings.store.exists():
-            trends = History(self._run.store).trends(self._targets_of_items())
-        reports.write(report, path, trends)
+            trends = History(self._run.store).trends(self._targets_of_items(), self._servers())
+        reports.write(report, path, trends, folder_in_repository(self._config))
+
+    def _write_comment(self, report: Mapping[str, Json]) -> None:
+        path = self._config.invocation_params.dir / self._config.getoption("fairness_github_comment")
+        text = github_comment.comment(report, self._accept_options(), root_from_here(self._config))
+        reports.write_text(path, text, "--fairness-github-comment")
+
+    def _annotate(self, terminalreporter: TerminalReporter) -> None:
+        """Write the failures as annotations on GitHub Actions, unless another plugin does."""
+        plugins = self._config.pluginmanager
+        if os.environ.get("GITHUB_ACTIONS") == "true" and not plugins.has_plugin(ANNOTATING_PLUGIN):
+            file = terminalreporter._tw._file
+            if self._document is not None and isinstance(file, GuardedFile):
+                file.write_commands(ci_annotations.github_commands(self._document, folder_in_repository(self._config)))
 
     def _notes_on(self, session: pytest.Session, results: Sequence[ItemResult]) -> list[RunNote]:
         """Return the notes on the run; if a note makes the run fail and no test failed, set the exit code."""
@@ -226,6 +257,11 @@ class Controller:
             for (_, probe, item), record in self._records.items()
             if record["target"] is not None
         }
+
+    def _servers(self) -> dict[str, str]:
+        """Return the address of each target of the settings whose name does not show it."""
+        targets = [self._run.targets.named(name) for name in self._settings.targets or (None,)]
+        return {target.name: address for target in targets if (address := getattr(target, "address", None)) is not None}
 
     def _accept_options(self) -> list[str]:
         return accept_options(self._config, self._settings, asks_default=self._header.asks_default)

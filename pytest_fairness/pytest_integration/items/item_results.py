@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -47,10 +48,11 @@ def attach_result(
     item: pytest.Item, result: ItemResult, probe_item: ProbeItem, target: str | None, **more: Json
 ) -> None:
     """Attach a result to a pytest item, for its report and its JUnit properties."""
+    result = replace(result, line=(item.location[1] or 0) + 1)
     item.stash.setdefault(RECORDS, []).append(record_of(result, probe_item, target, **more))
     # A Python test may have several checks, whose properties need different names.
     prefix = "" if probe_item_of(item) is not None else f"{result.probe} {result.id} "
-    item.user_properties += [(prefix + name, value) for name, value in junit.properties(result.to_json())]
+    item.user_properties += [(prefix + name, value) for name, value in junit.properties(result, target)]
 
 
 def record_of(result: ItemResult, probe_item: ProbeItem, target: str | None, **more: Json) -> dict[str, Json]:

@@ -110,8 +110,8 @@ class FairnessItem(pytest.Item):
         self._measured = None
 
     def reportinfo(self) -> tuple[Path, int, str]:
-        """Return the probe file, its first line and the item's name."""
-        return self.path, 0, self.name
+        """Return the probe file, the line of the item's audit (from 0) and the item's name."""
+        return self.path, self._probe_item.probe.line_of(self._probe_item.audit_name) - 1, self.name
 
     def _mark(self) -> None:
         target, settings = self._probe_item.target, self._probe_item.settings

@@ -1,18 +1,43 @@
-"""Properties of an item's JUnit test case."""
+"""JUnit: properties of an item's test case, and inconclusive items as skipped."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from xml.etree.ElementTree import Element
 
-from pytest_fairness.records import Json
+import pytest
+from _pytest.junitxml import bin_xml_escape, xml_key
+
+from pytest_fairness.records import ItemResult
+from pytest_fairness.reports.findings import finding
 
 
-def properties(item: Mapping[str, Json]) -> list[tuple[str, str | float]]:
-    """Return value, baseline, limit and verdict of an item of the report document, if known, as flat pairs."""
+def skip(config: pytest.Config, report: pytest.TestReport, reason: str) -> None:
+    """Count a passed test case of the JUnit file as skipped."""
+    xml = config.stash.get(xml_key, None)
+    if xml is not None:
+        skipped = Element("skipped", type="fairness.inconclusive", message=bin_xml_escape(reason))
+        xml.node_reporter(report).append(skipped)
+        xml.stats["passed"] -= 1  # pytest counts the report as passed
+
+
+def properties(result: ItemResult, target: str | None) -> list[tuple[str, str | float]]:
+    """Return what is known of a result as flat pairs: pytest writes values with `str`.
+
+    Args:
+        result: the result.
+        target: name of the target, or `None` if none was asked.
+    """
+    item = result.to_json()
+    low, high = item["interval"] or (None, None)
     found = {
         "value": item["value"],
+        "interval_low": low,
+        "interval_high": high,
         "baseline": (item["baseline"] or {}).get("value"),
         "limit": item["limit"],
         "verdict": item["verdict"],
+        "finding": finding(item, result.method),
+        "reason": item["reason"],
+        "target": target,
     }
     return [(name, value) for name, value in found.items() if value is not None]

@@ -14,11 +14,10 @@ from pytest_fairness.records import Json
 from pytest_fairness.reports.charts import cells, listings, means, mitigations, rates, words
 from pytest_fairness.reports.charts.base import Chart, Table
 from pytest_fairness.reports.charts.baseline_change import baseline_change
-from pytest_fairness.reports.charts.overview import overview
 from pytest_fairness.reports.charts.trend import trend
 from pytest_fairness.reports.report_items import Item
 
-__all__ = ["CHARTS", "Chart", "Table", "baseline_change", "detail_charts", "overview", "trend"]
+__all__ = ["CHARTS", "Chart", "Table", "baseline_change", "detail_charts", "trend"]
 
 CHARTS: dict[str, Callable[[Item, Json], Chart | None]] = {
     "variants": mitigations.compared,

@@ -15,8 +15,21 @@ Spec = dict[str, Json]
 TEXT, QUIET, LINE, BAND = "var(--text)", "var(--quiet)", "var(--line)", "var(--band)"
 FIRST, SECOND = "var(--first)", "var(--second)"
 
+SMALL = {"width": 360}
+"""Size of a chart that stands beside another one."""
+
 SHOWN = 15
 """Maximum number of bars on one side of a chart, or of its rows. The table lists all."""
+
+
+CROSS = "M-1 -.6 -.6 -1 0 -.4 .6 -1 1 -.6 .4 0 1 .6 .6 1 0 .4 -.6 1 -1 .6 -.4 0Z"
+MARKS = {
+    "passed": ("var(--passed)", "circle"),
+    "inconclusive": ("var(--inconclusive)", "diamond"),
+    "failed": ("var(--failed)", CROSS),
+    "error": ("var(--error)", "triangle-up"),
+}
+"""Colour and shape of a point, by the outcome of its item."""
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from pytest_fairness.records import Json
 from pytest_fairness.reports.charts.base import (
     BAND,
-    FIRST,
+    MARKS,
     QUIET,
+    SMALL,
     Chart,
     Spec,
     Table,
@@ -18,7 +19,7 @@ from pytest_fairness.reports.charts.base import (
     reference_line,
 )
 from pytest_fairness.reports.formatting import number
-from pytest_fairness.reports.report_items import Item
+from pytest_fairness.reports.report_items import Item, outcome
 
 MARGIN = 0.08
 """Space beyond the outermost number, as a share of the axis."""
@@ -57,7 +58,7 @@ def baseline_change(item: Item, method: Mapping[str, Json] | None = None) -> Cha
         _title(baseline, allowed),
         f"{words}.",
         Table(("", "value", "from", "to"), rows),
-        _spec(rows, domain, allowed, limit),
+        _spec(rows, domain, allowed, limit, *MARKS[outcome(item)]),
     )
 
 
@@ -91,6 +92,8 @@ def _spec(
     domain: tuple[float, float],
     allowed: tuple[float | None, float | None] | None,
     limit: float | None,
+    colour: str,
+    shape: str,
 ) -> Spec:
     amount = {"type": "quantitative", "scale": {"domain": list(domain), "zero": False, "nice": False}}
     axis = {"axis": {"title": None, "tickCount": 6}}
@@ -109,23 +112,19 @@ def _spec(
     layers += [
         {
             "transform": [{"filter": "isValid(datum.low)"}],
-            "mark": {"type": "rule", "strokeWidth": 2, "color": FIRST},
+            "mark": {"type": "rule", "strokeWidth": 2, "color": colour},
             "encoding": {"y": names_axis(values), "x": {"field": "low", **amount, **axis}, "x2": {"field": "high"}},
         },
         {
-            "mark": {"type": "point", "filled": True, "size": 80, "opacity": 1, "color": FIRST},
+            "mark": {"type": "point", "filled": True, "size": 90, "opacity": 1},
             "encoding": {
                 "y": names_axis(values),
                 "x": {"field": "mean", **amount, **axis},
-                "shape": {
-                    "field": "name",
-                    "type": "nominal",
-                    "legend": None,
-                    "scale": {"domain": ["baseline", "current"], "range": ["diamond", "circle"]},
-                },
+                "color": {"condition": {"test": "datum.name == 'current'", "value": colour}, "value": QUIET},
+                "shape": {"condition": {"test": "datum.name == 'current'", "value": shape}, "value": "square"},
             },
         },
     ]
     if limit is not None:
         layers += reference_line(limit, "limit")
-    return {"data": {"values": values}, "layer": layers}
+    return {**SMALL, "data": {"values": values}, "layer": layers}

@@ -15,12 +15,17 @@ from pytest_fairness.reports.charts.base import Chart, Spec
 from pytest_fairness.reports.tables import html_format
 
 COLOURS = {
+    "page": "#ffffff",
     "text": "#1a1f26",
     "line": "#d5dbe1",
     "quiet": "#6d7882",
     "first": "#1461b0",
     "second": "#a8480a",
-    "band": "#e3efe4",
+    "band": "#dcebdd",
+    "passed": "#17692b",
+    "failed": "#b3161f",
+    "inconclusive": "#7a5600",
+    "error": "#7a2a8c",
 }
 """Colours of the HTML report in light mode, by the names of its CSS variables."""
 
@@ -103,4 +108,4 @@ class Plot:
 
 
 def _coloured(text: str) -> str:
-    return re.sub(r"var\(--(\w+)\)", lambda name: COLOURS[name[1]], text)
+    return re.sub(r"var\(--([a-z-]+)\)", lambda name: COLOURS[name[1]], text)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from pytest_fairness.records import Json
-from pytest_fairness.reports.charts.base import FIRST, Chart, Table, as_float, interval_of
+from pytest_fairness.records import Json, VerdictName
+from pytest_fairness.reports.charts.base import MARKS, QUIET, SMALL, Chart, Table, as_float, interval_of
 from pytest_fairness.reports.formatting import number
 
 MIN_RUNS = 2
@@ -22,48 +22,63 @@ def trend(points: Sequence[Mapping[str, Json]]) -> Chart | None:
     if len(measured) < MIN_RUNS:
         return None
     rows = []
-    for place, point in enumerate(measured):
+    for point in measured:
         ends = interval_of(point["interval"])
+        colour, shape = MARKS[VerdictName(point["verdict"]).outcome]
         rows.append(
             {
-                "run": place,
+                "run": point["started"],
                 "value": point["value"],
-                "good": point["verdict"] in ("pass", "inconclusive"),
+                "colour": colour,
+                "shape": shape,
                 **({"low": ends[0], "high": ends[1]} if ends else {}),
             }
         )
     first, last = measured[0], measured[-1]
-    run = {"field": "run", "type": "quantitative", "axis": None}
+    # One label a day; labels that would collide are left out.
+    days = {point["started"][:10]: point["started"] for point in reversed(measured)}
+    dates = (
+        {"values": list(days.values()), "format": "%d %b %Y"}
+        if len(days) > 1
+        else {"format": "%d %b %H:%M", "values": [first["started"], last["started"]]}
+    )
+    run = {
+        "field": "run",
+        "type": "temporal",
+        "scale": {"type": "utc"},
+        "axis": {"title": None, "grid": False, "labelFlush": True, **dates},
+    }
     amount = {
         "type": "quantitative",
         "scale": {"zero": False},
         "axis": {"title": None, "tickCount": 3, "grid": False},
     }
     spec = {
+        **SMALL,
         "data": {"values": rows},
         "height": 70,
         "encoding": {"x": run},
         "layer": [
             {
                 "transform": [{"filter": "isValid(datum.low)"}],
-                "mark": {"type": "rule", "color": FIRST, "opacity": 0.5},
+                "mark": {"type": "rule", "color": QUIET},
                 "encoding": {"y": {"field": "low", **amount}, "y2": {"field": "high"}},
             },
-            {"mark": {"type": "line", "color": FIRST}, "encoding": {"y": {"field": "value", **amount}}},
+            {"mark": {"type": "line", "color": QUIET}, "encoding": {"y": {"field": "value", **amount}}},
             {
-                "mark": {"type": "point", "color": FIRST, "fill": "var(--page)", "size": 50, "opacity": 1},
+                "mark": {"type": "point", "filled": True, "size": 80, "opacity": 1},
                 "encoding": {
                     "y": {"field": "value", **amount},
-                    "shape": {"condition": {"test": "datum.good", "value": "circle"}, "value": "cross"},
-                    "fill": {"condition": {"test": "datum.good", "value": FIRST}, "value": "var(--page)"},
+                    "color": {"field": "colour", "type": "nominal", "scale": None},
+                    "shape": {"field": "shape", "type": "nominal", "scale": None},
                 },
             },
         ],
     }
     return Chart(
-        f"The last {len(measured)} runs",
+        f"Value in the last {len(measured)} runs with new answers",
         f"From {number(first['value'])} on {str(first['started'])[:10]} to {number(last['value'])} "
-        f"on {str(last['started'])[:10]}; a cross marks a failed run.",
+        f"on {str(last['started'])[:10]}; a cross marks a failure, a diamond an open verdict.",
         Table(
             ("run", "value", "from", "to", "verdict", "tool"),
             [

@@ -32,6 +32,8 @@ CONFIG: Spec = {
         "titleFontWeight": "normal",
         "titlePadding": 8,
         "labelLimit": 200,
+        "labelOverlap": "greedy",
+        "labelSeparation": 8,
     },
     "legend": {"aria": False, "labelColor": "var(--text)", "labelFontSize": 12},
 }

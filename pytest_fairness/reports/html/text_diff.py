@@ -1,14 +1,17 @@
-"""Comparison of two texts: words that differ, and words that contribute to an item's value."""
+"""Marks in texts: words that contribute to an item's value or, where it has none, the words that differ."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Set
+from collections import defaultdict
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
+from pytest_fairness.audits.findings import strongest
 from pytest_fairness.records import Json
-from pytest_fairness.reports.report_items import mappings_in
+from pytest_fairness.reports.charts.base import as_float
+from pytest_fairness.reports.report_items import Item, group_names, mappings_in
 
 _PIECES = re.compile(r"\s+|\w[\w'’-]*|.", re.DOTALL)
 MIN_LIST_LINES, MAX_LIST_LINE = 2, 60
@@ -19,41 +22,29 @@ MAX_COMPARED = 1500
 
 @dataclass(frozen=True)
 class Piece:
-    """A piece of a text.
-
-    Attributes:
-        text: the unchanged text.
-        differs: whether the other text has different words at this place.
-        contributes: whether the piece is a word that contributes to the item's value.
-    """
+    """A piece of a text, unchanged; `marked` if a reader should see it."""
 
     text: str
-    differs: bool
-    contributes: bool
+    marked: bool
 
 
-def side_by_side(first: str, second: str, contributors: Set[str] = frozenset()) -> tuple[list[Piece], list[Piece]]:
-    """Return both texts in pieces; the joined pieces are the original text.
+def marked(text: str, words: Set[str]) -> list[Piece]:
+    """Return the text in pieces with the words marked, which are case-folded; the joined pieces are the text."""
+    return _joined([Piece(piece, piece.casefold() in words) for piece in _PIECES.findall(text)])
 
-    Args:
-        first, second: the texts.
-        contributors: case-folded words to be marked.
-    """
+
+def side_by_side(first: str, second: str) -> tuple[list[Piece], list[Piece]]:
+    """Return both texts in pieces, those marked that the other text does not have at this place."""
     pieces = _pieces(first, second)
     left, right = ([piece.casefold().strip() or piece for piece in side[:MAX_COMPARED]] for side in pieces)
-    matcher = SequenceMatcher(None, left, right, autojunk=False)
     same: tuple[set[int], set[int]] = (set(), set())
-    for block in matcher.get_matching_blocks():
+    for block in SequenceMatcher(None, left, right, autojunk=False).get_matching_blocks():
         same[0].update(range(block.a, block.a + block.size))
         same[1].update(range(block.b, block.b + block.size))
     first_pieces, second_pieces = (
         _joined(
             [
-                Piece(
-                    text,
-                    place < MAX_COMPARED and place not in equal and _is_word(text),
-                    text.casefold() in contributors,
-                )
+                Piece(text, place < MAX_COMPARED and place not in equal and any(map(str.isalnum, text)))
                 for place, text in enumerate(side)
             ]
         )
@@ -70,33 +61,60 @@ def _pieces(first: str, second: str) -> list[list[str]]:
     return [_PIECES.findall(text) for text in texts]
 
 
-def _is_word(text: str) -> bool:
-    return any(map(str.isalnum, text))
-
-
 def _joined(pieces: list[Piece]) -> list[Piece]:
     found: list[Piece] = []
     for piece in pieces:
-        if found and (found[-1].differs, found[-1].contributes) == (piece.differs, piece.contributes):
-            found[-1] = Piece(found[-1].text + piece.text, piece.differs, piece.contributes)
+        if found and found[-1].marked == piece.marked:
+            found[-1] = Piece(found[-1].text + piece.text, piece.marked)
         else:
             found.append(piece)
     return found
 
 
-def contributing_words(details: Mapping[str, Json]) -> frozenset[str]:
-    """Return the words in an item's details that contribute to its value, case-folded."""
-    found = [word for name in ("grown", "contributions") for word in mappings_in(details.get(name))]
-    found += [word for word in mappings_in(details.get("words")) if word.get("significant")]
+def contributing_words(item: Item) -> dict[str, frozenset[str]]:
+    """Return the case-folded words that contribute most to an item's value, by the group whose texts have more of them.
+
+    The group is empty for words of both. Words that grew since the baseline come before those of this run alone.
+    """
+    details: Mapping[str, Json] = item["details"]
+    significant = [
+        {**word, "side": "marked" if (as_float(word.get("z")) or 0.0) > 0 else "unmarked"}
+        for word in mappings_in(details.get("words"))
+        if word.get("significant")
+    ]
     top = details.get("top_words")
-    if isinstance(top, Mapping):
-        found += [word for side in top.values() for word in mappings_in(side)]
+    typical = [
+        {**word, "side": side}
+        for side, words in (top.items() if isinstance(top, Mapping) else ())
+        for word in mappings_in(words)
+    ]
+    terms = [
+        {**term, "word": term.get("term"), "side": "marked" if (as_float(term.get("gap")) or 0.0) > 0 else "unmarked"}
+        for term in mappings_in(details.get("terms"))
+    ]
     # An example lists the markers that it contains.
-    held = [
-        word
+    markers = [
+        {"word": word}
         for example in mappings_in(details.get("examples"))
         for side in ("stereotype", "anti_stereotype")
-        if isinstance(words := example.get(side), list)
-        for word in words
+        if isinstance(found := example.get(side), list)
+        for word in found
     ]
-    return frozenset(str(word).casefold() for word in [*(each.get("word") for each in found), *held])
+    words = (
+        mappings_in(details.get("grown"))
+        or significant
+        or _strongest(mappings_in(details.get("contributions")), "bits")
+        or _strongest(typical, "weight")
+        or _strongest(terms, "gap")
+        or markers
+    )
+    groups = dict(zip(("marked", "unmarked"), group_names(item), strict=True))
+    found_words: defaultdict[str, set[str]] = defaultdict(set)
+    for word in words:
+        found_words[groups.get(str(word.get("side")), "")].add(str(word.get("word")).casefold())
+    return {group: frozenset(own) for group, own in found_words.items()}
+
+
+def _strongest(found: Sequence[Mapping[str, Json]], weight: str) -> list[Mapping[str, Json]]:
+    strong = strongest({str(word.get("word")): as_float(word.get(weight)) or 0.0 for word in found})
+    return [word for word in found if str(word.get("word")) in strong]

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import groupby
-from typing import Any
+from typing import Any, ClassVar, Self, overload
 
 from pytest_fairness.records import Json
 from pytest_fairness.reports import charts, target_table
-from pytest_fairness.reports.charts.base import Chart, Table
+from pytest_fairness.reports.charts.base import Chart, Table, as_float, interval_of
 from pytest_fairness.reports.charts.vega import svg
-from pytest_fairness.reports.html import filters, text_diff
+from pytest_fairness.reports.findings import finding
+from pytest_fairness.reports.html import filters, headline, text_diff
 from pytest_fairness.reports.report_items import Item, mappings_in, outcome, reason, severity
 from pytest_fairness.reports.top_contributors import top_contributors
 
@@ -19,6 +19,9 @@ MAX_ROWS = 200
 """Maximum number of rows of a table; the JSON report has all."""
 
 MAX_EXAMPLES = 6
+
+MAX_FULL = 200
+"""Maximum number of items, the worst, with examples, tables and charts; the JSON report has those of all."""
 
 OUTCOMES = ("failed", "error", "inconclusive", "passed")
 
@@ -53,13 +56,13 @@ class Side:
 
     Attributes:
         group: name of the group.
-        question, answer: pieces of the texts; empty without a request or a response.
+        question, answer: the texts, the answer in pieces; empty without a request or a response.
         status: status of the answer.
         before: pieces of the baseline's answer, compared with the current one; `None` if the baseline has none.
     """
 
     group: str
-    question: Sequence[text_diff.Piece]
+    question: str
     answer: Sequence[text_diff.Piece]
     status: str
     before: Sequence[text_diff.Piece] | None
@@ -74,34 +77,65 @@ class Example:
 
 
 @dataclass(frozen=True)
+class Strip:
+    """Positions on a scale of changes from `Strip.LOWEST` to `Strip.HIGHEST` tolerances, in percent."""
+
+    LOWEST: ClassVar[float] = -1.0
+    HIGHEST: ClassVar[float] = 3.0
+
+    low: float
+    value: float
+    high: float
+
+    @classmethod
+    def of(cls, item: Item) -> Self | None:
+        """Return the change of an item with its interval; `None` without a change or a tolerance."""
+        tolerance, change = as_float(item["tolerance"]), item["change"] or {}
+        moved = as_float(change.get("value"))
+        if moved is None or not tolerance:
+            return None
+        low, high = interval_of(change.get("interval")) or (moved, moved)
+        return cls(*(cls._place(end / tolerance) for end in (low, moved, high)))
+
+    @classmethod
+    def _place(cls, tolerances: float) -> float:
+        share = (tolerances - cls.LOWEST) / (cls.HIGHEST - cls.LOWEST)
+        return round(100 * max(0.02, min(0.98, share)), 1)
+
+
+@dataclass(frozen=True)
 class ItemView:
-    """One item of the report; `name` is its anchor."""
+    """One item of the report.
+
+    Attributes:
+        name: anchor.
+        item, outcome, title, line, reason: the item, its outcome, the audit in words, its finding, and the reason.
+        probe, audit, groups: positions in the lists of filters.
+        full: whether examples, tables and charts are shown.
+        strip: picture of the change in the list.
+    """
 
     name: str
     item: Item
     outcome: str
+    title: str
+    line: str
     reason: str
-    contributors: Sequence[str]
-    baseline_change: Figure | None
-    trend: Figure | None
-    figures: Sequence[Figure]
-    examples: Sequence[Example]
-    facts: Mapping[str, Json]
-    sheets: Sequence[Sheet]
-    groups: Sequence[str]
-    found: str
-    to_try: Sequence[Mapping[str, Json]]
-
-
-@dataclass(frozen=True)
-class ProbeView:
-    """The items of one probe, the worst verdict first."""
-
-    name: str
-    anchor: str
-    counts: Mapping[str, Json]
-    overview: Figure | None
-    items: Sequence[ItemView]
+    probe: int
+    audit: int
+    groups: Sequence[int]
+    full: bool
+    strip: Strip | None = None
+    contributors: Sequence[str] = ()
+    baseline_change: Figure | None = None
+    trend: Figure | None = None
+    figures: Sequence[Figure] = ()
+    examples: Sequence[Example] = ()
+    facts: Mapping[str, Json] = field(default_factory=dict)
+    sheets: Sequence[Sheet] = ()
+    answers: Sequence[str] = ()
+    found: str = ""
+    to_try: Sequence[Mapping[str, Json]] = ()
 
 
 @dataclass
@@ -116,26 +150,65 @@ class View:
     document: Mapping[str, Json]
     trends: Mapping[tuple[str, str], Sequence[Mapping[str, Json]]]
     items: list[ItemView] = field(init=False)
-    probes: list[ProbeView] = field(init=False)
     methods: dict[str, Mapping[str, Json]] = field(init=False)
-    outcomes: Sequence[str] = OUTCOMES
+    probes: list[str] = field(init=False)
+    audits: list[str] = field(init=False)
+    groups: list[str] = field(init=False)
+    verdicts: list[str] = field(init=False)
 
     def __post_init__(self) -> None:
-        # The history has the names before escaping.
-        trends = {(item["nodeid"], item["probe"], item["id"]): self._points(item) for item in self.document["items"]}
         ordered = sorted(self.document["items"], key=severity)
-        keys = [(item["nodeid"], item["probe"], item["id"]) for item in ordered]
-        self.document = filters.clean(self.document)
+        # The history has the names before escaping.
+        trends = [self.trends.get((item["probe"], item["id"]), ()) for item in ordered]
+        self.document = filters.clean({**self.document, "items": ordered})
+        items: list[Item] = self.document["items"]
         methods = self.document.get("methods", {})
         self.methods = {name: method for name, method in methods.items() if method.get("question")}
+        self.probes = sorted({item["probe"] for item in items})
+        self.audits = sorted({item["audit"] for item in items})
+        self.verdicts = list(dict.fromkeys(item["verdict"] for item in items))
+        self.groups = sorted({str(value) for item in items for value in item["labels"].values()})
         self._drawn = 0
-        items = [filters.clean(item) for item in ordered]
+        self._groups = {name: place for place, name in enumerate(self.groups)}
         self.items = [
-            self._item(place, item, trends[key])
-            for place, (item, key) in enumerate(zip(items, keys, strict=True), start=1)
+            self._item(place, item, points) for place, (item, points) in enumerate(zip(items, trends, strict=True))
         ]
-        by_probe = groupby(sorted(self.items, key=lambda one: one.item["probe"]), key=lambda one: one.item["probe"])
-        self.probes = [self._probe(place, name, list(own)) for place, (name, own) in enumerate(by_probe, start=1)]
+
+    @property
+    def verdict(self) -> str:
+        """Return the verdict on the run in words."""
+        return headline.verdict(self.document["items"])
+
+    @property
+    def outcome(self) -> str:
+        """Return the worst outcome of the run."""
+        return next((name for name in OUTCOMES if self.count(name)), "inconclusive")
+
+    @property
+    def findings(self) -> Sequence[headline.Finding]:
+        """Return what was found, in a sentence for each of the most affected groups."""
+        return headline.findings((one.name, one.item, one.line) for one in self.items)
+
+    @property
+    def affected(self) -> Sequence[str]:
+        """Return who the failed items are about."""
+        return headline.affected(self.document["items"])
+
+    @property
+    def unaffected(self) -> Sequence[str]:
+        """Return who only passed items are about."""
+        return headline.unaffected(self.document["items"])
+
+    @property
+    def has_strips(self) -> bool:
+        """Return whether the list has pictures of changes."""
+        return any(one.strip for one in self.items)
+
+    @property
+    def answers(self) -> int:
+        """Return the number of answers that were measured, or read from the store."""
+        requests = self.document["requests"]
+        return int(requests["sent"] + requests["reused"])
 
     def count(self, outcome_name: str) -> int:
         """Return the number of items with this outcome."""
@@ -157,7 +230,7 @@ class View:
         )
 
     @property
-    def targets(self) -> Table | None:
+    def targets(self) -> Sheet | None:
         """Return value and verdict of each audit item for each target; `None` for fewer than two targets."""
         names, rows = target_table.items_by_target(self.document)
         if len(names) < 2:
@@ -173,41 +246,50 @@ class View:
             for title, own in rows
         ]
         passed = ["all", *(target_table.passed(self.document, name) for name in names)]
-        return Table(("item", *(f"@{name}" for name in names)), [*cells, passed])
-
-    def _points(self, item: Item) -> Sequence[Mapping[str, Json]]:
-        return self.trends.get((item["probe"], item["id"]), ())
-
-    def _probe(self, place: int, name: str, items: list[ItemView]) -> ProbeView:
-        return ProbeView(
-            name=name,
-            anchor=f"probe-{place}",
-            counts=self.document["summary"]["by_probe"][name],
-            overview=self._figure(charts.overview([one.item for one in items])),
-            items=items,
-        )
+        table = Table(("item", *(f"@{name}" for name in names)), [passed, *cells])
+        return _sheet("Audits by target", table)
 
     def _item(self, place: int, item: Item, points: Sequence[Mapping[str, Json]]) -> ItemView:
-        found, rest = charts.detail_charts(item, self.document.get("methods", {}).get(item["audit"], {}))
-        suggested = item["details"].get("suggestions") or {}
-        facts, sheets = _facts_and_sheets(rest)
-        return ItemView(
-            name=f"item-{place}",
+        method = self.document.get("methods", {}).get(item["audit"], {})
+        view = ItemView(
+            name=f"item-{place + 1}",
             item=item,
             outcome=outcome(item),
+            title=f"{method['title']} ({item['audit']})" if method.get("title") else item["audit"],
+            line=finding(item, method),
             reason=reason(item),
-            contributors=top_contributors(item),
-            baseline_change=self._figure(charts.baseline_change(item, self.methods.get(item["audit"]))),
-            trend=self._figure(charts.trend(filters.clean(points))),
-            figures=[figure for chart in found if (figure := self._figure(chart)) is not None],
-            examples=_examples(item),
+            probe=self.probes.index(item["probe"]),
+            audit=self.audits.index(item["audit"]),
+            groups=[self._groups[str(value)] for value in item["labels"].values()],
+            full=place < MAX_FULL,
+        )
+        if not view.full:
+            return view
+        drawn = view.outcome != "passed" or _moved(item)
+        significant = headline.is_significant(item)
+        charts_of_details, rest = charts.detail_charts(item, method)
+        suggested = item["details"].get("suggestions") or {}
+        facts, sheets = _facts_and_sheets(rest)
+        words = text_diff.contributing_words(item) if significant else {}
+        return replace(
+            view,
+            strip=Strip.of(item) if drawn else None,
+            contributors=top_contributors(item) if significant else (),
+            baseline_change=self._figure(charts.baseline_change(item, method)) if drawn else None,
+            trend=self._figure(charts.trend(filters.clean(points))) if drawn else None,
+            figures=[self._figure(chart if drawn else replace(chart, spec={})) for chart in charts_of_details],
+            examples=_examples(item, words),
             facts=facts,
             sheets=sheets,
-            groups=list(dict.fromkeys([*item["n"], *item["missing"]])),
+            answers=list(dict.fromkeys([*item["n"], *item["missing"]])),
             found=suggested.get("found", ""),
             to_try=mappings_in(suggested.get("try")),
         )
 
+    @overload
+    def _figure(self, chart: Chart) -> Figure: ...
+    @overload
+    def _figure(self, chart: None) -> None: ...
     def _figure(self, chart: Chart | None) -> Figure | None:
         if chart is None:
             return None
@@ -252,37 +334,50 @@ def _sheet(title: str, table: Table) -> Sheet:
     return Sheet(title, Table(columns, table.rows[:MAX_ROWS]), left_out)
 
 
-def _examples(item: Item) -> list[Example]:
+def _moved(item: Item) -> bool:
+    """Return whether the 95 % confidence interval of the change excludes 0, or the change is significant."""
+    change = item["change"] or {}
+    low, high = interval_of(change.get("interval")) or (0.0, 0.0)
+    return bool(change.get("significant")) or low > 0 or high < 0
+
+
+def _examples(item: Item, words: Mapping[str, frozenset[str]]) -> list[Example]:
     """Return the examples grouped by their `set`; an example without `set` stands alone."""
-    contributors = text_diff.contributing_words(item["details"])
     sets: dict[Any, list[Mapping[str, Json]]] = {}
     for place, example in enumerate(mappings_in(item["details"].get("examples"))):
         sets.setdefault(str(example.get("set", f"-{place}")), []).append(example)
-    return [_example(own, contributors) for own in list(sets.values())[:MAX_EXAMPLES]]
+    return [_example(own, words) for own in list(sets.values())[:MAX_EXAMPLES]]
 
 
-def _example(own: Sequence[Mapping[str, Json]], contributors: frozenset[str]) -> Example:
+def _example(own: Sequence[Mapping[str, Json]], words: Mapping[str, frozenset[str]]) -> Example:
     labels = [part if isinstance(part := one.get("labels"), Mapping) else {} for one in own]
     common = {name: value for name, value in labels[0].items() if all(other.get(name) == value for other in labels)}
     about = [f"{name}: {value}" for name, value in common.items()]
     trial = own[0].get("trial")
     about += [f"trial {trial + 1}"] if isinstance(trial, int) else []
-    return Example("; ".join(about), [_side(own, place, contributors) for place in range(len(own))])
+    return Example("; ".join(about), [_side(own, place, words) for place in range(len(own))])
 
 
-def _side(own: Sequence[Mapping[str, Json]], place: int, contributors: frozenset[str]) -> Side:
-    # Each of two answers is compared with the other; each of several with the first.
+def _side(own: Sequence[Mapping[str, Json]], place: int, words: Mapping[str, frozenset[str]]) -> Side:
+    """Return one of the answers, with the words marked that drive the value; without words, what differs.
+
+    Each of two answers is compared with the other, each of several with the first, an answer before with the current.
+    """
     one, other = own[place], own[1 if place == 0 and len(own) > 1 else 0]
-    against = place > 0
-    pair = (other, one) if against else (one, other)
-    question, answer = (
-        text_diff.side_by_side(_text(pair[0], name), _text(pair[1], name), words)[int(against)]
-        for name, words in (("prompt", frozenset()), ("text", contributors))
+    group, current = str(one.get("group", "example")), _text(one, "text")
+
+    def pieces(text: str, against: str) -> list[text_diff.Piece]:
+        if words:
+            return text_diff.marked(text, words.get(group, frozenset()) | words.get("", frozenset()))
+        return text_diff.side_by_side(text, against)[0]
+
+    return Side(
+        group,
+        _text(one, "prompt"),
+        pieces(current, _text(other, "text")),
+        str(one.get("status", "ok")),
+        pieces(_text(one, "before"), current) if "before" in one else None,
     )
-    before = None
-    if "before" in one:
-        before = text_diff.side_by_side(_text(one, "before"), _text(one, "text"), contributors)[0]
-    return Side(str(one.get("group", "example")), question, answer, str(one.get("status", "ok")), before)
 
 
 def _text(example: Mapping[str, Json], name: str) -> str:

@@ -55,6 +55,7 @@ def measurements(document: Mapping[str, Json]) -> DataTable:
             ("p", lambda row: _p(_number(row, "p_value"))),
             ("Change [95 % CI]", lambda row: _estimate(row, "change", "change", signed)),
             ("Verdict", lambda row: str(row["verdict"] or "")),
+            ("Not measured because", lambda row: str(row["reason"] or "") if row["value"] is None else ""),
         ],
     )
 

@@ -6,17 +6,17 @@ from collections.abc import Iterable, Mapping
 
 from pytest_fairness.records import Json
 from pytest_fairness.reports.formatting import number
-from pytest_fairness.reports.tables.data_table import Column, DataTable
+from pytest_fairness.reports.tables.data_table import Column, DataTable, Row
 
 COLUMNS = (
     Column("probe", str, "name of the probe"),
     Column("item", str, "id of the item, as `jsd[race=Black]`"),
     Column("word", str, "word, or term of a lexicon"),
-    Column("side", str, "group for which the word speaks"),
+    Column("side", str, "group for which the word speaks; of a marker the list that holds it"),
     Column("statistic", str, "name of the audit's statistic of a word"),
     Column("value", float, "the statistic; above 0 for words of the marked group, below 0 for the other one's"),
     Column("significant", bool, "whether the word is significant over the whole vocabulary; empty if not tested"),
-    Column("marked", str, "marked group"),
+    Column("marked", str, "marked group; of a marker the case"),
     Column("unmarked", str, "unmarked group"),
     Column("uses_marked", int, "occurrences in the texts of the marked group"),
     Column("uses_unmarked", int, "occurrences in the texts of the unmarked group"),
@@ -37,7 +37,12 @@ def words(rows: Iterable[Mapping[str, Json]]) -> DataTable:
             ("Word", lambda row: str(row["word"])),
             ("More for", lambda row: str(row["side"])),
             ("Statistic", lambda row: f"{row['statistic']} {number(row['value'])}"),  # type: ignore[arg-type] # a float
-            ("Texts of the marked group", lambda row: f"{row['texts_marked']} ({row['share_marked']:.0%})"),
-            ("Texts of the unmarked group", lambda row: f"{row['texts_unmarked']} ({row['share_unmarked']:.0%})"),
+            ("Texts of the marked group", lambda row: _texts(row, "marked")),
+            ("Texts of the unmarked group", lambda row: _texts(row, "unmarked")),
         ],
     )
+
+
+def _texts(row: Row, group: str) -> str:
+    share = row[f"share_{group}"]
+    return f"{row[f'texts_{group}']} ({share:.0%})" if isinstance(share, float) else ""

@@ -1,1 +1,1 @@
-"""Answers of items: targets, engines, and the models that judge, score or embed answers."""
+"""Collection of the items' answers: targets, engines, and the models that classify, score or embed answers."""

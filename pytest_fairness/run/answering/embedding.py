@@ -13,22 +13,22 @@ from pytest_fairness.targets import embeddings
 from pytest_fairness.targets.base import Target
 
 TOGETHER = 1_000
-"""Number of recorded embeddings in memory at a time, as they are larger than the vectors made of them."""
+"""Maximum number of recorded embeddings in memory at a time; they are larger than the vectors converted from them."""
 
 
 def embedded(item: ProbeItem, answers: Sequence[Answer], embedder: Target, engines: Engines) -> list[Answer]:
-    """Return the answers with the embeddings that the item's audit measures; wait for missing embeddings.
+    """Return the answers with embeddings for the item's audit; request missing embeddings and wait for them.
 
     Equal texts are embedded once, and recorded embeddings are not requested again.
 
     Args:
         item: the item.
-        answers: answers as they were read.
-        embedder: the model that embeds texts.
-        engines: the run's engines, which ask the embedder.
+        answers: answers as they were parsed from the responses.
+        embedder: the embedding model.
+        engines: the run's engines, which send requests to the embedding model.
 
     Raises:
-        AnswersMissing: a text has no embedding.
+        AnswersMissing: the embedding model gave no embedding for a text.
     """
     if item.preparation is None:
         return list(answers)

@@ -23,15 +23,15 @@ from pytest_fairness.targets import likelihood_support
 from pytest_fairness.targets.base import Target
 
 KEYS_AT_ONCE = 4_000
-"""Keys that are looked up in one query."""
+"""Number of keys that are looked up in one query."""
 
 
 class Engines(Closing):
-    """Engines of one process of a run.
+    """Engines of one process of a run, one for each target.
 
     Args:
         settings: the run's settings.
-        run: identity of the run, the same in all of its processes.
+        run: identifier of the run, the same in all of its processes.
         started: start of the run, in seconds since the epoch; the same in all of its processes.
     """
 
@@ -42,11 +42,11 @@ class Engines(Closing):
 
     @cached_property
     def store(self) -> Store:
-        """Return the store of recorded responses; opened when first used."""
+        """Return the store of recorded responses; the first call opens it."""
         return Store(self._settings.store)
 
     def engine(self, target: Target) -> Engine:
-        """Return the one engine that sends requests to this target."""
+        """Return the engine of this target; the first call makes it."""
         if id(target) not in self._engines:
             oldest = self.freshness(target).oldest
             engine = Engine(self.store, target, self._settings, oldest=oldest, owner=self._owner, run=self._run)
@@ -54,7 +54,7 @@ class Engines(Closing):
         return self._engines[id(target)][1]
 
     def freshness(self, target: Target) -> Freshness:
-        """Return which recorded responses of a target this run reuses; the same in all of its processes."""
+        """Return the rule for which recorded responses of a target the run reuses; it is the same in all processes."""
         settings = self._settings
         oldest = self._started - settings.max_age_hours * 3600
         if settings.replay or (getattr(target, "lasting", False) and not settings.fresh):
@@ -64,18 +64,18 @@ class Engines(Closing):
         return Freshness(self._run.name, oldest)
 
     def recorded(self, target: Target, keys: Sequence[str]) -> set[str]:
-        """Return the keys whose recorded responses this run reuses; does not create a store."""
+        """Return the keys with a recorded response that this run reuses; if there is no store, do not create one."""
         return self.store.recorded(keys, self.freshness(target)) if self._settings.store.exists() else set()
 
     def oldest_of(self, keys: Iterable[str]) -> float | None:
-        """Return the date of the oldest response to these keys, in seconds since the epoch; `None` if there is none."""
+        """Return the date of the oldest of these responses (seconds since the epoch); `None` if none is recorded."""
         rest, found = iter(keys), []
         while self._settings.store.exists() and (some := list(islice(rest, KEYS_AT_ONCE))):
             found.append(self.store.oldest_of(some))
         return min((created for created in found if created is not None), default=None)
 
     def plan(self, target: Target, requests: Iterable[Request]) -> None:
-        """Send these requests in the background, in their order; see `Engine.plan`."""
+        """Send these requests in the background, in this order; see `Engine.plan`."""
         answerable = (request for request in requests if likelihood_support.can_be_asked(target, request))
         self.engine(target).plan(answerable)
 
@@ -83,13 +83,16 @@ class Engines(Closing):
         """Send these requests and wait for the responses; see `Engine.answers`.
 
         Raises:
-            TargetError: a request asks for likelihoods, and the target has none.
+            TargetError: a request needs a likelihood, which the target cannot give.
         """
         likelihood_support.require(target, requests)
         return self.engine(target).answers(requests)
 
     def newly_planned(self) -> dict[str, bool]:
-        """Return the keys of requests planned since the last call, and whether each was recorded already."""
+        """Return the keys of requests planned since the last call.
+
+        The value says whether an answer was already recorded.
+        """
         found: dict[str, bool] = {}
         for _, engine in self._engines.values():
             for key, recorded in engine.newly_planned().items():
@@ -97,7 +100,7 @@ class Engines(Closing):
         return found
 
     def stop(self, grace: float = DEFAULT_TIMING.stop_grace) -> None:
-        """Stop sending from this process.
+        """Stop sending requests from this process.
 
         Args:
             grace: seconds to wait for the requests in flight.
@@ -106,13 +109,13 @@ class Engines(Closing):
             engine.stop(grace)
 
     def stop_all(self) -> None:
-        """Stop sending from every process of the run, at once."""
+        """Stop sending requests from all processes of the run."""
         if self._settings.store.exists():
             self.store.runs.stop(self._run)
         self.stop()
 
     def close(self) -> None:
-        """Stop, and close the store."""
+        """Stop sending, and close the store."""
         self.stop()
         if self._engines and self._run.process == this_process():
             with suppress(StoreError):  # the items that need the store have reported the error

@@ -1,4 +1,4 @@
-"""Answers of an item: requests sent, responses read, and answers judged, scored or embedded as the audit needs them."""
+"""Collection of an item's answers: send requests, parse responses, and classify, score or embed the answers."""
 
 from __future__ import annotations
 
@@ -21,11 +21,14 @@ from pytest_fairness.run.probe_items import ProbeItem
 from pytest_fairness.targets.base import Target
 
 READ_AT_ONCE = 4_000
-"""Number of responses that are read at a time: freeing more at once leaves the memory fragmented."""
+"""Number of responses that are parsed at a time; freeing more of them at once would fragment the memory."""
 
 
 class ItemAnswers:
-    """Answers of the items of a run; those of the last item are kept for the next one with the same prompts."""
+    """Answers of the items of a run.
+
+    The answers of the last item are kept in memory; the next item reuses them if it has the same prompts.
+    """
 
     def __init__(self, targets: OpenTargets, engines: Engines) -> None:
         self._targets, self._engines = targets, engines
@@ -33,13 +36,13 @@ class ItemAnswers:
         self._last: tuple[ProbeItem, Target, list[Answer]] | None = None
 
     def of(self, item: ProbeItem, target: Target | None) -> list[Answer]:
-        """Return the answers that an item is measured from; wait for missing responses.
+        """Return the answers from which an item is measured; request missing responses and wait for them.
 
         Raises:
             ModelError: the model that scores answers cannot be used; no request is sent then.
-            TargetError: there is no such embedding model; no request is sent then.
-            FairnessError: answers are missing for a reason that concerns all of them: not recorded, target given up,
-                or not one response.
+            TargetError: the embedding model does not exist; no request is sent then.
+            FairnessError: answers are missing for a reason that concerns all of them: they are not recorded, the run
+                gave up on the target, or every request failed.
         """
         item.require_models()
         self._targets.embedder(item)
@@ -60,11 +63,11 @@ class ItemAnswers:
         return answers
 
     def prepared(self, item: ProbeItem, answers: Sequence[Answer]) -> Sequence[Answer]:
-        """Return the answers as the item's audit measures them: scored or embedded, if it has a model for that.
+        """Return the answers prepared for the item's audit: scored, embedded, or unchanged if it has no model.
 
         Raises:
             ModelError: the model that scores answers cannot be loaded.
-            FairnessError: there is no such embedding model, or a text has no embedding.
+            FairnessError: the embedding model does not exist, or gave no embedding for a text.
         """
         embedder = self._targets.embedder(item)
         if embedder is not None:
@@ -76,13 +79,13 @@ class ItemAnswers:
         self._last = None
 
     def _rows(self, probe: Probe) -> list[Answer]:
-        """Return the answers in the probe's `responses:` file, read once."""
+        """Return the answers in the probe's `responses:` file; the file is read only once."""
         if id(probe) not in self._recorded:
             self._recorded[id(probe)] = probe, kinds.rows(probe)
         return self._recorded[id(probe)][1]
 
     def _first_answers(self, item: ProbeItem, target: Target) -> list[Answer]:
-        """Return the answers to all prompts but the follow-ups, read in slices to save memory."""
+        """Return the answers to all prompts except follow-ups; responses are parsed in slices to save memory."""
         answers: list[Answer] = []
         failures: list[FairnessError] = []
         rest = item.prompts()
@@ -99,7 +102,7 @@ class ItemAnswers:
         return answers
 
     def _judged(self, item: ProbeItem, answers: list[Answer]) -> list[Answer]:
-        """Return the answers as the judge model reads them, if the probe has one."""
+        """Return the answers with the choices that the judge model found; unchanged if the probe has no judge model."""
         judging = item.probe.judging
         if judging is None:
             return answers
@@ -115,10 +118,10 @@ def _have_same_prompts(item: ProbeItem, other: ProbeItem) -> bool:
 
 
 def read_all(prompts: Sequence[Prompt], responses: Sequence[Response | FairnessError]) -> list[Answer]:
-    """Return responses as answers; a request that failed on its own becomes a missing answer.
+    """Return the answers in these responses; a request that failed alone becomes a missing answer.
 
     Raises:
-        FairnessError: a failure that concerns all requests.
+        FairnessError: a failure concerns all requests.
     """
     for response in responses:
         if isinstance(response, FairnessError) and not isinstance(response, RequestFailed):

@@ -1,4 +1,4 @@
-"""Judge model that reads free answers: opening it, and collecting its votes."""
+"""Opening of the judge model, which classifies free-text answers, and collection of its votes."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ def open_judge(settings: RunSettings, addresses: Mapping[str, str] | None = None
 
     Args:
         settings: settings of the run.
-        addresses: addresses of the models that another process serves on this machine; see `Run`.
+        addresses: addresses of the models that another process of the run serves on this machine, by target.
 
     Raises:
-        TargetError: there is no such target.
+        TargetError: the target does not exist.
     """
     judge = settings.judge
     if judge is None:
@@ -36,11 +36,11 @@ def open_judge(settings: RunSettings, addresses: Mapping[str, str] | None = None
 
 
 def judged(answers: Sequence[Answer], judging: Judging, judge: Target, engines: Engines) -> list[Answer]:
-    """Return the answers as the judge reads them; wait for its votes.
+    """Return the answers with the choices that the judge model found; request missing votes and wait for them.
 
     Raises:
-        FairnessError: votes are missing for a reason that concerns all of them: not recorded, judge given up, or not
-            one vote.
+        FairnessError: votes are missing for a reason that concerns all of them: they are not recorded, the run gave up
+            on the judge model, or every request failed.
     """
     asked = reading.requests(judging, answers)
     votes = engines.ask(judge, [request for requests in asked for request in requests])

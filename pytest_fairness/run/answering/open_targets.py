@@ -19,7 +19,7 @@ from pytest_fairness.targets.python_callable import Application, CallableTarget
 
 
 class OpenTargets:
-    """Targets of a run, each opened when first used; nothing is sent to them here.
+    """Targets of a run; each object is made at first use, and nothing is sent to it here.
 
     Args:
         settings: the run's settings.
@@ -33,7 +33,10 @@ class OpenTargets:
         self._embedders: dict[tuple[str, Path], Target] = {}
 
     def named(self, name: str | None = None) -> Target:
-        """Return the target that the settings name; of several, the one of this name. Equal targets are shared."""
+        """Return the target that the settings name; with several targets, the one called `name`.
+
+        Two names of the same target share one object.
+        """
         spec = self._settings.target if name is None else self._settings.targets[name]
         if spec not in self._opened:
             self._opened[spec] = self._open(spec)
@@ -43,7 +46,7 @@ class OpenTargets:
         """Return the target for a user's value: the name of a target, a callable, or a target.
 
         Raises:
-            TargetError: the value is none of these.
+            TargetError: the value is neither a valid name, nor a callable, nor a target.
         """
         if isinstance(value, str):
             return self._open(value)
@@ -53,7 +56,7 @@ class OpenTargets:
 
     @property
     def description(self) -> str:
-        """Return the names of all targets, as reports show them."""
+        """Return the names of all targets as one text for reports."""
         named = [f"{name}={self.named(name).name}" for name in self._settings.targets]
         return ", ".join(named) or self.named().name
 
@@ -63,7 +66,7 @@ class OpenTargets:
         return open_judge(self._settings, self._addresses)
 
     def require_judge(self, probe: Probe) -> None:
-        """Raise `ProbeError` if the probe's answers are read by a judge model, and the settings name none."""
+        """Raise `ProbeError` if the probe needs a judge model, but the settings name none."""
         if probe.judging is not None and self._settings.judge is None:
             raise ProbeError(
                 f"{shown(probe.path, probe.root)}: a judge model reads the answers (`answer: {{judge: true}}`), and "
@@ -71,10 +74,10 @@ class OpenTargets:
             )
 
     def embedder(self, item: ProbeItem) -> Target | None:
-        """Return the model that embeds the answers of an item; `None` if its audit has none.
+        """Return the embedding model for the answers of an item; `None` if its audit has none.
 
         Raises:
-            TargetError: there is no such model.
+            TargetError: the model does not exist.
         """
         name = item.embedder
         if name is None:

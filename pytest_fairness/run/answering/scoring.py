@@ -18,8 +18,8 @@ def scored(item: ProbeItem, answers: Sequence[Answer], store: Store | None) -> S
 
     Args:
         item: the item.
-        answers: answers as they were read.
-        store: store that keeps the scores, so that no text is scored twice; `None` to keep none.
+        answers: answers as they were parsed from the responses.
+        store: store that keeps the scores, so that no text is scored twice; `None`: scores are not kept.
 
     Raises:
         ModelError: the model cannot be loaded.
@@ -40,7 +40,7 @@ def _numbers(kept: Json) -> dict[str, float]:
 
 
 def _scores(model: Scorer, texts: Collection[str], store: Store | None) -> dict[str, Json]:
-    """Return the scores of each text; compute and store those that the store does not have."""
+    """Return the scores of each text; compute the scores that are not in the store, and add them to it."""
     keys = {text: sha256(json.dumps(["scores", model.identity, text]).encode()).hexdigest() for text in texts}
     scores = {text: store.cache.get(key, _numbers) if store else None for text, key in keys.items()}
     new = sorted(text for text, kept in scores.items() if kept is None)

@@ -26,11 +26,11 @@ from pytest_fairness.run.probe_items import ProbeItem
 
 @dataclass(frozen=True)
 class BaselineComparison:
-    """An item's baseline, its answers and the change since; everything is empty if there is no baseline.
+    """Baseline of an item, the baseline's answers and the change since then; all fields are empty without a baseline.
 
     Attributes:
-        stale_parts: parts of the fingerprint that changed since; without a comparison then.
-        note: addition to the verdict's reason.
+        stale_parts: names of inputs that changed since the baseline was made; if there are any, there is no comparison.
+        note: sentence about the baseline that is added to the verdict's reason.
         new: whether the current run becomes the baseline.
     """
 
@@ -43,13 +43,13 @@ class BaselineComparison:
 
 
 class BaselineComparer:
-    """Compares measurements with the baselines in a folder.
+    """Comparer of measurements with the baselines in a folder.
 
     Args:
         settings: the run's settings; the folder of the baselines, and the root.
-        started: start of the run, in seconds since the epoch; the date of new baselines.
-        measurer: measurer for the answers of baselines.
-        most_kept: largest number of answers with which a baseline is kept in memory for the next item of its probe.
+        started: start of the run, in seconds since the epoch; it becomes the date of new baselines.
+        measurer: measurer that measures the answers of baselines.
+        most_kept: maximum number of answers of a baseline that stays in memory for the next item of its probe.
     """
 
     def __init__(self, settings: RunSettings, started: float, measurer: Measurer, most_kept: int = 100_000) -> None:
@@ -58,7 +58,7 @@ class BaselineComparer:
         self._kept: Baseline | None = None
 
     def compare(self, measured: ItemMeasurement) -> BaselineComparison:
-        """Return the baseline of the item, and the change since.
+        """Return the baseline of a measured item, and the change since then.
 
         Raises:
             BaselineError: a file of the baseline is damaged, or is the baseline of another file.
@@ -90,7 +90,7 @@ class BaselineComparer:
             return BaselineComparison(entry, error.parts)
 
     def new_baseline(self, measured: ItemMeasurement) -> BaselineComparison:
-        """Return the baseline that the measurement becomes; a measurement is not compared with itself.
+        """Return the measurement as a new baseline, without a comparison.
 
         Raises:
             BaselineError: the present baseline is that of another file.
@@ -123,7 +123,7 @@ class BaselineComparer:
         self._kept = None
 
     def _read(self, item: ProbeItem) -> Baseline | None:
-        """Return the item's baseline, from memory if its files have not changed."""
+        """Return the baseline that holds the item; use the one in memory if its files have not changed."""
         baseline = read_baseline(self._folder, item.baseline_name)
         require_own(baseline, item.id, item.file, self._root)
         return self._kept if baseline == self._kept else baseline
@@ -131,7 +131,10 @@ class BaselineComparer:
     def _checked(
         self, item: ProbeItem, baseline: Baseline, entry: Entry, answers: Sequence[Answer]
     ) -> tuple[Entry, str | None]:
-        """Return the entry with the value of its own answers, if there are any; see `stored_values.checked`."""
+        """Return the entry with its value checked against the baseline's answers, if it has any.
+
+        See `stored_values.checked`.
+        """
         if not answers:
             return entry, None
 
@@ -149,7 +152,7 @@ class BaselineComparer:
         return stored_values.checked(item, baseline, entry, own)
 
     def _change(self, measured: ItemMeasurement, entry: Entry, answers: Sequence[Answer]) -> Comparison:
-        """Return the change from the baseline's answers, or from its stored value without enough answers."""
+        """Return the change since the baseline, from its answers or, if it has too few, from its stored value."""
         item = measured.item
         # Rounded as in the baseline: otherwise a run would differ from itself.
         measurement = replace(measured.measurement, value=rounded(measured.value))
@@ -169,12 +172,12 @@ class BaselineComparer:
 
 
 def _answers(item: ProbeItem, rows: Iterable[Row]) -> list[Answer]:
-    """Return the answers of the item in a baseline's rows."""
+    """Return the answers of the item among the rows of a baseline."""
     return [answer_from(row, item.probe) for row in rows if item.uses(row.labels)]
 
 
 def _without_change(comparison: Comparison) -> Comparison:
-    """Set the change to zero for a run compared with its own baseline; keep the standard error."""
+    """Return the comparison of a run with its own baseline: the change is zero, the standard error stays."""
     shift = comparison.value
     interval = comparison.interval and (comparison.interval[0] - shift, comparison.interval[1] - shift)
     return replace(comparison, value=0.0, interval=interval, p_value=1.0)

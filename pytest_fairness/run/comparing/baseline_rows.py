@@ -11,7 +11,7 @@ from pytest_fairness.records import Answer, Judged, Prompt, Request, Response, S
 
 
 def answer_from(row: Row, probe: Probe) -> Answer:
-    """Return the answer in a baseline's row, read by the same rules as current answers."""
+    """Return the answer in a baseline's row, parsed by the same rules as current answers."""
     request = Request("", answer_format=probe.format_of(row.labels))
     prompt = Prompt(request, row.labels, row.trial, probe.choices)
     reason = "refusal" if row.refused else None
@@ -20,7 +20,7 @@ def answer_from(row: Row, probe: Probe) -> Answer:
 
 
 def row_from(answer: Answer, probe: Probe) -> Row:
-    """Return an answer as a row of a baseline, from which `answer_from` makes one of the same status."""
+    """Return an answer as a row of a baseline; `answer_from` converts it back to an answer with the same status."""
     judged = answer.judged.to_json() if answer.judged else None
     row = Row(dict(answer.labels), answer.trial, answer.text, judged)
     # A usable text is read alike without its finish reason, which the row does not hold.

@@ -1,4 +1,7 @@
-"""Checks of a baseline's stored value against the baseline's own answers, so that no edited value passes an item."""
+"""Checks of a baseline's stored value against the baseline's answers.
+
+They ensure that an edited value cannot make an item pass.
+"""
 
 from __future__ import annotations
 
@@ -12,11 +15,14 @@ from pytest_fairness.run.probe_items import ProbeItem
 from pytest_fairness.version import __version__
 
 ALLOWED_ERRORS = 0.1
-"""Difference, in standard errors, that other versions of the numerical libraries may cause."""
+"""Accepted difference in standard errors: other versions of the numerical libraries may cause it."""
 
 
 def measured_by(item: ProbeItem) -> MeasuredBy:
-    """Return what a value depends on besides answers and fingerprint: the audit's version and the item's alpha."""
+    """Return the audit's version and the item's alpha.
+
+    The value of an item depends on them, in addition to the answers and the fingerprint.
+    """
     return MeasuredBy(item.audit.version, rounded(item.alpha))
 
 
@@ -34,16 +40,19 @@ def require_possible(item: ProbeItem, baseline: Baseline, entry: Entry) -> None:
 
 
 def checked(item: ProbeItem, baseline: Baseline, entry: Entry, own: float) -> tuple[Entry, str | None]:
-    """Return the entry with the current value of its answers, and a note if another version measured another value.
+    """Return the entry with the value of its answers, and a note if the stored value differs.
+
+    A difference is accepted only if another version, or another alpha, measured the stored value.
 
     Args:
-        item: the item as its baseline is measured; see `ProbeItem.for_baseline`.
+        item: the item at its last look, as in its baseline; see `ProbeItem.for_baseline`.
         baseline: the baseline that holds the entry.
         entry: the item's entry.
-        own: value that the audit measures from the entry's answers now.
+        own: value that the audit now measures from the entry's answers.
 
     Raises:
-        BaselineError: the stored value is not what its answers give, and no other version measured it.
+        BaselineError: the stored value differs from the value of the baseline's answers, although the same version
+            measured it with the same alpha.
     """
     current = replace(entry, value=rounded(own))
     allowed = max(1e-6, ALLOWED_ERRORS * (entry.standard_error or 0.0))
@@ -63,12 +72,12 @@ def checked(item: ProbeItem, baseline: Baseline, entry: Entry, own: float) -> tu
 
 
 def _measured_alike(item: ProbeItem, entry: Entry) -> bool:
-    """Return whether the entry was measured by this version of the package and the audit, with the same alpha."""
+    """Return whether this version of the package and of the audit measured the entry, with the same alpha."""
     if entry.tool_version != __version__:
         return False  # the reading of answers may have changed too
     return entry.measured_by is None or entry.measured_by == measured_by(item)
 
 
 def _bound(least: float, most: float) -> str:
-    """Return the one finite bound in words."""
+    """Return a phrase for a range with one finite bound, such as `at least 0`."""
     return f"at least {least:g}" if math.isfinite(least) else f"at most {most:g}"

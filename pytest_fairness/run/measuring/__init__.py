@@ -1,1 +1,1 @@
-"""Measurements of items, and what is measured besides: noise and variants."""
+"""Measurements of items, of their noise, and of the probe's variants."""

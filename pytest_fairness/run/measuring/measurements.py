@@ -15,14 +15,14 @@ from pytest_fairness.run.item_view import ItemView
 from pytest_fairness.run.probe_items import ProbeItem
 
 NOT_MEASURED = {"audits", "description", "intersections", "marks", "variants", "compare_sampling"}
-"""Keys of a probe that no measurement depends on."""
+"""Keys of a probe on which no measurement depends."""
 
 _encode = json.JSONEncoder(sort_keys=True).encode
 
 
 @dataclass(frozen=True, repr=False)
 class ItemMeasurement(ItemView):
-    """Measurement of one item, with the answers and the name of the target that they are from.
+    """Measurement of one item, with its answers and the name of the target that gave them.
 
     A notebook shows the value and a chart. `to_pandas()` gives all numbers, `words()` every word of the answers, and
     `plots` the charts.
@@ -47,22 +47,22 @@ class ItemMeasurement(ItemView):
 
     @cached_property
     def served(self) -> list[str]:
-        """Return the names of the models that answered, as the server reports them, sorted; empty if not reported."""
+        """Return the sorted names of the models that answered, as the server reports them; empty if not reported."""
         return sorted({answer.served for answer in self.answers if answer.served is not None})
 
     @cached_property
     def about(self) -> Sequence[Answer]:
-        """Return the answers that the value is about; see `Audit.about`."""
+        """Return the answers to which the value refers, without answers for comparison; see `Audit.about`."""
         return self.item.audit.about(self.item.probe, self.item, self.answers)
 
 
 def measurement_key(what: str, item: ProbeItem, *answers: Sequence[Answer], embedder: str | None = None) -> str:
-    """Return the key of a measurement in the store: a hash of everything that the measurement depends on.
+    """Return the key of a measurement in the store: a hash of all inputs of the measurement.
 
     Args:
         what: name of the computation.
         item: the item.
-        answers: of one run, or of two runs that are compared.
+        answers: answers of one run, or of the two runs that are compared.
         embedder: identity of the model that embeds the answers, if there is one.
     """
     depends_on = [
@@ -70,7 +70,7 @@ def measurement_key(what: str, item: ProbeItem, *answers: Sequence[Answer], embe
         [item.id, item.alpha, item.total_alpha, item.seed],
         item.settings.model_dump(mode="json", exclude={"skip", "xfail"}),
         item.probe.model_dump(mode="json", by_alias=True, exclude=NOT_MEASURED),
-        [[digest(run), _how_they_ended(run)] for run in answers],
+        [[digest(run), _truncations_and_errors(run)] for run in answers],
         *([item.classifier.identity] if item.classifier else []),
         *([embedder] if embedder else []),
     ]
@@ -88,7 +88,10 @@ def digest(answers: Iterable[Answer]) -> str:
     return f"{total:x}"
 
 
-def _how_they_ended(answers: Sequence[Answer]) -> list[Json]:
-    """Return the number of truncated answers, and the errors: further inputs of the checks of answers."""
+def _truncations_and_errors(answers: Sequence[Answer]) -> list[Json]:
+    """Return the number of truncated answers, and the count of each error message.
+
+    Both are inputs of the answer checks.
+    """
     errors = Counter(answer.error for answer in answers if answer.error is not None)
     return [sum(answer.truncated for answer in answers), sorted(errors.items())]

@@ -1,4 +1,4 @@
-"""Measuring of items; results that the store keeps from an earlier run are not computed again."""
+"""Measurer of items; results that an earlier run kept in the store are not computed again."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ FoundT = TypeVar("FoundT", bound=_HasJson | float)
 
 
 class Measurer:
-    """Measures items from answers.
+    """Measurer of items from their answers.
 
     Attributes:
-        answers: answers of the items, as they are read and as audits measure them.
+        answers: source of each item's answers, both as parsed and as prepared for the audit.
     """
 
     def __init__(self, targets: OpenTargets, engines: Engines, answers: ItemAnswers) -> None:
         self._targets, self._engines, self.answers = targets, engines, answers
 
     def measure(self, item: ProbeItem, target: Target | None) -> ItemMeasurement:
-        """Return the measurement of an item; send the requests that are not recorded, and wait for the responses.
+        """Return the measurement of an item; send requests without a recorded response, and wait for the responses.
 
         Args:
             item: the item.
@@ -45,7 +45,7 @@ class Measurer:
 
         Raises:
             NotMeasurable: too few usable answers.
-            FairnessError: as in `ItemAnswers.of`.
+            FairnessError: answers are missing; see `ItemAnswers.of`.
         """
         answers = self.answers.of(item, target)
         if target is None:
@@ -74,9 +74,9 @@ class Measurer:
         Args:
             what: name of the computation.
             item: the item.
-            runs: answers of the run, or of the two runs that are compared.
-            from_json: converts the stored JSON to the result.
-            compute: computes the result; if it raises, nothing is stored.
+            runs: answers of one run, or of the two runs that are compared.
+            from_json: function that converts the stored JSON to the result.
+            compute: function that computes the result; if it raises an error, nothing is stored.
         """
         embedder = self._targets.embedder(item)
         key = measurement_key(what, item, *runs, embedder=None if embedder is None else embedder.identity)

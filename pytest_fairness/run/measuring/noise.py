@@ -1,4 +1,4 @@
-"""Noise of a value: its variation between paraphrases of a prompt, and from run to run."""
+"""Noise of an item's value: its variation between paraphrases of a prompt, and between runs."""
 
 from __future__ import annotations
 
@@ -40,9 +40,10 @@ def paraphrases(item: ProbeItem, answers: Sequence[Answer]) -> dict[str, Json] |
 
 
 def run_to_run(item: ProbeItem, answers: Sequence[Answer]) -> RunToRun | None:
-    """Return the variation of an item's value from run to run, if there are trials for several runs of its probe.
+    """Return the variation of an item's value between runs of its probe, estimated from the trials of one run.
 
-    The trials are divided into runs of the probe's own number of trials; `None` if there are fewer than two such runs.
+    The trials are divided into parts; each part has the probe's own number of trials and stands for one run. The result
+    is `None` if there are fewer than two parts.
     """
     size = item.probe.draws()
     runs = item.draws // size
@@ -54,7 +55,7 @@ def run_to_run(item: ProbeItem, answers: Sequence[Answer]) -> RunToRun | None:
 
 
 def _alone(item: ProbeItem, answers: Sequence[Answer]) -> Measurement | None:
-    """Return the measurement of these answers alone; `None` if there are too few."""
+    """Return the measurement of the item from only these answers; `None` if there are too few."""
     try:
         return item.audit.measure(item.probe, item, answers)
     except NotMeasurable:

@@ -1,7 +1,7 @@
-"""Variants of a probe's wording, measured in addition to the probe's own wording: which lowers bias, and at what cost?
+"""Measurement of a probe's variants (other wordings).
 
-A variant has no verdict. Its results are part of the details of the item that it belongs to, and an error of a variant
-does not change the item's verdict or baseline.
+The results show which variant lowers bias, and at what cost. A variant has no verdict. Its results are added to the
+details of its item. An error of a variant does not change the item's verdict or baseline.
 """
 
 from __future__ import annotations
@@ -25,13 +25,19 @@ from pytest_fairness.stats.intervals.mean_errors import mean_error
 from pytest_fairness.targets.base import Target
 
 ALPHA = 0.05
-"""One-sided level of the test that must agree with the interval before a variant is reported to lower bias."""
+"""One-sided significance level of a variant's test.
+
+A variant is reported to lower bias only if both this test and the confidence interval show it.
+"""
 
 Effect = Literal["lower", "higher", "unclear"]
 
 
 def variants_of(item: ProbeItem) -> dict[str, ProbeItem]:
-    """Return the item in each variant of its probe that has other requests for the item, by the variant's name."""
+    """Return the item in each variant of its probe, by the variant's name.
+
+    Variants that do not change the requests of the item are left out.
+    """
     if not item.asks or not item.probe.variants:
         return {}
     found = {name: replace(item, probe=item.probe.variant(name)) for name in item.probe.variants}
@@ -43,14 +49,14 @@ def variants_of(item: ProbeItem) -> dict[str, ProbeItem]:
 
 
 def requests(items: Iterable[ProbeItem], *, own_first: bool = False) -> Iterator[Request]:
-    """Yield the requests of items and their variants one by one, as there may be millions.
+    """Yield the requests of items and their variants one by one, because there may be millions.
 
-    Of each probe, the requests of its own wording come first.
+    For each probe, the requests with its own wording come first.
 
     Args:
         items: the items, each at the look that is planned.
-        own_first: whether the own wordings of all probes come before any variant: used when the number of requests is
-            limited.
+        own_first: whether the requests with the probes' own wordings come before those of all variants; for runs with a
+            limited number of requests.
     """
     later: list[ProbeItem] = []
     for _, group in groupby(items, key=lambda item: id(item.probe)):
@@ -67,12 +73,14 @@ def requests(items: Iterable[ProbeItem], *, own_first: bool = False) -> Iterator
 
 
 def with_variants(measurer: Measurer, measured: ItemMeasurement, target: Target | None) -> ItemMeasurement:
-    """Return the measurement with the probe's `variants`, by name, in its details; send their requests and wait.
+    """Return the measurement with results of the probe's variants under `variants` in its details.
 
-    A variant that could be measured has `value`, `interval`, `effect` (`lower`, `higher` or `unclear`), the `change` of
-    loss from the probe's own wording (negative is better) with `change_interval` and one-sided `p_value` (of the
-    hypothesis that the variant lowers nothing), `n`, `missing`, `unusable` (shares of answers) and `quality`; a
-    variant that could not be measured has its `error`.
+    Requests of the variants are sent if they are not recorded.
+
+    A measured variant has `value`, `interval`, `effect` (`lower`, `higher` or `unclear`), `n`, `missing`, `unusable`
+    (shares of answers) and `quality`. Its `change` is the change of the loss from the probe's own wording (negative is
+    better), with `change_interval` and the one-sided `p_value` of the null hypothesis that the variant does not lower
+    the loss. A variant that could not be measured has only its `error`.
     """
     if target is None:
         return measured
@@ -111,7 +119,7 @@ def _measured_variant(measurer: Measurer, own: ItemMeasurement, variant: ProbeIt
 
 @dataclass(frozen=True)
 class _Change:
-    """Change of loss from the probe's own wording to a variant; negative is better."""
+    """Change of the loss from the probe's own wording to a variant; negative is better."""
 
     value: float
     interval: tuple[float, float] | None
@@ -120,7 +128,10 @@ class _Change:
 
 
 def _change(measurer: Measurer, own: ItemMeasurement, variant: ItemMeasurement) -> _Change:
-    """Return the change: the item's own comparison, with its own wording as the current run and the variant before."""
+    """Return the change of the loss, computed by the item's comparison of two runs.
+
+    The probe's own wording takes the place of the current run, and the variant that of the baseline.
+    """
     own_answers, variant_answers = _with_common_labels(own.answers, variant.answers)
     gain = _comparison(measurer, own, variant, own_answers, variant_answers)
     untested = any(concern.withholds == "test" for each in (own, variant) for concern in each.measurement.concerns)
@@ -150,7 +161,10 @@ def _comparison(
     current_answers: Sequence[Answer],
     baseline_answers: Sequence[Answer],
 ) -> Comparison:
-    """Return the item's own comparison of two runs; by values and errors alone if too few units are in both."""
+    """Return the audit's comparison of two runs.
+
+    If too few units (such as records) are in both runs, only the values and standard errors are compared.
+    """
     item = current.item
 
     def compare() -> Comparison:
@@ -165,7 +179,7 @@ def _comparison(
 
 
 def _with_common_labels(own: Sequence[Answer], other: Sequence[Answer]) -> tuple[Sequence[Answer], Sequence[Answer]]:
-    """Return the answers without the label `prompt` (its number), if the two runs have different numbers of prompts."""
+    """Return both runs' answers; remove the label `prompt` (number of the prompt) if the numbers of prompts differ."""
     runs = (own, other)
     names = [{answer.labels.get("prompt") for answer in run} for run in runs]
     if names[0] == names[1]:
@@ -181,7 +195,7 @@ def _with_common_labels(own: Sequence[Answer], other: Sequence[Answer]) -> tuple
 
 
 def _unusable(own: Sequence[Answer], other: Sequence[Answer]) -> dict[str, Json]:
-    """Return the shares of answers that are not usable, and their difference with its interval (Newcombe 1998)."""
+    """Return the shares of unusable answers, and their difference with its confidence interval (Newcombe 1998)."""
     counts = [(sum(not answer.usable for answer in run), len(run)) for run in (other, own)]
     shares = [lost / asked if asked else 0.0 for lost, asked in counts]
     return {
@@ -193,7 +207,7 @@ def _unusable(own: Sequence[Answer], other: Sequence[Answer]) -> dict[str, Json]
 
 
 def _quality(own: ItemMeasurement, other: ItemMeasurement) -> dict[str, Json] | None:
-    """Return the quality of the answers over the units in both runs; `None` if the probe does not define quality."""
+    """Return the quality of both runs' answers, for units in both runs; `None` if the probe does not define quality."""
     probe = own.item.probe
     ours, theirs = kinds.quality(probe, own.answers), kinds.quality(probe, other.answers)
     shared = sorted({*ours.scores} & {*theirs.scores}) if ours and theirs else []

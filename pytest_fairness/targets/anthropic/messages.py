@@ -16,11 +16,12 @@ from pytest_fairness.targets.one_line import identifier
 from pytest_fairness.targets.sdk_client import MALFORMED, SdkClient, read_response, said_in, token_count
 
 MAX_TOKENS = 4096
-"""Most tokens of an answer if the probe sets none: the API demands a limit, and every model takes this one."""
+"""Maximum number of tokens of an answer if the probe sets none: the API requires a limit, and all models accept this
+one."""
 DEFAULT = 1.0
-"""Default of `temperature` and `top_p`."""
+"""Default value of `temperature` and `top_p`."""
 SAMPLING_VERSION = "2023-06-01"
-"""Last version of the API that takes a temperature."""
+"""Last version of the API that accepts a temperature."""
 FINISH_REASONS = {
     "end_turn": "stop",
     "stop_sequence": "stop",
@@ -28,7 +29,7 @@ FINISH_REASONS = {
     "model_context_window_exceeded": "length",
     "refusal": "refusal",
 }
-"""`Response.finish_reason` for the API's stop reasons; others are kept as they are."""
+"""`Response.finish_reason` for each stop reason of the API; other stop reasons stay unchanged."""
 
 
 class Messages(SdkClient):
@@ -44,13 +45,16 @@ class Messages(SdkClient):
         self._client = anthropic.AsyncAnthropic(api_key=endpoint.key, **self._connection)
 
     async def ask(self, request: Request) -> Response:
-        """Send a request with its sampling parameters; the API takes no seed, and always demands `max_tokens`.
+        """Send a request with its sampling parameters.
 
-        A model that takes no sampling parameters is not sent those that equal the default of 1.
+        The API accepts no seed, and requires `max_tokens`.
+
+        Sampling parameters that equal the default 1 are not sent to a model that accepts none.
 
         Raises:
-            RequestFailed: this request got no answer, or a response that is not a message.
-            TargetError: no request can be answered: the key is rejected, the model unknown, or there is no credit.
+            RequestFailed: this request got no response, or a response that is not a message.
+            TargetError: no request can be answered: the key is rejected, the model is unknown, or the account has no
+                credit.
         """
         settings = {"temperature": request.sampling.temperature, "top_p": request.sampling.top_p}
         sampling = {name: value for name, value in settings.items() if value is not None}

@@ -19,7 +19,7 @@ KEY_NAME, URL_NAME = "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"
 
 
 class AnthropicTarget(ApiTarget["Messages"]):
-    """Model behind the Messages API.
+    """Model behind Anthropic's Messages API.
 
     Args:
         model: name of the model in the API.

@@ -1,4 +1,4 @@
-"""JSON with placeholders, which are filled with values and never change the structure."""
+"""JSON documents with placeholders; values replace the placeholders without changing the structure."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ _ABSENT = object()
 
 
 class JsonTemplate:
-    """JSON document whose strings may contain placeholders, `{name}`; `{{` and `}}` stand for braces.
+    """JSON document whose strings may contain placeholders `{name}`; `{{` and `}}` stand for literal braces.
 
-    A string that is only a placeholder becomes the value itself, such as a number. If the value is `None`, the member
-    of the object is left out; in a list, the whole element that contains it.
+    A string that consists of one placeholder becomes the value itself, such as a number. If the value is `None`, the
+    member of the object is left out. In a list, the whole element that contains the placeholder is left out.
 
     Args:
         text: the document.
@@ -26,7 +26,7 @@ class JsonTemplate:
         names: names of the placeholders in the document.
 
     Raises:
-        ValueError: the text is not JSON, or contains an unknown placeholder; the message says which.
+        ValueError: the text is not JSON, or contains an unknown placeholder, which the message names.
     """
 
     def __init__(self, text: str, known: Collection[str]) -> None:
@@ -43,7 +43,7 @@ class JsonTemplate:
             raise ValueError(f"contains {{{unknown[0]}}}; placeholders are {valid} (write a brace as '{{{{')")
 
     def filled(self, values: Mapping[str, Json]) -> Json:
-        """Return the document with these values as plain JSON."""
+        """Return the document with its placeholders replaced by these values, as plain JSON."""
         filled, _ = _filled(self._document, values)
         return None if filled is _ABSENT else filled
 
@@ -61,7 +61,7 @@ def _names(value: Json) -> list[str]:
 
 
 def _filled(value: Json, values: Mapping[str, Json]) -> tuple[Json, bool]:
-    """Return the filled value, and whether it is complete: nothing was left out of it."""
+    """Return the value with its placeholders replaced, and whether nothing was left out of it."""
     match value:
         case str():
             alone = re.fullmatch(r"\{(\w+)\}", value)

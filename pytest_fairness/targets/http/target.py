@@ -25,22 +25,22 @@ if TYPE_CHECKING:
     from pytest_fairness.targets.http_errors import HttpErrors
 
 MAX_UNREADABLE = 8
-"""Unreadable answers at the start of a run after which the path to the answer is considered wrong."""
+"""Number of unreadable answers at the start of a run after which the JSONPath of the answer is considered wrong."""
 _KINDS = {dict: "an object", list: "a list", bool: "a boolean", int: "a number", float: "a number"}
 PLACEHOLDERS = ("prompt", "system", "temperature", "top_p", "max_tokens", "seed")
 _HEADER = re.compile(r"([!#$%&'*+.^_`|~0-9A-Za-z-]+)\s*:\s*(.*)")
 
 
 class HttpTarget:
-    """Service that is asked by POST.
+    """Service to which requests are sent by HTTP POST.
 
     Args:
-        url: its address; the query may contain `${NAME}`.
+        url: address of the service; the query may contain references `${NAME}` to environment variables.
         settings: settings of the run; `http_body`, `http_answer`, `http_headers`, `target_version`, `timeout` and
-            `max_answer_bytes` matter.
+            `max_answer_bytes` are used.
 
     Raises:
-        TargetError: the address, the body, the path to the answer or a header is not valid.
+        TargetError: the address, the body, the JSONPath of the answer or a header is not valid.
     """
 
     concurrency: int | None = None
@@ -161,7 +161,7 @@ class HttpTarget:
         return match[1], match[2].strip()
 
     def _filled(self) -> tuple[str, dict[str, str]]:
-        """Return the address and the headers with the values of the environment.
+        """Return the address and the headers with references replaced by the values of environment variables.
 
         Raises:
             TargetError: a variable is not set, or a header has characters that cannot be sent.
@@ -244,7 +244,10 @@ class HttpTarget:
         )
 
     def _unreadable(self, message: str) -> RequestFailed | TargetError:
-        """Return the error of one answer; if no answer was readable so far, the error of the path."""
+        """Return the error for an unreadable answer.
+
+        After several without a readable one, the error for a wrong JSONPath.
+        """
         self._unreadable_answers += 1
         if not self._readable_answers and self._unreadable_answers >= MAX_UNREADABLE:
             return TargetError(f"{message}. The {MAX_UNREADABLE - 1} answers before were unreadable too.")
@@ -268,7 +271,7 @@ class HttpTarget:
     # Secrets
 
     def _hidden(self, text: str) -> str:
-        """Return a text without values of the environment and of the address' query, except short words."""
+        """Return a text without the values of environment variables and of the address' query; short words stay."""
         return hiding([*self._secrets.values(), *filter(is_distinct, secrets_of(self._url))])(text)
 
     def _without_secrets(self, text: str) -> str:
@@ -276,7 +279,10 @@ class HttpTarget:
 
 
 def _is_answer(value: Json, answer_format: AnswerFormat) -> bool:
-    """Return whether a value can be an answer: a text or texts; an object only for other formats than `text`."""
+    """Return whether a value can be an answer: a text or a list of texts.
+
+    An object only if the format is not `text`.
+    """
     if answer_format == "text" and isinstance(value, list):
         return all(isinstance(part, str) for part in value)
     return isinstance(value, str | list) or (isinstance(value, dict) and answer_format != "text")

@@ -1,7 +1,7 @@
-"""Answers in JSON from a model too small to write valid JSON: a grammar for the answer, and its conversion.
+"""JSON answers of a small model: a grammar makes it write valid JSON, which is then converted.
 
-A grammar cannot demand a number of entries of a map with unknown keys. So the model writes a list of names and
-descriptions, which is converted into the map that the prompt asked for.
+A grammar cannot require a number of entries in a map with unknown keys. So the model writes a list of names and
+descriptions, which is converted to the map that the prompt requested.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ from dataclasses import replace
 from pytest_fairness.records import Request, Response
 
 TOKENS_PER_ENTRY = 64
-"""Approximate tokens of an entry of full length, with punctuation."""
+"""Approximate number of tokens of an entry with maximum length, including punctuation."""
 MOST_ENTRIES = 10
 FEWEST_ENTRIES = 3
-"""Fewest entries, if `max_tokens` allows as many."""
+"""Minimum number of entries, if `max_tokens` allows so many."""
 NAME_LENGTH = 40
 DESCRIPTION_LENGTH = 160
-"""Most characters; without a limit, a small model may never end an entry."""
+"""Maximum number of characters; without a limit, a small model may never end an entry."""
 
 _ENTRY = re.compile(r'\{"name": "(?P<name>[^"]*)", "description": "(?P<description>[^"]*)("\})?')
 
 
 def grammar(request: Request) -> str:
-    """Return the grammar (GBNF) of an answer: a list of as many entries as fit into the request's `max_tokens`."""
+    """Return the grammar (GBNF) of an answer: a list with as many entries as fit into the request's `max_tokens`."""
     room = request.sampling.max_tokens
     most = MOST_ENTRIES if room is None else min(MOST_ENTRIES, max(1, room // TOKENS_PER_ENTRY))
     fewest = min(FEWEST_ENTRIES, most)
@@ -43,9 +43,9 @@ def grammar(request: Request) -> str:
 
 
 def as_map(response: Response) -> Response:
-    """Return the response with its list as a JSON map from name to description; other texts stay unchanged.
+    """Return the response with its list converted to a JSON map from names to descriptions; other texts stay unchanged.
 
-    Descriptions of equal names are joined. The last description of a list that was cut off is kept as far as it goes.
+    Descriptions of equal names are joined. If the list was cut off, the incomplete last description is kept.
     """
     entries: dict[str, str] = {}
     for entry in _ENTRY.finditer(response.text):

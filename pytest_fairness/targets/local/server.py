@@ -10,25 +10,25 @@ from typing import Any
 from pytest_fairness.errors import TargetError
 
 SLOTS = 8
-"""Requests that the model answers at once."""
+"""Number of requests that the model answers at the same time."""
 CONTEXT = 2048
-"""Tokens of prompt and answer together, for each slot."""
+"""Maximum number of tokens of prompt and answer together, for each request."""
 QUIET = -1
 """Verbosity at which xllamacpp writes nothing."""
 
 
 def check_runner(name: str) -> None:
-    """Raise `TargetError` if the package that runs the model is not installed; it is not imported."""
+    """Raise `TargetError` if the package that runs the model is not installed; do not import it."""
     if find_spec("xllamacpp") is None:
         raise TargetError(f"{name} needs the package xllamacpp: pip install 'pytest-fairness[local]'")
 
 
 class LocalServer:
-    """Loaded model behind a server that is compatible with OpenAI's chat completions.
+    """Loaded model with a server that is compatible with OpenAI's chat completions.
 
     Args:
         name: the target's name, for messages.
-        model: a GGUF file.
+        model: path of a GGUF file.
 
     Attributes:
         url: address of the server, up to the port.
@@ -58,7 +58,7 @@ class LocalServer:
         self.url = str(self._server.listening_address)
 
     def close(self) -> None:
-        """Unload the model; requests in progress are dropped."""
+        """Unload the model; requests in progress get no answer."""
         self._server = None
 
 

@@ -1,4 +1,4 @@
-"""Client of OpenAI's chat completions, and of servers that are compatible, through the `openai` SDK."""
+"""Client of OpenAI's chat completions and of compatible servers, through the `openai` SDK."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from pytest_fairness.targets.openai import echoed_likelihoods
 from pytest_fairness.targets.sdk_client import MALFORMED, SdkClient, read_response, said_in, token_count
 
 CUT_OFF = frozenset({"length", "max_tokens", "model_length"})
-"""Finish reasons of answers that `max_tokens` cut off; the first is OpenAI's."""
+"""Finish reasons of answers that were cut off by `max_tokens`; the first one is OpenAI's."""
 NEW_LIMIT_NAME = "max_completion_tokens"
-"""Name of `max_tokens` for newer models of OpenAI, which reject the old name; other servers do not know the new one."""
+"""Name of `max_tokens` for newer models of OpenAI, which reject the old name. Other servers know only the old name."""
 
 
 class Chat(SdkClient):
@@ -29,8 +29,8 @@ class Chat(SdkClient):
 
     Args:
         endpoint: the model and its server.
-        setting: setting that names the model, for messages.
-        serves: what the endpoint has to be, for messages.
+        setting: name of the setting for the model, for messages.
+        serves: type of server that the endpoint must be, for messages.
     """
 
     def __init__(
@@ -56,8 +56,8 @@ class Chat(SdkClient):
             json_format: whether a request for JSON also sets `response_format`.
 
         Raises:
-            RequestFailed: this request got no answer, or a response that is not a chat completion.
-            TargetError: no request can be answered: the key is rejected or the model unknown.
+            RequestFailed: this request got no response, or a response that is not a chat completion.
+            TargetError: no request can be answered: the key is rejected or the model is unknown.
         """
         system = [] if request.system is None else [{"role": "system", "content": request.system}]
         body: dict[str, Any] = {
@@ -85,11 +85,13 @@ class Chat(SdkClient):
         return response
 
     async def likelihood(self, request: Request) -> Response:
-        """Return the likelihood of a text, from a completion that echoes it with log-probabilities, as vLLM's do.
+        """Return the likelihood of a text.
+
+        The server must echo the text with log-probabilities in a completion, as vLLM does.
 
         Raises:
-            RequestFailed: the endpoint does not echo texts, or not this one.
-            TargetError: as in `ask`, but not for an endpoint without completions.
+            RequestFailed: the endpoint offers no completions, or does not echo this text.
+            TargetError: as in `ask`.
         """
         if self._no_echo is not None:
             raise RequestFailed(self._no_echo)
@@ -121,7 +123,7 @@ class Chat(SdkClient):
         """Return the embedding of each text, or its error; the texts are sent in one request.
 
         Raises:
-            RequestFailed: the request got no answer, or one that is too long to be read.
+            RequestFailed: the request got no response, or a response over the size limit.
             TargetError: as in `ask`.
         """
         with self._translated_errors():
@@ -150,7 +152,7 @@ class Chat(SdkClient):
         return raw.http_response
 
     def _wants_new_limit_name(self, error: openai.APIStatusError) -> bool:
-        """Return whether the server rejects the name `max_tokens`; if so, use the newer name from now on."""
+        """Return whether the server rejects the name `max_tokens`; if so, later requests use the newer name."""
         sent = json.loads(error.request.content)
         if "max_tokens" not in sent or NEW_LIMIT_NAME not in error.message:
             return False
@@ -201,7 +203,7 @@ class Chat(SdkClient):
 
 
 def _joined(content: Json) -> str | None:
-    """Return the text of a message's content, which some servers send as a list of parts."""
+    """Return the text of a message's content; join its parts if the server sends a list."""
     if isinstance(content, list):
         texts = [part.get("text") if isinstance(part, dict) else part for part in content]
         found = [text for text in texts if isinstance(text, str)]

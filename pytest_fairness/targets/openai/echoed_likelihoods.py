@@ -1,4 +1,4 @@
-"""Likelihoods from completions that echo their prompt with log-probabilities, as in OpenAI's older API."""
+"""Likelihoods from completions that echo their prompt with log-probabilities (OpenAI's older API)."""
 
 from __future__ import annotations
 
@@ -12,26 +12,29 @@ from pytest_fairness.targets.one_line import identifier
 
 
 class NoEcho(ValueError):
-    """Response without an echo: llama.cpp's server, for example, ignores the field."""
+    """Error for a response without an echo; llama.cpp's server, for example, ignores the field `echo`."""
 
 
 def body(request: Request) -> dict[str, Any]:
-    """Return the body without the model: the text, and a limit of one token, as not every server takes zero."""
+    """Return the fields of a request that echoes the text.
+
+    It generates one token, because not every server accepts a limit of zero.
+    """
     text = request.prompt + (request.continuation or "")
     return {"prompt": text, "echo": True, "max_tokens": 1, "logprobs": 1, "temperature": 0}
 
 
 def is_rejected(said: str) -> bool:
-    """Return whether a server's message says that it rejects the echo."""
+    """Return whether a server's message says that it does not support the echo."""
     return any(word in said.casefold() for word in ("echo", "logprobs", "completions"))
 
 
 def read(content: bytes, request: Request) -> Response:
-    """Return the likelihood of the continuation. A server gives none for the very first token.
+    """Return the likelihood of the continuation; the log-probability of a text's first token is unknown.
 
     Raises:
         NoEcho: the response has no tokens with log-probabilities.
-        ValueError: the tokens are not those of the text.
+        ValueError: the tokens in the response do not match the text.
     """
     try:
         completion = json.loads(content)
@@ -55,9 +58,9 @@ def read(content: bytes, request: Request) -> Response:
 
 
 def _spans(tokens: list[str], text: str) -> list[tuple[int, int]]:
-    """Return where each token begins and ends in the text; added tokens lie before 0 or after the end.
+    """Return the start and end of each token in the text; tokens that the server added lie outside of the text.
 
-    Tokens that are parts of the same character share its place.
+    Tokens that encode parts of the same character all get the position of this character.
     """
     front = 1 if tokens and _is_whole(tokens[0]) and not text.startswith(tokens[0]) else 0
     spans = [(-len(token), 0) for token in tokens[:front]]
@@ -84,9 +87,9 @@ def _spans(tokens: list[str], text: str) -> list[tuple[int, int]]:
 
 
 _WIDEST = 4
-"""Most characters for one token that is a part of a character."""
+"""Maximum number of text characters that a token of incomplete bytes may stand for."""
 
 
 def _is_whole(token: str) -> bool:
-    """Return whether a token is a text, and not the bytes of a part of a character."""
+    """Return whether a token is valid text, rather than some bytes of a character."""
     return bool(token) and "\N{REPLACEMENT CHARACTER}" not in token and not token.startswith("bytes:")

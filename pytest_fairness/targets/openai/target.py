@@ -1,4 +1,4 @@
-"""Targets `openai:MODEL`: OpenAI, or any server that is compatible with its chat completions."""
+"""Targets `openai:MODEL`: models of OpenAI, or of a server with compatible chat completions."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ KEY_NAME = "OPENAI_API_KEY"
 
 
 class OpenAITarget(ApiTarget["Chat"]):
-    """Model behind chat completions.
+    """Model behind OpenAI's or a compatible chat completions API.
 
     Args:
         model: name of the model on the server.
-        settings: settings of the run; `base_url` matters, and see `ApiTarget`.
+        settings: settings of the run; `base_url` and those of `ApiTarget` are used.
 
     Class attributes:
-        setting: setting that names the model, for messages.
-        serves: what the endpoint has to be, for messages.
+        setting: name of the setting for the model, for messages.
+        serves: type of server that the endpoint must be, for messages.
     """
 
     likelihoods = True

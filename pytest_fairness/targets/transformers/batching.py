@@ -1,4 +1,4 @@
-"""Batches: requests that wait at the same time are answered together."""
+"""Batches of requests: requests that wait at the same time are answered together."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from pytest_fairness.records import Request, Response
 from pytest_fairness.targets.threads import DaemonThreads
 
 PAUSE = 0.02
-"""Seconds that the first request of a batch waits for others."""
+"""Seconds that the first request of a batch waits for further requests."""
 GROW_AFTER = 8
-"""Full batches in a row after which a larger one is tried again."""
+"""Number of full batches in a row after which a larger batch is tried again."""
 
 
 class OutOfMemory(Exception):
-    """Batch that does not fit into memory."""
+    """Error for a batch that does not fit into memory."""
 
 
 @dataclass(eq=False)
@@ -31,17 +31,17 @@ class Job:
 
 @dataclass
 class BatchSize:
-    """Size of the batches: all requests that wait, but no more than fit into memory.
+    """Size of the batches: the number of waiting requests, limited to a number that fits into memory.
 
     Attributes:
-        limit: current limit; `None` until memory has run out once.
+        limit: current maximum size of a batch; `None` until a batch did not fit into memory.
     """
 
     limit: int | None = None
     _full: int = field(default=0, repr=False)
 
     def take(self, waiting: int) -> int:
-        """Return how many of the waiting requests go into the next batch."""
+        """Return the size of the next batch, given the number of waiting requests."""
         return waiting if self.limit is None else min(waiting, self.limit)
 
     def failed(self, size: int) -> None:
@@ -49,7 +49,7 @@ class BatchSize:
         self.limit, self._full = max(1, size // 2), 0
 
     def succeeded(self, size: int) -> None:
-        """Note a batch that fitted; double the limit after some full batches."""
+        """Record a batch that fitted into memory; after some full batches, double the limit."""
         if self.limit is None or size < self.limit:
             return
         self._full += 1
@@ -59,11 +59,12 @@ class BatchSize:
 
 Answers = Sequence[Response | FairnessError]
 Answerer = Callable[[Sequence[Job]], Answers]
-"""Blocking function that returns an answer or an error for each job, in order, or raises `OutOfMemory`."""
+"""Blocking function that returns an answer or an error for each job in order; it raises `OutOfMemory` if the batch is
+too large."""
 
 
 class Batches:
-    """Queue of requests, which are answered batch by batch; likelihoods and texts in batches of their own.
+    """Queue of requests that are answered in batches; requests for likelihoods and for texts are in separate batches.
 
     Args:
         answer: function that answers a batch; called in a thread.
@@ -78,10 +79,10 @@ class Batches:
         self._running: asyncio.Task[None] | None = None
         self._asked: list[Job] = []
         self.sizes: list[int] = []
-        """Number of requests of every batch, in order."""
+        """Number of requests in each batch so far, in order."""
 
     async def ask(self, request: Request) -> Response:
-        """Return the answer to a request as soon as its batch is done.
+        """Return the answer to a request as soon as its batch is finished.
 
         Raises:
             RequestFailed: the request failed.
@@ -96,7 +97,7 @@ class Batches:
             job.wanted = False
 
     async def close(self) -> None:
-        """Cancel the requests that wait, and the batch in progress."""
+        """Cancel the waiting requests and the batch in progress."""
         for job in (*self._waiting, *self._asked):
             job.wanted = False
             job.future.cancel()

@@ -1,4 +1,4 @@
-"""SHA-256 of files of weights, which may be gigabytes: computed once for each state of a file, and cached."""
+"""SHA-256 of weight files; a file may have gigabytes, so the digest is cached until the file changes."""
 
 from __future__ import annotations
 
@@ -16,13 +16,15 @@ from pytest_fairness.errors import TargetError
 from pytest_fairness.records import Json
 
 CACHE_NAME = ".fairness-digests"
-"""Name of the file with cached digests: beside the weights, or in the user's cache if their folder is read-only."""
+"""Name of the file with cached digests. It is beside the weights, or in the user's cache if their folder is
+read-only."""
 SETTLED = 2.0
-"""Seconds since the last change before a digest is cached, as a second change may leave the same time stamp."""
+"""Minimum age in seconds of a file's last change for its digest to be cached; a second change right after the first may
+keep the same time stamp."""
 
 
 def fingerprint(file: Path, target: str) -> str:
-    """Return the fingerprint `sha256:…` of a file of weights.
+    """Return the fingerprint `sha256:…` of a weight file.
 
     Args:
         file: the file.
@@ -68,7 +70,7 @@ def _state(found: os.stat_result) -> list[int]:
 
 
 def _known(place: Path) -> dict[str, Json]:
-    """Return the digests in a cache file; none if it is missing or damaged."""
+    """Return the digests in a cache file; an empty mapping if the file is missing or damaged."""
     try:
         content = json.loads(place.read_bytes())
     except (OSError, ValueError, RecursionError):

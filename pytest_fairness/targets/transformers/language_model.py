@@ -1,4 +1,4 @@
-"""Causal language models loaded with `transformers`: they continue prompts and score texts, in batches."""
+"""Causal language models loaded with `transformers`, which continue prompts and score texts in batches."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from pytest_fairness.targets.transformers.token_sampling import Defaults, Ending
 from pytest_fairness.targets.transformers.weights import Weights
 
 MAX_TOKENS = 2048
-"""Most tokens of an answer if the probe sets no `max_tokens`."""
+"""Maximum number of tokens of an answer if the probe sets no `max_tokens`."""
 DECIMALS = 5
-"""Decimals of recorded log-probabilities; further ones depend on the batch."""
+"""Number of decimals of recorded log-probabilities; further decimals depend on the other requests in the batch."""
 
 
 class LanguageModel(LoadedModel):
@@ -41,11 +41,11 @@ class LanguageModel(LoadedModel):
     # Generation
 
     def generate(self, requests: Sequence[Request], wanted: Callable[[int], bool]) -> list[Response | FairnessError]:
-        """Return the answers to prompts, generated together, each with its own sampling, seed and `max_tokens`.
+        """Generate the answers to several prompts together, each with its own sampling parameters and seed.
 
         Args:
             requests: the prompts.
-            wanted: function that says whether the answer of a row is still wanted.
+            wanted: function that returns whether a caller still waits for the answer with this index.
 
         Raises:
             OutOfMemory: the batch is too large.
@@ -75,7 +75,7 @@ class LanguageModel(LoadedModel):
         return found
 
     def _prompt(self, request: Request) -> list[int]:
-        """Return the tokens of a request: in the model's chat template if there is one, else as plain text."""
+        """Return the tokens of a request: in the model's chat template or, if the model has none, as plain text."""
         system = [] if request.system is None else [{"role": "system", "content": request.system}]
         whole = request.prompt if request.system is None else f"{request.system}\n\n{request.prompt}"
         if not self._tokenizer.chat_template:
@@ -94,7 +94,7 @@ class LanguageModel(LoadedModel):
         return text
 
     def _room(self, prompt: int, request: Request) -> int:
-        """Return the most tokens of an answer."""
+        """Return the maximum number of tokens of an answer to a prompt with `prompt` tokens."""
         most = request.sampling.max_tokens or MAX_TOKENS
         return most if self._context is None else min(most, self._context - prompt)
 
@@ -102,7 +102,7 @@ class LanguageModel(LoadedModel):
         return RequestFailed(f"{self._name}: a prompt of {tokens} tokens is too long for a context of {self._context}.")
 
     def _greedy(self, tokens: int) -> Any:
-        """Return the model's generation settings without sampling, which `TokenSampler` does."""
+        """Return the model's generation settings with sampling switched off, because `TokenSampler` samples instead."""
         settings = copy.deepcopy(self._model.generation_config)
         settings.update(
             do_sample=False,
@@ -134,9 +134,9 @@ class LanguageModel(LoadedModel):
     def score(self, requests: Sequence[Request]) -> list[Response | FairnessError]:
         """Return the log-probabilities of each continuation after its prompt, token by token.
 
-        The text is scored without chat template and system prompt, after the token that begins a text (for a model
-        without one, the token that ends a text). A token that begins in the prompt and ends in the continuation counts
-        as part of the continuation.
+        The text is scored without a chat template and a system prompt, after the model's begin-of-text token (or, if it
+        has none, its end-of-text token). A token that begins in the prompt and ends in the continuation counts as part
+        of the continuation.
 
         Raises:
             OutOfMemory: the batch is too large.
@@ -162,7 +162,7 @@ class LanguageModel(LoadedModel):
         return found
 
     def _text(self, request: Request) -> tuple[list[int], int, list[str]]:
-        """Return the tokens of a text, the number before the continuation, and the pieces of the continuation."""
+        """Return a text's tokens, the number of them before the continuation, and the continuation's tokens as text."""
         text = request.prompt + (request.continuation or "")
         encoded = self._tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)
         spans = encoded["offset_mapping"]
@@ -173,7 +173,10 @@ class LanguageModel(LoadedModel):
         return first + ids_of(encoded), len(first) + before, [text[begin:end] for begin, end in spans[before:]]
 
     def _likelihood(self, scores: Any, tokens: list[int], before: int, pieces: list[str]) -> Response:
-        """Return the response for one text; row t of `scores` (width, vocabulary) scores the token after t."""
+        """Return the likelihood response for one text.
+
+        Row t of `scores` (tokens, vocabulary) scores the token after t.
+        """
         logs: list[float | None] = []
         if before == 0 and pieces:
             logs.append(None)

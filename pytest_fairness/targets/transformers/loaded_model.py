@@ -23,8 +23,8 @@ class LoadedModel:
 
     Args:
         name: the target's name, for messages.
-        weights: place of the model.
-        device: name of a device of torch, or `None` for the fastest one.
+        weights: path or id of the model.
+        device: name of a torch device, or `None` for the fastest one.
 
     Class attributes:
         auto_class: class of transformers that loads the model.
@@ -64,7 +64,7 @@ class LoadedModel:
         return device
 
     def _load(self, weights: Weights) -> tuple[Any, Any]:
-        """Return the tokenizer and the model; run no code of the model and read no pickle."""
+        """Load the tokenizer and the model; run no Python code of the model and read no pickle."""
         import transformers
 
         place: dict[str, Any] = {"trust_remote_code": False}
@@ -89,7 +89,10 @@ class LoadedModel:
         return tokenizer, model
 
     def _number_type(self, weights: Weights) -> Any:
-        """Return the number type: float32 on a CPU; elsewhere bfloat16 for GGUF files, and as stored for others."""
+        """Return the number type of the weights.
+
+        It is float32 on a CPU. On other devices it is bfloat16 for GGUF files, and the stored type for other models.
+        """
         if self.device.type == "cpu":
             return self._torch.float32
         return "auto" if weights.gguf is None else self._torch.bfloat16
@@ -105,7 +108,7 @@ class LoadedModel:
 
     @contextmanager
     def _memory(self) -> Iterator[None]:
-        """Turn errors of full memory into `OutOfMemory`, and free the memory."""
+        """Convert torch's errors of full memory into `OutOfMemory`, and free the memory."""
         try:
             yield
         except (RuntimeError, MemoryError) as error:

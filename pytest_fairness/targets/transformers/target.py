@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 class TransformersTarget:
     """Hugging Face model or GGUF file that answers in batches and gives likelihoods.
 
-    Requests that wait at the same time are answered in one batch. Every answer has a seed of its own: the probe's seed,
-    or else one derived from the request.
+    Requests that wait at the same time are answered in one batch. Every answer has its own seed: the seed of the
+    request or, without one, a seed derived from the request's content.
 
     Args:
-        written: the name after `transformers:`.
+        written: the part of the target's name after `transformers:`.
         settings: settings of the run.
 
     Raises:

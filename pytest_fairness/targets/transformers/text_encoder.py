@@ -14,14 +14,14 @@ from pytest_fairness.targets.transformers.loaded_model import LoadedModel, ids_o
 from pytest_fairness.targets.transformers.weights import Weights
 
 DEFAULT_TOKENS = 512
-"""Most tokens of a text if the model states no limit."""
+"""Maximum number of tokens of a text if the model's configuration has no limit."""
 
 
 class TextEncoder(LoadedModel):
-    """Embedding model; the embedding of a text is the mean of its tokens' hidden states, as in sentence-transformers.
+    """Embedding model; a text's embedding is the mean of its tokens' hidden states, as in sentence-transformers.
 
-    With `pooling_mode_cls_token` in `1_Pooling/config.json`, it is the hidden state of the first token. Texts are cut
-    to the model's limit.
+    If `1_Pooling/config.json` sets `pooling_mode_cls_token`, the embedding is the hidden state of the first token.
+    Texts are cut to the model's maximum number of tokens.
     """
 
     auto_class: ClassVar[str] = "AutoModel"
@@ -35,7 +35,7 @@ class TextEncoder(LoadedModel):
         self._most = min(context, self._tokenizer.model_max_length)
 
     def embed(self, texts: Sequence[str]) -> list[Response | FairnessError]:
-        """Return the embeddings of texts, computed together.
+        """Return the embeddings of several texts, computed in one batch.
 
         Raises:
             OutOfMemory: the batch is too large.
@@ -61,7 +61,7 @@ class TextEncoder(LoadedModel):
 
 
 def _pools_first_token(weights: Weights) -> bool:
-    """Return whether the model's configuration says that the first token stands for the text."""
+    """Return whether the model's configuration selects the first token's hidden state as the embedding."""
     from transformers.utils.hub import cached_file
 
     try:

@@ -1,4 +1,4 @@
-"""Sampling of tokens row by row: each request has its own random numbers, which do not depend on its batch."""
+"""Sampling of tokens; each request has its own random numbers, which do not depend on the batch."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pytest_fairness.records import Request
 
 @dataclass(frozen=True)
 class Defaults:
-    """Sampling parameters of a model's generation settings, for those that a probe does not set."""
+    """Default sampling parameters from the model's generation settings, used where the probe sets none."""
 
     temperature: float = 1.0
     top_p: float = 1.0
@@ -20,16 +20,18 @@ class Defaults:
 
 
 class TokenSampler:
-    """Logits processor that samples each row's next token with the row's own temperature, `top_p` and generator.
+    """Logits processor that samples the next token of each row; a row is one request.
+
+    Each row has its own temperature, `top_p` and random generator.
 
     The largest log-probability after adding Gumbel noise is a sample from the distribution (Gumbel 1954; Maddison et
-    al. 2014), so greedy decoding of the noisy scores samples. The noise of a row depends on its request and seed alone.
+    al. 2014), so greedy decoding of the noisy scores samples. The noise of a row depends only on its request and seed.
     The batch may change the last bits of the log-probabilities, which matters only for two almost equal tokens.
 
     Args:
         requests: the request of each row.
-        defaults: parameters that the requests do not set.
-        torch: the module.
+        defaults: values of parameters that a request does not set.
+        torch: the imported module.
         device: device of the scores.
     """
 
@@ -67,13 +69,13 @@ class TokenSampler:
 
 
 class Ending:
-    """Stopping criterion that ends each row at its own limit, and a row whose answer is no longer wanted at once.
+    """Stopping criterion that ends each row at its own limit of tokens, or as soon as no caller waits for its answer.
 
     Args:
-        width: number of tokens before the answers.
-        limits: most tokens of each row.
-        wanted: function that says whether the answer of a row is still wanted.
-        torch: the module.
+        width: number of tokens of the (padded) prompts.
+        limits: maximum number of answer tokens of each row.
+        wanted: function that returns whether a caller still waits for the answer of a row.
+        torch: the imported module.
     """
 
     def __init__(self, width: int, limits: Sequence[int], wanted: Callable[[int], bool], torch: Any) -> None:

@@ -1,4 +1,4 @@
-"""Places of models: an id of the Hugging Face Hub, a folder, or a GGUF file."""
+"""Location of models: an id of the Hugging Face Hub, a folder, or a GGUF file."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from pytest_fairness.targets.transformers.fingerprint import fingerprint
 
 _HUB_ID = re.compile(r"(?P<id>[A-Za-z0-9][\w.-]*(/[\w.-]+)?)(@(?P<revision>[\w./-]+))?")
 _SMALL = (".json", ".jinja", ".txt", ".model")
-"""Suffixes of the files of configuration and of the tokenizer, which are part of a folder's digest."""
+"""Suffixes of configuration and tokenizer files, which are included in a folder's digest."""
 _PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl")
 
 
 @dataclass(frozen=True)
 class Weights:
-    """Place and state of a model.
+    """Location and version of a model.
 
     Attributes:
         place: a folder, or an id of the Hub.
         gguf: name of the GGUF file in the folder, if the model is one.
-        revision: of a model of the Hub: the cached commit, or the revision that the user named.
-        digest: of a local model: digest of its files.
+        revision: for a model of the Hub, the cached commit, or the revision that the user named.
+        digest: for a local model, the digest of its files.
         local: whether the model is a file or folder of this machine.
         cached: whether a model of the Hub is in the cache.
     """
@@ -44,7 +44,7 @@ class Weights:
 
 
 def find(written: str, root: Path) -> Weights:
-    """Return the place of a model; nothing is loaded or downloaded.
+    """Return the location and version of a model; load and download nothing.
 
     Args:
         written: a path, relative to `root`, or an id of the Hub, optionally with `@revision`.
@@ -70,7 +70,7 @@ def find(written: str, root: Path) -> Weights:
 
 
 def cached_commit(identifier: str, revision: str) -> str | None:
-    """Return the cached commit of a model of the Hub, or `None`."""
+    """Return the commit of a model of the Hub that is in the cache, or `None`."""
     folder = _cache() / f"models--{identifier.replace('/', '--')}"
     reference = folder / "refs" / revision
     try:

@@ -12,10 +12,11 @@ from tests.support.projects import KIM, LOU, Project
 from tests.support.results import report, result
 
 ITEM = ("products", "jsd[race=Black]")
+TARGET = "openai:model"
 
 
 def run(day: int, *, target: str = "openai:model", verdict: VerdictName = VerdictName.PASS) -> dict[str, Json]:
-    document = report(result(verdict), result(value="Asian"))
+    document = report(result(verdict), result(value="Asian"), reused=0)
     return {**document, "started": f"2026-01-{day:02}T00:00:00Z", "target": target}
 
 
@@ -52,6 +53,28 @@ def test_a_trend_has_runs_of_one_target_only(store: Path) -> None:
         assert {key: len(found) for key, found in History(opened).trends({ITEM: "openai:model"}).items()} == {ITEM: 3}
         assert len(History(opened).trends({ITEM: "local"})[ITEM]) == 1
         assert History(opened).trends({}) == {}
+
+
+def test_a_trend_has_runs_of_one_server_and_of_new_answers_only(tmp_path: Path) -> None:
+    def trend(server: str) -> list[str]:
+        return [point["started"][8:10] for point in History(opened).trends({ITEM: TARGET}, {TARGET: server})[ITEM]]
+
+    with Store(tmp_path / "responses.sqlite") as opened:
+        for day, server, sent, reused, value in (
+            (1, "http://a", 10, 0, 0.1),
+            (2, "http://a", 10, 0, 0.1),  # all asked anew, by chance with the same value
+            (3, "http://b", 10, 0, 0.3),
+            (4, "http://a", 5, 5, 0.1),  # the requests of another item were new
+            (5, "http://a", 5, 5, 0.2),
+            (6, "http://a", 0, 10, 0.4),  # by another version of the tool, perhaps
+        ):
+            document = run(day)
+            document["requests"] |= {"sent": sent, "reused": reused}
+            for item in document["items"]:
+                item["value"] = value
+            History(opened).add(document, {}, {TARGET: server})
+        assert trend("http://a") == ["01", "02", "05"]
+        assert trend("http://b") == ["03"]
 
 
 def test_runs_without_values_are_not_recorded_and_old_runs_are_deleted(store: Path) -> None:

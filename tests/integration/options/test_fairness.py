@@ -274,7 +274,17 @@ def test_junit_has_value_baseline_limit_and_verdict(project: Project) -> None:
     tree = ET.parse(project.path / "junit.xml")  # noqa: S314 - written by pytest just now
     cases = {case.attrib["name"]: case for case in tree.iter("testcase")}
     properties = {item.attrib["name"]: item.attrib["value"] for item in cases[KIM].iter("property")}
-    assert properties == {"value": "1.0", "baseline": "0.0", "limit": "0.5", "verdict": "regression"}
+    reason = properties.pop("reason")
+    assert reason.startswith(f"{KIM}: refusals differ by +1")
+    assert float(properties.pop("interval_low")) < float(properties.pop("interval_high")) == 1.0
+    assert properties == {
+        "value": "1.0",
+        "baseline": "0.0",
+        "limit": "0.5",
+        "verdict": "regression",
+        "finding": "Kim vs Alex: +1 (allowed 0.1)",
+        "target": "python:app:biased",
+    }
     failure = cases[KIM].find("failure")
     assert failure is not None
     assert failure.attrib["message"] == "Kim vs Alex: +1 (allowed 0.1)"

@@ -132,7 +132,11 @@ def test_values_without_rows_are_named(tmp_path: Path) -> None:
         ("a_csv", "group,gender,answer\nWhite,man\n", "a.csv:2: 2 fields where the header has 3"),
         ("a_csv", 'group,gender,answer\n\nWhite,man,"a\n', "a.csv:3: not valid CSV: unexpected end of data"),
         ("a_csv", "group,gender,gender,answer\n", "a.csv:1: the column 'gender' is there twice"),
-        ("a_jsonl", '{"group": 1}\n{"group": }\n', "a.jsonl:2:11: not JSON: Expecting value; one JSON object a line"),
+        (
+            "a_jsonl",
+            '{"group": 1}\n{"group": }\n',
+            "a.jsonl:2:11: not JSON: Expecting value; write one JSON object ",
+        ),
         ("a_jsonl", "[1]\n", "a.jsonl:1: a line must hold one JSON object, not [1]"),
         ("a_jsonl", "[" * 100_000, "a.jsonl:1: "),
         ("a_jsonl", "9" * 5000, "a.jsonl:1: JSON that cannot be read"),

@@ -182,7 +182,7 @@ def test_an_estimate_without_a_known_error_does_not_pass() -> None:
     measurement = replace(measured(0.2), standard_error=None, interval=None)
     for verdict in (judged(measurement=measurement), judged(was=None, limit=0.3, measurement=measurement)):
         assert verdict.name == "inconclusive"
-        assert "how far chance moves the value is not known" in verdict.reason
+        assert "the standard error of the value is not known" in verdict.reason
 
 
 def test_a_run_reaches_a_decision_at_the_size_that_it_asks_for() -> None:

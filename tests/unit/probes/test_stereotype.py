@@ -245,4 +245,4 @@ def test_unknown_column_names_are_errors(tmp_path: Path) -> None:
     (tmp_path / "said.csv").write_text("who\n")
     found = errors(RECORDED.replace("case: who", "cases: who").replace("[city]", "[category]"), tmp_path, tmp_path)
     assert "'cases' is no name of this probe: did you mean 'case'?" in found[0]
-    assert "'category' is a name of the answers already" in found[1]
+    assert "'category' already has a meaning in this file" in found[1]

@@ -2,15 +2,20 @@
 
 from pytest_fairness.pytest_integration.items import junit
 from pytest_fairness.records import VerdictName
-from tests.support.results import report, result
+from tests.support.results import REASON, result
 
 
 def test_junit_properties_are_flat() -> None:
-    over = report(result(VerdictName.OVER_LIMIT, limit=0.05))["items"][0]
-    assert junit.properties(over) == [
+    assert junit.properties(result(VerdictName.OVER_LIMIT, limit=0.05), "openai:model") == [
         ("value", 0.0612345),
+        ("interval_low", 0.048),
+        ("interval_high", 0.0741),
         ("baseline", 0.0178),
         ("limit", 0.05),
         ("verdict", "over-limit"),
+        ("finding", "Black vs White: 0.0612 bits (limit 0.05)"),
+        ("reason", f"jsd[race=Black]: {REASON}"),
+        ("target", "openai:model"),
     ]
-    assert junit.properties(report(result(VerdictName.ERROR))["items"][0]) == [("verdict", "error")]
+    names = [name for name, _ in junit.properties(result(VerdictName.ERROR), None)]
+    assert names == ["verdict", "finding", "reason"]

@@ -1,4 +1,4 @@
-"""The HTML report in a browser: no scripts, no requests, no console messages."""
+"""The HTML report in a browser: filters, no other script, no request, no console message."""
 
 import shutil
 import subprocess
@@ -88,7 +88,9 @@ def test_a_hostile_report_runs_no_script_and_sends_no_request(tmp_path: Path, as
     assert paths == []
 
 
-def test_a_complete_report_logs_nothing_to_the_console(tmp_path: Path) -> None:
+def test_a_complete_report_shows_its_filters_and_logs_nothing_to_the_console(tmp_path: Path) -> None:
     document, console = opened(html.report(RUN, {("letters", "jsd[race=Black]"): TREND}), tmp_path)
     assert console == []
     assert document.count("<svg") == html.report(RUN, {("letters", "jsd[race=Black]"): TREND}).count("<svg")
+    assert '<form class="filters">' in document
+    assert "<output>16 of 16 shown</output>" in document

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_fairness.audits.info import AuditInfo, Direction
-from pytest_fairness.records import Comparison, Json, VerdictName
+from pytest_fairness.records import Json, VerdictName
 from pytest_fairness.reports import charts
 from pytest_fairness.reports.charts.base import Chart
 from pytest_fairness.reports.charts.vega import svg
@@ -120,15 +120,25 @@ def test_the_limit_is_drawn_and_an_item_without_value_has_no_chart() -> None:
     assert charts.baseline_change({**item(), "value": None}) is None
 
 
-def test_the_overview_shows_changes_in_tolerances() -> None:
-    def moved(value: str, change: float) -> dict[str, Json]:
-        return item(value=value, comparison=Comparison(change, (change - 0.1, change + 0.1), 0.05, 0.5))
+def test_a_verdict_has_colour_and_shape() -> None:
+    marks = set()
+    for verdict in (VerdictName.REGRESSION, VerdictName.INCONCLUSIVE, VerdictName.PASS):
+        (measured,) = report(result(verdict))["items"]
+        one = charts.baseline_change(measured)
+        assert one is not None
+        points = one.spec["layer"][-1]["encoding"]
+        marks.add((points["color"]["condition"]["value"], points["shape"]["condition"]["value"]))
+    assert len({colour for colour, _ in marks}) == len({shape for _, shape in marks}) == 3
 
-    one = charts.overview([moved("a", 0.04), moved("b", -0.01), moved("c", 9.0)])
+
+def test_a_trend_has_one_date_a_day() -> None:
+    runs = [
+        {"started": f"2026-01-{day}T0{hour}:00:00Z", "value": 0.1, "interval": None, "verdict": "pass"}
+        for day, hour in (("01", 1), ("01", 5), ("09", 1))
+    ]
+    one = charts.trend(runs)
     assert one is not None
-    assert [row["mean"] for row in one.spec["data"]["values"]] == [2.0, -0.5, 6.0]
-    assert one.text == "2 of 3 items exceed their tolerance; the largest change is that of jsd[race=c]: 450 tolerances."
-    assert charts.overview([moved("a", 0.04)]) is None
+    assert sorted(one.spec["encoding"]["x"]["axis"]["values"]) == [runs[0]["started"], runs[2]["started"]]
 
 
 def test_an_svg_is_escaped_and_has_title_and_description() -> None:
@@ -147,29 +157,30 @@ def test_joined_pieces_are_the_original_texts(first: str, second: str) -> None:
     left, right = text_diff.side_by_side(first, second)
     assert "".join(piece.text for piece in left) == first
     assert "".join(piece.text for piece in right) == second
+    assert "".join(piece.text for piece in text_diff.marked(first, {"a", "ab"})) == first
     if first == second:
-        assert not any(piece.differs for piece in [*left, *right])
+        assert not any(piece.marked for piece in [*left, *right])
 
 
-def test_pieces_mark_different_words_and_contributors() -> None:
-    left, _ = text_diff.side_by_side("Try a hair oil.", "Try a silk tie.", {"oil"})
-    assert [(piece.text, piece.differs, piece.contributes) for piece in left] == [
-        ("Try a ", False, False),
-        ("hair", True, False),
-        (" ", False, False),
-        ("oil", True, True),
-        (".", False, False),
-    ]
+def test_pieces_mark_words_or_what_differs() -> None:
+    expected = [("Try a ", False), ("hair", True), (" oil.", False)]
+    left, _ = text_diff.side_by_side("Try a hair oil.", "Try a silk oil.")
+    assert [(piece.text, piece.marked) for piece in left] == expected
+    assert [(piece.text, piece.marked) for piece in text_diff.marked("Try a hair oil.", {"hair"})] == expected
 
 
-def test_contributing_words_come_from_details_and_examples() -> None:
-    details = {
-        "words": [{"word": "Hair", "significant": True}, {"word": "nice", "significant": False}],
-        "examples": [{"stereotype": ["she"], "anti_stereotype": "no list"}],
-    }
-    assert text_diff.contributing_words(details) == {"hair", "she"}
+def test_contributing_words_belong_to_the_group_that_uses_them_more() -> None:
+    words = [{"word": "Hair", "z": 4.0, "significant": True}, {"word": "nice", "z": 2.0, "significant": False}]
+    contributions = [{"word": "oil", "bits": 0.4, "side": "marked"}, {"word": "tie", "bits": 0.2, "side": "unmarked"}]
+    found = text_diff.contributing_words({**item(), "details": {"words": words, "contributions": contributions}})
+    assert found == {"Black": {"hair"}}
+    weak = {"word": "and", "bits": 0.01, "side": "marked"}
+    found = text_diff.contributing_words({**item(), "details": {"contributions": [*contributions, weak]}})
+    assert found == {"Black": {"oil"}, "White": {"tie"}}
+    examples = [{"stereotype": ["she"], "anti_stereotype": "no list"}]
+    assert text_diff.contributing_words({**item(), "details": {"examples": examples}}) == {"": {"she"}}
 
 
 def test_lists_are_compared_line_by_line() -> None:
     left, _ = text_diff.side_by_side("Red River\nLast Winter\nOld Song", "Last Winter\nRed Song\nOld Song")
-    assert [piece.text for piece in left if piece.differs] == ["Red River\n"]
+    assert [piece.text for piece in left if piece.marked] == ["Red River\n"]

@@ -5,6 +5,7 @@ import hashlib
 import re
 import sys
 from dataclasses import replace
+from importlib.resources import files
 from itertools import pairwise
 from typing import Any
 
@@ -13,10 +14,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pytest_fairness.errors import FairnessError
-from pytest_fairness.records import Json, Measurement, VerdictName
+from pytest_fairness.records import Comparison, ItemResult, Json, Measurement, VerdictName
 from pytest_fairness.reports import html
 from pytest_fairness.reports.html import page as pages
-from tests.support.pages import Page
+from pytest_fairness.reports.report_items import severity
+from tests.support.pages import Element, Page
 from tests.support.results import DETAILS, report, result
 
 HOSTILE = (
@@ -88,8 +90,10 @@ def page(text: str) -> Page:
     return Page(text)
 
 
-def test_the_page_has_no_scripts_and_no_external_resources(page: Page) -> None:
-    assert not page.all("script", "iframe", "object", "embed", "link", "base", "form", "img", "foreignobject", "use")
+def test_the_page_has_one_script_of_its_own_and_no_external_resources(page: Page) -> None:
+    (script,) = page.all("script")
+    assert script.text == (files("pytest_fairness.reports.html") / "templates" / "script.js").read_text("utf-8")
+    assert not page.all("iframe", "object", "embed", "link", "base", "img", "foreignobject", "use")
     for element in page.elements:
         for name, value in element.attributes.items():
             assert not name.startswith("on"), element
@@ -99,15 +103,17 @@ def test_the_page_has_no_scripts_and_no_external_resources(page: Page) -> None:
                 assert value.startswith("#"), element
 
 
-def test_the_security_policy_allows_only_the_style_sheet(page: Page) -> None:
+def test_the_security_policy_allows_only_style_sheet_and_script(page: Page) -> None:
     (policy,) = [
         str(meta.attributes["content"])
         for meta in page.all("meta")
         if meta.attributes.get("http-equiv") == "Content-Security-Policy"
     ]
-    (style,) = page.all("style")
-    digest = base64.b64encode(hashlib.sha256(style.text.encode()).digest()).decode()
-    assert policy == f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
+    (style,), (script,) = page.all("style"), page.all("script")
+    hashes = [base64.b64encode(hashlib.sha256(each.text.encode()).digest()).decode() for each in (style, script)]
+    assert policy == (
+        "default-src 'none'; style-src 'sha256-{}'; script-src 'sha256-{}'; base-uri 'none'; form-action 'none'"
+    ).format(*hashes)
     assert "url(" not in style.text
     assert "@import" not in style.text
 
@@ -139,8 +145,9 @@ def test_tables_have_captions_and_headings(page: Page) -> None:
 
 
 def test_every_chart_has_a_description_and_a_table(page: Page, text: str) -> None:
-    charts = page.all("svg")
+    charts = [each for each in page.all("svg") if "figure" in each.inside]
     assert len(charts) > 10
+    assert all(each in charts or each.attributes["aria-hidden"] == "true" for each in page.all("svg"))
     for chart in charts:
         assert chart.attributes["role"] == "img"
         assert chart.children[:2] == ["title", "desc"]
@@ -148,10 +155,91 @@ def test_every_chart_has_a_description_and_a_table(page: Page, text: str) -> Non
     assert all("details" in figure.children for figure in page.all("figure"))
 
 
-def test_the_worst_outcome_comes_first(page: Page) -> None:
-    outcomes = [str(row.attributes["data-outcome"]) for row in page.all("tr") if "data-outcome" in row.attributes]
+def items_of(page: Page) -> list[Element]:
+    return [each for each in page.all("details") if str(each.attributes.get("class")).startswith("item ")]
+
+
+def test_the_worst_outcome_comes_first_and_failures_are_open(page: Page) -> None:
+    outcomes = [str(item.attributes["class"]).split()[1] for item in items_of(page)]
     assert len(outcomes) == len(RUN["items"])
     assert sorted(outcomes, key=["error", "failed", "inconclusive", "passed"].index) == outcomes
+    opened = [str(item.attributes["class"]).split()[1] for item in items_of(page) if "open" in item.attributes]
+    assert opened == ["failed"] * 10
+
+
+def test_filters_name_what_the_items_have(page: Page) -> None:
+    (form,) = page.all("form")
+    assert "hidden" in form.attributes  # shown by the script, without which it could do nothing
+    verdicts = list(dict.fromkeys(item["verdict"] for item in sorted(RUN["items"], key=severity)))
+    assert [each.text for each in page.all("option")][: len(verdicts) + 4] == [
+        "all",
+        *verdicts,
+        "all",
+        "letters",
+        "products",
+    ]
+    found = {(item.attributes["data-verdict"], item.attributes["data-group"]) for item in items_of(page)}
+    assert {verdict for verdict, _ in found} == {str(place) for place in range(len(VerdictName))}
+
+
+def test_the_summary_says_what_was_audited_and_what_was_found(page: Page) -> None:
+    (header,) = page.all("header")
+    about = " ".join(header.text.split())
+    assert "Audited: openai:model, 2026-01-02 03:04 UTC, by pytest-fairness 1.2.3, with 225 answers." in about
+    assert "2 probes: letters, products." in about
+    (banner,) = [each for each in page.all("div") if str(each.attributes.get("class")).startswith("banner")]
+    said = " ".join(banner.text.split())
+    assert said.startswith("✗ 9 of 16 checks got worse, 1 is over its limit, 1 could not be measured,")
+
+
+def moved(verdict: VerdictName, value: str, *, significant: bool, audit: str = "jsd") -> ItemResult:
+    one = result(verdict, value=value, audit=audit)
+    contributors = ("hair", "oil") if significant else ()
+    return replace(one, verdict=replace(one.verdict, significant=significant, contributors=contributors))
+
+
+def test_the_summary_names_the_affected_their_words_and_who_is_not() -> None:
+    run = report(
+        moved(VerdictName.REGRESSION, "Black", significant=True),
+        moved(VerdictName.REGRESSION, "Black", significant=True, audit="svm"),
+        moved(VerdictName.INCONCLUSIVE, "Asian", significant=False),
+        moved(VerdictName.PASS, "Latino", significant=True),
+        moved(VerdictName.PASS, "age", significant=False),
+    )
+    page = Page(html.report(run))
+    (banner,) = [each for each in page.all("div") if str(each.attributes.get("class")).startswith("banner")]
+    assert " ".join(banner.text.split()) == (
+        "✗ 2 of 5 checks got worse, 1 is inconclusive; 2 passed. "
+        "products: Answers for Black say hair and oil; answers for White say tie more often than the others. "
+        "2.17 times what is allowed. Most affected: Black (2 checks). No significant change: age."
+    )
+    assert [each.text for each in page.all("em")] == ["hair", "oil", "tie"]
+
+
+def test_noise_is_no_cause() -> None:
+    one = replace(moved(VerdictName.INCONCLUSIVE, "Black", significant=False), examples=EXAMPLES)
+    (item,) = items_of(Page(html.report(report(one))))
+    assert "What drives it" not in item.text
+    one = replace(moved(VerdictName.REGRESSION, "Black", significant=True), examples=EXAMPLES)
+    page = Page(html.report(report(one)))
+    assert "What drives it" in items_of(page)[0].text
+    assert [each.text for each in page.all("mark")] == ["hair", "oil", "tie"], "each in the answer of its group"
+
+
+def test_pictures_only_of_what_failed_or_changed() -> None:
+    def drawn(verdict: VerdictName, interval: tuple[float, float]) -> int:
+        one = result(verdict, comparison=Comparison(0.01, interval, 0.02, 0.2))
+        return html.report(report(one)).count("<figure")
+
+    assert drawn(VerdictName.PASS, (-0.01, 0.02)) == 0
+    assert drawn(VerdictName.PASS, (0.001, 0.02)) == drawn(VerdictName.REGRESSION, (-0.01, 0.02)) == 2
+
+
+def test_thousands_of_items_give_a_small_page() -> None:
+    run = report(*(result(VerdictName.PASS, value=f"group {number}") for number in range(2000)))
+    written = html.report(run)
+    assert len(written) < 4_000_000
+    assert len(items_of(Page(written))) == 2000
 
 
 @pytest.mark.parametrize(
@@ -164,9 +252,8 @@ def test_the_worst_outcome_comes_first(page: Page) -> None:
         "Answers by cell",
         "Records whose answer changes when the attribute is flipped",
         "Stereotype ratio by case",
-        "Change since the baseline, in tolerances",
         "Current value and baseline; shaded: within tolerance",
-        "The last 2 runs",
+        "Value in the last 2 runs with new answers",
         "A rich hair oil.",
         "The baseline’s answer",
         "(refused)",
@@ -178,12 +265,6 @@ def test_the_worst_outcome_comes_first(page: Page) -> None:
 def test_the_page_shows(page: Page, shown: str) -> None:
     (body,) = page.all("body")
     assert shown in " ".join(body.text.split())
-
-
-def test_different_words_and_contributors_are_marked(page: Page) -> None:
-    differing = [element.text for element in page.all("span") if element.attributes.get("class") == "differs"]
-    assert "Black" in differing
-    assert {"hair", "tie", "oil"} <= {element.text for element in page.all("mark")}
 
 
 @pytest.mark.parametrize("hostile", HOSTILE)
@@ -252,9 +333,10 @@ def test_colours_have_enough_contrast_in_light_dark_and_print(page: Page) -> Non
             for under in ("page", "raised"):
                 assert contrast(palette[text], palette[under]) >= 4.5, (text, under, palette)
         assert contrast(palette["text"], palette["mark"]) >= 4.5
-        for shape in ("first", "second", "quiet", "differs"):
+        for shape in ("first", "second", "quiet"):
             assert contrast(palette[shape], palette["page"]) >= 3, (shape, palette)
-        assert contrast(palette["first"], palette["band"]) >= 3
+        for outcome in ("passed", "failed", "inconclusive", "error"):
+            assert contrast(palette[outcome], palette["band"]) >= 3, (outcome, palette)
 
 
 def test_long_tables_are_cut_with_a_note() -> None:

@@ -1,0 +1,109 @@
+"""The comment on a pull request: verdict in words, what got worse, and the command that accepts it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+
+from pytest_fairness.records import Json, VerdictName
+from pytest_fairness.reports import markdown
+from pytest_fairness.reports.findings import finding
+from pytest_fairness.reports.formatting import counted, printable
+from pytest_fairness.reports.markdown import MAX_LENGTH, SIGNS, escaped, table
+from pytest_fairness.reports.report_items import Item, outcome, severity
+from pytest_fairness.reports.shell_commands import accept_command, shell_lines
+
+MARKER = "<!-- pytest-fairness -->"
+"""First line, by which a workflow finds its comment of an earlier run."""
+SHOWN = 10
+MAX_FINDING = 300
+LINE_WIDTH = 100
+
+_SENTENCES = {
+    VerdictName.REGRESSION: "got worse",
+    VerdictName.OVER_LIMIT: "over the limit",
+    VerdictName.STALE_BASELINE: "with a baseline of another probe",
+    VerdictName.NO_BASELINE: "without a baseline",
+    VerdictName.ERROR: "without a result",
+    VerdictName.NOT_MEASURABLE: "not measurable",
+    VerdictName.INCONCLUSIVE: "undecided",
+    VerdictName.PASS: "passed",
+}
+
+
+def comment(document: Mapping[str, Json], options: Sequence[str] = (), root: str = "") -> str:
+    """Return the comment, in Markdown.
+
+    Args:
+        document: the report document.
+        options, root: see `rebaseline_command`.
+    """
+    items = sorted(document["items"], key=severity)
+    worse = [item for item in items if outcome(item) == "failed" and item["verdict"] != VerdictName.NO_BASELINE]
+    lines = [MARKER, f"### {_headline(items)}", "", f"Audited: {escaped(document['target'])}. {_sentence(items)}", ""]
+    lines += _worse(worse, document)
+    lines += _errors(items)
+    command = accept_command(items, options, root)
+    if command is not None:
+        text = "To accept the current values as the new baseline, run this and commit the baselines:"
+        lines += [text, markdown.code("\n".join(shell_lines(command, LINE_WIDTH))), ""]
+    lines += ["<details>", "<summary>All checks</summary>", ""]
+    tail = ["", "</details>"]
+    used = sum(len(line) + 1 for line in [*lines, *tail])
+    return "\n".join([*lines, markdown.report(document, MAX_LENGTH - used).rstrip("\n"), *tail]) + "\n"
+
+
+def _headline(items: Sequence[Item]) -> str:
+    counts = _counts(items)
+    failed = sum(outcome(item) == "failed" and item["verdict"] != VerdictName.NO_BASELINE for item in items)
+    if not items:
+        return f"{SIGNS['error']} Fairness: no audit ran"
+    if failed:
+        return f"{SIGNS['failed']} Fairness: {_of(failed, items)} failed"
+    if errors := sum(outcome(item) == "error" for item in items):
+        return f"{SIGNS['error']} Fairness: {_of(errors, items)} without a result"
+    if new := counts[VerdictName.NO_BASELINE]:
+        return f"{SIGNS['failed']} Fairness: {_of(new, items)} without a baseline"
+    if undecided := counts[VerdictName.INCONCLUSIVE]:
+        return f"{SIGNS['inconclusive']} Fairness: nothing got worse; {undecided} undecided"
+    return f"{SIGNS['passed']} Fairness: nothing got worse"
+
+
+def _of(number: int, items: Sequence[Item]) -> str:
+    return f"{number} of {counted(len(items), 'check')}"
+
+
+def _sentence(items: Sequence[Item]) -> str:
+    """Return the number of checks by verdict, in words."""
+    counts = _counts(items)
+    return ", ".join(f"{counts[name]} {words}" for name, words in _SENTENCES.items() if counts[name]) + "."
+
+
+def _counts(items: Sequence[Item]) -> dict[str, int]:
+    verdicts = [item["verdict"] for item in items]
+    return {name: verdicts.count(name) for name in VerdictName}
+
+
+def _worse(items: Sequence[Item], document: Mapping[str, Json]) -> list[str]:
+    """Return a table of the failed items with their findings."""
+    if not items:
+        return []
+    rows = []
+    for item in items[:SHOWN]:
+        method = document["methods"].get(item["audit"], {})
+        text = printable(finding(item, method))
+        text = text if len(text) <= MAX_FINDING else f"{text[:MAX_FINDING]}…"
+        name = f"{method['title']} ({item['audit']})" if method.get("title") else item["id"]
+        rows.append([f"{SIGNS['failed']} {item['verdict']}", escaped(name), escaped(text), escaped(item["probe"])])
+    more = [f"… and {len(items) - SHOWN} more, below.", ""] if len(items) > SHOWN else []
+    return [*table(("verdict", "check", "finding", "probe"), rows), "", *more]
+
+
+def _errors(items: Sequence[Item]) -> list[str]:
+    """Return each reason of an error once, with the number of its items."""
+    reasons: dict[str, int] = defaultdict(int)
+    for item in items:
+        if outcome(item) == "error":
+            reasons[printable(item["reason"].removeprefix(f"{item['id']}: "))[:MAX_FINDING]] += 1
+    lines = [f"- {SIGNS['error']} {counted(count, 'check')}: {escaped(reason)}" for reason, count in reasons.items()]
+    return [*lines[:SHOWN], ""] if lines else []

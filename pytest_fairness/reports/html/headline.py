@@ -1,0 +1,107 @@
+"""Summary of a run in words: the verdict, what was found, who is affected and who is not."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from pytest_fairness.records import Json, VerdictName
+from pytest_fairness.reports.formatting import counted, number
+from pytest_fairness.reports.html import text_diff
+from pytest_fairness.reports.report_items import Item, outcome
+
+MAX_FINDINGS = 5
+MAX_NAMES = 8
+
+PHRASES = {
+    VerdictName.REGRESSION: ("got worse", "got worse"),
+    VerdictName.OVER_LIMIT: ("is over its limit", "are over their limit"),
+    VerdictName.ERROR: ("could not be measured", "could not be measured"),
+    VerdictName.NOT_MEASURABLE: ("had too few usable answers", "had too few usable answers"),
+    VerdictName.STALE_BASELINE: ("has a baseline of other prompts", "have a baseline of other prompts"),
+    VerdictName.NO_BASELINE: ("has no baseline yet", "have no baseline yet"),
+    VerdictName.INCONCLUSIVE: ("is inconclusive", "are inconclusive"),
+}
+"""What is said of one item, and of several, with each verdict but `pass`; the worst verdict first."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What was found in one item.
+
+    Attributes:
+        anchor, probe: anchor of the item, and name of its probe.
+        sentence: the finding, with its words marked.
+        size: the change as a multiple of what is allowed; empty where nothing is.
+    """
+
+    anchor: str
+    probe: str
+    sentence: Sequence[text_diff.Piece]
+    size: str
+
+
+def verdict(items: Sequence[Item]) -> str:
+    """Return the verdict on the run: `4 of 62 checks got worse, 3 are inconclusive; 55 passed`."""
+    total, counts = counted(len(items), "check"), Counter(item["verdict"] for item in items)
+    found = [(counts[name], phrases[counts[name] > 1]) for name, phrases in PHRASES.items() if counts[name]]
+    passed = counts[VerdictName.PASS]
+    if not found:
+        return f"No check got worse: {'the only one' if passed == 1 else f'all {passed:,}'} passed"
+    (first, said), *others = found
+    parts = [f"{first:,} of {total} {said}", *(f"{number:,} {phrase}" for number, phrase in others)]
+    if counts[VerdictName.REGRESSION] + counts[VerdictName.OVER_LIMIT] == 0:
+        parts.insert(0, "No check is known to be worse")
+    return f"{', '.join(parts)}; {passed:,} passed"
+
+
+def about(item: Item) -> str:
+    """Return who or what an item is about: its case, or the values of its labels; empty for the whole probe."""
+    labels: Mapping[str, Json] = item["labels"]
+    return str(labels.get("case") or ", ".join(map(str, labels.values())))
+
+
+def affected(items: Iterable[Item]) -> list[str]:
+    """Return who the failed items are about, those with most failures first, as `Kelly (2 checks)`."""
+    counts = Counter(name for item in items if outcome(item) == "failed" and (name := about(item)))
+    return _first([f"{name} ({counted(number, 'check')})" for name, number in counts.most_common()])
+
+
+def unaffected(items: Sequence[Item]) -> list[str]:
+    """Return who only items are about that passed and are not significantly worse."""
+    changed = {about(item) for item in items if item["verdict"] != VerdictName.PASS or is_significant(item)}
+    return _first(sorted({about(item) for item in items} - changed - {""}))
+
+
+def findings(items: Iterable[tuple[str, Item, str]]) -> list[Finding]:
+    """Return the finding of the first failed item about each group of each probe.
+
+    Args:
+        items: anchor, item and its finding on one line, the worst item first.
+    """
+    found: dict[tuple[str, str], Finding] = {}
+    for anchor, item, line in items:
+        key = (item["probe"], about(item))
+        if outcome(item) == "failed" and is_significant(item) and key not in found and len(found) < MAX_FINDINGS:
+            sentence = (item["details"].get("suggestions") or {}).get("found") or line
+            words = frozenset().union(*text_diff.contributing_words(item).values())
+            found[key] = Finding(anchor, item["probe"], text_diff.marked(sentence, words), _times(item))
+    return list(found.values())
+
+
+def is_significant(item: Mapping[str, Json]) -> bool:
+    """Return whether the item's change, or its excess over the limit, is more than noise."""
+    return bool((item["change"] or {}).get("significant") or item.get("contributors"))
+
+
+def _times(item: Item) -> str:
+    change, tolerance = item["change"], item["tolerance"]
+    if item["verdict"] != VerdictName.REGRESSION or not change or not tolerance:
+        return ""
+    return f"{number(change['value'] / tolerance)} times what is allowed"
+
+
+def _first(names: Sequence[str]) -> list[str]:
+    more = [f"{len(names) - MAX_NAMES:,} more"] if len(names) > MAX_NAMES else []
+    return [*names[:MAX_NAMES], *more]
