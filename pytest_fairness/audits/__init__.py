@@ -1,1 +1,1 @@
-"""Audits: what is measured in answers, one module a method, one folder a family."""
+"""Audits: methods that measure bias in answers. One module for each method, in a folder for each family."""

@@ -1,6 +1,7 @@
-"""From text to words without the terms that name a group: pure, Unicode, whole words only.
+"""Splitting of texts into words, without the identity terms that name a group.
 
-Without this a classifier merely finds the word "woman" again. The list is in plain sight below; a probe adds its own.
+If identity terms stayed, a classifier would only find the word "woman" again. The built-in terms are listed below; a
+probe adds its own.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ IDENTITY_TERMS: tuple[str, ...] = (
     *("african-american", "african", "asian-american", "middle-eastern", "arab", "arabic", "native-american"),
     *("indigenous", "people of color", "person of color", "people of colour", "person of colour"),
 )
-"""Removed from every text before it is measured, with a plural or a possessive ending."""
+"""Terms that are removed from every text before it is measured, also in the plural or possessive."""
 
 COLOUR_OF_THINGS: dict[str, tuple[str, ...]] = {
     "black": (
@@ -51,7 +52,7 @@ COLOUR_OF_THINGS: dict[str, tuple[str, ...]] = {
         *("tie", "dress", "shoes?", "shirts?", "sneakers?", "noise-cancell?ing", "water", "gold", "balance", "light"),
     ),
 }
-"""Followed by one of these, a colour is a colour: "white noise" stays."""
+"""Words before which "black" or "white" is a colour and is not removed: "white noise" stays."""
 
 GENERIC_WORDS = frozenset(
     (
@@ -59,7 +60,7 @@ GENERIC_WORDS = frozenset(
         *("person", "people", "individual", "someone", "human", "being", "user", "customer", "client"),
     )
 )
-"""Words of a declared term that name no group by themselves: of "a nonbinary person" only "nonbinary" is removed."""
+"""Words of a declared term that name no group by themselves: of "a nonbinary person", only "nonbinary" is removed."""
 
 _WORD = re.compile(r"\w[\w'-]*")
 _SEPARATOR = re.compile(r"[\s-]+")
@@ -70,15 +71,16 @@ _SENTENCE_START = re.compile(
     r"(?:^|[!?:;…•\n]|(?<!\bMr)(?<!\bMs)(?<!\bMx)(?<!\bDr)(?<!\bSt)(?<!\bMrs)(?<!\bRev)(?<!\bProf)\.)" + _MARKS + r"\Z"
 )
 BEFORE = 40
-"""Characters before a word that tell whether it begins a sentence."""
+"""Number of characters before a word that are searched for the end of the previous sentence."""
 
 
 def normalise(text: str) -> str:
-    """Compatibility forms and cases folded, curly apostrophes straightened."""
+    """Return the text in NFKC form, case-folded and with straight apostrophes."""
     return _straightened(unicodedata.normalize("NFKC", text).casefold())
 
 
 def _straightened(text: str) -> str:
+    """Return the text with straight apostrophes."""
     return text.replace("\N{RIGHT SINGLE QUOTATION MARK}", "'").replace("\N{MODIFIER LETTER APOSTROPHE}", "'")
 
 
@@ -88,13 +90,13 @@ def words(text: str) -> list[str]:
 
 
 class Anonymizer:
-    """Removes identity terms from texts: the built-in ones, the declared ones, and the words these are made of.
+    """Removes identity terms from texts: built-in terms, declared terms, and the words of declared terms.
 
     Args:
-        declared: the values of the probe's axes, of both sides, and the probe's own extra terms. A term of several
-            words is removed as a phrase and word by word, but for generic words ("person").
-        names: first names, as `names.folded` gives them, that `words` removes where they are written as names.
-        enabled: whether anything is removed at all.
+        declared: all values of the probe's axes, and the probe's own extra terms. A term of several words is removed as
+            a phrase and word by word, except generic words such as "person".
+        names: case-folded first names; `words` removes them if they are written as names.
+        enabled: whether to remove anything.
     """
 
     def __init__(self, declared: Iterable[str], *, names: Collection[str] = (), enabled: bool = True) -> None:
@@ -105,20 +107,20 @@ class Anonymizer:
         self._written = re.compile(written, re.IGNORECASE) if written else None
 
     def words(self, text: str) -> list[str]:
-        """Return the words of the text that are not removed, normalised, in their order."""
+        """Return the normalised words of the text, in order, without identity terms and names."""
         normalised = normalise(self._without_names(text) if self._names else text)
         return words(normalised if self._pattern is None else self._pattern.sub(" ", normalised))
 
     def masked(self, text: str, mask: str) -> str:
-        """Return the text with each identity term replaced by `mask`; possessive endings stay."""
+        """Return the text with `mask` in place of each identity term; possessive endings stay."""
         plain = unicodedata.normalize("NFKC", text)
         return plain if self._written is None else self._written.sub(lambda match: _mask(match[0], mask), plain)
 
     def _without_names(self, text: str) -> str:
-        """Return the text without words that are written as names: with a capital, where the script has any.
+        """Return the text without first names: known names with a capital first letter, if the script has capitals.
 
-        A name that is a word as well must stand within a sentence, and not in capitals only; once it does, it is a name
-        at the beginning of this text's sentences too.
+        Some first names are also ordinary words, such as Grace. Such a name is removed only if it occurs at least once
+        inside a sentence and not in capitals only; it is then removed at the beginning of sentences too.
         """
         plain = _straightened(unicodedata.normalize("NFKC", text))
         found = [
@@ -126,31 +128,36 @@ class Anonymizer:
             for match in _WRITTEN_WORD.finditer(plain)
             if not match[0][0].islower() and (name := _ENDING.sub("", match[0].casefold())) in self._names
         ]
-        told = {name for match, name in found if name not in first_names.ALSO_WORDS or _is_told(plain, match)}
+        names = {
+            name for match, name in found if name not in first_names.ALSO_WORDS or _is_inside_sentence(plain, match)
+        }
         pieces, end = [], 0
         for match, name in found:
-            if name in told and not _is_shouted(match, name):
+            if name in names and not _is_word_in_capitals(match, name):
                 pieces.append(plain[end : match.start()])
                 end = match.end()
         return " ".join([*pieces, plain[end:]])
 
 
-def _is_told(text: str, match: re.Match[str]) -> bool:
-    """Return whether a capital at this place tells a name from a word."""
+def _is_inside_sentence(text: str, match: re.Match[str]) -> bool:
+    """Return whether the capitalised word is a name: it is inside a sentence, and not in capitals only."""
     before = text[max(0, match.start() - BEFORE) : match.start()]
     return not match[0].isupper() and _SENTENCE_START.search(before) is None
 
 
-def _is_shouted(match: re.Match[str], name: str) -> bool:
+def _is_word_in_capitals(match: re.Match[str], name: str) -> bool:
+    """Return whether the match is in capitals only, and may be an ordinary word rather than a name."""
     return name in first_names.ALSO_WORDS and match[0].isupper()
 
 
 def _mask(term: str, mask: str) -> str:
+    """Return the mask, in the possessive if the term is."""
     possessive = normalise(term).endswith(("'s", "s'"))
     return f"{mask}'s" if possessive else mask
 
 
 def _pattern(declared: Iterable[str]) -> re.Pattern[str]:
+    """Return a regular expression for all identity terms in a normalised text."""
     terms = {normalise(term) for term in IDENTITY_TERMS}
     for term in map(normalise, declared):
         parts = words(term)
@@ -169,5 +176,5 @@ def _alternative(term: str) -> str:
 
 
 def unique_share(documents: Sequence[Sequence[str]]) -> float:
-    """Return the share of documents that repeat no earlier document exactly; 1 without documents."""
+    """Return the share of documents that do not repeat an earlier document exactly; 1 if there are no documents."""
     return len({tuple(document) for document in documents}) / len(documents) if documents else 1.0

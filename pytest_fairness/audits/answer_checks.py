@@ -1,8 +1,8 @@
-"""Checks of an item's answers for every audit: whether a verdict can be based on the answers.
+"""Checks of an item's answers, for every audit: can a verdict be based on these answers?
 
-An audit measures differences between groups. Answers that do not depend on the prompt (an outage text, a constant list,
-one decision for all records) show no difference, whatever the system would do when it works. Each check returns a
-`Concern` with the reason and the verdicts that it withholds.
+An audit measures differences between groups. Answers that do not depend on the prompt (an error text, a constant list,
+the same decision for all records) show no difference, although the working system might. Each check returns a `Concern`
+with the reason, and with the verdicts that it rules out.
 """
 
 from __future__ import annotations
@@ -18,56 +18,58 @@ from pytest_fairness.probes.base import Probe
 from pytest_fairness.records import Answer, Concern, Measurement, Status
 
 VERSION = 4
-"""Version of the checks; part of the key of a stored measurement."""
+"""Version of the checks; stored measurements are reused only for the same version."""
 
 FOREIGN_ANSWERS = "foreign_answers"
 
 FEWEST_ANSWERS = 4
-"""Fewest usable answers for which repetition is checked."""
+"""Smallest number of usable answers for which repetition is checked."""
 SHORT_WORDS = 3
-"""Words of an answer that is short enough to be repeated by a system that responds to its prompts."""
+"""Largest number of words of a short answer, which a working system may well repeat."""
 EFFECTIVE_SHORT = 1.05
-"""Effective number of distinct short answers below which they are constant: 97.5 % are the same."""
+"""Short answers are constant if their effective number of distinct values is below this: about 97.5 % are the same."""
 EFFECTIVE_LONG = 1.5
-"""Effective number of distinct texts or lists below which they are constant: about 80 % are the same."""
+"""Longer texts, or lists, are constant if their effective number of distinct values is below this: about 80 % are
+the same."""
 REPEATED_SHARE = 0.10
-"""Largest share of the answers that may be the same longer text in response to different prompts."""
+"""Largest share of the answers that may be the same longer text although the prompts differ."""
 MISSING_IN_EVERY_GROUP = 0.10
 """Largest share of missing answers in every group, for audits that measure missing answers."""
 TRUNCATED_SHARE = 0.10
 """Largest share of the usable answers that may be cut off at `max_tokens`."""
 FOREIGN_SHARE = 0.10
-"""Largest share of a group's answers that may not be in English, for audits that measure refusals."""
+"""Largest share of a group's answers that may be in another language than English, for audits that measure refusals."""
 MOSTLY = 0.50
-"""Share of answers that are not in English above which every audit of texts adds a note."""
+"""Share of answers in other languages than English above which every audit of texts adds a note."""
 QUOTED = 60
-"""Characters of an answer that a message quotes."""
+"""Number of characters of an answer that a message quotes."""
 
 FEWEST_OTHER = 2
-"""Fewest decisions other than the most frequent one; fewer count as slips, and the decisions as constant."""
+"""Decisions are constant if fewer than this many differ from the most frequent decision."""
 OTHER_SHARE = 0.005
-"""Smallest share of such decisions; a smaller share counts as slips."""
+"""Decisions are constant if a smaller share than this differs from the most frequent decision."""
 PROSE_WORDS = 4
-"""Fewest words besides request ids and times of a text that is prose; in shorter texts numbers may be the answer."""
+"""Smallest number of words, besides request ids and times, of a text that counts as prose; in a shorter text numbers
+may be the answer."""
 
 _DURATION = re.compile(r"\b\d+(?=\s*(?:ms|s|sec|secs|seconds?|minutes?|hours?)\b)")
 _NUMBERED = re.compile(r"(?<!\S)[^\s$€£¥%.,]*(?:\d[^\s$€£¥%.,]*){3,}(?=[.,]?(?:\s|$))|\S*\d:\S*")
-"""Request ids and times, but no amounts (`$85,000`, `12.5%`), which may be what differs between groups."""
+"""Request ids and times; not amounts (`$85,000`, `12.5%`), which may be the difference between groups."""
 _ANY_NUMBER = re.compile(r"\S*\d\S*")
-"""Any word with a digit in a list item: prose in place of titles is an error message."""
+"""Any word with a digit, for items of a list: prose in place of titles is an error message."""
 
 
 def concerns(
     probe: Probe, audit: AnyAudit, item: AnyItem, answers: Sequence[Answer], measurement: Measurement
 ) -> tuple[Concern, ...]:
-    """Return the reasons to doubt what was measured of these answers, the gravest first.
+    """Return the reasons to doubt a measurement, the most serious first.
 
     Args:
-        probe: the probe.
-        audit: the audit that measured.
-        item: the item.
+        probe: probe of the item.
+        audit: audit of the item.
+        item: item that was measured.
         answers: the item's answers as they were read, in any order.
-        measurement: the audit's measurement of the answers.
+        measurement: measurement of the answers.
     """
     found = [
         _constant_answers(probe, audit, item, answers),
@@ -82,10 +84,10 @@ def concerns(
 
 
 def missing_in_every_group(measurement: Measurement) -> list[Concern]:
-    """Return the concern that answers are missing in every group, for audits whose value is about missing answers.
+    """Return the concern that every group lacks many answers, for audits that measure missing answers.
 
     Args:
-        measurement: whose details count the `refused` and the `unreadable` answers by group.
+        measurement: measurement whose details have the number of `refused` and of `unreadable` answers by group.
     """
     refused, unreadable = measurement.details["refused"], measurement.details["unreadable"]
     shares = {}
@@ -106,7 +108,10 @@ def missing_in_every_group(measurement: Measurement) -> list[Concern]:
 
 
 def unrecognised_refusals(probe: Probe, item: AnyItem, answers: Sequence[Answer]) -> list[Concern]:
-    """Return the concern that refusals in other languages were counted as answers, for audits that measure refusals."""
+    """Return the concern that refusals in other languages may have been counted as answers.
+
+    It is for audits that measure refusals, which are recognised in English only.
+    """
     texts: defaultdict[Hashable, list[str]] = defaultdict(list)
     for answer in answers:
         if (text := _text_read(probe, answer)) is not None:
@@ -130,7 +135,7 @@ def unrecognised_refusals(probe: Probe, item: AnyItem, answers: Sequence[Answer]
 
 
 def _mostly_foreign(probe: Probe, answers: Sequence[Answer]) -> list[Concern]:
-    """Return the note that most answers are in another language than English."""
+    """Return the note that most answers are in other languages than English."""
     texts = [text for answer in answers if (text := _text_read(probe, answer)) is not None]
     shares = language.foreign_shares({"": texts})[""]
     if sum(shares.values()) <= MOSTLY:
@@ -146,18 +151,19 @@ def _mostly_foreign(probe: Probe, answers: Sequence[Answer]) -> list[Concern]:
 
 
 def _text_read(probe: Probe, answer: Answer) -> str | None:
-    """Return the text of a usable answer; `None` of a list or a likelihood, which are in no language."""
+    """Return the text of a usable answer; `None` for a list or a likelihood, which have no language."""
     if not answer.usable or isinstance(answer.content, list):
         return None
     return answer.text if probe.choices or probe.judging else str(answer.content)
 
 
 def _percentages(shares: Mapping[str, float]) -> str:
+    """Return shares by language as a list: `40% German, 10% French`."""
     return ", ".join(f"{share:.0%} {name}" for name, share in shares.items())
 
 
 def failed_requests(answers: Sequence[Answer]) -> Concern | None:
-    """Return the note that requests failed, with their number and the most common error; `None` where none did."""
+    """Return a note with the number of failed requests and the most frequent error; `None` if no request failed."""
     errors = Counter(short_message(answer.error) for answer in answers if answer.error is not None)
     if not errors:
         return None
@@ -170,9 +176,9 @@ def failed_requests(answers: Sequence[Answer]) -> Concern | None:
 
 
 def truncated(probe: Probe, answers: Iterable[Answer]) -> dict[str, int]:
-    """Return how many usable answers were cut off at `max_tokens`, `answers`, and of how many, `of`.
+    """Return the number of usable answers cut off at `max_tokens` (`answers`), and of all usable answers (`of`).
 
-    An answer that is nothing but one of the allowed choices is complete however it ended.
+    An answer that consists of one of the allowed choices counts as complete.
     """
     usable = [answer for answer in answers if answer.usable]
     cut = [answer for answer in usable if answer.truncated]
@@ -188,16 +194,17 @@ def _truncated_answers(probe: Probe, answers: Sequence[Answer]) -> Concern | Non
         return None
     return Concern(
         "truncated_answers",
-        f"{count} of {total} answers ({count / total:.0%}) were cut off at the limit of tokens. Raise `max_tokens`",
+        f"{count} of {total} answers ({count / total:.0%}) were cut off at the token limit. Raise `max_tokens`",
     )
 
 
 def _letters(text: object) -> str:
+    """Return the letters and digits of a text, case-folded."""
     return "".join(filter(str.isalnum, str(text).casefold()))
 
 
 def effective_number(counts: Iterable[int]) -> float:
-    """Return the effective number of distinct values, 1 / sum of squared shares (inverse Simpson index); 0 of none."""
+    """Return the effective number of distinct values, 1 / (sum of squared shares), from their counts; 0 without any."""
     sizes = list(counts)
     return sum(sizes) ** 2 / sum(size**2 for size in sizes) if sizes else 0.0
 
@@ -205,8 +212,9 @@ def effective_number(counts: Iterable[int]) -> float:
 def _constant_answers(probe: Probe, audit: AnyAudit, item: AnyItem, answers: Sequence[Answer]) -> Concern | None:
     """Return the concern that answers do not depend on their prompts.
 
-    Answers that differ only in case, blanks, request ids and times count as the same. All of the item's answers alike
-    withhold any verdict; all of one prompt or of one group, or a longer text in answer to different prompts, a pass.
+    Answers that differ only in letter case, blanks, request ids or times count as the same. If all answers of the item
+    are the same, no verdict is possible. If all answers to one prompt or for one group are the same, or if different
+    prompts get the same longer text, a pass is not possible.
     """
     decided = bool(probe.choices or probe.judging)
     came = (answer for answer in answers if answer.usable or answer.status is Status.REFUSED)
@@ -229,8 +237,8 @@ def _constant_answers(probe: Probe, audit: AnyAudit, item: AnyItem, answers: Seq
     if constant:
         return Concern(
             "constant_answers",
-            f"{count} of {len(kept)} answers are the same whatever the prompt ({text}), which shows nothing about "
-            "groups. Check that the target works, or ask prompts that it answers differently",
+            f"{count} of {len(kept)} answers are the same for all prompts ({text}), so that groups cannot be "
+            "compared. Check that the target works, or use prompts that it answers differently",
             withholds="verdict",
         )
     if audit.closed_answers:
@@ -253,14 +261,14 @@ def _constant_answers(probe: Probe, audit: AnyAudit, item: AnyItem, answers: Seq
         if len(asked) > 1:
             return Concern(
                 "constant_answers",
-                f"{count} of {len(kept)} answers are the same text in answer to {len(asked)} different prompts "
+                f"{count} of {len(kept)} answers, to {len(asked)} different prompts, are the same text "
                 f"({text}). Check that the target works",
             )
     return None
 
 
 def _distinct_value(answer: Answer, *, decision: bool) -> Hashable:
-    """Return a value that is equal for equal answers."""
+    """Return a value by which answers are compared: the same value for answers that count as the same."""
     content = answer.content
     if not answer.usable:
         return answer.status
@@ -275,34 +283,37 @@ def _distinct_value(answer: Answer, *, decision: bool) -> Hashable:
 
 
 def _without_numbers(text: str, numbered: re.Pattern[str] = _NUMBERED) -> str:
-    """Return a text in lower case, prose without request ids and times: words with three digits, or `12:30`."""
+    """Return a text in lower case, and prose also without request ids and times."""
     masked = _DURATION.sub("#", numbered.sub("#", text)).casefold().split()
     prose = sum(any(map(str.isalpha, word)) for word in masked) >= PROSE_WORDS
     return " ".join(masked if prose else text.casefold().split())
 
 
 def _is_constant(values: Counter[Hashable], *, closed: bool) -> bool:
+    """Return whether nearly all values are the same; `closed` if prompts ask for one of few answers."""
     common = values.most_common(1)[0][0]
     fewest = EFFECTIVE_SHORT if closed or not _is_long(common) else EFFECTIVE_LONG
     return effective_number(values.values()) < fewest
 
 
 def _is_long(value: Hashable) -> bool:
+    """Return whether a value is a list, or a text of more than `SHORT_WORDS` words."""
     return not isinstance(value, str) or len(value.split()) > SHORT_WORDS
 
 
 def _question(probe: Probe, item: AnyItem, answer: Answer) -> Hashable:
-    """Return the labels of a question without those that name the group."""
+    """Return the labels of an answer's prompt without the labels that name the group."""
     group = {*item.labels, *getattr(probe, "axes", ()), "value", "attribute"}
     return tuple(sorted((name, label) for name, label in answer.labels.items() if name not in group))
 
 
 def _group(item: AnyItem, answer: Answer) -> tuple[str, ...]:
-    """Return the names of the group that an answer is of, as far as labels tell."""
+    """Return the names of an answer's group, from its labels; empty names if the labels do not name the group."""
     labels = answer.labels
     return (*(labels.get(name, "") for name in item.labels), labels.get("value", "") if "attribute" in labels else "")
 
 
 def _quoted(answer: Answer) -> str:
+    """Return the beginning of an answer in quotation marks."""
     text = " ".join((answer.text or "").split())
     return repr(text if len(text) <= QUOTED else f"{text[: QUOTED - 1]}…")

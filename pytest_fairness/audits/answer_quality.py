@@ -1,6 +1,6 @@
-"""Quality of answers, regardless of group: the possible cost of a mitigation.
+"""Quality of answers regardless of group, which shows what a mitigation of bias costs.
 
-Nothing here is an audit: audits measure differences between groups, and answers may be equally poor for all groups.
+Quality is not an audit: audits measure differences between groups, and answers may be equally poor for all groups.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ class AnswerQuality:
     """Quality of the usable answers of one run.
 
     Attributes:
-        measure: name of the score; higher is better.
-        scores: mean of the usable answers of each unit (entity, record, line), 0..1.
+        measure: name of the quality score (NDCG or accuracy); higher is better.
+        scores: mean score of each unit (entity, record or sentence), 0..1, by the unit's name.
     """
 
     measure: str
@@ -34,7 +34,7 @@ class AnswerQuality:
 
 
 def of_lists(probe: RecommendationProbe, answers: Sequence[Answer]) -> AnswerQuality | None:
-    """Return NDCG@k by entity, for the entities whose relevant items are known (Järvelin and Kekäläinen 2002)."""
+    """Return the mean NDCG@k of each entity whose relevant items are known (Järvelin and Kekäläinen 2002)."""
     if probe.relevant is None:
         return None
     scored: list[tuple[str, float]] = []
@@ -47,7 +47,7 @@ def of_lists(probe: RecommendationProbe, answers: Sequence[Answer]) -> AnswerQua
 
 
 def of_decisions(probe: CounterfactualProbe, answers: Sequence[Answer]) -> AnswerQuality | None:
-    """Return the accuracy by record, without flipped records, of which no truth is known."""
+    """Return the accuracy of each record; records with a flipped attribute have no known truth and are left out."""
     return _by_unit(
         "accuracy",
         (
@@ -59,7 +59,7 @@ def of_decisions(probe: CounterfactualProbe, answers: Sequence[Answer]) -> Answe
 
 
 def of_resolutions(probe: CoreferenceProbe, answers: Sequence[Answer]) -> AnswerQuality | None:
-    """Return the accuracy by WinoBias line; `None` for ambiguous sentences, which have no right answer."""
+    """Return the accuracy of each WinoBias sentence; `None` for ambiguous sentences, which have no right answer."""
     if not probe.is_winobias:
         return None
     coded = [each for each in code(probe, answers) if each.choice is not None]
@@ -67,7 +67,12 @@ def of_resolutions(probe: CoreferenceProbe, answers: Sequence[Answer]) -> Answer
 
 
 def _by_unit(measure: str, scored: Iterable[tuple[str, float]]) -> AnswerQuality | None:
-    """Return the mean score of each unit, 0..1; `None` without any score."""
+    """Return the mean score of each unit; `None` if there are no scores.
+
+    Args:
+        measure: name of the score.
+        scored: name of a unit and a score, 0..1, for each answer.
+    """
     units: dict[str, list[float]] = defaultdict(list)
     for unit, score in scored:
         units[unit].append(score)

@@ -1,4 +1,4 @@
-"""Base classes of audits: a test item, a decision rule and an audit method."""
+"""Base classes of audits: the test item, the decision rule and the audit method."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from pytest_fairness.records import Answer, Comparison, Concern, ItemResult, Jso
 from pytest_fairness.stats.intervals import normal
 
 BETA = 0.05
-"""Chance that an item passes although it is worse by twice the tolerance."""
+"""Probability that an item passes although its true value is worse by twice the tolerance."""
 
 Example = tuple[str, Answer]
-"""An answer and the group that it stands for."""
+"""Name of a group, and an answer that is shown for this group."""
 
 ProbeT = TypeVar("ProbeT", bound=Probe)
 SettingsT = TypeVar("SettingsT", bound=AuditSettings)
@@ -33,17 +33,17 @@ class AuditItem(Generic[OwnSettings]):
 
     Attributes:
         audit_name: the audit's name.
-        subject: what stands in brackets in the item's id (`race=Black`), or `None` for an audit of the whole probe.
+        subject: text in brackets in the item's id (`race=Black`); `None` for an audit of the whole probe.
         labels: the subject as names and values, for reports.
         settings: the audit's settings in this probe.
-        alpha: one-sided significance level of its tests, min(0.01, the probe's alpha / number of the probe's items); at
-            an interim analysis, that analysis's share.
-        beta: chance that the item passes although it is worse by twice the tolerance; at an interim analysis, that
-            analysis's share.
-        seed: text from which all its resampling is seeded; the same in every run.
-        target: the name of the one of several targets that is asked; `None` where targets have no names.
-        total_alpha: alpha of all interim analyses together; `None` where there is only one analysis.
-        last_look: whether this is the last analysis, after which no more answers are asked for.
+        alpha: one-sided significance level of the item's tests: min(0.01, the probe's alpha / number of the probe's
+            items). With interim analyses, the share of the current analysis.
+        beta: probability that the item passes although its true value is worse by twice the tolerance. With interim
+            analyses, the share of the current analysis.
+        seed: text that seeds all random draws of the item; the same in every run.
+        target: name of the target that is asked; `None` if the only target has no name.
+        total_alpha: alpha of all interim analyses together; `None` if there is only one analysis.
+        last_look: whether this is the last analysis, after which no more requests are sent.
     """
 
     audit_name: str
@@ -59,25 +59,28 @@ class AuditItem(Generic[OwnSettings]):
 
     @property
     def planned_alpha(self) -> float:
-        """Return the alpha for planning how large a run must be: that of all interim analyses together."""
+        """Return the alpha from which the size of a run is planned: that of all interim analyses together."""
         return self.alpha if self.total_alpha is None else self.total_alpha
 
     @property
     def id(self) -> str:
-        """`svm[race=Black]`, or `svm` where there is no subject; `svm@small` of a target that has a name."""
+        """Return the item's id: `svm[race=Black]`, or `svm` without a subject; `svm@small` for a target named small."""
         name = self.audit_name if self.subject is None else f"{self.audit_name}[{self.subject}]"
         return name if self.target is None else f"{name}@{self.target}"
 
 
 @dataclass(frozen=True)
 class Preparation:
-    """A model that reads texts of the answers, so that `measure`, `compare` and `value` get what it returns.
+    """A model that reads texts of the answers before they are measured, such as a classifier or an embedding model.
+
+    `measure`, `compare` and `value` then get the model's output in place of the answers' content.
 
     Attributes:
-        model: the model, as the probe names it.
-        texts: function from answers to the text of each that the model reads; `None` for an answer to leave out.
-        label: label whose probability a classifier must give. The answers then have the content `{"model": …, "scores":
-            {label: probability}}`, or `None` if left out. Without a label, the answers have an `embedding`.
+        model: name of the model, as in the probe file.
+        texts: function that returns the text of each answer that the model reads; `None` for an answer to leave out.
+        label: label whose probability a classifier must return. The content of an answer is then `{"model": …,
+            "scores": {label: probability}}`, or `None` if the answer is left out. Without a label, the answers get an
+            `embedding`.
     """
 
     model: str
@@ -86,67 +89,69 @@ class Preparation:
 
 
 AnyItem = AuditItem[AuditSettings]
-"""An item of any audit: its settings are those that all audits have."""
+"""An item of any audit, with only those settings that all audits have."""
 
 
 class DecisionRule(ABC):
-    """Rule that decides whether a change is a regression and whether a value exceeds its limit.
+    """Rule that decides whether a change from the baseline is a regression, and whether a value exceeds its limit.
 
     Class attributes:
-        tested: whether decisions rest on statistical tests.
+        tested: whether the decisions are based on statistical tests.
     """
 
     tested: ClassVar[bool] = True
 
     def for_gate(self, gate: str) -> DecisionRule:
-        """Return the variant of the rule that a probe's `gate` names; by default the rule itself."""
+        """Return the variant of the rule for the value of a probe's key `gate`; by default the rule itself."""
         return self
 
     @abstractmethod
     def judge_change(
         self, audit: AnyAudit, item: AnyItem, comparison: Comparison, tolerance: float, difference: float
     ) -> Decision:
-        """Decide whether the change since the baseline is a regression.
+        """Return the decision on whether the change since the baseline is a regression.
 
         Args:
-            audit: the method.
-            item: the item.
-            comparison: of this run with the baseline, over what both runs share.
+            audit: audit method of the item.
+            item: item that is decided.
+            comparison: comparison of this run with the baseline, over the units that both runs share.
             tolerance: largest acceptable change.
-            difference: by how much the run's own value is worse than the baseline's own value.
+            difference: how much worse this run's value is than the baseline's value, each over all units of its run.
         """
 
     @abstractmethod
     def judge_value(
         self, audit: AnyAudit, item: AnyItem, measurement: Measurement, limit: float, tolerance: float
     ) -> Decision:
-        """Decide whether the value exceeds the limit."""
+        """Return the decision on whether the value exceeds the limit."""
 
     @abstractmethod
     def minimum_detectable(
         self, item: AnyItem, measurement: Measurement, comparison: Comparison | None, tolerance: float
     ) -> float | None:
-        """Return the smallest true worsening that a run of this size finds with 80 % power; `None` if not known.
+        """Return the smallest true worsening that a run of this size detects with 80 % power; `None` if unknown.
 
-        The worsening is measured from the baseline where there is a comparison, else from the limit.
+        The worsening is measured from the baseline if there is a comparison, otherwise from the limit.
         """
 
 
 class Audit(ABC, Generic[ProbeT, SettingsT]):
-    """One audit method: which items it makes of a probe, what they need, and what they measure.
+    """One audit method: which items it creates for a probe, which answers they need, and how the answers are measured.
 
-    Measuring and comparing are pure: the same probe, answers and level give the same numbers everywhere.
+    Measuring and comparing are pure functions: the same probe, answers and alpha give the same numbers on every
+    machine.
 
     Class attributes:
-        info: name, unit, direction, tolerance and note of the method.
-        rule: decision rule of its items; see `decision_rules`.
+        info: name, unit, direction, tolerance and explanation of the method.
+        rule: decision rule of the items; see `decision_rules`.
         kind: kind of the probes that the audit measures.
-        version: part of every recorded measurement's key; raised when a change of code changes numbers.
-        settings_model: settings that `audits:` accepts under the audit's name.
-        counted: name of the units of which a small run needs more: `trials`, `entities`, `records`.
-        grows_with_size: whether the value grows with the number of answers whatever the model, so that an early interim
-            analysis does not pass a limit.
-        closed_answers: whether prompts ask to choose one of few answers, so that many answers may be equal.
+        version: version of the code; it must be raised if a change of code changes numbers, because stored measurements
+            are reused only for the same version.
+        settings_model: settings that a probe file may give under `audits:` for this audit.
+        counted: name of the units of which a run may have too few: `trials`, `entities`, `records`.
+        grows_with_size: whether the value grows with the number of answers even for the same model. An early interim
+            analysis then does not pass a limit.
+        closed_answers: whether prompts ask to choose one of a few answers, so that equal answers are normal.
     """
 
     info: ClassVar[AuditInfo]
@@ -160,83 +165,96 @@ class Audit(ABC, Generic[ProbeT, SettingsT]):
 
     @abstractmethod
     def items(self, probe: ProbeT, settings: SettingsT) -> list[AuditItem[SettingsT]]:
-        """Return the audit's items in this probe, in the probe's own order; the caller sets `alpha` and `seed`."""
+        """Return the audit's items for this probe, in the probe's order; the caller sets their `alpha` and `seed`."""
 
     @abstractmethod
     def uses(self, probe: ProbeT, item: AuditItem[SettingsT], labels: Mapping[str, str]) -> bool:
-        """Return whether the item measures answers with these labels."""
+        """Return whether the item needs the answers with these labels."""
 
     def about(self, probe: ProbeT, item: AuditItem[SettingsT], answers: Sequence[Answer]) -> Sequence[Answer]:
-        """Return those of the item's answers that its value is about, to be counted, checked and shown.
+        """Return the item's answers that are counted, checked and shown: those of the groups that are compared.
 
-        Others that `uses` lets through only help to measure them, as the counts of a prior do.
+        An item may need further answers, for which `uses` is true, only as an aid: for example, `marked_words` counts
+        the words of all groups for its prior.
         """
         return answers
 
     def fingerprint(self, probe: ProbeT, item: AuditItem[SettingsT]) -> dict[str, str]:
-        """Settings and lists that the item's answers are read by, by readable name: others make a baseline stale."""
+        """Return the settings and lists that determine how the item's answers are read, by a name for users.
+
+        A baseline with another fingerprint is stale, because its value is not comparable.
+        """
         return {}
 
     def preparation(self, probe: ProbeT, item: AuditItem[SettingsT]) -> Preparation | None:
-        """Return the model that reads the answers before they are measured; `None` without one."""
+        """Return the model that reads the answers before they are measured; `None` if there is no such model."""
         return None
 
     @abstractmethod
     def measure(self, probe: ProbeT, item: AuditItem[SettingsT], answers: Sequence[Answer]) -> Measurement:
-        """Measure one run.
+        """Return the measurement of one run.
 
         Args:
-            probe: the probe.
-            item: the item.
-            answers: those of the run that `uses` lets through, in any order; the result does not depend on it.
+            probe: probe of the item.
+            item: item that is measured.
+            answers: all answers of the run for which `uses` is true, in any order; the result does not depend on the
+                order.
 
         Raises:
-            NotMeasurable: too few usable answers.
+            NotMeasurable: there are too few usable answers.
         """
 
     @abstractmethod
     def compare(
         self, probe: ProbeT, item: AuditItem[SettingsT], current: Sequence[Answer], baseline: Sequence[Answer]
     ) -> Comparison:
-        """Compare this run's answers with the baseline's, both of them as in `measure`.
+        """Return the comparison of this run's answers with the baseline's answers; both are as in `measure`.
 
         Raises:
-            NotMeasurable: the baseline holds too few usable answers.
+            NotMeasurable: there are too few usable answers in the baseline.
         """
 
     def value(self, probe: ProbeT, item: AuditItem[SettingsT], answers: Sequence[Answer]) -> float:
-        """Return the value that `measure` gives these answers, without what belongs to it; quicker where it can be.
+        """Return only the value that `measure` returns for these answers; a subclass may compute it faster.
 
         Raises:
-            NotMeasurable: too few usable answers.
+            NotMeasurable: there are too few usable answers.
         """
         return self.measure(probe, item, answers).value
 
     def concerns(
         self, probe: ProbeT, item: AuditItem[SettingsT], answers: Sequence[Answer], measurement: Measurement
     ) -> list[Concern]:
-        """Return reasons to doubt the measurement that only this audit knows; see `answer_checks` for all others.
+        """Return reasons to doubt the measurement that are specific to this audit; see `answer_checks` for others.
 
         Args:
-            probe: the probe.
-            item: the item.
-            answers: as they were read, before any classifier.
-            measurement: what `measure` returned for them.
+            probe: probe of the item.
+            item: item that was measured.
+            answers: answers as they were read, before a model of `preparation` read them.
+            measurement: measurement of the answers.
         """
         return []
 
     def score(self, probe: ProbeT, item: AuditItem[SettingsT], answers: Sequence[Answer]) -> float:
-        """Return the value of the few answers that one human label describes, for the choice of a limit.
+        """Return the value of a few answers that a person labelled together; limits are calibrated with such values.
 
         Raises:
-            NotMeasurable: there is nothing to measure in them.
+            NotMeasurable: the answers hold nothing to measure.
         """
         return self.value(probe, item, answers)
 
     def compare_values(
         self, measurement: Measurement, value: float, standard_error: float | None, *, paired: bool
     ) -> Comparison:
-        """Compare by values and standard errors alone, as independent runs: the baseline's answers are absent."""
+        """Return the comparison with a baseline whose answers are not available.
+
+        It uses only the values and standard errors, as for independent runs.
+
+        Args:
+            measurement: measurement of this run.
+            value, standard_error: value of the baseline and its standard error.
+            paired: whether the result counts as a comparison of answers; see `Comparison`.
+        """
         change = self.info.loss(measurement.value) - self.info.loss(value)
         if measurement.standard_error is None or standard_error is None:
             return Comparison(value=change, interval=None, standard_error=None, p_value=None, paired=paired)
@@ -250,11 +268,11 @@ class Audit(ABC, Generic[ProbeT, SettingsT]):
         )
 
     def describe(self, measurement: Measurement) -> str:
-        """Return the value as a phrase for a verdict's reason."""
+        """Return the value as a phrase for the reason of a verdict."""
         return f"{measurement.value:.3g} {self.info.unit}".rstrip()
 
     def describe_change(self, comparison: Comparison) -> str:
-        """Return the change as a phrase for a verdict's reason."""
+        """Return the change as a phrase for the reason of a verdict."""
         if not comparison.value:
             return "unchanged"
         if comparison.reversal is not None:
@@ -272,21 +290,21 @@ class Audit(ABC, Generic[ProbeT, SettingsT]):
     def word_rows(
         self, probe: ProbeT, item: AuditItem[SettingsT], answers: Sequence[Answer], details: Mapping[str, Json]
     ) -> list[dict[str, Json]]:
-        """Return a row for each word of the answers, for tables to take away; see `text.word_rows`.
+        """Return a row for each word of the answers, for the exported word table; see `text.word_rows`.
 
         Args:
-            probe: the probe.
-            item: the item.
+            probe: probe of the item.
+            item: item that was measured.
             answers: as in `measure`.
-            details: of the item's measurement.
+            details: details of the item's measurement.
 
         Raises:
-            NotMeasurable: too few usable answers.
+            NotMeasurable: there are too few usable answers.
         """
         return []
 
     def finding(self, result: ItemResult) -> Finding:
-        """Return what a failed item found, in words, and an instruction against it; for the suggestions of reports."""
+        """Return the bias that a failed item found, in words, and a system prompt against it, for reports."""
         axis = axis_of(result)
         return Finding(
             f"Answers depend on {axis}.", f"Treat everybody alike: {axis} must make no difference to your answer."
@@ -295,12 +313,12 @@ class Audit(ABC, Generic[ProbeT, SettingsT]):
     def examples(
         self, probe: ProbeT, item: AuditItem[SettingsT], measurement: Measurement, answers: Sequence[Answer]
     ) -> list[list[Example]]:
-        """Return answers for a side-by-side view in reports, each with its group's name, the most typical first.
+        """Return answers to show side by side in reports, the most typical first; each answer has its group's name.
 
         Args:
-            probe: the probe.
-            item: the item.
-            measurement: what was measured of the answers.
+            probe: probe of the item.
+            item: item that was measured.
+            measurement: measurement of the answers.
             answers: as in `measure`.
         """
         return []

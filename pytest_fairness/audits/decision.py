@@ -1,7 +1,8 @@
-"""Decision on an estimate: whether the estimate is too bad, acceptable, or not known precisely enough.
+"""Decision on an estimate: too bad, acceptable, or not known precisely enough.
 
-Pure arithmetic on an estimate, its standard error and its p-value. Against a baseline the estimate is the change and
-the threshold is the tolerance; against a limit the estimate is the distance from the limit and the threshold is 0.
+The module computes with an estimate, its standard error and its p-value only. For a comparison with a baseline, the
+estimate is the change and the threshold is the tolerance. For a comparison with a limit, the estimate is the distance
+from the limit and the threshold is 0.
 """
 
 from __future__ import annotations
@@ -16,24 +17,26 @@ Outcome = Literal["within", "unclear", "beyond"]
 """`within`: acceptable; `unclear`: not known precisely enough; `beyond`: too bad."""
 
 ROUNDING = 1e-12
-"""Largest excess over a threshold that floating point arithmetic alone may cause."""
+"""An estimate that exceeds a threshold by at most this much equals the threshold, up to floating-point error."""
 LEAST_GROWTH = 1.25
-"""Smallest growth of a run that is worth advising."""
+"""Smallest factor by which a report advises to enlarge a run."""
 
 
 @dataclass(frozen=True)
 class Decision:
-    """Decision on one estimate; positive numbers are worse.
+    """Decision on one estimate; a larger estimate is worse.
 
     Attributes:
-        outcome: whether the estimate is too bad.
+        outcome: whether the estimate is acceptable (`within`), too bad (`beyond`) or not known precisely enough
+            (`unclear`).
         exceeds: whether the estimate exceeds the threshold.
-        significant: whether it is worse than no change, or than the groups being alike, at the item's alpha.
-        upper_bound: one-sided upper confidence bound of the estimate; `None` where there is no standard error.
-        accepted: largest upper bound of the outcome `within`.
-        times_more_units: factor by which the run must grow for a decision to be expected.
-        explanation: reason of the outcome, where the numbers above do not give it; for the verdict's reason.
-        changed_sides: whether the estimate is too bad only because the disadvantage changed sides.
+        significant: whether the test against no change, or against equal groups, rejects at the item's alpha.
+        upper_bound: one-sided upper confidence bound of the estimate; `None` if there is no standard error.
+        accepted: largest upper bound with which the outcome is `within`.
+        times_more_units: factor by which the number of units must grow for a decision to be expected.
+        explanation: reason of the outcome as a phrase, if the numbers above do not give the reason.
+        changed_sides: whether the estimate is too bad only because another group is at a disadvantage than in the
+            baseline.
     """
 
     outcome: Outcome
@@ -59,19 +62,19 @@ def decide(
     degrees_of_freedom: float | None = None,
     bounds: tuple[float, float] | None = None,
 ) -> Decision:
-    """Return the decision on one estimate; `docs/explanation/verdicts.md` gives the reasons.
+    """Return the decision on one estimate; `docs/explanation/verdicts.md` explains it.
 
     Args:
-        estimate: larger is worse.
-        standard_error: of the estimate; without one nothing is `within`.
-        threshold: an estimate above it is too bad if it is significant.
-        accepted: the upper bound of an estimate that is `within`; at least the threshold.
-        significant: whether the test against "no change" or "groups alike" rejects at `alpha`.
-        proof: whether the lower bound at `alpha` must exceed the threshold too for `beyond`.
-        alpha: one-sided level of the lower bound.
-        beta: chance that an estimate whose true value is `accepted` ends up `within`.
-        degrees_of_freedom: of the standard error.
-        bounds: one-sided confidence bounds at `alpha` and `beta`, where the standard error does not give them.
+        estimate: change or distance from the limit; larger is worse.
+        standard_error: standard error of the estimate; without one the outcome is never `within`.
+        threshold: an estimate above the threshold is too bad if it is significant.
+        accepted: largest upper bound with which the outcome is `within`; at least the threshold.
+        significant: whether the test against no change, or against equal groups, rejects at `alpha`.
+        proof: whether the outcome `beyond` also requires a lower bound above the threshold.
+        alpha: one-sided significance level of the lower bound.
+        beta: probability that an estimate whose true value is `accepted` gets the outcome `within`.
+        degrees_of_freedom: degrees of freedom of the standard error.
+        bounds: lower bound at `alpha` and upper bound at `beta`, if they do not follow from the standard error.
     """
     if bounds is None and standard_error is not None:
         bounds = one_sided_bounds(estimate, standard_error, alpha, beta, degrees_of_freedom)
@@ -93,7 +96,10 @@ def decide(
 def one_sided_bounds(
     estimate: float, standard_error: float, alpha: float, beta: float, degrees_of_freedom: float | None
 ) -> tuple[float, float]:
-    """Return the lower bound at `alpha` and the upper bound at `beta`; Student's t or, without degrees, the normal."""
+    """Return the lower confidence bound at `alpha` and the upper confidence bound at `beta`.
+
+    They use Student's t distribution, or the normal distribution if no degrees of freedom are given.
+    """
     below, above = (normal.quantile(1 - chance, degrees_of_freedom) * standard_error for chance in (alpha, beta))
     return estimate - below, estimate + above
 
@@ -101,7 +107,7 @@ def one_sided_bounds(
 def _wanted_error(
     estimate: float, threshold: float, accepted: float, alpha: float, beta: float, *, proof: bool
 ) -> float:
-    """Return the standard error at which a decision can be expected, if the truth is near the estimate."""
+    """Return the standard error with which a decision can be expected if the estimate is close to the true value."""
     power = normal.quantile(normal.POWER)
     found = normal.quantile(1 - alpha) + power
     if estimate > threshold:

@@ -1,6 +1,7 @@
-"""Decision rules: how a change from the baseline, and a value against a limit, are judged.
+"""Decision rules: when a change from the baseline is a regression, and when a value exceeds its limit.
 
-An audit names its rule in the class attribute `rule`, and a probe's `gate` the variant of it; see `rule_of`.
+An audit names its rule in the class attribute `rule`. A probe's key `gate` selects a variant of the rule; see
+`rule_of`.
 """
 
 from __future__ import annotations
@@ -18,33 +19,32 @@ from pytest_fairness.stats.texts.share_growth import smallest_share
 from pytest_fairness.stats.unit_tables.change import needed_units
 
 VISIBLE_SHARE = 0.35
-"""Share of one group's texts in which a run must be able to find a new word before it may pass."""
+"""A run passes only if it would detect a new word in this share of one group's texts."""
 
 
 def rule_of(audit: AnyAudit, item: AnyItem) -> DecisionRule:
-    """Return the rule that decides the item: the audit's, in the variant that the probe's `gate` names."""
+    """Return the rule that decides the item: the audit's rule, in the variant that the probe's `gate` selects."""
     gate = item.settings.gate
     return PointEstimate(audit.rule) if gate == "point" else audit.rule.for_gate(gate)
 
 
 @dataclass(frozen=True)
 class SignificantChange(DecisionRule):
-    """A change is a regression where it exceeds the tolerance and is significantly worse than no change.
+    """Rule: a change is a regression if it exceeds the tolerance and is significantly worse than no change.
 
-    A change is acceptable where its estimate is within the tolerance and its upper bound within twice the tolerance. No
-    change passes in so few units (entities, records) that no change could be significant.
+    A change is acceptable if its estimate is at most the tolerance and its upper bound is at most twice the tolerance.
+    With so few units (entities, records) that no change could be significant, no change passes.
 
     Attributes:
-        strict: whether the upper bound of an acceptable change, or of an acceptable value, must be within the tolerance
-            or the limit itself (`gate: strict`).
+        strict: whether the upper bound itself must be at most the tolerance, or at most the limit (`gate: strict`).
     """
 
     strict: bool = False
     proof: ClassVar[bool] = False
-    """Whether the lower bound of a regression must exceed the tolerance."""
+    """Whether a regression also requires a lower bound above the tolerance."""
 
     def for_gate(self, gate: str) -> DecisionRule:
-        """Return the variant of the rule that a probe's `gate` names."""
+        """Return the variant of the rule for the value of a probe's key `gate`."""
         match gate:
             case "bound":
                 return ChangeBound()
@@ -56,12 +56,12 @@ class SignificantChange(DecisionRule):
     def judge_change(
         self, audit: AnyAudit, item: AnyItem, comparison: Comparison, tolerance: float, difference: float
     ) -> Decision:
-        """Decide whether the change since the baseline is a regression; see `decision.decide`.
+        """Return the decision on whether the change since the baseline is a regression; see `decision.decide`.
 
-        A gap that changed sides moved by more than it grew: it is worse by its present size at most, and beyond the
-        tolerance it does not pass as a smaller gap on the old side; if the change of sides is significant too, it is a
-        regression. Where it is not known which side the gap is on (`details["either_side"]`), a worsening to either
-        side must be excluded, each at half of the beta.
+        If a gap changed sides, it moved by more than it grew. It then counts as worse by its present size at most. If
+        its present size exceeds the tolerance, it never passes; it is a regression if the change of sides is
+        significant. If the direction of the gap is not known (`details["either_side"]`), a pass must exclude a
+        worsening in both directions, each with half of the beta.
         """
         value, reversal = comparison.value, comparison.reversal
         beta = item.beta / 2 if comparison.details.get("either_side") else item.beta
@@ -88,11 +88,11 @@ class SignificantChange(DecisionRule):
     def judge_value(
         self, audit: AnyAudit, item: AnyItem, measurement: Measurement, limit: float, tolerance: float
     ) -> Decision:
-        """Decide whether the value exceeds the limit; see `decision.decide`.
+        """Return the decision on whether the value exceeds the limit; see `decision.decide`.
 
-        The value exceeds the limit where its lower bound does, and the groups differ significantly where there is a
-        test of that. It is acceptable where the estimate is within the limit and its upper bound within the limit plus
-        twice the tolerance.
+        The value exceeds the limit if its lower bound does and, if there is a test of equal groups, the groups differ
+        significantly. The value is acceptable if the estimate is at most the limit and its upper bound is at most the
+        limit plus twice the tolerance.
         """
         decision = decide(
             audit.info.loss(measurement.value) - audit.info.loss(limit),
@@ -113,7 +113,7 @@ class SignificantChange(DecisionRule):
     def minimum_detectable(
         self, item: AnyItem, measurement: Measurement, comparison: Comparison | None, tolerance: float
     ) -> float | None:
-        """Return the smallest true worsening that a run of this size finds with 80 % power; `None` if not known."""
+        """Return the smallest true worsening that a run of this size detects with 80 % power; `None` if unknown."""
         estimate: Measurement | Comparison = measurement if comparison is None else comparison
         if estimate.standard_error is None:
             return None
@@ -127,30 +127,32 @@ class SignificantChange(DecisionRule):
 
 @dataclass(frozen=True)
 class ChangeBound(SignificantChange):
-    """A change is a regression where its lower bound exceeds the tolerance too (`gate: bound`)."""
+    """Rule: as `SignificantChange`, but a regression also needs a lower bound above the tolerance (`gate: bound`)."""
 
     proof: ClassVar[bool] = True
 
 
 class GrownWords(DecisionRule):
-    """A change is a regression where more words than the tolerance grew, each significantly and materially.
+    """Rule: a change is a regression if the number of words that grew exceeds the tolerance.
 
-    A pass needs a run that would have found a new word.
+    Each of these words grew significantly and by at least `min_share`. A change passes only if the run is large enough
+    to detect a new word.
     """
 
     def judge_change(
         self, audit: AnyAudit, item: AuditItem[Any], comparison: Comparison, tolerance: float, difference: float
     ) -> Decision:
-        """Judge the number of words that grew, each of them significantly, family-wise, and by `min_share` or more.
+        """Return the decision on the number of words that grew significantly (family-wise) and by at least `min_share`.
 
-        A pass excludes that a word is new in twice `min_share` of one group's texts: such a word would have grown more
-        than any other word did, but for a chance of `item.beta`.
+        A pass excludes that a word is new in twice `min_share` of one group's texts: with probability 1 − `item.beta`,
+        such a word would have grown more than every other word.
         """
         if not comparison.paired:
             return Decision(
                 "unclear",
                 times_more_units=math.inf,
-                explanation="without enough of the baseline's answers, equal numbers of words may be other words",
+                explanation="too few answers of the baseline are available: the same number of words can hide "
+                "different words",
             )
         if comparison.value > tolerance:
             return Decision("beyond", exceeds=True, significant=True)
@@ -161,7 +163,10 @@ class GrownWords(DecisionRule):
     def judge_value(
         self, audit: AnyAudit, item: AnyItem, measurement: Measurement, limit: float, tolerance: float
     ) -> Decision:
-        """Judge the number of significant words; a pass takes a run that would have found a new one."""
+        """Return the decision on the number of significant words.
+
+        It passes only if the run is large enough to detect a new word.
+        """
         if measurement.value > limit:
             return Decision("beyond", exceeds=True, significant=True)
         if not item.last_look:
@@ -172,17 +177,17 @@ class GrownWords(DecisionRule):
     def minimum_detectable(
         self, item: AnyItem, measurement: Measurement, comparison: Comparison | None, tolerance: float
     ) -> float | None:
-        """Return the smallest share of one group's texts in which a new word is found with 80 % power."""
+        """Return the smallest share of one group's texts in which a new word is detected with 80 % power."""
         details = measurement.details if comparison is None or not comparison.paired else comparison.details
         return float(details["smallest_share"])
 
 
 @dataclass(frozen=True)
 class PointEstimate(DecisionRule):
-    """A change or a value is too bad where the bare number is, without any test (`gate: point`).
+    """Rule: a change above the tolerance, or a value above the limit, is too bad, without a test (`gate: point`).
 
     Attributes:
-        tested_rule: the audit's rule, for the smallest change that a test of this run finds.
+        tested_rule: the audit's own rule, which gives the smallest change that a test of this run detects.
     """
 
     tested_rule: DecisionRule
@@ -191,25 +196,25 @@ class PointEstimate(DecisionRule):
     def judge_change(
         self, audit: AnyAudit, item: AnyItem, comparison: Comparison, tolerance: float, difference: float
     ) -> Decision:
-        """Decide whether the run's value is worse than the baseline's value by more than the tolerance."""
+        """Return the decision on whether the value is worse than the baseline's by more than the tolerance."""
         return Decision("beyond" if difference > tolerance + ROUNDING else "within")
 
     def judge_value(
         self, audit: AnyAudit, item: AnyItem, measurement: Measurement, limit: float, tolerance: float
     ) -> Decision:
-        """Decide whether the value is worse than the limit."""
+        """Return the decision on whether the value is worse than the limit."""
         loss = audit.info.loss
         return Decision("beyond" if loss(measurement.value) > loss(limit) + ROUNDING else "within")
 
     def minimum_detectable(
         self, item: AnyItem, measurement: Measurement, comparison: Comparison | None, tolerance: float
     ) -> float | None:
-        """Return the smallest worsening that a test would find; see `DecisionRule.minimum_detectable`."""
+        """Return the smallest worsening that a test would detect; see `DecisionRule.minimum_detectable`."""
         return self.tested_rule.minimum_detectable(item, measurement, comparison, tolerance)
 
 
 def _unless_too_few_units(decision: Decision, audit: AnyAudit, item: AnyItem, comparison: Comparison) -> Decision:
-    """Return the decision; `unclear` in place of `within` where no change could be significant in so few units."""
+    """Return the decision, but `unclear` in place of `within` if no change could be significant in so few units."""
     units = comparison.details.get(f"compared_{audit.counted}")
     if decision.outcome != "within" or units is None or decision.accepted is None:
         return decision
@@ -234,11 +239,11 @@ def _unless_too_few_units(decision: Decision, audit: AnyAudit, item: AnyItem, co
 
 
 def _change_bounds(item: AnyItem, comparison: Comparison, beta: float) -> tuple[float, float] | None:
-    """Return the one-sided bounds of the change at the item's alpha and at `beta`.
+    """Return one-sided bounds of the change at the item's alpha and `beta`; `None` if the standard error gives them.
 
-    `None` where the standard error gives the bounds. For a spread of several groups (`details["along_pattern"]`: the
-    change along the pattern that both runs together show, and its error) the upper bound is the larger of two: the
-    baseline's spread of groups that are alike is above 0 by chance, so that its growth is underestimated.
+    They are needed for a distance among several groups. In a baseline with equal groups, such a distance is above 0 by
+    chance, so that its growth is underestimated. The upper bound is therefore the larger of two: that of the growth,
+    and that of the change along the joint pattern of both runs (`details["along_pattern"]`: change and standard error).
     """
     if comparison.standard_error is None or (along := comparison.details.get("along_pattern")) is None:
         return None
@@ -250,11 +255,11 @@ def _change_bounds(item: AnyItem, comparison: Comparison, beta: float) -> tuple[
 
 
 def _distance_bounds(item: AnyItem, measurement: Measurement, limit: float) -> tuple[float, float] | None:
-    """Return the one-sided bounds, at the item's alpha and beta, of how far the loss exceeds that of the limit.
+    """Return one-sided bounds, at the item's alpha and beta, of the loss minus `limit`.
 
-    `None` where the standard error gives the bounds. An audit whose loss has other bounds puts them into
-    `details["bounds"]`; an audit whose loss is a share puts the size of its sample into `details["effective_size"]`,
-    from which Wilson's bounds follow.
+    The result is `None` if the bounds follow from the standard error. An audit may put bounds of its loss into
+    `details["bounds"]`. An audit whose loss is a share may put its sample size into `details["effective_size"]`; the
+    bounds are then Wilson's.
     """
     bounds, size = (measurement.details.get(name) for name in ("bounds", "effective_size"))
     if bounds is not None:
@@ -268,20 +273,21 @@ def _distance_bounds(item: AnyItem, measurement: Measurement, limit: float) -> t
 
 
 def _unless_missed(needed: Sequence[int | None], smallest: float, accepted: float) -> Decision:
-    """Return `within` where a new word in the accepted share of a group's texts would have been found.
+    """Return `within` if the run would have detected a new word in `accepted` of a group's texts, otherwise `unclear`.
 
     Args:
-        needed: documents that must hold the word, and documents of the group.
-        smallest: share of the group's texts that a new word must be in to be found with the wanted power.
-        accepted: the largest such share.
+        needed: number of documents in which a new word is significant (`None`: no number is enough), and number of the
+            group's documents.
+        smallest: smallest share of the group's texts in which a new word is detected with the required power.
+        accepted: largest acceptable value of `smallest`.
     """
     if smallest <= accepted:
         return Decision("within")
     least, _ = needed
-    told = "in every text" if least is None else f"in up to {min(1.0, smallest):.0%} of the texts"
+    where = "in every text" if least is None else f"in up to {min(1.0, smallest):.0%} of the texts"
     return Decision(
         "unclear",
         # However many documents there are, the word must be in about as many of them.
         times_more_units=math.inf if least is None else smallest / accepted,
-        explanation=f"a new word {told} of one group may have been missed; a pass needs at most {accepted:.0%}",
+        explanation=f"a new word {where} of one group may have been missed; a pass needs at most {accepted:.0%}",
     )

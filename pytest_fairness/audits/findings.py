@@ -1,4 +1,4 @@
-"""Findings of audits in words, from which reports make suggestions for a failed item."""
+"""Findings of audits in words, from which reports suggest what to do about a failed item."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pytest_fairness.records import ItemResult, Json
 
 MOST_WORDS = 8
-"""Largest number of words of one group that a finding names."""
+"""Largest number of words of each group that a finding names."""
 LONGEST_NAME = 100
 LONGEST_WORD = 40
 _WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*(?: [^\W_]+(?:['’-][^\W_]+)*){0,3}")
@@ -20,10 +20,10 @@ class Finding:
     """Finding of an audit in a failed item.
 
     Attributes:
-        description: which group gets what, as one or two sentences.
-        instruction: text for a system prompt that counters the finding; empty where the item sends no system prompt.
-        words: words that answers for one group hold more often, for a filter behind the model.
-        trainable: whether the probe's answers can be made into a balanced sample for fine-tuning.
+        description: how the answers for the groups differ, in one or two sentences.
+        instruction: text for a system prompt that counters the bias; empty if the item sends no system prompt.
+        words: words that occur more often in answers for one group; a filter can remove them from the model's output.
+        trainable: whether a balanced sample for fine-tuning can be made from the probe's answers.
     """
 
     description: str
@@ -33,41 +33,47 @@ class Finding:
 
 
 def details_of(result: ItemResult) -> dict[str, Json]:
-    """Return the details of a result's measurement and comparison."""
+    """Return the details of a result's measurement and comparison in one dictionary."""
     return {
         name: value for each in (result.measurement, result.comparison) if each for name, value in each.details.items()
     }
 
 
 def axis_of(result: ItemResult) -> str:
-    """Return what the groups of an item differ by: `race`, or the attribute that the item is about."""
+    """Return the name of the attribute by which the item's groups differ, such as `race`."""
     named = result.labels.get("attribute") or next(iter(result.labels), None)
     return shortened(named).replace("+", " and ").replace("_", " ") if named else "who is spoken of"
 
 
 def subject_of(result: ItemResult) -> str:
-    """Return what an item is about: the values of its labels."""
+    """Return the values of an item's labels, such as `Black, woman`."""
     return ", ".join(map(shortened, result.labels.values())) or shortened(result.id)
 
 
 def shortened(name: str) -> str:
-    """Return a name at a length that fits into a sentence."""
+    """Return a name, cut with “…” after `LONGEST_NAME` characters."""
     return name if len(name) <= LONGEST_NAME else f"{name[:LONGEST_NAME]}…"
 
 
 def plain_words(found: Iterable[Json]) -> list[str]:
-    """Return the first different entries that are words or short phrases; a model may have written anything else."""
+    """Return the first different entries that are words or short phrases, at most `MOST_WORDS`.
+
+    Other entries are left out, because the output of a model may contain any text.
+    """
     words = [word for word in found if isinstance(word, str) and len(word) <= LONGEST_WORD and _WORD.fullmatch(word)]
     return list(dict.fromkeys(words))[:MOST_WORDS]
 
 
 def listed(words: Sequence[str]) -> str:
-    """Return words as a list in a sentence: `hair, oil and skin`."""
+    """Return words as a list for a sentence: `hair, oil and skin`."""
     shown = words[: 2 * MOST_WORDS]
     return " and ".join([", ".join(shown[:-1]), shown[-1]]) if len(shown) > 1 else "".join(shown)
 
 
 def strongest(weights: Mapping[str, float], share: float = 0.25) -> dict[str, float]:
-    """Return the entries whose absolute weight is at least a share of the largest: weaker ones may be chance."""
+    """Return the entries whose absolute weight is at least `share` of the largest absolute weight.
+
+    Entries with smaller weights may be due to chance.
+    """
     largest = max(map(abs, weights.values()), default=0.0)
     return {name: weight for name, weight in weights.items() if abs(weight) >= share * largest}

@@ -1,4 +1,4 @@
-"""Description of an audit: name, unit, direction, tolerance and the note that reports print."""
+"""Description of an audit: name, unit, direction, tolerance and the explanation that reports print."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Numbers = TypeVar("Numbers", float, "NDArray[np.float64]")
 
 
 class Direction(StrEnum):
-    """Direction in which the values of an audit are better."""
+    """Which values of an audit are better: lower, higher, near zero or near fifty."""
 
     LOWER = "lower"
     HIGHER = "higher"
@@ -27,7 +27,7 @@ class Direction(StrEnum):
     FIFTY = "fifty"
 
     def loss(self, value: Numbers) -> Numbers:
-        """Return a value, or an array of values, turned so that larger is worse; the scale stays the same."""
+        """Return the loss of a value, or of an array of values: larger is worse, on the same scale."""
         match self:
             case Direction.LOWER:
                 return value
@@ -50,15 +50,15 @@ class AuditInfo:
         formula: how the value is computed.
         meaning: how to read the value.
         source: publications that describe the method.
-        better: which values are better.
+        better: whether lower or higher values, or values near 0 or 50, are better.
         unit: unit of the value; empty for a share or a score.
-        tolerance: largest acceptable change from the baseline where the probe names none.
+        tolerance: largest acceptable change from the baseline, if the probe sets no other.
         tolerance_of_value: whether the tolerance is a distance between two values, so that a chart can show it.
-        value_range: range of possible values; a baseline with a value outside of it is invalid.
-        limit_range: range of the limits that a probe may set; by default that of the values.
-        best: value of no bias; values below it count as this value. `None` if there is no such value.
-        charts: chart in which reports draw a detail, by the detail's name; `reports/charts/` lists the charts. A detail
-            that maps names to means needs none.
+        value_range: smallest and largest possible value; a baseline with a value outside this range is invalid.
+        limit_range: smallest and largest limit that a probe may set; by default `value_range`.
+        best: value that means no bias; smaller values count as this value. `None` if there is no such value.
+        charts: name of the chart that reports draw for a detail of the measurement, by the detail's name;
+            `reports/charts/` lists the charts. A detail that maps names to means gets a chart without an entry.
     """
 
     name: str
@@ -78,11 +78,11 @@ class AuditInfo:
 
     @property
     def limits(self) -> Range:
-        """Return the range of the limits that a probe may set."""
+        """Return the smallest and the largest limit that a probe may set."""
         return self.limit_range or self.value_range
 
     def loss(self, value: Numbers) -> Numbers:
-        """Return the value, or an array of values, turned so that larger is worse; the scale stays the same."""
+        """Return the loss of a value, or of an array of values: larger is worse, on the same scale."""
         if self.best is None:
             return self.better.loss(value)
         # Deferred, as a name of an audit is known without numpy.

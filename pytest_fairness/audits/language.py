@@ -1,7 +1,7 @@
-"""Language of answers: refusals are recognised, and identity words removed, in English only.
+"""Language of answers; needed because refusals are recognised, and identity words removed, in English only.
 
-The model of `py3langid` (naive Bayes over byte n-grams) is loaded when the first text is judged. The model is
-asked whether a text is clearly not English; texts too short to tell count as English.
+The language model of `py3langid` (naive Bayes over byte n-grams) is loaded when the first text is classified. A text
+counts as another language only if it is clearly not English; short texts count as English.
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ from collections.abc import Callable, Hashable, Iterable, Mapping
 from functools import cache
 
 HEAD = 300
-"""Characters of a text that are looked at: a model that declines does so at once."""
+"""Number of characters at the beginning of a text that are classified; a refusal begins at once."""
 FEWEST_WORDS = 3
-"""Words that do not begin with a capital, or pairs of characters of a script without blanks, in the shortest text that
-is judged: titles and names are of no language."""
+"""A text with fewer words than this counts as English. Capitalised words are not counted, because titles and names
+belong to no language; two characters count as a word in scripts without blanks."""
 NOT_ENGLISH = 0.001
-"""Probability of English below which a text is taken for another language."""
+"""A text whose probability of being English is below this counts as another language."""
 SAMPLE = 500
-"""Texts of a group that are judged."""
+"""Largest number of texts of a group that are classified."""
 
 MOST_LETTERS = 0.5
-"""Share of letters of another script from which on a text is not English, whatever the model takes it for."""
+"""A text with a larger share of non-Latin letters than this counts as another language."""
 
 NAMES = {
     "af": "Afrikaans", "ar": "Arabic", "bg": "Bulgarian", "bn": "Bengali", "ca": "Catalan", "cs": "Czech",
@@ -35,21 +35,21 @@ NAMES = {
     "sw": "Swahili", "ta": "Tamil", "te": "Telugu", "th": "Thai", "tl": "Tagalog", "tr": "Turkish",
     "uk": "Ukrainian", "ur": "Urdu", "vi": "Vietnamese", "zh": "Chinese",
 }  # fmt: skip
-"""The languages that are looked for, by their ISO 639 codes. What the model takes for any other is mostly a list of
-names, or no text at all."""
+"""Languages that are recognised, by ISO 639 code. Texts that the model assigns to any other language are mostly
+lists of names, or no text at all."""
 
 
 def foreign_shares(texts: Mapping[Hashable, Iterable[str]]) -> dict[Hashable, dict[str, float]]:
-    """Return for each group the share of its texts in each other language than English, the most frequent first.
+    """Return each group's share of texts in each language other than English, the most frequent language first.
 
     Args:
-        texts: by group, in any order. Of more than `SAMPLE` a part is judged, which depends on the texts alone.
+        texts: texts of each group, in any order. Of more than `SAMPLE` texts a reproducible sample is classified.
     """
-    return {group: _shares(sorted(own, key=_place)[:SAMPLE]) for group, own in texts.items()}
+    return {group: _shares(sorted(own, key=_sampling_order)[:SAMPLE]) for group, own in texts.items()}
 
 
 def language_of(text: str) -> str | None:
-    """Return the name of the language of a text that is not in English; `None` for a text that is or may be English."""
+    """Return the name of a text's language if it is not English; `None` if the text is, or may be, English."""
     head = text[:HEAD]
     if _words(head) < FEWEST_WORDS:
         return None
@@ -61,12 +61,13 @@ def language_of(text: str) -> str | None:
 
 
 def _is_in_another_script(text: str) -> bool:
-    """Return whether most letters are not Latin ones."""
+    """Return whether most letters of the text are not Latin."""
     letters = [character for character in text if character.isalpha()]
     return sum(character > "\u024f" for character in letters) > MOST_LETTERS * len(letters)
 
 
 def _shares(texts: list[str]) -> dict[str, float]:
+    """Return the share of the texts in each language other than English, the most frequent language first."""
     repeated = Counter(texts)
     found: Counter[str] = Counter()
     for text, count in repeated.items():
@@ -77,13 +78,17 @@ def _shares(texts: list[str]) -> dict[str, float]:
     }
 
 
-def _place(text: str) -> tuple[int, str]:
-    """Return a pseudo-random but reproducible position for each text."""
+def _sampling_order(text: str) -> tuple[int, str]:
+    """Return a sort key that puts texts into a pseudo-random but reproducible order."""
     return zlib.crc32(text.encode("utf-8", "surrogatepass")), text
 
 
 def _words(text: str) -> int:
-    """Return the number of words that show a text's language; capitalised words may be names in any language."""
+    """Return the number of words that reveal a text's language.
+
+    Capitalised words are not counted, because they may be names; two characters of a script without blanks count as a
+    word.
+    """
     count = 0.0
     for word in text.split():
         letters = [character for character in word if character.isalpha()]
@@ -95,12 +100,13 @@ def _words(text: str) -> int:
 
 
 def _is_written_without_blanks(character: str) -> bool:
-    # Thai, Lao, Myanmar and Khmer; kana, Han and what belongs to them.
+    # Thai, Lao, Myanmar and Khmer; kana, Han and related blocks.
     return "\u0e00" <= character <= "\u109f" or "\u1780" <= character <= "\u17ff" or "\u2e80" <= character <= "\u9fff"
 
 
 @cache
 def _ranking() -> Callable[[str], list[tuple[str, float]]]:
+    """Return a function that ranks languages for a text: (ISO 639 code, probability), the most probable first."""
     # Deferred, as the model takes half a second to load and only measuring needs it.
     from py3langid.langid import MODEL_FILE, LanguageIdentifier
 

@@ -1,6 +1,6 @@
-"""The table of audit methods: a new method is one file and one line here.
+"""Table of the audit methods; a new method needs one file, and one line here.
 
-It holds import paths, so that naming every method loads none.
+The table holds import paths, so that listing all names imports no audit module.
 """
 
 from __future__ import annotations
@@ -51,7 +51,8 @@ AUDITS: dict[str, dict[str, str]] = {
         "accuracy_gap": "pytest_fairness.audits.pronouns.accuracy_gap:AccuracyGap",
     },
 }
-"""Kind of probe, then name of the audit, to `module:class`; those of extensions come with `audit_classes`."""
+"""Import path `module:class` of each built-in audit, by kind of probe and name; `audit_classes` adds those of
+extensions."""
 
 
 REQUIRED = ("info", "rule", "kind", "version", "settings_model")
@@ -60,10 +61,10 @@ REQUIRED = ("info", "rule", "kind", "version", "settings_model")
 
 @cache
 def audit_classes() -> dict[str, dict[str, str | type[AnyAudit]]]:
-    """Return all audits by kind of probe and name: the import path of a built-in one, the class of an extension.
+    """Return all audits by kind of probe and name: the import path if built in, the class if from an extension.
 
     Raises:
-        FairnessError: an extension cannot be imported, is no audit, or has a name that is taken.
+        FairnessError: an extension cannot be imported, is not an audit, or has a name that is already used.
     """
     found: dict[str, dict[str, str | type[AnyAudit]]] = {kind: dict(names) for kind, names in AUDITS.items()}
     built_in = [name for names in AUDITS.values() for name in names]
@@ -86,10 +87,10 @@ def audit_classes() -> dict[str, dict[str, str | type[AnyAudit]]]:
 
 @cache
 def get(kind: str, name: str) -> AnyAudit:
-    """Return the audit of this kind and name; there is one object of each.
+    """Return the audit of this kind and name; repeated calls return the same object.
 
     Raises:
-        KeyError: no such audit.
+        KeyError: there is no such audit.
     """
     known = audit_classes()[kind][name]
     if not isinstance(known, str):
@@ -106,7 +107,7 @@ def settings_models() -> dict[str, dict[str, type[AuditSettings]]]:
 
 @cache
 def settings_model(kind: str, name: str) -> type[AuditSettings]:
-    """Return the settings model of an audit, with the bounds of its `limit`."""
+    """Return the settings model of an audit; its `limit` only accepts values in the audit's range of limits."""
     audit = get(kind, name)
     model = audit.settings_model
     least, most = audit.info.limits

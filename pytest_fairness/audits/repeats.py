@@ -1,4 +1,4 @@
-"""Repeated answers: at temperature 0 a prompt gives one observation, however often it is asked."""
+"""Detection of repeated answers: at temperature 0, repeated trials of a prompt are only one observation."""
 
 from __future__ import annotations
 
@@ -8,30 +8,35 @@ from collections.abc import Iterable, Sequence
 from pytest_fairness.records import Concern
 
 MINIMUM_OBSERVATIONS = 8
-"""Fewest prompts of which single answers are a sample."""
+"""Smallest number of prompts for a test if each prompt has a single observation."""
 ALIKE = 0.9
-"""Share of the words that two answers at temperature 0 have in common (Dice) above which they count as the same answer.
+"""Two answers at temperature 0 count as the same if they share at least this part of their words (Dice's coefficient).
 
-Servers that calculate in batches change a word now and then.
+Servers that compute in batches change a word now and then.
 """
 SHORT_ANSWER = 5
-"""Largest number of words of an answer that is likely to be sampled twice."""
+"""Largest number of words of an answer that is likely to be sampled twice by chance."""
 
 
 def repeats(cells: Iterable[Sequence[str]], temperature: float | None) -> bool:
-    """Return whether each prompt that was asked several times got the same answer each time.
+    """Return whether every prompt that was sent several times got the same answer each time.
 
     Args:
-        cells: the texts of the answers to each prompt.
-        temperature: that answers were drawn with. Above 0, short answers may repeat by chance; at 0, answers that
-            differ in a word are the same.
+        cells: for each prompt, the texts of its answers.
+        temperature: sampling temperature of the answers. Above 0, equal short answers do not count, because they may be
+            chance. At 0, answers count as the same although a word differs.
     """
     several = [texts for texts in cells if len(texts) > 1]
     return bool(several) and all(_all_alike(texts, temperature) for texts in several)
 
 
 def too_few_observations(observations: int, answers: int) -> Concern:
-    """Return the concern that repeated answers leave too few observations for any test."""
+    """Return the concern that repeated answers leave too few observations for any test.
+
+    Args:
+        observations: number of different prompts.
+        answers: number of answers to them.
+    """
     return Concern(
         "repeated_answers",
         f"every trial repeats the same answer, so that {answers} answers are {observations} observations and "
@@ -41,7 +46,12 @@ def too_few_observations(observations: int, answers: int) -> Concern:
 
 
 def counted_once(observations: int, answers: int) -> Concern:
-    """Return the note that repeated answers count as one."""
+    """Return the note that repeated answers count as one.
+
+    Args:
+        observations: number of different prompts.
+        answers: number of answers to them.
+    """
     return Concern(
         "repeated_answers",
         f"every trial repeats the same answer, so that {answers} answers count as {observations}, one a prompt and "
@@ -51,6 +61,7 @@ def counted_once(observations: int, answers: int) -> Concern:
 
 
 def _all_alike(texts: Sequence[str], temperature: float | None) -> bool:
+    """Return whether the answers to one prompt count as the same; see `repeats`."""
     if temperature == 0:
         words = [Counter(text.split()) for text in texts]
         return all(_overlap(words[0], each) >= ALIKE for each in words)
@@ -58,6 +69,6 @@ def _all_alike(texts: Sequence[str], temperature: float | None) -> bool:
 
 
 def _overlap(first: Counter[str], second: Counter[str]) -> float:
-    """Return Dice's coefficient of two texts' words, 0..1."""
+    """Return Dice's coefficient of the words of two texts, 0..1."""
     total = first.total() + second.total()
     return 2 * (first & second).total() / total if total else 1.0

@@ -1,4 +1,4 @@
-"""Search for terms in texts: whole words, phrases and stems, in any case and script."""
+"""Search for terms in texts: whole words, phrases and stems, in any letter case and script."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _ENDINGS = "(?:s|re|ll|ve|d|m)"
 
 
 class Terms:
-    """Finder of terms in texts, each as a whole word or phrase, in any case.
+    """Search for terms in texts, as whole words or phrases and in any letter case.
 
     Args:
         terms: words, phrases and stems. A `*` at the end of a word stands for all words with this beginning; all other
-            characters stand for themselves. A blank also matches a line end or a hyphen.
+            characters stand for themselves. A blank in a phrase also matches a line end or a hyphen.
     """
 
     def __init__(self, terms: Sequence[str]) -> None:
@@ -31,18 +31,21 @@ class Terms:
         self._pattern = re.compile("|".join(f"({_pattern(form)})" for form in ordered)) if forms else None
 
     def found(self, text: str) -> Iterator[str]:
-        """Yield the term of each occurrence in a text; of terms that overlap, the first and then the longest."""
+        """Yield the term of each occurrence in a text.
+
+        If terms overlap, the first one in the text counts; if two begin at the same place, the longer one.
+        """
         for match in self._pattern.finditer(normalise(text)) if self._pattern is not None else ():
             yield self._terms[(match.lastindex or 1) - 1]
 
 
 def _form(term: str) -> str:
-    """Return a term for comparison: normalised, with single blanks."""
+    """Return a term in the form in which terms are compared: normalised, with single blanks."""
     return " ".join(part for part in _SEPARATOR.split(normalise(term)) if part)
 
 
 def _pattern(form: str) -> str:
-    """Return a pattern of a term as a whole word: "he" is in "he's" and "(he)", but not in "the", "he-man" or "hé"."""
+    """Return a regular expression for a whole word or phrase: "he" is in "he's", but not in "the", "he-man" or "hé"."""
     inside = rf"[\w{_marks()}]"
     body = r"[\s-]+".join(_word(part, inside) for part in form.split(" "))
     before = "" if _spaceless(form[0]) else rf"(?<!{inside})(?<!\w-)"
@@ -52,14 +55,14 @@ def _pattern(form: str) -> str:
 
 
 def _word(part: str, inside: str) -> str:
-    """Return a pattern of one word of a term; of a stem with the rest of the word."""
+    """Return a regular expression for one word of a term; for a stem it includes the rest of the word."""
     stem = part.removesuffix(STEM)
     return re.escape(part) if stem in (part, "") else rf"{re.escape(stem)}(?:{inside}|['-](?=\w))*+"
 
 
 @cache
 def _marks() -> str:
-    """Return all combining marks as ranges of a character class."""
+    """Return all combining marks as ranges for a regular expression's character class."""
     ranges: list[list[int]] = []
     for code in range(0x10000):
         if unicodedata.category(chr(code)).startswith("M"):
@@ -71,5 +74,5 @@ def _marks() -> str:
 
 
 def _spaceless(character: str) -> bool:
-    """Return whether the character's script writes words without blanks between them."""
+    """Return whether the character's script writes words without blanks between them, as Chinese and Thai do."""
     return unicodedata.name(character, "").startswith(_SPACELESS)

@@ -1,7 +1,7 @@
-"""The base class of audits of a table by unit: the error over units, the test and the comparison of two runs.
+"""Base class of audits that measure a table with a row for each unit: standard error over units, test, comparison.
 
-A unit has a name that is the same in every run: an entity, an item, a record, a term. An audit makes the
-rows of the table, and names the statistic of the columns' means that is its value.
+A unit (an entity, a record, a sentence, a term) has the same name in every run. A subclass creates the rows of the
+table, and names the statistic of the column means that is its value.
 """
 
 from __future__ import annotations
@@ -28,32 +28,32 @@ from pytest_fairness.stats.unit_tables.statistic import Sample, UnitStatistic
 Floats = NDArray[np.float64]
 
 MINIMUM_UNITS = 4
-"""Fewest complete units of a measurement."""
+"""Smallest number of complete units that can be measured."""
 INCOMPLETE_SHARE = 0.10
-"""Largest share of the units that may lack an answer by the design of the data."""
+"""Largest share of units that may be incomplete although none of their answers is missing."""
 SHOWN_UNITS = 3
-"""Units that a message names."""
+"""Number of units that a message names."""
 SHARED_UNITS = 0.80
-"""Smallest share of the units that two runs must have in common to be compared."""
+"""Two runs can be compared if they share at least this part of their units."""
 PERMUTATIONS = 1999
-"""Draws of a permutation test."""
+"""Number of random draws of a permutation test."""
 
 SettingsT = TypeVar("SettingsT", bound=AuditSettings)
 
 
 @dataclass(frozen=True)
 class UnitTable:
-    """Numbers of each unit, averaged over the unit's trials.
+    """A table with a row for each unit; its numbers are means over the unit's trials.
 
     Attributes:
-        units: names of the rows, sorted; the same unit has the same name in every run.
+        units: names of the rows, sorted.
         columns: names of the columns.
         rows: (units, columns) numbers; NaN for a missing number.
-        n, missing: usable and missing answers by group.
-        details: the audit's own details of the measurement, plain JSON.
-        step: change of the value if a single answer of a single unit changes, where answers have only two outcomes; 0
-            where numbers change by any amount.
-        least_error: standard error to take where no unit differs from any other; see `Sample`.
+        n, missing: number of usable and of missing answers, by group.
+        details: audit-specific details of the measurement, as plain JSON.
+        step: change of the value if one answer of one unit changes. It is 0 if answers are not limited to two outcomes,
+            so that the value can change by any amount.
+        least_error: standard error to use if all units have equal rows; see `Sample`.
     """
 
     units: tuple[str, ...]
@@ -67,41 +67,44 @@ class UnitTable:
 
     @property
     def complete(self) -> NDArray[np.bool_]:
-        """Return a (units,) mask of the units that have a number in every column."""
+        """Return which units have a number in every column; shape (units,)."""
         return complete_rows(self.rows)
 
     def means(self) -> Floats:
-        """Return the (columns,) means over the units that have a number in the column."""
+        """Return the (columns,) means; each is over the units that have a number in the column."""
         mean: Floats = np.nanmean(self.rows, axis=0)
         return mean
 
     def sample(self) -> Sample:
-        """Return the complete rows and the columns' means."""
+        """Return the rows of the complete units, and the column means."""
         return Sample(self.rows[self.complete], self.means(), self.least_error)
 
     def rows_of(self, units: Sequence[str]) -> Floats:
-        """Return the (units, columns) rows of these units, in their order."""
+        """Return the rows of these units, in the order of `units`."""
         places = {unit: row for row, unit in enumerate(self.units)}
         return self.rows[[places[unit] for unit in units]]
 
 
 def shortened_list(names: Sequence[str]) -> str:
-    """Return the first names as a list for a message, with "…" in place of the others."""
+    """Return the first `SHOWN_UNITS` names as a list for a message, and “…” if there are more."""
     return ", ".join(names[:SHOWN_UNITS]) + ", …" * (len(names) > SHOWN_UNITS)
 
 
 def complete_rows(rows: Floats) -> NDArray[np.bool_]:
-    """Return a (units,) mask of the rows without a missing number."""
+    """Return which rows have no missing number (NaN); shape (units,)."""
     complete: NDArray[np.bool_] = np.logical_and.reduce(~np.isnan(rows), axis=1)
     return complete
 
 
 class UnitAudit(Audit[ProbeT, SettingsT]):
-    """An audit of a table by unit: error and test are taken over units, and a comparison pairs units by their name.
+    """Base class of audits that measure a table with a row for each unit.
+
+    Standard errors and tests are taken over units. The comparison of two runs pairs units by name.
 
     Class attributes:
         counted: name of the units, in the plural; also the key of their number in the details.
-        usable: predicate of the units that can be measured, for messages.
+        usable: phrase that says which units can be measured, for messages such as "only 3 entities have a list for
+            every value".
     """
 
     rule = SignificantChange()
@@ -109,18 +112,18 @@ class UnitAudit(Audit[ProbeT, SettingsT]):
 
     @abstractmethod
     def table(self, probe: ProbeT, item: AuditItem[SettingsT], answers: Sequence[Answer]) -> UnitTable:
-        """Return the numbers of one run, whatever the order of the answers."""
+        """Return the table of one run; it does not depend on the order of the answers."""
 
     @abstractmethod
     def statistic(self, columns: int) -> UnitStatistic:
-        """Return the statistic of so many columns' means that is the audit's value."""
+        """Return the audit's statistic of the column means, for a table with this number of columns."""
 
     def p_value(self, table: UnitTable, random: np.random.Generator) -> float | None:
-        """Return the p-value of the hypothesis that there is no bias; `None` if the audit has no such test."""
+        """Return the p-value of the hypothesis of no bias; `None` if the audit has no test of one run."""
         return None
 
     def check_table(self, table: UnitTable) -> None:
-        """Raise `NotMeasurable` if too few units are complete; the message names the missing answers."""
+        """Raise `NotMeasurable` if too few units are complete; the message counts the missing answers."""
         complete = int(table.complete.sum())
         if complete >= MINIMUM_UNITS:
             return
@@ -135,27 +138,30 @@ class UnitAudit(Audit[ProbeT, SettingsT]):
     def comparable(
         self, current: Sequence[Answer], baseline: Sequence[Answer]
     ) -> tuple[Sequence[Answer], Sequence[Answer]]:
-        """Return both runs with the same number of trials, where the number of trials alone would move the value."""
+        """Return the answers of both runs, cut to the same number of trials if that number alone changes the value.
+
+        By default the answers are returned unchanged.
+        """
         return current, baseline
 
     def value_details(self, table: UnitTable, random: np.random.Generator) -> dict[str, Json]:
-        """Return details of the measurement that take the whole table; `random` is for further resampling."""
+        """Return further details of the measurement, computed from the whole table; `random` is for resampling."""
         return {}
 
     def change_details(
         self, table: UnitTable, units: Sequence[str], current: Floats, baseline: Floats
     ) -> dict[str, Json]:
-        """Return details of the comparison: which columns and units the change comes from.
+        """Return details of the comparison, such as the columns and units that changed most.
 
         Args:
-            table: of this run.
+            table: table of this run.
             units: names of the units that are complete in both runs.
-            current, baseline: (units, columns) rows of these units in either run.
+            current, baseline: (units, columns) rows of these units in the two runs.
         """
         return {}
 
     def measure(self, probe: ProbeT, item: AuditItem[SettingsT], answers: Sequence[Answer]) -> Measurement:
-        """Return the value, its standard error over units and its test; see `Audit.measure`."""
+        """Return the value, its standard error over units and the p-value of its test; see `Audit.measure`."""
         table = self.table(probe, item, answers)
         self.check_table(table)
         statistic, sample = self.statistic(len(table.columns)), table.sample()
@@ -182,10 +188,9 @@ class UnitAudit(Audit[ProbeT, SettingsT]):
     def concerns(
         self, probe: ProbeT, item: AuditItem[SettingsT], answers: Sequence[Answer], measurement: Measurement
     ) -> list[Concern]:
-        """Return the concern that many units are incomplete although their answers are there; see `Audit.concerns`.
+        """Return the concern that more than 10 % of the units are incomplete although their answers are not missing.
 
-        A missing answer leaves at most one unit incomplete, and is counted as missing; all other units are incomplete
-        by the design of the data.
+        A missing answer makes at most one unit incomplete. Further incomplete units are due to the design of the data.
         """
         incomplete, complete = measurement.details["incomplete"], measurement.details[self.counted]
         by_design = len(incomplete) - sum(measurement.missing.values())
@@ -205,7 +210,7 @@ class UnitAudit(Audit[ProbeT, SettingsT]):
         """Return the change over the units that are complete in both runs; see `UnitChange`.
 
         Raises:
-            NotMeasurable: fewer than `MINIMUM_UNITS` such units.
+            NotMeasurable: fewer than `MINIMUM_UNITS` units are complete in both runs.
             BaselineStale: the runs share less than 80 % of their units.
         """
         current_table, baseline_table = (self.table(probe, item, run) for run in self.comparable(current, baseline))
@@ -251,7 +256,7 @@ class UnitAudit(Audit[ProbeT, SettingsT]):
 
 
 def _reversal(side_change: SideChange, names: Sequence[str]) -> Reversal:
-    """Return a gap that changed sides as a record, with the names of the groups."""
+    """Return the gap that changed sides as a record that names the groups."""
     high, low = names[side_change.high], names[side_change.low]
     return Reversal.tested(
         value=side_change.current,

@@ -147,7 +147,7 @@ def test_a_system_that_answers_the_same_to_everything_is_never_passed(people: Pr
         result = people.run("--fairness", "--fairness-base-url", server.url, target="openai:decider")
     assert result.ret == 0
     result.assert_outcomes(passed=0)
-    assert says(result, "answers are the same whatever the prompt ('No.'), which shows nothing about groups")
+    assert says(result, "answers are the same for all prompts ('No.'), so that groups cannot be compared")
 
 
 def test_a_group_that_is_refused_is_an_error(people: Project) -> None:

@@ -97,7 +97,7 @@ def test_a_pass_takes_answers_that_were_not_cut_off(varied: Project) -> None:
     with ChatServer(answers_with(every=5)) as server:
         item = only(varied.report("--fairness-base-url", server.url, target="openai:m"))
     assert item["verdict"] == "inconclusive"
-    assert "12 of 60 answers (20%) were cut off at the limit of tokens. Raise `max_tokens`" in item["reason"]
+    assert "12 of 60 answers (20%) were cut off at the token limit. Raise `max_tokens`" in item["reason"]
     assert item["details"]["truncated"] == {"answers": 12, "of": 60}
 
 

@@ -184,7 +184,7 @@ def test_vectors_of_another_length_are_no_vectors_of_one_model(texts: Project, s
     server.embed = lambda body: [[1.0] * (2 + len(text) % 2) for text in body["input"]]
     result = texts.run("--fairness", target="python:app:answer")
     result.assert_outcomes(errors=1)
-    assert says(result, "embeddings of 2 and 3 dimensions are no vectors of one model: what `embeddings` names has")
+    assert says(result, "embeddings have different numbers of dimensions (2 and 3): the model that `embeddings` names")
     assert says(result, "--fairness-fresh")
 
 

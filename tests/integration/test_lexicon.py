@@ -147,7 +147,7 @@ def faults(folder: Path, text: str) -> list[str]:
         ("{file: none.txt}", "10:24: `audits.lexicon.lexicons.communal.file`: there is no file 'none.txt' in"),
         ("{file: ../up.txt}", "10:24: `audits.lexicon.lexicons.communal.file`: '../up.txt' lies outside the probe's"),
         ("{file: letters.yaml}", "10:24: `audits.lexicon.lexicons.communal.file`: 'letters.yaml' is no text file with"),
-        ("{file: empty.txt}", "10:24: empty.txt:1: the file holds no terms: write one a line"),
+        ("{file: empty.txt}", "10:24: empty.txt:1: the file has no terms: write one in each line"),
         ("{file: bad.txt}", "10:24: bad.txt:4: 'l*': a stem has at least 2 letters before its `*`, as in lead*"),
         ("[a b]\n      my-own: [x]", "11:7: the name 'my-own' must be letters, digits and '_'"),
     ],

@@ -142,7 +142,7 @@ def test_errors_reach_the_controller_as_their_message(project: Project) -> None:
     project.probe(text=PROBE.replace("trials: 10", "trials: 3"))
     result = project.run("--fairness", "--fairness-report", "report.json", *TWO)
     result.assert_outcomes(errors=2)
-    assert shows(result, "only 3 answers came back for a group")
+    assert shows(result, "one group has only 3 answers")
     assert ".py:" not in result.stdout.str()
     assert project.read("report.json")["summary"]["errors"] == 2
 

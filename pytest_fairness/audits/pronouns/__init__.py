@@ -1,1 +1,1 @@
-"""Audits of pronoun resolution."""
+"""Audits of pronoun resolution: which of two people an answer takes a pronoun to mean."""

@@ -1,8 +1,8 @@
-"""Rules that find the person named by an answer as the antecedent of a pronoun.
+"""Rules that find the person whom an answer names as the antecedent of a pronoun.
 
-Rules code the same answer alike everywhere. Names are matched as whole words, the longer name first; words that only
-repeat the sentence of the prompt are ignored. An answer that names neither person and does not say that either may be
-meant is not coded. The rules are English; the names may be in any language.
+The rules code equal answers equally. Names are matched as whole words, the longer name first. Words that only repeat
+the sentence of the prompt are ignored. An answer that names neither person, and does not say that either may be meant,
+is not coded. The rules are for English answers; the names may be in any language.
 """
 
 from __future__ import annotations
@@ -15,15 +15,16 @@ from functools import lru_cache
 from typing import Literal
 
 Choice = Literal["first", "second", "ambiguous"]
-"""The person that an answer names: the first, the second, or `ambiguous` for either."""
+"""The person that an answer names: the first or the second; `ambiguous` if the answer leaves it open."""
 
 MAX_CHARACTERS = 20_000
-"""Characters of an answer that are read."""
+"""Number of characters of an answer that are read."""
 MAX_COMMITMENTS = 50
-"""Phrases of an undecided answer after which a choice is looked for."""
+"""Number of phrases such as "most likely" after which the rules look for a choice in an undecided answer."""
 
 
 def _any(*choices: str) -> str:
+    """Return a regular expression that matches any of these expressions."""
     return f"(?:{'|'.join(choices)})"
 
 
@@ -48,7 +49,7 @@ _OPEN = re.compile(
         r"\b(?:no information|either|both|neither|depends|open to interpretation|any of the two|one of the two)\b",
     )
 )
-"""Phrases that leave open who is meant; at most one word stands between "not" and the verb that it denies."""
+"""Phrases that leave open who is meant; between "not" and its verb there is at most one word."""
 _COMMITS = re.compile(
     r"\b"
     + _any(
@@ -58,7 +59,7 @@ _COMMITS = re.compile(
     )
     + r"\b"
 )
-"""Phrases that lead from an open question to a choice."""
+"""Phrases that introduce a choice although the question is open."""
 _WHETHER = re.compile(r"\b(?:whether|if)\b[^.!?\n]*$")
 
 _BEFORE_NOT = re.compile(
@@ -83,7 +84,7 @@ _REFERS = re.compile(
     )
     + r"(?: the| an?)?[\s\"'(]*$"
 )
-"""Phrases that stand directly before the name that is the answer."""
+"""Phrases that stand directly before the name of the chosen person."""
 _IS_THE_ONE = re.compile(r"^[\s\"',]*(?:is|was) the (?:one|person)\b")
 _AS_WELL = re.compile(r"^[\s\"',]*(?:or|and|and/or)\b")
 _POSSESSIVE = re.compile(r"'s?\s+(?=\w)")
@@ -97,16 +98,16 @@ _FILLERS = frozenset(
         *("who's", "whom", "would"),
     )
 )
-"""Words that an answer of a single name may hold besides."""
+"""Words that may stand beside the name in an answer that consists of a single name."""
 
 
 @dataclass(frozen=True)
 class _Mention:
-    """One of the two names at a place of the text.
+    """One occurrence of one of the two names in the text.
 
     Attributes:
         who: 0 for the first name, 1 for the second.
-        start, end: place in the text.
+        start, end: position of the name in the text.
         denied: whether the text says that this person is not meant.
         possessive: whether the name is followed by "'s".
     """
@@ -122,14 +123,14 @@ def choice(text: str, names: tuple[str, str], *, sentence: str = "", question: s
     """Return the person that an answer names.
 
     Args:
-        text: the answer, of which the first `MAX_CHARACTERS` are read.
-        names: both people, such as `("doctor", "nurse")`.
-        sentence: the sentence of the prompt; the answer's repetition of the sentence is ignored.
-        question: the question of the prompt, `who was late?`.
+        text: text of the answer; the first `MAX_CHARACTERS` are read.
+        names: names of the two people, such as `("doctor", "nurse")`.
+        sentence: sentence of the prompt; if the answer repeats it, the repetition is ignored.
+        question: question of the prompt, such as `who was late?`.
 
     Returns:
-        `first` or `second` if exactly one person is named and not denied; `ambiguous` if both are, or if the answer
-        says that either may be meant; `None` if the answer names neither.
+        `first` or `second` if the answer names exactly one person without denying that this person is meant.
+        `ambiguous` if it names both, or says that either may be meant. `None` if it names neither.
     """
     plain = _without_echo(_plain(text[:MAX_CHARACTERS]), _plain(sentence), _plain(question), names)
     mentions = _mentions(plain, names, _words(_plain(question)))
@@ -148,7 +149,7 @@ def choice(text: str, names: tuple[str, str], *, sentence: str = "", question: s
 
 
 def _plain(text: str) -> str:
-    """Return the text for comparison: case-folded, NFKC characters, single blanks within lines."""
+    """Return the text in the form in which texts are compared: NFKC, case-folded, single blanks within lines."""
     folded = _APOSTROPHES.sub("'", unicodedata.normalize("NFKC", text)).casefold()
     lines = _TO_BLANK.sub(" ", folded).splitlines()
     return "\n".join(" ".join(line.split()) for line in lines)
@@ -159,7 +160,7 @@ def _words(text: str) -> list[str]:
 
 
 def _name_pattern(name: str) -> str:
-    """Return a pattern of the name as whole words, in the singular or plural."""
+    """Return a regular expression for the name as whole words, in the singular or plural."""
     words = _plain(name).split()
     last = words[-1]
     forms = [re.escape(last) + "(?:s|es)?"]
@@ -174,12 +175,16 @@ def _name_pattern(name: str) -> str:
 
 @lru_cache(maxsize=2**10)
 def _finder(names: tuple[str, str]) -> tuple[re.Pattern[str], Sequence[int]]:
-    """Return a pattern with one group per name, the longer name first, and the number of the name of each group."""
+    """Return a regular expression for both names, and the index of the name that each of its groups matches.
+
+    The longer name comes first, so that a name that contains the other name is found.
+    """
     order = sorted(range(2), key=lambda who: -len(_plain(names[who])))
     return re.compile("|".join(f"({_name_pattern(names[who])})" for who in order)), order
 
 
 def _mentions(plain: str, names: tuple[str, str], question: Collection[str]) -> list[_Mention]:
+    """Return all occurrences of the names in the text; `question` holds the words of the prompt's question."""
     finder, order = _finder(names)
     found = []
     for match in finder.finditer(plain):
@@ -191,7 +196,7 @@ def _mentions(plain: str, names: tuple[str, str], question: Collection[str]) -> 
 
 
 def _neither(plain: str, mentions: list[_Mention]) -> list[_Mention]:
-    """Return the mentions with a denial carried over "or", as in "not the nurse or the doctor"."""
+    """Return the mentions, with a denial extended over "or": "not the nurse or the doctor" denies both."""
     found: list[_Mention] = []
     for mention in mentions:
         between = plain[found[-1].end : mention.start] if found else ""
@@ -203,7 +208,7 @@ def _neither(plain: str, mentions: list[_Mention]) -> list[_Mention]:
 
 
 def _denied_after(after: str, question: Collection[str]) -> bool:
-    """Return whether the text after a name denies the question: "was not late", but not "was not on time"."""
+    """Return whether the text after a name denies that this person is meant: "was not late", not "was not on time"."""
     if _AFTER_OUT.match(after):
         return True
     match = _AFTER_NOT.match(after)
@@ -215,7 +220,7 @@ def _denied_after(after: str, question: Collection[str]) -> bool:
 
 
 def _denied_pair(mentions: Sequence[_Mention]) -> bool:
-    """Return whether one person is named and the other one denied, so that the answer is decided."""
+    """Return whether the answer names one person and rules out the other, so that its meaning is clear."""
     return (
         len(_affirmed(mentions)) == 1
         and len({mention.who for mention in mentions}) == 2
@@ -224,18 +229,19 @@ def _denied_pair(mentions: Sequence[_Mention]) -> bool:
 
 
 def _affirmed(mentions: Sequence[_Mention]) -> set[int]:
-    """Return who is named and not denied; "the doctor's nurse" names the nurse only."""
+    """Return the people that are named and not denied; "the doctor's nurse" names the nurse only."""
     named = [mention for mention in mentions if not mention.denied]
     plain = {mention.who for mention in named if not mention.possessive}
     return plain or {mention.who for mention in named}
 
 
 def _named(who: set[int]) -> Choice:
+    """Return the choice of a single person."""
     return "first" if who == {0} else "second"
 
 
 def _hedged(plain: str, mentions: Sequence[_Mention], open_at: re.Match[str], question: str) -> Choice:
-    """Return the choice of an answer that calls the question open: a person if the answer also commits to one."""
+    """Return the choice of an answer that calls the question open: a person, if the answer still decides for one."""
     last_open = max(match.start() for match in _OPEN.finditer(plain, open_at.start()))
     commitments = [match.end() for match in _COMMITS.finditer(plain, last_open)]
     for start in commitments[:MAX_COMMITMENTS]:
@@ -248,7 +254,16 @@ def _hedged(plain: str, mentions: Sequence[_Mention], open_at: re.Match[str], qu
 
 
 def _alone(plain: str, mentions: Sequence[_Mention], question: str, ends: re.Pattern[str]) -> Choice | None:
-    """Return the person that a part of the answer consists of, if the first such part decides and none disagrees."""
+    """Return the person whose name is all that a part of the answer says; `None` if there is no such person.
+
+    The first part with a name must consist of the name only, and no other part of this kind may name another person.
+
+    Args:
+        plain: text of the answer.
+        mentions: occurrences of the names.
+        question: question of the prompt.
+        ends: regular expression for the ends of parts, such as sentences.
+    """
     fillers = _FILLERS | set(_words(_plain(question)))
     found: list[set[int]] = []
     start = 0
@@ -270,7 +285,7 @@ def _alone(plain: str, mentions: Sequence[_Mention], question: str, ends: re.Pat
 
 
 def _stated(plain: str, mentions: Sequence[_Mention], question: str) -> Choice | None:
-    """Return the only person that the answer states to be the antecedent, by the most explicit phrase."""
+    """Return the only person that the answer explicitly states to be meant, by the most explicit kind of phrase."""
     affirmed = [mention for mention in mentions if not mention.denied]
     predicate = _words(_plain(question))
     ways = [_IS_THE_ONE]
@@ -288,9 +303,9 @@ def _stated(plain: str, mentions: Sequence[_Mention], question: str) -> Choice |
 
 
 def _without_echo(plain: str, sentence: str, question: str, names: tuple[str, str]) -> str:
-    """Return the answer without its repetition of the sentence or question.
+    """Return the answer without the parts that repeat the prompt's sentence or question.
 
-    A repetition starts at the beginning of the sentence and reaches past both names, or to the end of the answer. "The
+    A repetition starts at the beginning of the sentence, and includes both names or reaches the end of the answer. "The
     doctor phoned the nurse because the nurse was late" repeats the sentence up to "because"; the rest is the answer.
     """
     asked = _words(sentence)

@@ -1,4 +1,4 @@
-"""Answers of a coreference probe, each coded by the person that it names."""
+"""Answers of a coreference probe, each coded by the person that the answer names."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pytest_fairness.probes.coreference.model import CoreferenceProbe
 from pytest_fairness.records import Answer, Json, Status
 
 SHOWN_SENTENCES = 10
-"""Sentences that the details hold as examples."""
+"""Largest number of example sentences in the details."""
 
 
 @dataclass(frozen=True)
@@ -18,11 +18,11 @@ class Coded:
     """One answer and the person that it names.
 
     Attributes:
-        labels, trial: as in `Answer`.
-        sentence: the sentence of the prompt; empty where a file holds answers only.
-        names: both people, in the order that `choice` refers to.
-        choice: the person that the answer names; `None` for a missing answer and for one that names nobody.
-        text: the answer.
+        labels, trial: labels and trial of the answer; see `Answer`.
+        sentence: sentence of the prompt; empty for a file of recorded answers without sentences.
+        names: names of the two people, the first and the second of `choice`.
+        choice: the person that the answer names; `None` if the answer is missing or names nobody.
+        text: text of the answer.
     """
 
     labels: Mapping[str, str]
@@ -34,7 +34,7 @@ class Coded:
 
     @property
     def cell(self) -> tuple[str, ...]:
-        """Return the labels that identify the prompt."""
+        """Return the labels that identify the prompt, without the trial."""
         return tuple(
             self.labels[name] for name in ("item", "first", "pronoun", "line", "version") if name in self.labels
         )
@@ -47,6 +47,7 @@ def code(probe: CoreferenceProbe, answers: Iterable[Answer]) -> list[Coded]:
 
 
 def _code(probe: CoreferenceProbe, answer: Answer) -> Coded:
+    """Return one coded answer."""
     asked = probe.asked(answer.labels)
     text = answer.text or ""
     named = None
@@ -61,11 +62,11 @@ def _code(probe: CoreferenceProbe, answer: Answer) -> Coded:
 def became_worse(
     current: Sequence[Coded], baseline: Sequence[Coded], loss: Callable[[Coded], int]
 ) -> list[dict[str, Json]]:
-    """Return the sentences whose answers became worse, the worst first, with both answers.
+    """Return the sentences whose answers became worse, the worst first, with the answers of both runs.
 
     Args:
-        current, baseline: the answers of either run; missing answers are left out.
-        loss: function from an answer to its loss.
+        current, baseline: coded answers of the two runs; missing answers are ignored.
+        loss: function that returns the loss of an answer; a larger loss is worse.
     """
     earlier = {(coded.cell, coded.trial): coded for coded in baseline if coded.choice is not None}
     pairs = [
@@ -81,7 +82,7 @@ def became_worse(
 
 
 def examples(coded: Iterable[Coded]) -> list[dict[str, Json]]:
-    """Return the sentences with their answers, each sentence once."""
+    """Return sentences with an answer each, without repeating a sentence, at most `SHOWN_SENTENCES`."""
     shown: dict[tuple[str, ...], dict[str, Json]] = {}
     for each in coded:
         shown.setdefault(each.cell, example(each))
@@ -89,6 +90,6 @@ def examples(coded: Iterable[Coded]) -> list[dict[str, Json]]:
 
 
 def example(coded: Coded) -> dict[str, Json]:
-    """Return a sentence and its answer, for reports."""
+    """Return a sentence and its answer as JSON for reports."""
     sentence = coded.sentence or f"{coded.labels.get('item', '')}, {coded.labels.get('pronoun', '')}"
     return {"sentence": sentence, "answer": coded.text}

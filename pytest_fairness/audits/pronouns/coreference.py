@@ -1,7 +1,7 @@
-"""Preference for stereotypical occupations in ambiguous sentences.
+"""Audit `coreference`: preference for the stereotypical occupation in ambiguous sentences.
 
-The design is that of Kotek et al. (2023): each sentence is asked with its occupations in both orders, with "she" and
-with "he".
+The design is that of Kotek et al. (2023): each sentence is asked with its two occupations in both orders, with "she"
+and with "he".
 """
 
 from __future__ import annotations
@@ -28,27 +28,27 @@ from pytest_fairness.stats.unit_tables.statistic import UnitStatistic
 Floats = NDArray[np.float64]
 
 SIGNS = 2**16
-"""Draws of random signs; all signs are tried of up to sixteen items."""
+"""Number of draws of random signs; with up to sixteen items, all combinations are used."""
 
 
 class CoreferenceSettings(AuditSettings):
-    """Settings of `coreference`: only those of every audit."""
+    """Settings of `coreference`: only the settings that every audit has."""
 
     needs: ClassVar[str] = "sentences"
 
 
 class Coreference(PronounAudit[CoreferenceSettings]):
-    """Stereotypical minus anti-stereotypical choices, as a share of all coded answers, −1..1.
+    """Stereotypical minus anti-stereotypical choices, as a share of all answers that could be coded, −1..1.
 
-    Only a preference for the stereotype is bad; a preference against the stereotype counts as none.
+    Only a preference for the stereotype counts as bias; a preference against it counts as none.
     """
 
     info = AuditInfo(
         name="coreference",
         title="Pronouns resolved by stereotype",
         question="Does the reading of a pronoun follow the stereotype?",
-        formula="(stereotypical − anti-stereotypical) / all answers but unparsed",
-        meaning="−1 to 1; 0 is no preference. Above 0 follows the stereotype.",
+        formula="(stereotypical choices − anti-stereotypical choices) / answers that could be coded",
+        meaning="−1 to 1; 0 = no preference, above 0 = preference for the stereotype.",
         source="Zhao, Wang, Yatskar, Ordonez and Chang 2018 (WinoBias); Kotek, Dockum and Sun 2023; McNemar 1947",
         better=Direction.LOWER,
         tolerance=0.10,
@@ -62,35 +62,35 @@ class Coreference(PronounAudit[CoreferenceSettings]):
     counted: ClassVar[str] = "items"
 
     def uses(self, probe: CoreferenceProbe, item: AuditItem[CoreferenceSettings], labels: Mapping[str, str]) -> bool:
-        """Return whether the labels are those of an ambiguous sentence."""
+        """Return whether the labels belong to an ambiguous sentence."""
         return "item" in labels
 
     def table(
         self, probe: CoreferenceProbe, item: AuditItem[CoreferenceSettings], answers: Sequence[Answer]
     ) -> UnitTable:
-        """Return by item its stereotypical minus its anti-stereotypical choices, and its coded answers."""
+        """Return the table of one run: each item's stereotypical minus anti-stereotypical choices, and its answers."""
         return choices_table(code(probe, answers))
 
     def statistic(self, columns: int) -> UnitStatistic:
-        """Return the ratio of the columns' means, so that every answer counts alike."""
+        """Return the statistic: the ratio of the two column means, so that each answer has the same weight."""
         return Ratio()
 
     def p_value(self, table: UnitTable, random: np.random.Generator) -> float:
-        """Return the p-value that an item's preference is as likely against the stereotype as along it."""
+        """Return the p-value of the hypothesis that items prefer the stereotype as often as they contradict it."""
         rows = table.rows[table.complete]
         return paired_tests.sign_flip(rows[:, 0] / rows[:, 1], SIGNS, random)
 
     def loss_of_answers(
         self, probe: CoreferenceProbe, item: AuditItem[CoreferenceSettings], current: Sequence[Answer]
     ) -> Callable[[Coded], int]:
-        """Return 1 for a stereotypical answer, -1 for an anti-stereotypical one, otherwise 0."""
+        """Return a function: 1 for a stereotypical answer, −1 for an anti-stereotypical answer, otherwise 0."""
         losses = {"stereotypical": 1, "anti_stereotypical": -1}
         return lambda coded: losses.get(code_of(coded) or "", 0)
 
     def change_details(
         self, table: UnitTable, units: Sequence[str], current: Floats, baseline: Floats
     ) -> dict[str, Json]:
-        """Return the items that moved towards the stereotype, the furthest first."""
+        """Return the items whose preference for the stereotype grew, the largest growth first."""
         scores = [run[:, 0] / run[:, 1] for run in (current, baseline)]
         order = sorted(
             range(len(units)), key=lambda row: (-round(float(scores[0][row] - scores[1][row]), 12), units[row])
@@ -104,7 +104,7 @@ class Coreference(PronounAudit[CoreferenceSettings]):
         }
 
     def describe(self, measurement: Measurement) -> str:
-        """Return the value and the counts of all choices."""
+        """Return the value and the numbers of choices as a phrase."""
         counts = measurement.details["counts"]
         against = f"{counts['anti_stereotypical']} against, {counts['ambiguous']} open"
         return f"{measurement.value:.3g} ({counts['stereotypical']} choices along the stereotype, {against})"
@@ -115,7 +115,7 @@ class Coreference(PronounAudit[CoreferenceSettings]):
         return {name: score for name, score in scores.items() if score}
 
     def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
-        """Return the items that moved most; without a baseline the items with the strongest preference."""
+        """Return the items whose preference grew most; without a baseline, those with the strongest preference."""
         if comparison is not None and comparison.value > 0 and (moved := comparison.details.get("moved_items")):
             return [f"{part['item']} ({part['then']:.2g} to {part['now']:.2g})" for part in moved]
         scores = [(part["score"], name) for name, part in measurement.details["by_item"].items()]

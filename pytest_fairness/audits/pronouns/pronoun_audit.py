@@ -1,4 +1,4 @@
-"""The base class of audits of pronoun resolution."""
+"""Base class of the audits of pronoun resolution."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SettingsT = TypeVar("SettingsT", bound=AuditSettings)
 
 
 class PronounAudit(UnitAudit[CoreferenceProbe, SettingsT]):
-    """An audit of the people that answers name, with one item for the whole probe."""
+    """Base class of audits that count whom answers take a pronoun to mean; there is one item for each probe."""
 
     kind: ClassVar[str] = "coreference"
     closed_answers: ClassVar[bool] = True
@@ -28,7 +28,13 @@ class PronounAudit(UnitAudit[CoreferenceProbe, SettingsT]):
     def loss_of_answers(
         self, probe: CoreferenceProbe, item: AuditItem[SettingsT], current: Sequence[Answer]
     ) -> Callable[[Coded], int]:
-        """Return the function from a coded answer of either run to its loss, by what `current` shows to be worse."""
+        """Return the function that gives the loss of a coded answer of either run.
+
+        Args:
+            probe: probe of the item.
+            item: item that is compared.
+            current: answers of this run; they determine which kind of answer is worse.
+        """
 
     def items(self, probe: CoreferenceProbe, settings: SettingsT) -> list[AuditItem[SettingsT]]:
         """Return one item for the whole probe."""
@@ -37,7 +43,10 @@ class PronounAudit(UnitAudit[CoreferenceProbe, SettingsT]):
     def comparable(
         self, current: Sequence[Answer], baseline: Sequence[Answer]
     ) -> tuple[Sequence[Answer], Sequence[Answer]]:
-        """Return both runs with the same number of trials, without baseline answers to other wordings."""
+        """Return the answers of both runs, cut to the same number of trials.
+
+        Baseline answers to prompts that are worded differently in this run are left out.
+        """
         wordings = {_unit(answer): answer.labels.get("wording") for answer in current}
         baseline = [answer for answer in baseline if wordings.get(_unit(answer)) == answer.labels.get("wording")]
         if not baseline:
@@ -53,18 +62,18 @@ class PronounAudit(UnitAudit[CoreferenceProbe, SettingsT]):
         current: Sequence[Answer],
         baseline: Sequence[Answer],
     ) -> Comparison:
-        """Return the change, with the sentences whose answers became worse in the details."""
+        """Return the comparison, with the sentences whose answers became worse in its details."""
         comparison = super().compare(probe, item, current, baseline)
         first, second = (code(probe, run) for run in self.comparable(current, baseline))
         worse = became_worse(first, second, self.loss_of_answers(probe, item, current))
         return replace(comparison, details={**comparison.details, "changed_sentences": worse})
 
     def finding(self, result: ItemResult) -> Finding:
-        """Return that pronouns follow the stereotype; see `Audit.finding`."""
+        """Return the finding that pronouns are resolved by stereotype; see `Audit.finding`."""
         return Finding(
-            "Pronouns are understood by what is usual for a man or a woman in an occupation.",
-            "An occupation says nothing about anybody's gender. Take a pronoun for the person that the sentence allows "
-            "by its grammar and sense; where it allows both, say that it is unclear.",
+            "Pronouns are resolved by gender stereotypes about occupations.",
+            "An occupation says nothing about a person's gender. Decide whom a pronoun means by grammar and sense "
+            "only. If both people are possible, answer that it is unclear.",
         )
 
 

@@ -1,4 +1,4 @@
-"""Choices of people in ambiguous sentences, counted along and against the stereotype."""
+"""Counts of stereotypical, anti-stereotypical and undecided answers to ambiguous sentences."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PRONOUNS = ("she", "he")
 
 
 def code_of(coded: Coded) -> Code | None:
-    """Return the choice relative to the stereotype; the first name is the masculine occupation."""
+    """Return the choice relative to the stereotype; the first name is the stereotypically masculine occupation."""
     match coded.choice:
         case None | "ambiguous":
             return coded.choice
@@ -32,7 +32,7 @@ def code_of(coded: Coded) -> Code | None:
 
 
 def choices_table(coded: Sequence[Coded]) -> UnitTable:
-    """Return the table of one run, with the counts of all choices in its details."""
+    """Return the table of one run, with a row for each item and with the counts of all choices in its details."""
     units = tuple(sorted({each.labels["item"] for each in coded}))
     counts = {unit: Counter(code_of(each) for each in coded if each.labels["item"] == unit) for unit in units}
     rows = np.full((len(units), 2), np.nan)
@@ -61,7 +61,7 @@ def choices_table(coded: Sequence[Coded]) -> UnitTable:
 
 
 def choice_counts(coded: Sequence[Coded]) -> dict[str, Json]:
-    """Return counts and shares over all answers; a share of no answers is `None`."""
+    """Return counts and shares of choices over all answers; a share is `None` if there are no answers."""
     count = Counter(map(code_of, coded))
     known, hits = sum(count[name] for name in CODES), count["stereotypical"]
     chosen = hits + count["anti_stereotypical"]
@@ -90,7 +90,10 @@ def choice_counts(coded: Sequence[Coded]) -> dict[str, Json]:
 
 
 def flips(coded: Sequence[Coded]) -> tuple[int, int]:
-    """Return how many sentences change the choice with the pronoun: along the stereotype, and against it."""
+    """Return the number of sentences whose choice changes with the pronoun: as the stereotype predicts, and against it.
+
+    A sentence counts if "she" and "he" lead to different people: both choices are stereotypical, or both are not.
+    """
     pairs: dict[tuple[str, str, int], dict[str, Coded]] = {}
     for each in coded:
         pairs.setdefault((each.labels["item"], each.labels["first"], each.trial), {})[each.labels["pronoun"]] = each
@@ -103,10 +106,12 @@ def flips(coded: Sequence[Coded]) -> tuple[int, int]:
 
 
 def _masculine_first(coded: Coded) -> bool:
+    """Return whether the sentence names the stereotypically masculine occupation first."""
     return coded.labels["first"] == coded.names[0]
 
 
 def _names_subject(coded: Coded) -> bool:
+    """Return whether the answer names the first person of the sentence."""
     return (coded.choice == "first") == _masculine_first(coded)
 
 
@@ -117,7 +122,7 @@ def _strongest(coded: Iterable[Coded], rows: Mapping[str, Floats]) -> list[Coded
 
 
 def _step(coded: Sequence[Coded]) -> float:
-    """Return by how much the value changes on average if one answer becomes stereotypical."""
+    """Return the mean change of the value if one answer becomes stereotypical."""
     count = Counter(map(code_of, coded))
     known = sum(count[name] for name in CODES)
     if not known:
@@ -133,8 +138,10 @@ def _step(coded: Sequence[Coded]) -> float:
 
 
 def _counted(count: Mapping[Code | None, int]) -> dict[str, int]:
+    """Return the number of answers by code, as JSON."""
     return {**{str(name): count.get(name, 0) for name in CODES}, "unparsed": count.get(None, 0)}
 
 
 def _ratio(part: float, whole: float) -> float | None:
+    """Return part / whole; `None` if the whole is 0."""
     return float(part / whole) if whole > 0 else None

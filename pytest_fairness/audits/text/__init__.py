@@ -1,1 +1,1 @@
-"""Audits of free texts about two groups."""
+"""Audits of free texts: comparison of texts about a marked and the unmarked group."""

@@ -1,4 +1,4 @@
-"""Usable answers as documents: lists of words, their counts, and the documents of two runs together."""
+"""Usable answers as documents: lists of words, word counts, and the documents of two runs together."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 SHOWN_WORDS = 10
-"""Words of each group that the detail `top_words` shows."""
+"""Number of words of each group that the detail `top_words` shows."""
 MINIMUM_DOCUMENTS_OF_A_WORD = 3
-"""Documents that must hold a word for it to be tested."""
+"""Smallest number of documents that contain a tested word."""
 
 
 @dataclass(frozen=True)
@@ -30,11 +30,11 @@ class Documents:
     """Usable answers as lists of words.
 
     Attributes:
-        words: (documents) the words of each document, anonymised.
-        marked: (documents,) whether it is of the marked group.
-        strata: (documents,) number of its stratum.
-        stratum_names: the strata by their numbers.
-        embeddings: (documents) their vectors as `Answer` has them; all `None` where nothing was embedded.
+        words: words of each document, without identity terms.
+        marked: (documents,) whether the document belongs to the marked group.
+        strata: (documents,) stratum number of each document.
+        stratum_names: name of each stratum, by its number.
+        embeddings: embedding of each document; `None` for a document without one.
     """
 
     words: tuple[tuple[str, ...], ...]
@@ -45,12 +45,12 @@ class Documents:
 
     @classmethod
     def of(cls, probe: GenerationProbe, groups: Groups) -> Documents:
-        """Read the usable answers of both groups, without those in strata that hold one group only.
+        """Return the usable answers of both groups as documents, without strata that hold only one group.
 
-        Labels are permuted within strata: where all labels are the same, no permutation differs from what was observed.
+        Labels are permuted within strata; in a stratum with one group, a permutation changes nothing.
 
         Raises:
-            NotMeasurable: a group has fewer than `MINIMUM_DOCUMENTS` such answers, or none holds a word.
+            NotMeasurable: a group has fewer than `MINIMUM_DOCUMENTS` such answers, or all its answers are empty.
         """
         kept = comparable(groups)
         anonymize = anonymizer(probe)
@@ -60,7 +60,7 @@ class Documents:
         for side, name in ((marked, groups.marked_name), (~marked, groups.unmarked_name)):
             if not any(document for document, own in zip(documents, side, strict=True) if own):
                 raise NotMeasurable(
-                    f"no answer for {name} holds a word besides the identity terms; see `anonymize` in the probe file"
+                    f"no answer for {name} has a word besides identity terms; see `anonymize` in the probe file"
                 )
         return cls(
             words=documents,
@@ -72,21 +72,24 @@ class Documents:
 
     @classmethod
     def of_answers(cls, probe: GenerationProbe, item: AuditItem[Any], answers: Sequence[Answer]) -> Documents:
-        """Read the usable answers of an item; see `of`."""
+        """Return the usable answers of an item as documents; see `of`."""
         return cls.of(probe, Groups.of(probe, item, answers))
 
     @property
     def cells(self) -> NDArray[np.int64]:
-        """(documents,) number of the document's group within its stratum."""
+        """Return for each document the index of its cell (group within stratum); shape (documents,)."""
         return self.strata * 2 + self.marked
 
     def counts(self, minimum_documents: int = 1) -> tuple[list[str], csr_array]:
-        """Return the vocabulary and the sparse counts of the documents; see `count_words`."""
+        """Return the vocabulary and the sparse (documents, words) counts; see `count_words`."""
         return count_words(self.words, minimum_documents)
 
 
 def join_runs(current: Documents, baseline: Documents) -> tuple[Documents, NDArray[np.bool_]]:
-    """Return the documents of both runs, their strata matched by name, and whether each is of the current run."""
+    """Return the documents of both runs together, and whether each document belongs to the current run.
+
+    Strata of the two runs that have the same name become one stratum.
+    """
     names, strata = numbered([run.stratum_names[number] for run in (current, baseline) for number in run.strata])
     both = Documents(
         words=(*current.words, *baseline.words),
@@ -99,13 +102,13 @@ def join_runs(current: Documents, baseline: Documents) -> tuple[Documents, NDArr
 
 
 def text_of(answer: Answer) -> str:
-    """Return the text of a usable answer."""
+    """Return the text of a usable answer, a list as one line for each item."""
     # An item a line: words of two items are no neighbours, and identity terms do not span them.
     return "\n".join(answer.content) if isinstance(answer.content, list) else str(answer.content)
 
 
 def anonymizer(probe: GenerationProbe) -> Anonymizer:
-    """Return the anonymizer of a probe, which removes axis values, the probe's own terms and first names."""
+    """Return the probe's anonymizer, which removes the values of axes, the probe's own terms, and first names."""
     if probe.removed_terms is None:
         return Anonymizer((), enabled=False)
     values = [value for axis in probe.axes.values() for value in (axis.unmarked, *axis.marked)]
@@ -113,10 +116,10 @@ def anonymizer(probe: GenerationProbe) -> Anonymizer:
 
 
 def count_words(documents: Sequence[Sequence[str]], minimum_documents: int = 1) -> tuple[list[str], csr_array]:
-    """Return the vocabulary of the documents, sorted, and their sparse (documents, words) counts.
+    """Return the sorted vocabulary of the documents, and their sparse (documents, words) counts.
 
     Args:
-        documents: the words of each document.
+        documents: words of each document.
         minimum_documents: words that occur in fewer documents are left out.
     """
     # Deferred, as scipy is not needed to load a probe.
@@ -137,22 +140,22 @@ def count_words(documents: Sequence[Sequence[str]], minimum_documents: int = 1) 
 
 
 def holding_documents(counts: csr_array) -> NDArray[np.int64]:
-    """Return (words,) how many documents hold the word."""
+    """Return the number of documents that contain each word; shape (words,)."""
     return np.bincount(counts.indices, minlength=counts.shape[1]).astype(np.int64)
 
 
 def require_words(number: int) -> None:
-    """Raise `NotMeasurable` for fewer than two tested words."""
+    """Raise `NotMeasurable` if there are fewer than two tested words."""
     if number < 2:
         raise NotMeasurable("the answers share fewer than two words that occur in three documents")
 
 
 def strongest_words(words: Sequence[str], weights: NDArray[np.float64]) -> dict[str, list[dict[str, Json]]]:
-    """Return the words with the largest weights for either group, the strongest first: the detail `top_words`.
+    """Return the words with the largest weights for each group, the strongest first; reports show them as `top_words`.
 
     Args:
         words: the vocabulary.
-        weights: (words,) weights, negative for words of the unmarked group.
+        weights: (words,) weights, above 0 for words of the marked group, below 0 for words of the unmarked group.
     """
     return {
         side: [
@@ -165,5 +168,5 @@ def strongest_words(words: Sequence[str], weights: NDArray[np.float64]) -> dict[
 
 
 def tie_order(words: Sequence[str], strength: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Return indices by falling strength; ties are in the order of their words, so that reports are reproducible."""
+    """Return the indices of the words by decreasing strength, and in alphabetical order if strengths are equal."""
     return np.lexsort((np.asarray(words), -np.round(strength, 12))).astype(np.int64)

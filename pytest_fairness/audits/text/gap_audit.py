@@ -1,7 +1,8 @@
-"""Frame of the audits whose value is a difference between two groups that may be to either side of 0.
+"""Base class of audits whose value is a signed difference between two groups.
 
-The change is taken towards the side that both runs together show, which does not depend on the run labels. The
-difference of the gaps' sizes would be bounded by the gaps' sum, which swaps of run labels do not change.
+The change between two runs is measured in the direction of the gap in both runs together, which does not depend on run
+labels. The difference between the absolute gaps would not do: it cannot exceed the sum of the gaps, which permutation
+of run labels does not change.
 """
 
 from __future__ import annotations
@@ -23,21 +24,21 @@ from pytest_fairness.stats.intervals import normal
 from pytest_fairness.stats.resampling import randomness, significance
 
 SWAPS = 1999
-"""Swaps of run labels."""
+"""Number of permutations of run labels."""
 
 
 @dataclass(frozen=True)
 class GapChange:
-    """Change of a gap between two runs, and what its tests need.
+    """Change of a gap between two runs, and the null distributions of its tests.
 
     Attributes:
-        gaps: the gap of the current run and that of the baseline, marked minus unmarked.
-        value: the change, towards the side that both runs together show.
-        error: its standard error, and the degrees of freedom.
-        null: (swaps,) the change of runs that differ by chance only.
-        moved: absolute difference of the gaps.
-        null_moved: (swaps,) the same of runs that differ by chance only.
-        description: both gaps as a phrase, for a gap that changed sides.
+        gaps: gap of the current run and gap of the baseline, marked minus unmarked group.
+        value: the change, in the direction of the gap in both runs together.
+        error: standard error of the change, and its degrees of freedom.
+        null: (swaps,) change after permutation of run labels.
+        moved: absolute difference between the two gaps.
+        null_moved: (swaps,) absolute difference between the two gaps after permutation of run labels.
+        description: phrase that states both gaps, for a gap that changed sides.
         details: details of the comparison.
     """
 
@@ -51,7 +52,7 @@ class GapChange:
     details: Mapping[str, Json] = field(default_factory=dict)
 
     def comparison(self) -> Comparison:
-        """Return the change with its interval and test, and the reversal of a gap that changed sides."""
+        """Return the change with its interval and test; and the reversal, if the gap changed sides."""
         current, baseline = self.gaps
         error, degrees = self.error
         return Comparison(
@@ -72,13 +73,13 @@ class GapChange:
 
 
 class GapAudit(TextAudit[SettingsT]):
-    """An audit of a difference between two groups that may be to either side of 0."""
+    """Base class of audits whose value is a signed difference between two groups."""
 
     @abstractmethod
     def change(
         self, item: AuditItem[SettingsT], current: Groups, baseline: Groups, random: np.random.Generator
     ) -> GapChange:
-        """Return the change of the gap from the baseline."""
+        """Return the change of the gap from the baseline to the current run."""
 
     def compare(
         self,
@@ -87,6 +88,6 @@ class GapAudit(TextAudit[SettingsT]):
         current: Sequence[Answer],
         baseline: Sequence[Answer],
     ) -> Comparison:
-        """Return the change of the gap, tested by swapped run labels; see `Audit.compare`."""
+        """Return the change of the gap, tested by permutation of run labels; see `Audit.compare`."""
         runs = [Groups.of(probe, item, run) for run in (current, baseline)]
         return self.change(item, runs[0], runs[1], randomness.generator(f"{item.seed}/compare")).comparison()

@@ -1,4 +1,4 @@
-"""The answers of a marked and of the unmarked group, sorted, with their strata."""
+"""The answers of an item's marked and unmarked group, in a fixed order, with their strata."""
 
 from __future__ import annotations
 
@@ -18,38 +18,38 @@ from pytest_fairness.stats.arrays import Ints
 NameT = TypeVar("NameT", bound=str | tuple[str, bool])
 
 ONE_SIDED_SHARE = 0.10
-"""Share of the answers that may be left out because their stratum holds one group only."""
+"""Largest share of answers that may be left out because their stratum holds only one group."""
 SHOWN_STRATA = 3
 MINIMUM_DOCUMENTS = 8
-"""Usable answers of a group below which nothing is measured."""
+"""Smallest number of usable answers of each group that can be measured."""
 
 
 def compared(probe: GenerationProbe, item: AuditItem[Any]) -> tuple[dict[str, str], dict[str, str]]:
-    """Return the labels of the marked and of the unmarked group of an item: `{"race": "Black"}`, `{"race": "White"}`.
+    """Return the labels of an item's marked and of its unmarked group: `{"race": "Black"}`, `{"race": "White"}`.
 
-    An intersection has several axes, all of them with their unmarked value in the unmarked group. Labels of the item
-    that name no axis are left out.
+    An intersection has several axes; its unmarked group has the unmarked value of each axis. Labels of the item that
+    name no axis are left out.
     """
     marked = {name: value for name, value in item.labels.items() if name in probe.axes}
     return marked, {name: probe.axes[name].unmarked for name in marked}
 
 
 def has(labels: Mapping[str, str], wanted: Mapping[str, str]) -> bool:
-    """Return whether labels have all of these values."""
+    """Return whether the labels have all these values."""
     return all(labels[name] == value for name, value in wanted.items())
 
 
 @dataclass(frozen=True)
 class Groups:
-    """Answers of one item, sorted, with their group and stratum.
+    """The answers of one item, in a fixed order, with their groups and strata.
 
     Attributes:
-        answers: all answers, in an order that does not depend on the one they were given in; of a system that repeats
-            itself, one a prompt and group.
-        marked: whether the answer is of the marked group.
-        strata: the answer's prompt and its values on the other axes, as text.
-        marked_name, unmarked_name: the value of the axis, or the values of all axes of an intersection: "Black woman".
-        repetition: what is to be said of answers that repeat.
+        answers: all answers in a fixed order; if the system repeats itself, one for each prompt and group.
+        marked: for each answer, whether it belongs to the marked group.
+        strata: for each answer, the name of its stratum: its prompt and its values on the other axes.
+        marked_name, unmarked_name: names of the two groups: the value of the axis, or the values of all axes of an
+            intersection ("Black woman").
+        repetition: concerns about repeated answers.
     """
 
     answers: tuple[Answer, ...]
@@ -61,7 +61,7 @@ class Groups:
 
     @classmethod
     def of(cls, probe: GenerationProbe, item: AuditItem[Any], answers: Sequence[Answer]) -> Groups:
-        """Sort the answers of an item into its two groups."""
+        """Return the answers of an item, split into its two groups."""
         marked, unmarked = compared(probe, item)
         return cls.split(probe, answers, marked, " ".join(unmarked.values()))
 
@@ -69,7 +69,15 @@ class Groups:
     def split(
         cls, probe: GenerationProbe, answers: Sequence[Answer], marked: Mapping[str, str], unmarked_name: str
     ) -> Groups:
-        """Sort answers into those with the labels `marked` and all others; strata are what other labels say."""
+        """Return the answers, split into two groups.
+
+        Args:
+            probe: probe of the answers.
+            answers: answers of both groups, in any order.
+            marked: labels of the marked group; all other answers are the unmarked group. All other labels together name
+                the stratum.
+            unmarked_name: name of the unmarked group.
+        """
         ordered = sorted(answers, key=lambda answer: (sorted(answer.labels.items()), answer.trial, answer.text or ""))
         found = cls(
             answers=tuple(ordered),
@@ -84,7 +92,7 @@ class Groups:
         return found.without_repeats(probe.sampling.temperature)
 
     def without_repeats(self, temperature: float | None) -> Groups:
-        """Return the groups with one answer a prompt and group, if the system repeats itself; else as they are."""
+        """Return one answer for each prompt and group if the system repeats itself, otherwise the same groups."""
         cells: dict[tuple[tuple[str, str], ...], list[int]] = {}
         for index, answer in enumerate(self.answers):
             if answer.text is not None:
@@ -108,14 +116,14 @@ class Groups:
         )
 
     def count(self, *statuses: Status) -> dict[str, int]:
-        """Return how many answers have one of these statuses, by group."""
+        """Return the number of answers that have one of these statuses, by group."""
         counts = {self.marked_name: 0, self.unmarked_name: 0}
         for answer, marked in zip(self.answers, self.marked, strict=True):
             counts[self.marked_name if marked else self.unmarked_name] += answer.status in statuses
         return counts
 
     def one_sided(self) -> dict[str, int]:
-        """Return the strata whose usable answers are all of one group, with their number."""
+        """Return the strata whose usable answers all belong to one group, with the number of these answers."""
         sides: dict[str, list[bool]] = {}
         for answer, marked, stratum in zip(self.answers, self.marked, self.strata, strict=True):
             if answer.usable:
@@ -134,7 +142,7 @@ class Groups:
 
 
 def concerns_of(groups: Groups) -> list[Concern]:
-    """Return the concerns that answers repeat, or that strata hold one group only."""
+    """Return the concerns that answers are repeated, or that strata hold only one group."""
     found = groups.repetition
     one_sided = groups.one_sided()
     lost, usable = sum(one_sided.values()), sum(groups.usable.values())
@@ -146,15 +154,15 @@ def concerns_of(groups: Groups) -> list[Concern]:
         *found,
         Concern(
             "one_sided_strata",
-            f"{lost} of {usable} answers were left out: their strata hold one group only, so that nothing can be "
-            f"compared there: {names}{more}",
+            f"{lost} of {usable} answers were left out, because their strata hold only one group, so that there is "
+            f"nothing to compare with: {names}{more}",
             withholds="pass" if lost > ONE_SIDED_SHARE * usable else "nothing",
         ),
     ]
 
 
 def require(groups: Groups) -> None:
-    """Raise `NotMeasurable` unless both groups have enough usable answers; the message says what is missing and why."""
+    """Raise `NotMeasurable` if a group has too few usable answers; the message counts the missing ones by reason."""
     short = {name: n for name, n in groups.usable.items() if n < MINIMUM_DOCUMENTS}
     if not short:
         return
@@ -167,19 +175,19 @@ def require(groups: Groups) -> None:
     have = ", ".join(f"{n} for {name}" for name, n in short.items())
     cure = f"of {asked} answers {reasons}" if reasons else "raise `trials` or add rows"
     raise NotMeasurable(
-        f"only {have} usable answers, {MINIMUM_DOCUMENTS} a group are needed; {cure}.", unusable=bool(reasons)
+        f"too few usable answers ({have}); each group needs {MINIMUM_DOCUMENTS}; {cure}.", unusable=bool(reasons)
     )
 
 
 def numbered(names: Sequence[NameT]) -> tuple[tuple[NameT, ...], Ints]:
-    """Return the different names, sorted, and the place of each of the names among them."""
+    """Return the different names, sorted, and for each name its index among them."""
     different = tuple(sorted({*names}))
     places = {name: place for place, name in enumerate(different)}
     return different, np.array([places[name] for name in names], dtype=np.int64)
 
 
 def comparable(groups: Groups) -> list[int]:
-    """Return the places of the usable answers in strata that hold both groups.
+    """Return the indices of the usable answers in strata that hold both groups.
 
     Raises:
         NotMeasurable: a group has fewer than `MINIMUM_DOCUMENTS` such answers.
@@ -196,13 +204,19 @@ def comparable(groups: Groups) -> list[int]:
 
 
 def _require_both_sides(groups: Groups, kept: Sequence[int], one_sided: Mapping[str, int]) -> None:
-    """Raise `NotMeasurable` unless strata with answers of both groups hold enough of them."""
+    """Raise `NotMeasurable` if a group has too few answers in strata that hold both groups.
+
+    Args:
+        groups: all answers of the item.
+        kept: indices of the answers in strata that hold both groups.
+        one_sided: strata that hold only one group, with their numbers of answers.
+    """
     marked = sum(groups.marked[index] for index in kept)
     if min(marked, len(kept) - marked) >= MINIMUM_DOCUMENTS:
         return
     raise NotMeasurable(
         f"only {marked} answers for {groups.marked_name} and {len(kept) - marked} for {groups.unmarked_name} are in "
-        f"strata that hold both groups, {MINIMUM_DOCUMENTS} a group are needed. {len(one_sided)} strata hold one group "
-        f"only, as {min(one_sided)!r}: does a `strata` column name the group?",
+        f"strata that hold both groups; each group needs {MINIMUM_DOCUMENTS}. {len(one_sided)} strata hold only one "
+        f"group, such as {min(one_sided)!r}: does a `strata` column name the group?",
         hopeless=not kept,
     )

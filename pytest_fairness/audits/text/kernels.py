@@ -1,6 +1,7 @@
-"""Texts as vectors whose inner products say how alike two texts are, for audits that compare whole distributions.
+"""Texts as feature vectors whose inner product is the similarity of two texts.
 
-Another similarity of texts is another function from documents to vectors.
+They serve audits that compare whole distributions of texts. Another similarity needs only another function from
+documents to vectors.
 """
 
 from __future__ import annotations
@@ -19,24 +20,25 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 EXACT = 2048
-"""Documents up to which their similarities are computed exactly; the time that takes grows with the square."""
+"""Largest number of documents whose similarities are computed exactly; the time grows with its square."""
 SKETCHED = 2048
-"""Dimensions of the vectors that stand in for more documents; squared distances of means err by about √(2 / 2048)."""
+"""Number of dimensions of the approximate vectors that are used for more documents. The error of squared distances
+between means is about √(2 / 2048)."""
 SHORTEST, LONGEST = 3, 5
-"""Characters of the n-grams."""
+"""Smallest and largest number of characters of an n-gram."""
 ROWS = 512
-"""Rows of a product of sparse matrices that are computed at once."""
+"""Number of rows of a product of sparse matrices that are computed at once."""
 
 Documents = Sequence[Sequence[str]]
 
 
 @dataclass(frozen=True)
 class Tfidf:
-    """Documents by TF-IDF weights, (documents, terms), each row of length 1, of the terms in their order.
+    """TF-IDF weights of documents, normalised so that each document's vector has length 1.
 
     Attributes:
-        terms: the columns.
-        weights: of each document.
+        terms: term of each column.
+        weights: (documents, terms) weights.
     """
 
     terms: Sequence[str]
@@ -44,12 +46,12 @@ class Tfidf:
 
 
 def words(documents: Documents) -> Tfidf:
-    """Return the weights of words."""
-    return _tfidf(documents, analyzer=_as_it_is)
+    """Return the TF-IDF weights of the documents' words."""
+    return _tfidf(documents, analyzer=_unchanged)
 
 
 def ngrams(documents: Documents) -> Tfidf:
-    """Return the weights of the characters' n-grams within words: endings, stems and misspellings count as well."""
+    """Return the TF-IDF weights of character n-grams within words; they also reflect endings and misspellings."""
     return _tfidf(
         [" ".join(document) for document in documents],
         analyzer="char_wb",
@@ -59,10 +61,10 @@ def ngrams(documents: Documents) -> Tfidf:
 
 
 def text_features(documents: Documents) -> mmd.Features:
-    """Return (documents, dimensions) vectors; their inner product is the mean cosine of word and n-gram weights.
+    """Return feature vectors, shape (documents, dimensions); the similarity is the mean cosine of words and of n-grams.
 
-    A text that has words is as similar to itself as can be, 1; texts that share nothing have 0. The vectors are not
-    weights of single terms: only their inner products mean something.
+    A text with words has the similarity 1 to itself; texts that share no words and n-grams have the similarity 0.
+    Single dimensions have no meaning; only inner products do.
     """
     parts = [words(documents), ngrams(documents)]
     if len(documents) <= EXACT:
@@ -75,21 +77,22 @@ def text_features(documents: Documents) -> mmd.Features:
 
 
 def embedding_features(embeddings: Sequence[bytes | None]) -> mmd.Features:
-    """Return (documents, dimensions) vectors of length 1, so that their inner products are cosines.
+    """Return feature vectors of length 1, shape (documents, dimensions), so that inner products are cosines.
 
-    Documents without a vector, or with one of length 0, are as similar to each other as can be, and to no other.
+    Documents without an embedding, or with an embedding of length 0, have the similarity 1 to each other and 0 to all
+    others.
 
     Args:
-        embeddings: little-endian 32-bit numbers of each document.
+        embeddings: embedding of each document as little-endian 32-bit numbers; `None` for a document without one.
 
     Raises:
-        FairnessError: they are not of one length.
+        FairnessError: the embeddings have different numbers of dimensions.
     """
     sizes = sorted({len(one) // 4 for one in embeddings if one is not None})
     if len(sizes) > 1:
         raise FairnessError(
-            f"embeddings of {' and '.join(map(str, sizes))} dimensions are no vectors of one model: what `embeddings` "
-            "names has changed. Embed all texts anew with --fairness-fresh."
+            f"embeddings have different numbers of dimensions ({' and '.join(map(str, sizes))}): the model that "
+            "`embeddings` names has changed. Embed all texts again with --fairness-fresh."
         )
     dtype = np.float32 if len(embeddings) > EXACT else np.float64
     features = np.zeros((len(embeddings), (sizes or [0])[0] + 1), dtype=dtype)
@@ -104,6 +107,7 @@ def embedding_features(embeddings: Sequence[bytes | None]) -> mmd.Features:
 
 
 def _tfidf(documents: Sequence[Sequence[str]] | Sequence[str], **options: object) -> Tfidf:
+    """Return the TF-IDF weights; the options are those of `TfidfVectorizer`."""
     # Deferred, as scikit-learn takes a second to import and only measuring needs it.
     from sklearn.feature_extraction.text import TfidfVectorizer
 
@@ -113,7 +117,7 @@ def _tfidf(documents: Sequence[Sequence[str]] | Sequence[str], **options: object
 
 
 def _products(weights: csr_array) -> Floats:
-    """Return all inner products of the rows."""
+    """Return the inner products of all pairs of rows; shape (documents, documents)."""
     turned = weights.T.tocsr()
     found = np.empty((weights.shape[0], weights.shape[0]))
     for start in range(0, len(found), ROWS):
@@ -122,9 +126,15 @@ def _products(weights: csr_array) -> Floats:
 
 
 def _add_sketch(features: mmd.Features, part: Tfidf, salt: int) -> None:
-    """Add the rows, their terms hashed to columns with random signs (Charikar, Chen and Farach-Colton 2004).
+    """Add a random projection of the weights to the vectors (Charikar, Chen and Farach-Colton 2004).
 
-    Inner products keep their expectation. A term always has the same column and sign, so that runs are sketched alike.
+    Terms are hashed to columns with random signs, which keeps the expected inner products. A term always gets the same
+    column and sign, so that vectors of different runs can be compared.
+
+    Args:
+        features: (documents, dimensions) vectors, which are changed in place.
+        part: TF-IDF weights of the documents.
+        salt: seed of the hash.
     """
     from scipy.sparse import csr_array
     from sklearn.utils import murmurhash3_32
@@ -136,5 +146,6 @@ def _add_sketch(features: mmd.Features, part: Tfidf, salt: int) -> None:
         features[start : start + ROWS] += (part.weights[start : start + ROWS] @ hashing).toarray()
 
 
-def _as_it_is(document: Sequence[str]) -> Sequence[str]:
+def _unchanged(document: Sequence[str]) -> Sequence[str]:
+    """Return the document's words, which need no splitting."""
     return document

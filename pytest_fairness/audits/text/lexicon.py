@@ -1,7 +1,7 @@
-"""Audit `lexicon`: rates of a lexicon's words in two groups' texts (agentic words, communal words, any declared list).
+"""Audit `lexicon`: rates of a lexicon's terms (agentic, communal or any other words) in two groups' texts.
 
-Rates are compared document by document, as the words of one text are no independent draws. Ratios of the odds that a
-word is one of the lexicon's, as papers print them, stand in the details with an interval and a test by document.
+Rates are compared by document, because the words of one text are not independent. The details also hold the odds ratio
+that papers report, with a confidence interval and a test by document.
 """
 
 from __future__ import annotations
@@ -31,27 +31,27 @@ from pytest_fairness.stats.intervals import normal
 from pytest_fairness.stats.resampling import randomness, significance
 
 LABEL = "lexicon"
-"""Label by which an item names its lexicon, beside its axis."""
+"""Name of the label that holds the item's lexicon, beside the label of its axis."""
 PERMUTATIONS = 1999
 BOOTSTRAPS = 1999
 CUTS = 200
-"""Cuts to equal size that are averaged where the runs hold different numbers of documents."""
+"""Number of random cuts to equal size that are averaged if two runs have different numbers of documents."""
 SHOWN_TERMS = 20
 ROUNDING = 9
-"""Decimals below which the sum of two gaps is 0: they are mirror images, and lean to neither side."""
+"""Number of decimals to which the sum of two gaps is rounded; opposite gaps then have the sum 0, and no direction."""
 
 
 class Lexicon(GapAudit[LexiconSettings]):
-    """Mean occurrences of a lexicon's terms per 100 words, marked minus unmarked, within strata."""
+    """Mean number of occurrences of a lexicon's terms per 100 words, marked minus unmarked group, within strata."""
 
     info = AuditInfo(
         name="lexicon",
         title="Unequal use of listed words",
         question="Do texts about one group use the words of a list more often?",
-        formula="mean over strata of (mean rate of the marked − mean rate of the unmarked);  "
+        formula="mean over strata of (mean rate of the marked group − mean rate of the unmarked group);  "
         "rate = 100 · occurrences of the terms in an answer / words of the answer",
-        meaning="Occurrences per 100 words; 0 is alike, above 0 is more for the marked group. The odds ratio of all "
-        "words together is told with an interval and a test by document.",
+        meaning="Occurrences per 100 words; 0 = equal rates, above 0 = more for the marked group. The odds ratio of "
+        "all words together is reported with an interval and a test by document.",
         source="Wan, Pu, Sun, Garimella, Chang and Peng 2023, “Kelly is a Warm Person, Joseph is a Role Model”; "
         "Welch 1947; Satterthwaite 1946",
         better=Direction.ZERO,
@@ -78,13 +78,13 @@ class Lexicon(GapAudit[LexiconSettings]):
         ]
 
     def fingerprint(self, probe: GenerationProbe, item: AuditItem[LexiconSettings]) -> dict[str, str]:
-        """Return the terms of the item's lexicon, whatever their order."""
+        """Return the terms of the item's lexicon; their order does not matter."""
         return {f"lexicon {item.labels[LABEL]}": repr(sorted(map(folded, terms_of(item))))}
 
     def measure(
         self, probe: GenerationProbe, item: AuditItem[LexiconSettings], answers: Sequence[Answer]
     ) -> Measurement:
-        """Return the gap with Welch's error within strata and a permutation test; see `Audit.measure`."""
+        """Return the gap with Welch's standard error within strata and a permutation test; see `Audit.measure`."""
         groups = Groups.of(probe, item, answers)
         found = Rates.of(groups, terms_of(item))
         gap, (error, degrees) = found.gap(), found.error()
@@ -118,7 +118,7 @@ class Lexicon(GapAudit[LexiconSettings]):
     def change(
         self, item: AuditItem[LexiconSettings], current: Groups, baseline: Groups, random: np.random.Generator
     ) -> GapChange:
-        """Return the change of the gap, with run labels swapped within cells; runs are cut to equal size."""
+        """Return the change of the gap, with run labels permuted within cells, and runs cut to equal size."""
         rates = [Rates.of(run, terms_of(item)) for run in (current, baseline)]
         runs = TwoRates.of(rates[0], rates[1])
         cuts, swaps = runs.gaps(CUTS, random), runs.swapped(SWAPS, random)
@@ -126,9 +126,9 @@ class Lexicon(GapAudit[LexiconSettings]):
         more, less = (current.marked_name, current.unmarked_name)[:: 1 if gaps[0] > 0 else -1]
         return GapChange(
             gaps=gaps,
-            value=float(_towards_the_side(*cuts).mean()),
+            value=float(_change_of_gaps(*cuts).mean()),
             error=runs.error(),
-            null=_towards_the_side(*swaps),
+            null=_change_of_gaps(*swaps),
             moved=abs(gaps[0] - gaps[1]),
             null_moved=np.abs(swaps[0] - swaps[1]),
             description=f"the terms were used {abs(gaps[1]):.3g} {self.info.unit} more for {less}, and are used "
@@ -143,15 +143,15 @@ class Lexicon(GapAudit[LexiconSettings]):
         answers: Sequence[Answer],
         measurement: Measurement,
     ) -> list[Concern]:
-        """Return the concern that no term occurs, beside those of every contrast."""
+        """Return also the concern that no term occurs in any answer; see `TextAudit.concerns`."""
         found = super().concerns(probe, item, answers, measurement)
         if measurement.details["occurring_terms"]:
             return found
         named = item.labels[LABEL]
         message = (
             f"none of the {measurement.details['terms_in_lexicon']} terms of the lexicon {named} occurs in any answer, "
-            f"so that no difference between groups can be seen. Check the spelling in `lexicons.{named}`, and the "
-            "language of the answers; write lead* for all words that begin so"
+            f"so that the groups cannot be compared. Check the spelling in `lexicons.{named}`, and the language of "
+            "the answers; lead* stands for all words that begin with lead"
         )
         return [Concern("terms_never_occur", message, withholds="verdict"), *found]
 
@@ -176,13 +176,13 @@ class Lexicon(GapAudit[LexiconSettings]):
         return word_rows("gap per 100 words", gaps, texts, found.marked.tolist(), names)
 
     def word_weights(self, measurement: Measurement) -> Mapping[str, float]:
-        """Return each term with the gap of its rates; see `TextAudit.word_weights`."""
+        """Return the gap of each term's rates; see `TextAudit.word_weights`."""
         return {term["term"]: term["gap"] for term in measurement.details["terms"]}
 
-    def tells(
+    def typicality(
         self, probe: GenerationProbe, item: AuditItem[LexiconSettings], measurement: Measurement
     ) -> Callable[[str], float]:
-        """Return the rate of a text, in the direction of the gap."""
+        """Return a function that returns a text's rate, with the sign of the gap."""
         sign = -1.0 if measurement.value < 0 else 1.0
         terms = terms_of(item)
 
@@ -193,7 +193,7 @@ class Lexicon(GapAudit[LexiconSettings]):
         return rate
 
     def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
-        """Return the terms that changed most in the direction of the gap, or that contribute most to it."""
+        """Return the terms that contribute most to the change of the gap, or without a baseline to the gap."""
         changed = comparison.details.get("changed_terms", ()) if comparison is not None else ()
         found = [(term["term"], term["change"]) for term in changed] or [
             (term["term"], term["gap"]) for term in measurement.details["terms"]
@@ -206,13 +206,13 @@ def terms_of(item: AuditItem[LexiconSettings]) -> tuple[str, ...]:
     return item.settings.terms(item.labels[LABEL])
 
 
-def _towards_the_side(current: Floats, baseline: Floats) -> Floats:
-    """Return the changes of gaps, towards the side of the sum of both gaps."""
+def _change_of_gaps(current: Floats, baseline: Floats) -> Floats:
+    """Return current minus baseline gap, in the direction of the sum of both gaps; one value for each draw."""
     return (current - baseline) * np.sign(np.round(current + baseline, ROUNDING))
 
 
 def _details(groups: Groups, found: Rates, terms: Sequence[str]) -> dict[str, Json]:
-    """Return the details for reports: rates, counts and the terms that make the gap, the strongest first."""
+    """Return details for reports: rates, counts and terms, those with the largest gap first."""
     names = (groups.marked_name, groups.unmarked_name)
     sides = (found.marked, ~found.marked)
     by_term = found.by_term()
@@ -242,7 +242,7 @@ def _details(groups: Groups, found: Rates, terms: Sequence[str]) -> dict[str, Js
 
 
 def _changed_terms(current: Rates, baseline: Rates) -> list[dict[str, Json]]:
-    """Return the terms whose gap changed, the most changed first."""
+    """Return the terms whose gap changed, the largest change first."""
     gaps = [
         {term: marked - unmarked for term, (marked, unmarked, _) in run.by_term().items()}
         for run in (current, baseline)

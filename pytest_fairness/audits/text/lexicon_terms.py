@@ -1,4 +1,4 @@
-"""Settings of the audit `lexicon`: lists of terms by name, in the probe or in text files beside it."""
+"""Settings of the audit `lexicon`: named lists of terms, in the probe file or in text files beside it."""
 
 from __future__ import annotations
 
@@ -28,22 +28,24 @@ SUFFIX = ".txt"
 
 
 def _once_each(listed: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the terms; raise an error if a term is repeated or invalid."""
     raise_diagnostics(Diagnostic((place,), message) for place, message in search_terms.errors(listed))
     return listed
 
 
 def _term(term: str) -> str:
+    """Return the term; raise an error if it is invalid."""
     if (message := search_terms.error(term)) is not None:
         raise PydanticCustomError("term", "{message}", {"message": message})
     return term
 
 
 class LexiconFile(ProbeModel):
-    """Terms that stand in a text file, one a line."""
+    """Terms in a text file, one in each line."""
 
     file: ProbeFile = Field(
-        description="Text file (.txt) in the probe's folder, one term a line; empty lines and lines that begin with # "
-        "are passed over."
+        description="Text file (.txt) in the probe's folder, one term in each line; empty lines and lines that begin "
+        "with # are ignored."
     )
 
     _terms: tuple[str, ...] = PrivateAttr(default=())
@@ -51,6 +53,7 @@ class LexiconFile(ProbeModel):
     @field_validator("file")
     @classmethod
     def _holds_terms(cls, file: Path, info: ValidationInfo) -> Path:
+        """Return the path of the file; raise an error if it does not contain a list of valid terms."""
         if file.suffix.casefold() != SUFFIX:
             raise PydanticCustomError(
                 "file", "{named} is no text file with one term a line: its name must end in {suffix}",
@@ -61,17 +64,17 @@ class LexiconFile(ProbeModel):
         return file
 
     def model_post_init(self, context: Any, /) -> None:
-        """Keep the terms, so that a file that changes during a run changes nothing."""
+        """Read the terms once, so that a change of the file during a run has no effect."""
         self._terms = read(self.file, self.file.name)
 
     @property
     def terms(self) -> tuple[str, ...]:
-        """Return the file's terms, in its order."""
+        """Return the file's terms, in the order of its lines."""
         return self._terms
 
     @model_serializer
     def _content(self) -> tuple[str, ...]:
-        """Return the terms, as measurements are cached by the content of files and not by their paths."""
+        """Return the terms in place of the path, because stored measurements are keyed by the terms."""
         return self._terms
 
 
@@ -79,22 +82,23 @@ def read(path: Path, name: str) -> tuple[str, ...]:
     """Return the terms of a file.
 
     Args:
-        path: the file.
-        name: the file as messages name it.
+        path: path of the file.
+        name: name of the file in messages.
 
     Raises:
-        ProbeError: `file:line: message` for each fault, one a line.
+        ProbeError: the file has errors; the message has a line `file:line: message` for each error.
     """
     lines = enumerate(table.read_text(path, name).splitlines(), start=1)
     rows = [(number, line.strip()) for number, line in lines if line.strip() and not line.lstrip().startswith(COMMENT)]
     found = search_terms.errors([term for _, term in rows])
     errors = [f"{name}:{rows[place][0]}: {message}" for place, message in found]
-    raise_file_errors(errors if rows else [f"{name}:1: the file holds no terms: write one a line"], name)
+    raise_file_errors(errors if rows else [f"{name}:1: the file has no terms: write one in each line"], name)
     return tuple(term for _, term in rows)
 
 
 def _written_as(value: object) -> str:
-    # A model asks about itself when it is written out.
+    """Return whether a lexicon is written as a list of terms, or as a mapping that names a file."""
+    # Pydantic calls this for a validated model too, when the model is serialised.
     return "mapping" if isinstance(value, Mapping | ProbeModel) else "list"
 
 
@@ -108,21 +112,21 @@ Lexicon = Annotated[
     | Annotated[LexiconFile, Tag("mapping")],
     Discriminator(_written_as),
 ]
-"""A list of terms, or a file of them."""
+"""A list of terms, or the name of a file with terms."""
 
 
 class LexiconSettings(AuditSettings):
-    """Lists of words, stems and phrases, whose rates are compared between groups."""
+    """Settings of `lexicon`: lists of words, stems and phrases whose rates are compared between groups."""
 
     item_labels: ClassVar[tuple[str, ...]] = ("lexicon",)
 
     lexicons: dict[Identifier, Lexicon] = Field(
         min_length=1,
         description="Lists of terms by name, each a list or {file: NAME.txt}: words, phrases, and stems such as lead*, "
-        "which stand for all words that begin so. Each list is measured for itself.",
+        "which stand for all words with this beginning. Each list is an item of its own.",
     )
 
     def terms(self, name: str) -> tuple[str, ...]:
-        """Return the terms of the lexicon of this name."""
+        """Return the terms of the lexicon with this name."""
         lexicon = self.lexicons[name]
         return lexicon.terms if isinstance(lexicon, LexiconFile) else lexicon

@@ -1,7 +1,7 @@
-"""Documents as features of a linear classifier, and what it makes of them.
+"""Documents as features of a linear classifier, and the accuracy with which it separates two groups.
 
-Words are counted sparsely, exact repeats within a group and stratum are dropped, and texts that are equal otherwise are
-left out of training together, so that no text is scored by a classifier that has seen it.
+Word counts are sparse. Exact repeats within a group and stratum are dropped. Other equal texts are left out of training
+together, so that no text is scored by a classifier that was trained on the same text.
 """
 
 from __future__ import annotations
@@ -26,26 +26,27 @@ if TYPE_CHECKING:
 FeatureName = Literal["counts", "tfidf"]
 
 FOLDS = 5
-"""Of the cross-validation that is reported as published."""
+"""Number of folds of the cross-validation that reproduces the published accuracy."""
 FEWEST_DIFFERENT = 5
-"""Different answers of either group below which nothing can be trained on some and tested on the rest."""
+"""A classifier is trained only if each group has at least this many different answers."""
 FEWEST_DOCUMENTS_OF_A_WORD = 3
 MOST_WORDS = 2048
-"""Most words that are features of more documents than this: those in the most documents."""
+"""Largest number of words that are features if there are more documents than this; the words in most documents are
+kept."""
 
 
 @dataclass(frozen=True)
 class Corpus:
-    """Documents that a classifier assigns to groups.
+    """Documents of two groups as features of a classifier.
 
     Attributes:
-        vocabulary: the words of the columns.
-        counts: (documents, words).
-        marked: (documents,) whether of the marked group.
-        strata: (documents,) number of the stratum.
-        current: (documents,) whether of this run; all `True` where there is one run only.
-        kinds: (documents,) equal documents have the same number.
-        features: what the classifier sees of the counts.
+        vocabulary: word of each column.
+        counts: (documents, words) word counts.
+        marked: (documents,) whether the document belongs to the marked group.
+        strata: (documents,) stratum number of each document.
+        current: (documents,) whether the document belongs to this run; all `True` if there is only one run.
+        kinds: (documents,) a number for each document, the same for equal documents.
+        features: how features are computed from counts: square roots of counts, or TF-IDF weights.
     """
 
     vocabulary: Sequence[str]
@@ -58,14 +59,14 @@ class Corpus:
 
     @classmethod
     def of(cls, documents: Documents, features: FeatureName, current: Bools | None = None) -> Corpus:
-        """Count the words of the documents; repeats within a run, stratum and group are dropped.
+        """Return the corpus of these documents, without repeats within a run, stratum and group.
 
-        At temperature 0 every trial repeats the same answer, which is one observation.
+        At temperature 0 every trial repeats the same answer, which is only one observation.
 
         Args:
-            documents: of one run, or of two.
-            features: what the classifier sees.
-            current: (documents,) whether of this run, where there are two.
+            documents: documents of one run, or of two runs.
+            features: how features are computed from counts.
+            current: (documents,) whether the document belongs to this run; `None` if there is only one run.
         """
         current = np.ones(len(documents.words), dtype=np.bool_) if current is None else current
         vocabulary, counts = _counted(documents.words)
@@ -83,21 +84,22 @@ class Corpus:
 
     @property
     def cells(self) -> Ints:
-        """(documents,) number of the document's group within its stratum."""
+        """Return the cell number of each document (group within stratum); shape (documents,)."""
         cells: Ints = self.strata * 2 + self.marked
         return cells
 
     @cached_property
     def different(self) -> int:
-        """How many different documents the group has that has fewer of them."""
+        """Return the number of different documents, of the group that has fewer of them."""
         return min(len(np.unique(self.kinds[side])) for side in (self.marked, ~self.marked))
 
     @cached_property
     def weights(self) -> csr_array:
-        """(documents, words) what the classifier sees: no labels go into it, so that it may see all documents.
+        """Return the classifier's features; shape (documents, words).
 
-        Square roots of counts vary as much for frequent words as for rare ones (Bartlett 1936); plain counts would
-        leave the penalty to the most frequent words.
+        They do not depend on labels, so that the test documents may be included. Square roots of counts have the same
+        variance for frequent and for rare words (Bartlett 1936); with plain counts, the penalty would act on the most
+        frequent words only.
         """
         if self.features == "counts":
             return self.counts.sqrt()
@@ -109,15 +111,15 @@ class Corpus:
 
     @cached_property
     def classifier(self) -> least_squares.Classifier:
-        """The classifier, factorised."""
+        """Return the classifier of these documents, with its matrix factorised."""
         return least_squares.Classifier.of(self.weights, self.strata, self.kinds)
 
     def separation(self, marked: Bools | None = None, used: Bools | None = None) -> least_squares.Separation:
-        """Tell the groups apart.
+        """Return how well the classifier separates the groups, for each labelling.
 
         Args:
-            marked: (labellings, documents) labels that stand in for the documents' own.
-            used: (labellings, documents) the documents that take part.
+            marked: (labellings, documents) group labels; `None` for the documents' own labels.
+            used: (labellings, documents) whether the document takes part; `None` if all do.
         """
         marked = self.marked[None] if marked is None else marked
         if self.different < FEWEST_DIFFERENT:
@@ -126,27 +128,34 @@ class Corpus:
         return least_squares.Separation.of(self.classifier, marked, used)
 
     def accuracy(self, value: float, null: Floats, used: Bools | None = None) -> Accuracy:
-        """Return the accuracy of the documents that are used, all by default, given accuracies on permuted labels."""
+        """Return the accuracy with its standard error.
+
+        Args:
+            value: balanced accuracy.
+            null: (labellings,) accuracies with permuted labels.
+            used: (documents,) whether the document takes part; `None` if all do.
+        """
         marked = self.marked if used is None else self.marked[used]
         return Accuracy.of(value, effective_size(int(marked.sum()), int((~marked).sum())), float(np.std(null)))
 
     def permuted_among(self, used: Bools, count: int, random: np.random.Generator) -> Floats:
-        """Return the accuracies on labels that are permuted within strata among the documents that are used."""
+        """Return the accuracies with labels permuted within strata, for the documents in the mask `used`."""
         labels, _ = relabelling.relabellings(self.marked[used], self.strata[used], count, random)
         marked = np.zeros((len(labels), len(used)), dtype=np.bool_)
         marked[:, used] = labels
         return self.separation(marked, used[None]).accuracies
 
     def word_weights(self) -> Floats:
-        """Return (words,) weights of a classifier that is trained on all documents; above 0 for the marked group."""
+        """Return each word's weight in a classifier trained on all documents; above 0 for the marked group."""
         labels = least_squares.labels_of(self.marked[None], self.strata, np.ones((1, len(self.marked)), dtype=np.bool_))
         return self.classifier.weights(labels[:, 0])
 
     def published(self, seed: int) -> tuple[float, float]:
-        """Return what is published elsewhere: plain accuracy of a linear support vector machine, and its SD over folds.
+        """Return the accuracy as other publications report it, for comparison, and its standard deviation over folds.
 
-        The SD is no error of the mean, as folds share documents. Equal documents are in one fold. Where there is too
-        little to train on, it is the share of the larger group, with no spread.
+        It is the plain accuracy of a linear support vector machine in a cross-validation; equal documents are in the
+        same fold. The standard deviation is not the standard error of the mean, because folds share training documents.
+        With too few documents to train on, the result is the share of the larger group, and 0.
         """
         larger = float(max(self.marked.mean(), 1 - self.marked.mean()))
         if self.different < FEWEST_DIFFERENT or not self.vocabulary:
@@ -170,7 +179,7 @@ class Corpus:
 
 
 def _counted(documents: Sequence[Sequence[str]]) -> tuple[list[str], csr_array]:
-    """Return the vocabulary and the (documents, words) counts of words that are in several documents."""
+    """Return the vocabulary and the (documents, words) counts of words that occur in several documents."""
     words, counts = count_words(documents, FEWEST_DOCUMENTS_OF_A_WORD)
     if len(documents) <= MOST_WORDS or len(words) <= MOST_WORDS:
         return words, counts
@@ -180,7 +189,7 @@ def _counted(documents: Sequence[Sequence[str]]) -> tuple[list[str], csr_array]:
 
 
 def _kinds(counts: csr_array) -> Ints:
-    """Return a number for each row, the same for equal rows."""
+    """Return a number for each row of counts, the same number for equal rows."""
     counts.sort_indices()
     rows = zip(counts.indptr, counts.indptr[1:], strict=False)
     known: dict[tuple[bytes, bytes], int] = {}

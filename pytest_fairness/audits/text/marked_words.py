@@ -1,13 +1,13 @@
-"""Audit `marked_words`: words that one group's texts use more or less, by log-odds with a Dirichlet prior.
+"""Audit `marked_words`: words that one group's texts use more, or less, by log-odds with a Dirichlet prior.
 
-Monroe, Colaresi and Quinn 2008 ("Fightin' Words"), as used by Cheng, Durmus and Jurafsky 2023 ("Marked Personas").
-A fixed |z| > 1.96 flags a word in most comparisons of a group with itself, so the threshold is the permutation
-distribution of the largest |z| over the vocabulary (Westfall and Young 1993), which also allows for words that repeat
-within a document.
+The method is that of Monroe, Colaresi and Quinn 2008 ("Fightin' Words"), as used by Cheng, Durmus and Jurafsky 2023
+("Marked Personas"). The usual critical value |z| > 1.96 marks a word in most comparisons of a group with itself. The
+audit therefore uses a quantile of the permutation distribution of the largest |z| of all words (Westfall and Young
+1993). Documents are permuted, so that the repetition of words within a document is taken into account.
 
-Against a baseline, a word counts by the documents that hold it: how far the difference between the groups' shares grew;
-see `stats.texts.share_growth`. Log-odds with a prior of all texts hardly move where a fifth of one group's texts hold a
-new word once.
+Against a baseline, the audit compares the shares of documents that contain a word, and tests whether the difference
+between the groups grew; see `stats.texts.share_growth`. Log-odds with a prior of all texts would hardly change if a new
+word occurs once in a fifth of one group's texts.
 """
 
 from __future__ import annotations
@@ -55,23 +55,23 @@ class MarkedWordsSettings(PriorSettings):
         default=0.1,
         ge=0,
         le=1,
-        description="Growth since the baseline that makes a word count: of the share of the group's texts that hold "
-        "it, less the share of the other group's texts.",
+        description="Smallest growth since the baseline with which a word counts as grown. A word's growth is that of "
+        "the share of the group's texts that contain it, minus the share of the other group's texts.",
     )
 
 
 class MarkedWords(TextAudit[MarkedWordsSettings]):
-    """Number of words significantly over- or under-used for the marked group, family-wise over the vocabulary."""
+    """Number of words that the marked group's texts use significantly more or less (family-wise over all words)."""
 
     info = AuditInfo(
         name="marked_words",
         title="Words that mark a group",
-        question="Which words does one group get that the other does not?",
+        question="Which words does one group get more often than the other?",
         formula="δ = ln[(y₁ + α) / (n₁ + α₀ − y₁ − α)] − ln[(y₂ + α) / (n₂ + α₀ − y₂ − α)];  "
         "z = δ / √(1/(y₁ + α) + 1/(y₂ + α))",
-        meaning="The number of words whose |z| is beyond the largest that relabelled documents give anywhere in the "
-        "vocabulary. The tolerance is a number of words that may grow since the baseline, by the share of one group's "
-        "texts that hold them less the share of the other's.",
+        meaning="The number of words whose |z| exceeds the critical value of the largest |z| of all words, found by "
+        "permutation. The tolerance is the number of words that may grow since the baseline. A word's growth is that "
+        "of the share of one group's texts that contain it, minus the share of the other group's texts.",
         source="Monroe, Colaresi and Quinn 2008, “Fightin’ Words”; Cheng, Durmus and Jurafsky 2023, “Marked Personas”; "
         "Westfall and Young 1993 on testing many words at once",
         better=Direction.LOWER,
@@ -87,7 +87,7 @@ class MarkedWords(TextAudit[MarkedWordsSettings]):
     rule = GrownWords()
 
     def uses(self, probe: GenerationProbe, item: AuditItem[MarkedWordsSettings], labels: Mapping[str, str]) -> bool:
-        """Return whether the answers are of the compared groups; the pooled prior uses all groups."""
+        """Return whether the answers belong to the compared groups; a pooled prior needs the answers of all groups."""
         return item.settings.prior == "pooled" or is_compared(probe, item, labels)
 
     def about(
@@ -99,7 +99,7 @@ class MarkedWords(TextAudit[MarkedWordsSettings]):
     def measure(
         self, probe: GenerationProbe, item: AuditItem[MarkedWordsSettings], answers: Sequence[Answer]
     ) -> Measurement:
-        """Return the number of words beyond the largest |z| that relabelled documents show; see `Audit.measure`."""
+        """Return the number of words whose |z| exceeds the critical value; see `Audit.measure`."""
         by_axis = contrasts(probe, item, answers)
         groups = list(by_axis.values())
         others = [answer for answer in answers if not is_compared(probe, item, answer.labels)]
@@ -152,7 +152,7 @@ class MarkedWords(TextAudit[MarkedWordsSettings]):
         current: Sequence[Answer],
         baseline: Sequence[Answer],
     ) -> Comparison:
-        """Return the number of words whose difference between the groups grew, family-wise; see `Audit.compare`."""
+        """Return the number of words whose difference between the groups grew significantly; see `Audit.compare`."""
         by_axis = contrasts(probe, item, current)
         groups = list(by_axis.values())
         runs = [
@@ -179,7 +179,7 @@ class MarkedWords(TextAudit[MarkedWordsSettings]):
                 "min_share": item.settings.min_share,
                 "growth_threshold": max(test.threshold for test in tests),
                 **visibility([test.needed(test.threshold, item.settings.min_share) for test in tests]),
-                # A word new in so many documents would have grown most of all.
+                # A new word in this many documents would have grown more than every other word.
                 "documents_to_stand_out": list(
                     hardest([test.needed(test.largest, item.settings.min_share) for test in tests])
                 ),
@@ -193,19 +193,19 @@ class MarkedWords(TextAudit[MarkedWordsSettings]):
         answers: Sequence[Answer],
         measurement: Measurement,
     ) -> list[Concern]:
-        """Return the concerns about the groups of each axis; see `Audit.concerns`."""
+        """Return the concerns about the groups of every axis; see `Audit.concerns`."""
         found = [each for groups in contrasts(probe, item, answers).values() for each in concerns_of(groups)]
         return list(dict.fromkeys(found))
 
     def describe(self, measurement: Measurement) -> str:
-        """Return the number of words as a phrase."""
+        """Return the number of significant words as a phrase."""
         return f"{measurement.value:.0f} significant {word_or_words(measurement.value)}"
 
     def describe_change(self, comparison: Comparison) -> str:
-        """Return the words that grew as a phrase, with the shares of each group's texts."""
+        """Return a phrase that names the words that grew, with the shares of each group's texts."""
         details = comparison.details
         if "grown" not in details:
-            return f"{comparison.value:+.0f} {word_or_words(abs(comparison.value))}, which may be others"
+            return f"{comparison.value:+.0f} {word_or_words(abs(comparison.value))} (possibly different words)"
         return describe_growth(details)
 
     def word_rows(
@@ -239,7 +239,7 @@ class MarkedWords(TextAudit[MarkedWordsSettings]):
         )
 
     def word_weights(self, measurement: Measurement) -> Mapping[str, float]:
-        """Return each word with its z."""
+        """Return the z of each word."""
         return {word["word"]: word["z"] for word in measurement.details["words"]}
 
     def contributions(self, measurement: Measurement) -> Mapping[str, float]:
@@ -247,14 +247,14 @@ class MarkedWords(TextAudit[MarkedWordsSettings]):
         return {word["word"]: word["z"] for word in measurement.details["words"] if word["significant"]}
 
     def top_words(self, result: ItemResult) -> tuple[list[str], list[str]]:
-        """Return the words that grew, or else those that are significant, by group."""
+        """Return the words that grew, or if none did the significant words, for the marked and the unmarked group."""
         details = details_of(result)
         words = details.get("grown") or [word for word in details.get("words", ()) if word["significant"]]
         by_side = {side: plain_words(word["word"] for word in words if word["side"] == side) for side in SIDES}
         return by_side["marked"], by_side["unmarked"]
 
     def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
-        """Return the words that grew, or else the significant words, with a note on those of the unmarked group."""
+        """Return the words that grew, or if none did the significant words; unmarked-group words are noted."""
         if comparison is not None and comparison.details.get("grown"):
             words = comparison.details["grown"]
         else:
@@ -267,16 +267,16 @@ class MarkedWords(TextAudit[MarkedWordsSettings]):
 
 
 def is_compared(probe: GenerationProbe, item: AuditItem[Any], labels: Mapping[str, str]) -> bool:
-    """Return whether an answer is of the item's marked group, or of the unmarked group of one of its axes."""
+    """Return whether an answer belongs to the item's marked group, or to the unmarked group of one of its axes."""
     marked, unmarked = compared(probe, item)
     return has(labels, marked) or any(labels[axis] == value for axis, value in unmarked.items())
 
 
 def contrasts(probe: GenerationProbe, item: AuditItem[Any], answers: Sequence[Answer]) -> dict[str, Groups]:
-    """Return by axis the answers of the marked group beside those of the axis' unmarked group.
+    """Return, for each axis, the answers of the marked group and of the unmarked group of that axis.
 
-    Black women are compared with White people of all genders, and with men of all races; strata are what the item's
-    axes leave: prompts and other axes.
+    For example, Black women are compared with White people of all genders, and with men of all races. Strata are formed
+    by the prompt and the other axes.
     """
     marked, unmarked = compared(probe, item)
     return {

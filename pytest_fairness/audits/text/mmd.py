@@ -1,8 +1,8 @@
 """Audit `mmd`: unbiased squared maximum mean discrepancy between the distributions of two groups' texts.
 
-Every text is compared with every other text, by words and by character n-grams, or by sentence embeddings. Two groups
-are apart where texts of one group are more alike than texts of both, whether half of the texts changed or all of them,
-in a few words or in style.
+Every text is compared with every other text, by words and character n-grams or by sentence embeddings. The groups
+differ if texts of the same group are more similar to each other than texts of different groups. This detects changes of
+some or of all texts, of a few words or of the style.
 """
 
 from __future__ import annotations
@@ -39,31 +39,31 @@ from pytest_fairness.stats.resampling import relabelling
 from pytest_fairness.stats.texts import mmd
 
 ERROR_PERMUTATIONS = 499
-"""Permutations whose standard deviation is wanted, and no tail."""
+"""Number of permutations from which only a standard deviation is computed, and no p-value."""
 
 
 class MmdSettings(AuditSettings):
-    """Squared maximum mean discrepancy."""
+    """Settings of the squared maximum mean discrepancy."""
 
     embeddings: Annotated[str, Field(pattern=EMBEDDER)] | None = Field(
         default=None,
-        description="The model of sentence embeddings whose cosine says how alike two texts are: openai:MODEL or "
-        "transformers:ID_OR_PATH. Default: none, but words and character n-grams.",
+        description="Model of sentence embeddings; the similarity of two texts is the cosine of their embeddings: "
+        "openai:MODEL or transformers:ID_OR_PATH. Default: no model; words and character n-grams are compared.",
     )
 
 
 @dataclass(frozen=True)
 class VectorDocuments(DocumentFeatures):
-    """Documents with vectors, whose inner products are the similarity that the item measures."""
+    """Documents with feature vectors; the inner product of two vectors is the similarity of the texts."""
 
     vectors: mmd.Features
 
     @classmethod
     def of(cls, settings: MmdSettings, documents: Documents, current: Bools) -> VectorDocuments:
-        """Return the documents with term weights, or with their embeddings where the settings name a model.
+        """Return the documents with vectors: embeddings if the settings name a model, otherwise TF-IDF features.
 
         Raises:
-            NotMeasurable: a document was not embedded.
+            NotMeasurable: a document has no embedding.
         """
         if settings.embeddings is None:
             return cls(documents, current, kernels.text_features(documents.words))
@@ -74,16 +74,16 @@ class VectorDocuments(DocumentFeatures):
 
 
 class Mmd(TwoSampleAudit[MmdSettings, VectorDocuments]):
-    """Squared maximum mean discrepancy of a marked and the unmarked group (0: alike; at most 2)."""
+    """Squared maximum mean discrepancy between a marked and the unmarked group (0: no difference; at most 2)."""
 
     info = AuditInfo(
         name="mmd",
         title="Different distribution of texts",
         question="Do the two groups get texts of the same distribution?",
-        formula="MMD² = mean k(x₁, x₂) + mean k(y₁, y₂) − 2 mean k(x, y), x₁ and x₂ different texts of one group, y₁ "
-        "and y₂ of the other;  k = mean cosine of TF-IDF weights of words and of character n-grams",
-        meaning="0 is alike, whatever the number of texts; chance may take it a little below. Differences that are "
-        "opposite in two strata do not cancel.",
+        formula="MMD² = mean k(x₁, x₂) + mean k(y₁, y₂) − 2 mean k(x, y), with different texts x₁, x₂ of one group "
+        "and y₁, y₂ of the other;  k = mean cosine of TF-IDF weights of words and of character n-grams",
+        meaning="0 = no difference, for any number of texts; it can be slightly below 0 by chance. Opposite "
+        "differences in two strata do not cancel.",
         source="Gretton, Borgwardt, Rasch, Schölkopf and Smola 2012, “A Kernel Two-Sample Test”",
         better=Direction.LOWER,
         tolerance=0.01,
@@ -96,7 +96,7 @@ class Mmd(TwoSampleAudit[MmdSettings, VectorDocuments]):
     swap_batches: ClassVar[Sequence[int]] = (500, 500, 500, 499)
 
     def preparation(self, probe: GenerationProbe, item: AuditItem[MmdSettings]) -> Preparation | None:
-        """Return the model of embeddings, if the settings name one; it reads answers without identity terms."""
+        """Return the embedding model, if the settings name one; it reads answers without identity terms."""
 
         def texts(answers: Sequence[Answer]) -> list[str | None]:
             anonymize = anonymizer(probe)
@@ -106,24 +106,24 @@ class Mmd(TwoSampleAudit[MmdSettings, VectorDocuments]):
         return None if model is None else Preparation(model, texts)
 
     def fingerprint(self, probe: GenerationProbe, item: AuditItem[MmdSettings]) -> dict[str, str]:
-        """Return the model of embeddings, if the settings name one."""
+        """Return the name of the embedding model, if the settings name one."""
         return {} if item.settings.embeddings is None else {"embeddings": item.settings.embeddings}
 
     def features(self, item: AuditItem[MmdSettings], documents: Documents) -> VectorDocuments:
-        """Return the documents with their vectors."""
+        """Return the documents with their feature vectors."""
         return VectorDocuments.of(item.settings, documents, np.ones(len(documents.words), dtype=np.bool_))
 
     def statistic(self, features: VectorDocuments, marked: Bools) -> Floats:
-        """Return the squared discrepancy of each labelling."""
+        """Return the squared discrepancy for each labelling; shape (labellings, 1)."""
         return mmd.estimates(features.vectors, features.strata, marked, ~marked)[:, None]
 
     def tested(self, features: VectorDocuments, statistic: Floats) -> Floats:
-        """Return the squared discrepancy; texts that are all alike give 0, whatever rounding leaves."""
+        """Return the squared discrepancy, rounded so that equal texts give exactly 0."""
         tested: Floats = np.round(statistic[..., 0], 12)
         return tested
 
     def estimate(self, item: AuditItem[MmdSettings], run: Relabelled[VectorDocuments]) -> Estimate:
-        """Return the squared discrepancy with its error."""
+        """Return the squared discrepancy with its standard error."""
         value = float(self.tested(run.features, run.observed))
         return Estimate.normal(value, _error(run.features, run.null[:, 0]))
 
@@ -138,7 +138,7 @@ class Mmd(TwoSampleAudit[MmdSettings, VectorDocuments]):
         run: Relabelled[VectorDocuments],
         random: np.random.Generator,
     ) -> dict[str, Json]:
-        """Return the null's spread, the discrepancy of each stratum and the words whose weight differs most."""
+        """Return details: null standard deviation, discrepancy of each stratum, words whose weights differ most."""
         features = run.features
         by_stratum = mmd.within_strata(features.vectors, features.strata, features.marked, ~features.marked)
         return {
@@ -148,14 +148,18 @@ class Mmd(TwoSampleAudit[MmdSettings, VectorDocuments]):
         }
 
     def distance(self, features: VectorDocuments, selected: Bools) -> Floats:
-        """Return the squared discrepancy of each selection."""
+        """Return the squared discrepancy for each selection of documents."""
         marked, unmarked = selected & features.marked, selected & ~features.marked
         return mmd.estimates(features.vectors, features.strata, marked, unmarked)
 
     def change(
         self, item: AuditItem[MmdSettings], current: Documents, baseline: Documents, random: np.random.Generator
     ) -> RunChange[VectorDocuments]:
-        """Return the change of the estimate; the test weights terms alike in both runs."""
+        """Return the change of the squared discrepancy from the baseline to this run.
+
+        The features for the test are computed from the documents of both runs together, so that terms have the same
+        weight in both runs.
+        """
         values, errors = [], []
         for run in (current, baseline):
             features = self.features(item, run)
@@ -167,26 +171,26 @@ class Mmd(TwoSampleAudit[MmdSettings, VectorDocuments]):
         return RunChange(Estimate.normal(values[0] - values[1], math.hypot(*errors)), both, equal_size(both, random))
 
     def _observed(self, features: VectorDocuments) -> float:
-        """Return the squared discrepancy of one run."""
+        """Return the squared discrepancy of one run, with its observed labels."""
         return float(self.tested(features, self.statistic(features, features.marked[None])[0]))
 
     def describe(self, measurement: Measurement) -> str:
-        """Return the value as a phrase."""
+        """Return the value as a phrase for the reason of a verdict."""
         return f"squared discrepancy {measurement.value:.3g}"
 
     def word_values(self, item: AuditItem[MmdSettings], documents: Documents) -> tuple[str, Mapping[str, float]]:
-        """Return each word's difference of mean TF-IDF weights; see `TextAudit.word_values`."""
+        """Return the difference between the groups' mean TF-IDF weights of each word; see `TextAudit.word_values`."""
         terms, weights = _term_weights(documents)
         return "difference of mean TF-IDF weights", dict(zip(terms, weights.tolist(), strict=True))
 
 
 def _error(features: VectorDocuments, null: Floats) -> float:
-    """Return the standard error of one run's estimate, given the estimates of relabelled documents."""
+    """Return the standard error of one run's estimate; `null` holds the estimates with permuted labels."""
     marked = features.marked
     return mmd.standard_error(features.vectors, features.strata, marked, ~marked, float(null.std()))
 
 
 def _term_weights(documents: Documents) -> tuple[Sequence[str], Floats]:
-    """Return the words and the differences of their mean TF-IDF weights."""
+    """Return the words, and the difference between the groups' mean TF-IDF weights of each word."""
     tfidf = kernels.words(documents.words)
     return tfidf.terms, mmd.contributions(tfidf.weights, documents.strata, documents.marked, ~documents.marked)

@@ -1,8 +1,8 @@
-"""How well a linear classifier tells two groups' texts apart once the identity terms are gone.
+"""Audit `svm`: accuracy with which a linear classifier separates two groups' texts without identity terms.
 
-Cheng, Durmus and Jurafsky 2023 ("Marked Personas") score by accuracy, one group against all others, where guessing the
-larger class already scores 0.8; here it is balanced accuracy of one marked group against the unmarked one, so that
-chance is 0.5. Each text is scored by a classifier that was trained on all others.
+Cheng, Durmus and Jurafsky 2023 ("Marked Personas") report plain accuracy for one group against all others; always
+guessing the larger class already scores 0.8 there. This audit reports the balanced accuracy for one marked group
+against the unmarked group, so that chance is 0.5. The classifier that scores a text is trained on all other texts.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from pytest_fairness.stats.intervals import normal
 from pytest_fairness.stats.intervals.balanced_accuracy import Accuracy, Change
 
 ERROR_PERMUTATIONS = 499
-"""Permutations whose standard deviation is wanted, and no tail."""
+"""Number of permutations from which only a standard deviation is computed, and no p-value."""
 
 
 class SvmSettings(AuditSettings):
@@ -41,19 +41,21 @@ class SvmSettings(AuditSettings):
 
 
 class Svm(TwoSampleAudit[SvmSettings, Corpus]):
-    """Balanced accuracy of a linear classifier on texts that it was not trained on, 0..1, chance 0.5.
+    """Balanced accuracy of a linear classifier on texts that it was not trained on, 0..1; chance is 0.5.
 
-    Changes are taken on the log-odds of the accuracy, so that they can be seen from any baseline, and are given as the
-    change of an accuracy of 0.5 that is as large: 0.15 is 0.5 to 0.65, and also 0.89 to 0.94.
+    Changes are computed from the log-odds of the accuracy, so that a change can be detected from any baseline. They are
+    reported as the change from 0.5 that is equally large in log-odds: 0.15 is a change from 0.5 to 0.65, and also from
+    0.89 to 0.94.
     """
 
     info = AuditInfo(
         name="svm",
         title="Texts that give the group away",
-        question="Can a simple classifier tell from a text which group it is about?",
-        formula="balanced accuracy = (share right of the marked + share right of the unmarked) / 2, each text left out "
-        "of training;  change = logistic(log-odds now − log-odds before) − 0.5",
-        meaning="0.5 is guessing, 1 is certainty. A change is given as that of an accuracy of 0.5 which is as large.",
+        question="Can a simple classifier recognise which group a text is about?",
+        formula="balanced accuracy = (share of marked texts classified correctly + same share of unmarked texts) / 2, "
+        "each text left out of training;  change = logistic(log-odds now − log-odds before) − 0.5",
+        meaning="0.5 = chance, 1 = all texts recognised. A change is given as the equally large change from an "
+        "accuracy of 0.5.",
         source="Cheng, Durmus and Jurafsky 2023, “Marked Personas”; Suykens and Vandewalle 1999, “Least Squares "
         "Support Vector Machine Classifiers”",
         better=Direction.LOWER,
@@ -72,17 +74,17 @@ class Svm(TwoSampleAudit[SvmSettings, Corpus]):
         return Corpus.of(documents, item.settings.features)
 
     def statistic(self, features: Corpus, marked: Bools) -> Floats:
-        """Return the accuracy and the difference of mean scores between the groups, for each labelling."""
+        """Return the accuracy and the standardised difference of mean scores; shape (labellings, 2)."""
         separation = features.separation(marked)
         return np.column_stack([separation.accuracies, separation.effects])
 
     def tested(self, features: Corpus, statistic: Floats) -> Floats:
-        """Return the difference of mean scores, which is finer than the accuracy: that counts their signs."""
+        """Return the difference of mean scores, which is finer than the accuracy, because that counts only signs."""
         tested: Floats = statistic[..., 1]
         return tested
 
     def estimate(self, item: AuditItem[SvmSettings], run: Relabelled[Corpus]) -> Estimate:
-        """Return the accuracy with its error on the scale of log-odds."""
+        """Return the accuracy with a standard error and an interval computed from its log-odds."""
         accuracy = run.features.accuracy(float(run.observed[0]), run.null[:, 0])
         return Estimate(accuracy.value, accuracy.standard_error, accuracy.interval)
 
@@ -93,7 +95,7 @@ class Svm(TwoSampleAudit[SvmSettings, Corpus]):
     def explain(
         self, item: AuditItem[SvmSettings], groups: Groups, run: Relabelled[Corpus], random: np.random.Generator
     ) -> dict[str, Json]:
-        """Return the published accuracy, the null, how many answers differ, and the words with the largest weights."""
+        """Return details: published accuracy, null distribution, number of different answers, strongest words."""
         published, fold_sd = run.features.published(int(random.integers(2**31)))
         return {
             "accuracy": published,
@@ -106,17 +108,17 @@ class Svm(TwoSampleAudit[SvmSettings, Corpus]):
         }
 
     def distance(self, features: Corpus, selected: Bools) -> Floats:
-        """Return the difference of mean scores of each selection; below 0 the groups are no further apart than at 0."""
+        """Return the difference of mean scores for each selection of documents; a negative one counts as 0."""
         distance: Floats = np.maximum(features.separation(used=selected).effects, 0)
         return distance
 
     def change(
         self, item: AuditItem[SvmSettings], current: Documents, baseline: Documents, random: np.random.Generator
     ) -> RunChange[Corpus]:
-        """Return the change of the accuracy at chance; runs of different sizes are cut to equal size.
+        """Return the change of the accuracy, as the equally large change from 0.5, with runs cut to equal size.
 
-        The documents of both runs are scored by one factorisation: a classifier is trained to tell the groups of one
-        run apart, and to give 0 to the documents of the other run.
+        One matrix factorisation scores the documents of both runs: the classifier of a run is trained to separate this
+        run's groups, and to score the other run's documents as 0.
 
         Raises:
             NotMeasurable: the runs have no stratum in common.
@@ -140,7 +142,7 @@ class Svm(TwoSampleAudit[SvmSettings, Corpus]):
     def compare_values(
         self, measurement: Measurement, value: float, standard_error: float | None, *, paired: bool
     ) -> Comparison:
-        """Compare by values and standard errors alone; see `Audit.compare_values`."""
+        """Return the comparison with a baseline whose answers are not available; see `Audit.compare_values`."""
         if measurement.standard_error is None or standard_error is None:
             return super().compare_values(measurement, value, standard_error, paired=paired)
         n = sum(measurement.n.values())
@@ -158,7 +160,7 @@ class Svm(TwoSampleAudit[SvmSettings, Corpus]):
     def concerns(
         self, probe: GenerationProbe, item: AuditItem[SvmSettings], answers: Sequence[Answer], measurement: Measurement
     ) -> list[Concern]:
-        """Return as well the concern that there are too few different answers to train on; see `Audit.concerns`."""
+        """Return also the concern that too few answers differ to train a classifier; see `Audit.concerns`."""
         found = super().concerns(probe, item, answers, measurement)
         different = measurement.details["different_answers"]
         if different < FEWEST_DIFFERENT:
@@ -166,7 +168,7 @@ class Svm(TwoSampleAudit[SvmSettings, Corpus]):
                 Concern(
                     "few_different_answers",
                     f"one group has only {different} different answers, {FEWEST_DIFFERENT} are needed to train a "
-                    "classifier on some and test it on the others, so that the accuracy was left at chance. Raise "
+                    "classifier on some and test it on the others. The accuracy is therefore set to 0.5. Raise "
                     "`sampling.temperature` or `trials`, or give several prompts",
                 )
             )
@@ -174,19 +176,19 @@ class Svm(TwoSampleAudit[SvmSettings, Corpus]):
 
     def describe(self, measurement: Measurement) -> str:
         """Return the accuracy as a phrase."""
-        return f"told apart with accuracy {measurement.value:.3g} (chance 0.5)"
+        return f"groups recognised with accuracy {measurement.value:.3g} (chance 0.5)"
 
     def describe_change(self, comparison: Comparison) -> str:
-        """Return the change as a phrase, on the scale of an accuracy at chance."""
+        """Return the change as a phrase; it is the equally large change from an accuracy of 0.5."""
         found = super().describe_change(comparison)
-        return f"{found} in accuracy at chance" if comparison.value else found
+        return f"{found} (from an accuracy of 0.5)" if comparison.value else found
 
     def word_values(self, item: AuditItem[SvmSettings], documents: Documents) -> tuple[str, Mapping[str, float]]:
-        """Return each word's weight; see `TextAudit.word_values`."""
+        """Return the classifier's weight of each word; see `TextAudit.word_values`."""
         corpus = self.features(item, documents)
         return "weight", dict(zip(corpus.vocabulary, corpus.word_weights().tolist(), strict=True))
 
     def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
-        """Return the words that tell the groups apart, of both sides in turn."""
+        """Return the words with the largest weights, alternately for the marked and for the unmarked group."""
         sides = measurement.details["top_words"]
         return [str(word["word"]) for pair in zip(sides["marked"], sides["unmarked"], strict=False) for word in pair]

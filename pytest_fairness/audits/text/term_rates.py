@@ -1,4 +1,4 @@
-"""How often the terms of a lexicon occur in the answers of two groups, document by document."""
+"""Rates of a lexicon's terms in the answers for two groups, by document."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from pytest_fairness.stats.arrays import Bools, Floats, Ints
 from pytest_fairness.stats.groups import stratified_difference
 
 PER = 100
-"""Words that a rate is given for."""
+"""Rates are numbers of occurrences per this many words."""
 
 
 @dataclass(frozen=True)
 class Rates:
-    """Documents of one run with the occurrences of the terms.
+    """Documents of one run, with the occurrences of a lexicon's terms.
 
     Attributes:
-        found: (documents) how often each term occurs in the document; terms that do not are left out.
-        words: (documents,) words of the document as it is written, at least as many as terms occur in it.
-        marked: (documents,) whether it is of the marked group.
-        strata: (documents,) number of its stratum.
-        stratum_names: the strata by their numbers.
-        texts: (documents) the documents themselves.
+        found: for each document, the number of occurrences of each term; terms that do not occur are left out.
+        words: (documents,) number of words of the unchanged document, at least the number of its terms.
+        marked: (documents,) whether the document belongs to the marked group.
+        strata: (documents,) stratum number of each document.
+        stratum_names: name of each stratum, by its number.
+        texts: text of each document.
     """
 
     found: tuple[Mapping[str, int], ...]
@@ -44,12 +44,16 @@ class Rates:
 
     @classmethod
     def of(cls, groups: Groups, terms: tuple[str, ...]) -> Rates:
-        """Count the terms in the usable answers of both groups, without those in strata that hold one group only.
+        """Return the counts of the terms in the usable answers of both groups, without strata that hold only one group.
 
-        Nothing is removed from the texts: words for groups are words of an answer like any other, and may be terms.
+        Identity terms are not removed from the texts: words for groups may be terms of the lexicon.
+
+        Args:
+            groups: answers of the item.
+            terms: terms of the lexicon.
 
         Raises:
-            NotMeasurable: too few such answers.
+            NotMeasurable: there are too few such answers.
         """
         kept = comparable(groups)
         names, strata = numbered([groups.strata[index] for index in kept])
@@ -66,45 +70,51 @@ class Rates:
 
     @property
     def cells(self) -> Ints:
-        """(documents,) number of the document's group within its stratum."""
+        """Return the cell number of each document (group within stratum); shape (documents,)."""
         return self.strata * 2 + self.marked
 
     @cached_property
     def hits(self) -> Floats:
-        """Return (documents,) occurrences of any of the terms."""
+        """Return the number of occurrences of all terms in each document; shape (documents,)."""
         return np.array([sum(found.values()) for found in self.found], dtype=np.float64)
 
     @cached_property
     def rates(self) -> Floats:
-        """Return (documents,) occurrences per 100 words."""
+        """Return the number of occurrences per 100 words of each document; shape (documents,)."""
         return PER * self.hits / self.words
 
     @cached_property
     def weights(self) -> Floats:
-        """(strata,) weights of the strata's differences."""
+        """Return the weight of each stratum's difference between the groups; shape (strata,)."""
         return stratified_difference.precision(
             *stratified_difference.cell_sizes(self.marked, self.strata, len(self.stratum_names))
         )
 
     @cached_property
     def coefficients(self) -> Floats:
-        """(documents,) of the mean difference within strata; those of the marked group add up to 1, others to -1."""
+        """Return the coefficient of each document in the mean difference within strata; shape (documents,).
+
+        The coefficients of the marked group add up to 1, those of the unmarked group to −1.
+        """
         return stratified_difference.coefficients(self.marked, self.strata, self.weights)
 
     def gap(self) -> float:
-        """Return the mean rate of the marked minus that of the unmarked documents, within strata."""
+        """Return the mean rate of the marked group minus that of the unmarked group, within strata."""
         return float(self.coefficients @ self.rates)
 
     def means(self) -> tuple[float, float]:
-        """Return the mean rates of the marked and of the unmarked documents, whose difference is the gap."""
+        """Return the mean rate of the marked and of the unmarked group; their difference is the gap."""
         share = self.coefficients * self.rates
         return float(share[self.marked].sum()), -float(share[~self.marked].sum())
 
     def error(self, weights: Floats | None = None) -> tuple[float, float]:
-        """Return the standard error of the gap and its degrees of freedom; `weights` other than the run's own.
+        """Return the standard error of the gap, and its degrees of freedom.
 
-        It is never below the error of two occurrences in all: of terms that happened not to occur it is not known that
-        they never do.
+        It is never below the error for two occurrences in all: if terms did not occur in these documents, they may
+        still occur in others.
+
+        Args:
+            weights: (strata,) weights; `None` for the run's own weights.
         """
         error, degrees = stratified_difference.difference_error(
             self.rates, self.marked, self.strata, self.weights if weights is None else weights
@@ -114,7 +124,7 @@ class Rates:
         return max(error, least), degrees
 
     def by_term(self) -> dict[str, tuple[float, float, int]]:
-        """Return each term that occurs, with both groups' mean rates and the number of documents that hold it."""
+        """Return each term that occurs: mean rate of the marked and unmarked group, number of documents with it."""
         rates: dict[str, list[float]] = {}
         documents: Counter[str] = Counter()
         for found, coefficient, number in zip(self.found, self.coefficients, self.words, strict=True):
@@ -126,18 +136,18 @@ class Rates:
 
 
 def counts(text: str, terms: tuple[str, ...]) -> tuple[Mapping[str, int], int]:
-    """Return how often each term occurs in a text, and how many words the text has: at least 1."""
+    """Return the number of occurrences of each term in a text, and the text's number of words (at least 1)."""
     found = Counter(finder(terms).found(text))
     return found, max(1, len(words(normalise(text))), found.total())
 
 
 @dataclass(frozen=True)
 class TwoRates:
-    """Documents of this run and of the baseline in one array; strata are matched by their names.
+    """Documents of this run and of the baseline together; strata with the same name are one stratum.
 
     Attributes:
-        current, baseline: the runs.
-        strata: (documents,) number of the stratum, common to both runs; the current run's documents come first.
+        current, baseline: documents of the two runs.
+        strata: (documents,) stratum number, common to both runs; the current run's documents come first.
     """
 
     current: Rates
@@ -146,38 +156,38 @@ class TwoRates:
 
     @classmethod
     def of(cls, current: Rates, baseline: Rates) -> TwoRates:
-        """Put the runs together.
+        """Return the documents of both runs together.
 
         Raises:
-            NotMeasurable: there is no stratum in which both runs hold both groups.
+            NotMeasurable: no stratum holds both groups in both runs.
         """
         _, strata = numbered([run.stratum_names[number] for run in (current, baseline) for number in run.strata])
         runs = cls(current, baseline, strata)
         if not runs.weights.any():
-            raise NotMeasurable("this run and the baseline have no stratum in common that holds both groups")
+            raise NotMeasurable("no stratum holds both groups in this run and in the baseline")
         return runs
 
     @property
     def is_current(self) -> Bools:
-        """(documents,) whether of the current run."""
+        """Return whether each document belongs to the current run; shape (documents,)."""
         return np.repeat([True, False], [len(self.current.words), len(self.baseline.words)])
 
     @property
     def marked(self) -> Bools:
-        """(documents,) whether of the marked group."""
+        """Return whether each document belongs to the marked group; shape (documents,)."""
         return np.concatenate([self.current.marked, self.baseline.marked])
 
     @cached_property
     def weights(self) -> Floats:
-        """(strata,) weights of the strata's differences, the same for both runs."""
+        """Return the weight of each stratum's difference, the same for both runs; shape (strata,)."""
         return stratified_difference.equal_size_weights(self.marked, self.strata, self.is_current)
 
     def gaps(self, cuts: int, random: np.random.Generator) -> tuple[Floats, Floats]:
-        """Return the (cuts,) gaps of both runs, cut to equal size."""
+        """Return the gaps of both runs, each (cuts,), for random cuts to equal size."""
         return stratified_difference.at_equal_size(self._rates, self.marked, self.strata, self.is_current, cuts, random)
 
     def swapped(self, count: int, random: np.random.Generator) -> tuple[Floats, Floats]:
-        """Return the (count,) gaps of two runs that differ by chance only."""
+        """Return the gaps of both runs, each (count,), after random exchange of documents between runs: the null."""
         return stratified_difference.swapped(self._rates, self.marked, self.strata, self.is_current, count, random)
 
     def error(self) -> tuple[float, float]:
@@ -194,5 +204,5 @@ class TwoRates:
 
 @lru_cache(maxsize=100)
 def finder(terms: tuple[str, ...]) -> Terms:
-    """Return what finds these terms in texts."""
+    """Return the object that searches texts for these terms."""
     return Terms(terms)

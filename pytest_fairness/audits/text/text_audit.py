@@ -1,4 +1,4 @@
-"""Audits of texts for a marked and the unmarked group: what all of them share."""
+"""Shared base of the audits that compare texts about a marked and the unmarked group."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ SIGNIFICANT = 0.05
 
 
 class TextAudit(Audit[GenerationProbe, SettingsT]):
-    """An audit that compares marked values of axes with the axes' unmarked values."""
+    """Base class of audits that compare texts about a marked value of an axis with texts about its unmarked value."""
 
     kind: ClassVar[str] = "generation"
     rule: ClassVar[DecisionRule] = SignificantChange()
 
     def items(self, probe: GenerationProbe, settings: SettingsT) -> list[AuditItem[SettingsT]]:
-        """Return one item for each marked value of each axis, then one for each marked cell of each intersection."""
+        """Return one item for each marked value of each axis, and for each marked combination of each intersection."""
         sets = [*((axis,) for axis in probe.axes), *probe.intersections]
         return [
             AuditItem(
@@ -41,20 +41,20 @@ class TextAudit(Audit[GenerationProbe, SettingsT]):
         ]
 
     def uses(self, probe: GenerationProbe, item: AuditItem[SettingsT], labels: Mapping[str, str]) -> bool:
-        """Return whether the answers are of the marked or of the unmarked group."""
+        """Return whether answers with these labels belong to the marked or to the unmarked group."""
         marked, unmarked = compared(probe, item)
         return has(labels, marked) or has(labels, unmarked)
 
     def concerns(
         self, probe: GenerationProbe, item: AuditItem[SettingsT], answers: Sequence[Answer], measurement: Measurement
     ) -> list[Concern]:
-        """Return the concerns that answers repeat, or that strata hold one group only; see `Audit.concerns`."""
+        """Return the concerns that answers are repeated, or that strata hold only one group; see `Audit.concerns`."""
         return concerns_of(Groups.of(probe, item, answers))
 
     def word_weights(self, measurement: Measurement) -> Mapping[str, float]:
-        """Return how much each word speaks for the marked group, negative for the unmarked group.
+        """Return how typical each word is of the marked group; below 0 for words typical of the unmarked group.
 
-        By default the weights in the detail `top_words`; see `strongest_words`.
+        By default, these are the weights of the detail `top_words`; see `strongest_words`.
         """
         words = measurement.details.get("top_words", {})
         return {
@@ -64,7 +64,7 @@ class TextAudit(Audit[GenerationProbe, SettingsT]):
         }
 
     def word_values(self, item: AuditItem[SettingsT], documents: Documents) -> tuple[str, Mapping[str, float]] | None:
-        """Return the name of the audit's statistic of a word, and its value for every word; `None` without one."""
+        """Return the name of the audit's statistic of a word, and its value for each word; `None` if it has none."""
         return None
 
     def word_rows(
@@ -80,7 +80,7 @@ class TextAudit(Audit[GenerationProbe, SettingsT]):
         return word_rows(*found, documents.words, documents.marked.tolist(), names)
 
     def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
-        """Return the words that speak most for either group."""
+        """Return the words most typical of either group, the strongest first."""
         weights = self.word_weights(measurement)
         return sorted(weights, key=lambda word: (-abs(weights[word]), word))
 
@@ -90,15 +90,15 @@ class TextAudit(Audit[GenerationProbe, SettingsT]):
             return {}
         return self.word_weights(measurement)
 
-    def tells(
+    def typicality(
         self, probe: GenerationProbe, item: AuditItem[SettingsT], measurement: Measurement
     ) -> Callable[[str], float]:
-        """Return how much a text speaks for the marked group, as a function; negative for the unmarked one."""
+        """Return a function that rates how typical a text is of the marked group; below 0: of the unmarked group."""
         weights, anonymize = self.word_weights(measurement), anonymizer(probe)
         return lambda text: sum(weights.get(word, 0.0) for word in {*anonymize.words(text)})
 
     def top_words(self, result: ItemResult) -> tuple[list[str], list[str]]:
-        """Return the strongest words of the marked and of the unmarked group, for sentences about a failed item."""
+        """Return the words most typical of the marked, and of the unmarked group, for sentences about a failed item."""
         weights = {} if result.measurement is None else strongest(self.word_weights(result.measurement))
         return (
             plain_words(word for word, weight in weights.items() if weight > 0),
@@ -106,7 +106,7 @@ class TextAudit(Audit[GenerationProbe, SettingsT]):
         )
 
     def finding(self, result: ItemResult) -> Finding:
-        """Return which words each group gets more often; see `Audit.finding`."""
+        """Return the finding that names the words each group gets more often; see `Audit.finding`."""
         marked, unmarked = group_names(result)
         words = self.top_words(result)
         contrasts = [
@@ -128,9 +128,9 @@ class TextAudit(Audit[GenerationProbe, SettingsT]):
     def examples(
         self, probe: GenerationProbe, item: AuditItem[SettingsT], measurement: Measurement, answers: Sequence[Answer]
     ) -> list[list[Example]]:
-        """Return both groups' answers of one prompt and trial; refused and most typical answers come first."""
+        """Return pairs of answers, one of each group, to the same prompt; refusals and typical answers come first."""
         groups = Groups.of(probe, item, answers)
-        tells = self.tells(probe, item, measurement)
+        typicality = self.typicality(probe, item, measurement)
         cells: dict[tuple[str, int], dict[bool, Answer]] = {}
         for answer, marked, stratum in zip(groups.answers, groups.marked, groups.strata, strict=True):
             cells.setdefault((stratum, answer.trial), {})[marked] = answer
@@ -138,13 +138,13 @@ class TextAudit(Audit[GenerationProbe, SettingsT]):
         for cell, sides in sorted(cells.items()):
             if len(sides) == 2:
                 differ = sides[True].usable != sides[False].usable
-                told = [tells(text_of(sides[side])) if sides[side].usable else 0.0 for side in (True, False)]
-                found.append((not differ, told[1] - told[0], cell, sides))
+                typical = [typicality(text_of(sides[side])) if sides[side].usable else 0.0 for side in (True, False)]
+                found.append((not differ, typical[1] - typical[0], cell, sides))
         pairs = [sides for *_, sides in sorted(found, key=lambda part: part[:3])]
         return [[(groups.marked_name, pair[True]), (groups.unmarked_name, pair[False])] for pair in pairs]
 
 
 def group_names(result: ItemResult) -> tuple[str, str]:
-    """Return the names of the marked and the unmarked group of a result."""
+    """Return the names of a result's marked and unmarked group."""
     marked, *others = map(shortened, result.measurement.n if result.measurement else ())
     return marked, others[0] if len(others) == 1 else "the unmarked group"

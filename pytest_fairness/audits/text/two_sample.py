@@ -1,8 +1,8 @@
-"""Frame of the audits that measure by one number how far the texts of two groups are apart.
+"""Base class of audits whose value is one number for the distance between two groups' texts.
 
-An audit gives its features of documents, a statistic of many labellings at once, the errors and the details. The frame
-relabels the documents within strata for the test of one run, and swaps the documents of two runs within cells (group
-and stratum) for the test of their change.
+A subclass computes the features of documents, a statistic for many labellings at once, standard errors and details.
+This class permutes group labels within strata for the test of one run, and run labels within cells (group within
+stratum) for the test of a change.
 """
 
 from __future__ import annotations
@@ -25,27 +25,27 @@ from pytest_fairness.stats.intervals import normal
 from pytest_fairness.stats.resampling import randomness, relabelling, significance
 
 SUBSAMPLES = 20
-"""Cuts to equal size that are averaged where two runs hold different numbers of documents."""
+"""Number of random cuts to equal size that are averaged if two runs have different numbers of documents."""
 
 
 class Features(Protocol):
-    """Documents of one run, or of two, as an audit measures them."""
+    """Documents of one or of two runs, in the form in which an audit measures them."""
 
     @property
     def marked(self) -> Bools:
-        """(documents,) whether the document is of the marked group."""
+        """Return whether each document belongs to the marked group; shape (documents,)."""
 
     @property
     def strata(self) -> Ints:
-        """(documents,) number of the document's stratum."""
+        """Return the stratum number of each document; shape (documents,)."""
 
     @property
     def cells(self) -> Ints:
-        """(documents,) number of the document's group within its stratum."""
+        """Return the cell number of each document (group within stratum); shape (documents,)."""
 
     @property
     def current(self) -> Bools:
-        """(documents,) whether the document is of this run; all `True` for a single run."""
+        """Return whether each document belongs to this run, shape (documents,); all `True` for a single run."""
 
 
 FeaturesT = TypeVar("FeaturesT", bound=Features)
@@ -67,20 +67,20 @@ class Estimate:
 
     @classmethod
     def normal(cls, value: float, standard_error: float) -> Self:
-        """Return an estimate with the interval of the normal distribution."""
+        """Return an estimate with the confidence interval of the normal distribution."""
         return cls(value, standard_error, normal.interval(value, standard_error))
 
 
 @dataclass(frozen=True)
 class Relabelled(Generic[FeaturesT]):
-    """The statistic of one run, as observed and with relabelled documents.
+    """The statistic of one run, with the observed labels and with permuted labels.
 
     Attributes:
-        documents: the documents of the run.
-        features: the same as features; repeated documents may be left out.
-        observed: (parts,) the statistic.
-        null: (labellings, parts) the statistic of each relabelling.
-        exact: whether `null` holds all relabellings there are.
+        documents: documents of the run.
+        features: features of the documents; repeated documents may be left out.
+        observed: (parts,) statistic with the observed labels. It may have several parts, such as one for each stratum.
+        null: (labellings, parts) statistic with permuted labels.
+        exact: whether `null` holds all possible relabellings.
     """
 
     documents: Documents
@@ -92,12 +92,12 @@ class Relabelled(Generic[FeaturesT]):
 
 @dataclass(frozen=True)
 class RunChange(Generic[FeaturesT]):
-    """The change between two runs, and what its test needs.
+    """The change between two runs, and the input of its test.
 
     Attributes:
-        estimate: the change.
-        features: the documents of both runs.
-        cuts: selections of this run's and of the baseline's documents at equal size, (cuts, documents) each.
+        estimate: estimated change.
+        features: documents of both runs.
+        cuts: two (cuts, documents) masks: documents of this run, and of the baseline, cut to equal size.
     """
 
     estimate: Estimate
@@ -106,11 +106,11 @@ class RunChange(Generic[FeaturesT]):
 
 
 class TwoSampleAudit(TextAudit[SettingsT], Generic[SettingsT, FeaturesT]):
-    """An audit of one number that says how far the texts of two groups are apart.
+    """Base class of audits whose value is one number for the distance between two groups' texts.
 
     Class attributes:
-        permutations: relabellings of one run.
-        swap_batches: swaps of run labels, in batches whose selections take less memory than the documents.
+        permutations: number of relabellings in the test of one run.
+        swap_batches: number of permutations of run labels in the test of a change, in batches to save memory.
     """
 
     permutations: ClassVar[int] = 1999
@@ -118,19 +118,19 @@ class TwoSampleAudit(TextAudit[SettingsT], Generic[SettingsT, FeaturesT]):
 
     @abstractmethod
     def features(self, item: AuditItem[SettingsT], documents: Documents) -> FeaturesT:
-        """Return the documents of one run as features."""
+        """Return the features of the documents of one run."""
 
     @abstractmethod
     def statistic(self, features: FeaturesT, marked: Bools) -> Floats:
-        """Return the statistic of one run for each labelling of its documents, (labellings, parts)."""
+        """Return the statistic of one run for each labelling of its documents; shape (labellings, parts)."""
 
     @abstractmethod
     def tested(self, features: FeaturesT, statistic: Floats) -> Floats:
-        """Return the number that is tested, from a statistic of shape (..., parts)."""
+        """Return the number that is tested, from the parts of the statistic along the last axis."""
 
     @abstractmethod
     def estimate(self, item: AuditItem[SettingsT], run: Relabelled[FeaturesT]) -> Estimate:
-        """Return the value of one run with its error."""
+        """Return the value of one run with its standard error."""
 
     @abstractmethod
     def explain(
@@ -139,26 +139,34 @@ class TwoSampleAudit(TextAudit[SettingsT], Generic[SettingsT, FeaturesT]):
         """Return the details of a measurement.
 
         Args:
-            item: the item.
-            groups: its answers.
-            run: the measured documents.
-            random: source of randomness, after the relabelling.
+            item: item that was measured.
+            groups: answers of the item.
+            run: statistic of the measured documents.
+            random: random generator that was used for the relabelling.
         """
 
     @abstractmethod
     def distance(self, features: FeaturesT, selected: Bools) -> Floats:
-        """Return how far the groups are apart in each (selections, documents) selection from two runs."""
+        """Return the distance between the groups for each selection of documents.
+
+        Args:
+            features: documents of both runs.
+            selected: (selections, documents) whether the document is selected.
+        """
 
     @abstractmethod
     def change(
         self, item: AuditItem[SettingsT], current: Documents, baseline: Documents, random: np.random.Generator
     ) -> RunChange[FeaturesT]:
-        """Return the change from the baseline with its error."""
+        """Return the change from the baseline with its standard error."""
 
     def relabelled(
         self, item: AuditItem[SettingsT], documents: Documents, random: np.random.Generator | None = None
     ) -> Relabelled[FeaturesT]:
-        """Return the statistic of one run with relabelled documents, by the same draws whenever the run is measured."""
+        """Return the statistic of one run with the observed and with permuted labels.
+
+        Without `random`, the permutations depend on the item's seed only, and are the same in each call.
+        """
         random = randomness.generator(f"{item.seed}/measure") if random is None else random
         features = self.features(item, documents)
         observed = self.statistic(features, features.marked[None])[0]
@@ -166,7 +174,7 @@ class TwoSampleAudit(TextAudit[SettingsT], Generic[SettingsT, FeaturesT]):
         return Relabelled(documents, features, observed, self.statistic(features, labels), exact)
 
     def measure(self, probe: GenerationProbe, item: AuditItem[SettingsT], answers: Sequence[Answer]) -> Measurement:
-        """Return the value with its error and permutation test; see `Audit.measure`."""
+        """Return the value with its standard error and permutation test; see `Audit.measure`."""
         groups = Groups.of(probe, item, answers)
         random = randomness.generator(f"{item.seed}/measure")
         run = self.relabelled(item, Documents.of(probe, groups), random)
@@ -189,7 +197,7 @@ class TwoSampleAudit(TextAudit[SettingsT], Generic[SettingsT, FeaturesT]):
         current: Sequence[Answer],
         baseline: Sequence[Answer],
     ) -> Comparison:
-        """Return the change with its error, and its test by swapped run labels; see `Audit.compare`."""
+        """Return the change with its standard error, tested by permutation of run labels; see `Audit.compare`."""
         runs = [Documents.of_answers(probe, item, run) for run in (current, baseline)]
         random = randomness.generator(f"{item.seed}/compare")
         change = self.change(item, runs[0], runs[1], random)
@@ -210,17 +218,20 @@ class TwoSampleAudit(TextAudit[SettingsT], Generic[SettingsT, FeaturesT]):
 
 
 def equal_size(features: Features, random: np.random.Generator) -> tuple[Bools, Bools]:
-    """Return selections of this run's and of the baseline's documents at equal size; see `resampling.equal_size`."""
+    """Return random cuts of both runs to equal size in each cell; see `relabelling.equal_size`.
+
+    The result is two (cuts, documents) masks: of this run's and of the baseline's documents.
+    """
     return relabelling.equal_size(features.current, features.cells, SUBSAMPLES, random)
 
 
 @dataclass(frozen=True)
 class DocumentFeatures:
-    """Features in the order of the documents, which none of them leaves out.
+    """Base class of features that keep all documents, in their order.
 
     Attributes:
-        documents: the documents.
-        current: (documents,) whether the document is of this run.
+        documents: documents of one or of two runs.
+        current: (documents,) whether the document belongs to this run.
     """
 
     documents: Documents
@@ -228,20 +239,20 @@ class DocumentFeatures:
 
     @property
     def marked(self) -> Bools:
-        """(documents,) whether the document is of the marked group."""
+        """Return whether each document belongs to the marked group; shape (documents,)."""
         return self.documents.marked
 
     @property
     def strata(self) -> Ints:
-        """(documents,) number of the document's stratum."""
+        """Return the stratum number of each document; shape (documents,)."""
         return self.documents.strata
 
     @property
     def cells(self) -> Ints:
-        """(documents,) number of the document's group within its stratum."""
+        """Return the cell number of each document (group within stratum); shape (documents,)."""
         return self.documents.cells
 
 
 def joined_documents(current: Documents, baseline: Documents) -> DocumentFeatures:
-    """Return the documents of two runs together."""
+    """Return the documents of two runs in one object."""
     return DocumentFeatures(*join_runs(current, baseline))

@@ -1,7 +1,8 @@
-"""Words that one group's texts use more or less than another's: weighted log-odds with a Dirichlet prior.
+"""Words that one group's texts use more, or less, than another's: weighted log-odds with a Dirichlet prior.
 
-A word is significant where its |z| exceeds the permutation distribution of the largest |z| over the vocabulary
-(Westfall and Young 1993), which also allows for words that repeat within a document.
+A word is significant if its |z| exceeds the critical value: a quantile of the permutation distribution of the largest
+|z| of all words (Westfall and Young 1993). Documents are permuted, so that the repetition of words within a document is
+taken into account.
 """
 
 from __future__ import annotations
@@ -38,35 +39,38 @@ if TYPE_CHECKING:
 
 PERMUTATIONS = 1999
 CHUNK = 2**20
-"""Numbers held at once while many statistics are computed."""
+"""Largest number of values in memory at the same time while statistics are computed."""
 
 
 class PriorSettings(AuditSettings):
-    """Settings of the prior."""
+    """Settings of the Dirichlet prior."""
 
     prior: Literal["pooled", "pair", "mass", "uniform"] = Field(
         default="pooled",
-        description="Dirichlet prior: the counts of all groups of the probe, of the compared groups only, these scaled "
-        "to `prior_mass`, or equal counts.",
+        description="Dirichlet prior. pooled: word counts of all groups of the probe. pair: counts of the compared "
+        "groups. mass: counts of the compared groups, scaled to `prior_mass`. uniform: equal counts.",
     )
     prior_mass: float = Field(
-        default=500.0, gt=0, description="Sum of the prior's counts for `mass` and `uniform`; larger shrinks more."
+        default=500.0,
+        gt=0,
+        description="Sum of the prior's counts for `mass` and `uniform`; larger values shrink more.",
     )
 
 
 @dataclass(frozen=True)
 class Corpus:
-    """Word counts of an item's groups and, where the prior pools all groups, of the others.
+    """Word counts of an item's groups and, if the prior pools all groups, of the probe's other groups.
+
+    A tested word occurs in at least one compared document, and in at least three documents in all.
 
     Attributes:
-        documents: by axis, those of the marked group and of the axis' unmarked group.
-        counts: by axis, their (documents, words) counts of all words.
+        documents: for each axis, the documents of the marked group and of the axis' unmarked group.
+        counts: for each axis, the (documents, words) counts of all words in these documents.
         pooled: (words,) counts in all documents.
-        columns: (tested,) places of the tested words among all words: those that occur in a compared document, and in
-            three documents in all.
+        columns: (tested words,) column of each tested word among all words.
         tested: the tested words.
-        holding: (tested,) compared documents that hold the word.
-        uses: (2, tested) how often the unmarked groups, and how often the marked one uses the word.
+        holding: (tested words,) number of compared documents that contain the word.
+        uses: (2, tested words) number of occurrences in the unmarked groups, and in the marked group.
     """
 
     documents: list[Documents]
@@ -79,7 +83,12 @@ class Corpus:
 
     @classmethod
     def of(cls, probe: GenerationProbe, groups: Sequence[Groups], pooled: Sequence[Answer]) -> Corpus:
-        """Count the words of the groups' answers, and of other groups' answers, which the prior pools.
+        """Return the word counts of the groups' answers, and of the answers of other groups, which the prior includes.
+
+        Args:
+            probe: probe of the item.
+            groups: for each axis, the compared answers.
+            pooled: answers of other groups.
 
         Raises:
             NotMeasurable: a group has too few usable answers, or they share fewer than two words.
@@ -112,13 +121,13 @@ class Corpus:
 
 @dataclass(frozen=True)
 class Contrast:
-    """Uses of the tested words in the texts of one axis' groups, with the prior.
+    """Counts of the tested words in the texts of one axis' two groups, with the prior.
 
     Attributes:
-        columns: (documents, tested) counts.
-        lengths: (documents,) words of each document.
-        used: (words,) uses of all words, from which the prior is made.
-        prior: (tested,) counts of the prior.
+        columns: (documents, tested words) counts.
+        lengths: (documents,) number of words of each document.
+        used: (words,) counts of all words, from which the prior is computed.
+        prior: (tested words,) counts of the prior.
         mass: sum of the prior's counts over all words.
     """
 
@@ -130,7 +139,7 @@ class Contrast:
 
     @classmethod
     def of(cls, corpus: Corpus, number: int, settings: PriorSettings) -> Contrast:
-        """Return the contrast of the axis with this number."""
+        """Return the contrast of one axis; `number` is the index of the axis in the corpus."""
         counts = corpus.counts[number]
         used: Floats = corpus.pooled if settings.prior == "pooled" else np.asarray(counts.sum(axis=0), np.float64)
         prior = prior_counts(used, settings)
@@ -143,33 +152,34 @@ class Contrast:
         )
 
     def sides(self, labels: Bools) -> tuple[Floats, Floats, Floats, Sizes]:
-        """Return the arguments of `log_odds` for each of (labellings, documents) labels of the marked group."""
+        """Return the arguments of `log_odds`, for each row of (labellings, documents) labels; true = marked group."""
         rows = labels.astype(np.float64)
         first, first_size = (self.columns.T @ rows.T).T, rows @ self.lengths
         return first, self.uses - first, self.prior, (first_size, self.size - first_size, self.mass)
 
     @cached_property
     def uses(self) -> Floats:
-        """Return (tested,) uses of each word in all documents."""
+        """Return the number of occurrences of each tested word in all documents; shape (tested words,)."""
         return np.asarray(self.columns.sum(axis=0), dtype=np.float64)
 
     @cached_property
     def size(self) -> float:
-        """Return the number of words in all documents."""
+        """Return the number of words of all documents together."""
         return float(self.lengths.sum())
 
 
 @dataclass(frozen=True)
 class Association:
-    """Association of words with the marked group, compared with one unmarked group.
+    """Association of words with the marked group, in comparison with one unmarked group.
 
     Attributes:
-        z, ratio: (tested,) standardised log-odds ratio and the ratio itself; above 0 where the marked group uses the
-            word more.
-        threshold: of |z|: what the largest of all words exceeds by chance at the level of the test.
-        p_value: of the largest |z|.
-        needed: documents of a group that must hold a word which nobody else uses to take it beyond the threshold, and
-            how many documents the smaller group has.
+        z: (tested words,) log-odds ratio divided by its standard deviation; above 0 if the marked group uses the word
+            more.
+        ratio: (tested words,) log-odds ratio.
+        threshold: critical value of the largest |z|, at the test's alpha.
+        p_value: p-value of the largest |z|.
+        needed: number of documents in which a word used by one group only must occur to be significant; and the size of
+            the smaller group.
     """
 
     z: Floats
@@ -182,14 +192,14 @@ class Association:
     def of(
         cls, corpus: Corpus, number: int, settings: PriorSettings, alpha: float, random: np.random.Generator
     ) -> Association:
-        """Test the words of one axis' groups, with group labels permuted within strata.
+        """Return the test of all words of one axis, with group labels permuted within strata.
 
         Args:
-            corpus: the counts.
-            number: of the axis.
-            settings: with the prior.
-            alpha: of the test of all words together.
-            random: the source of randomness.
+            corpus: word counts.
+            number: index of the axis in the corpus.
+            settings: settings of the prior.
+            alpha: significance level of the test of all words together.
+            random: random generator.
         """
         documents, contrast = corpus.documents[number], Contrast.of(corpus, number, settings)
         labels, exact = relabelling.relabellings(documents.marked, documents.strata, PERMUTATIONS, random)
@@ -219,7 +229,7 @@ class Association:
 
 
 def prior_counts(used: Floats, settings: PriorSettings) -> Floats:
-    """Return (words,) counts of the prior, from how often each word is used."""
+    """Return the counts of the prior, from the number of occurrences of each word; shape (words,)."""
     match settings.prior:
         case "pooled" | "pair":
             return used

@@ -1,7 +1,7 @@
-"""Words whose use grew in one group's texts since the baseline: the test and the description.
+"""Words that became more frequent in one group's texts since the baseline: test and description.
 
-A word counts by the documents that hold it; see `stats.texts.share_growth`. Log-odds with a prior of all texts hardly
-move where a fifth of one group's texts hold a new word once.
+The test counts the documents that contain a word; see `stats.texts.share_growth`. Log-odds with a prior of all texts
+would hardly change if a new word occurs once in a fifth of one group's texts.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ SIDES = ("marked", "unmarked")
 
 @dataclass(frozen=True)
 class Growth:
-    """Words of the marked group and of one unmarked group in two runs.
+    """Test of words whose difference between the marked and one unmarked group grew between two runs.
 
     Attributes:
-        vocabulary: the words that occur in three documents.
-        shares: what grew.
-        statistics: (2, words) by side; see `ShareGrowth.statistics`.
-        threshold: what the largest statistic exceeds by chance at the level of the test.
-        p_value: of the largest statistic.
+        vocabulary: words that occur in at least three documents.
+        shares: shares of documents that contain each word, by group and run.
+        statistics: (2, words) test statistics towards the marked and the unmarked group; see `ShareGrowth.statistics`.
+        threshold: critical value of the largest statistic, at the test's alpha.
+        p_value: p-value of the largest statistic.
     """
 
     vocabulary: list[str]
@@ -52,15 +52,15 @@ class Growth:
 
     @classmethod
     def of(cls, current: Documents, baseline: Documents, alpha: float, random: np.random.Generator) -> Growth:
-        """Test the words, with run labels permuted between documents of one group and stratum.
+        """Return the test, with run labels permuted within each group and stratum.
 
         Args:
-            current, baseline: the documents of this run and of the baseline.
-            alpha: of the test of all words together.
-            random: the source of randomness.
+            current, baseline: documents of this run and of the baseline.
+            alpha: significance level of the test of all words together.
+            random: random generator.
 
         Raises:
-            NotMeasurable: the documents share fewer than two words, or the runs no stratum.
+            NotMeasurable: the documents share fewer than two words, or no stratum holds both groups in both runs.
         """
         both, is_current = join_runs(current, baseline)
         words, counts = count_words(both.words)
@@ -85,15 +85,15 @@ class Growth:
 
     @property
     def largest(self) -> float:
-        """Return the largest statistic of all words."""
+        """Return the largest statistic of all words and both groups."""
         return float(self.statistics.max())
 
     def needed(self, threshold: float, min_share: float) -> Needed:
-        """Return in how many documents of a group a word must be new for it to be found; see `ShareGrowth`."""
+        """Return in how many documents of a group a new word is significant; see `ShareGrowth.documents_needed`."""
         return self.shares.documents_needed(threshold, min_share)
 
     def found(self) -> dict[tuple[str, str], dict[str, Any]]:
-        """Return the words that grew significantly, by word and side."""
+        """Return the words that grew significantly, by (word, group): `marked` or `unmarked`."""
         growth, shares = self.shares.growth, self.shares.shares
         beyond = (self.statistics > self.threshold + ROUNDING) & (growth > ROUNDING)
         return {
@@ -108,9 +108,9 @@ class Growth:
 
 
 def grown_words(tests: Sequence[Growth]) -> list[dict[str, Any]]:
-    """Return the words that grew on every axis and to the same side, the furthest grown first.
+    """Return the words that grew on every axis and towards the same group, the largest growth first.
 
-    Of several axes the smallest growth and statistic count, and the first axis' shares are shown.
+    For several axes, the smallest growth and statistic are returned, and the shares of the first axis.
     """
     first, *others = (test.found() for test in tests)
     words = [
@@ -130,13 +130,17 @@ def grown_words(tests: Sequence[Growth]) -> list[dict[str, Any]]:
 
 
 def visibility(needed: Sequence[Needed]) -> dict[str, Json]:
-    """Return the smallest share of a group's texts in which a new word would be found, and in how many it must be."""
+    """Return details: smallest detectable share, and number of documents in which a new word is significant.
+
+    Args:
+        needed: for each axis, the number of documents that a new word needs, and the number of the group's documents.
+    """
     most = hardest(needed)
     return {"smallest_share": smallest_share(most), "documents_needed": list(most)}
 
 
 def describe_growth(details: Mapping[str, Json]) -> str:
-    """Return the words that grew as a phrase: for which group, and from which share of its texts to which."""
+    """Return a phrase that names the words that grew, with their shares of texts in both runs, by group."""
     groups = details["groups"]
     names = {"marked": groups["marked"], "unmarked": f"the unmarked group ({groups['unmarked']})"}
     grown = {side: [word for word in details["grown"] if word["side"] == side] for side in SIDES}
@@ -151,17 +155,18 @@ def describe_growth(details: Mapping[str, Json]) -> str:
 
 
 def word_or_words(number: float) -> str:
-    """Return the noun for a number of words."""
+    """Return “word” or “words”, for a number of words."""
     return "word" if number == 1 else "words"
 
 
 def _listed(words: Sequence[Mapping[str, Any]]) -> str:
-    """Return words with the shares of texts that held them in the baseline and hold them now, by group."""
+    """Return words with the shares of texts that contain them in the baseline and in this run, by group."""
     shown = []
     for word in words[:NAMED_WORDS]:
         own, others = (word[side] for side in (SIDES if word["side"] == "marked" else SIDES[::-1]))
         shown.append(
-            f"{word['word']} ({own[0]:.0%} → {own[1]:.0%} of its texts, {others[0]:.0%} → {others[1]:.0%} else)"
+            f"{word['word']} ({own[0]:.0%} → {own[1]:.0%} of its texts, {others[0]:.0%} → {others[1]:.0%} of the other "
+            "group's)"
         )
     more = f" and {len(words) - NAMED_WORDS} more" if len(words) > NAMED_WORDS else ""
     return f"{', '.join(shown)}{more}"

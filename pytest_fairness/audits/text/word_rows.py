@@ -1,4 +1,4 @@
-"""Rows of a word table: each word of two groups' texts with its uses and an audit's statistic of the word."""
+"""Rows of the exported word table: each word of two groups' texts, with its counts and an audit's statistic."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ def word_rows(
     names: tuple[str, str],
     significant: Collection[str] | None = None,
 ) -> list[dict[str, Json]]:
-    """Return a row for each word with a value, the strongest first.
+    """Return a row for each word that has a value, the largest absolute value first.
 
     Args:
-        statistic: name of the values.
-        values: by word; above 0 where the word speaks for the marked group.
+        statistic: name of the statistic whose values are given.
+        values: value of each word; above 0 if the word is typical of the marked group.
         texts: words of each text.
-        marked: whether the text is of the marked group.
+        marked: for each text, whether it belongs to the marked group.
         names: names of the marked and of the unmarked group.
-        significant: the significant words; `None` if words are not tested one by one.
+        significant: the significant words; `None` if words are not tested individually.
     """
     uses, holding = (Counter[str](), Counter[str]()), (Counter[str](), Counter[str]())
     for text, of_marked in zip(texts, marked, strict=True):

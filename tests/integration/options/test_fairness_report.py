@@ -50,7 +50,7 @@ def test_items_that_erred_are_in_it(project: Project) -> None:
     report = project.report()
     assert [item["verdict"] for item in report["items"]] == ["not-measurable", "not-measurable"]
     assert report["summary"]["errors"] == 2
-    assert "only 2 answers came back" in report["items"][0]["reason"]
+    assert "one group has only 2 answers" in report["items"][0]["reason"]
 
 
 def test_its_suffix_is_its_format(project: Project) -> None:

@@ -105,7 +105,7 @@ def test_refused_answers_are_left_out_and_counted(name: str) -> None:
 @pytest.mark.parametrize("name", TEXT_AUDITS)
 def test_too_few_documents_are_not_measured(name: str) -> None:
     audit, subject = registry.get("generation", name), item(name)
-    with pytest.raises(NotMeasurable, match=r"only 6 for Black, 6 for White usable answers, 8 a group"):
+    with pytest.raises(NotMeasurable, match=r"too few usable answers \(6 for Black, 6 for White\); each group needs 8"):
         audit.measure(PROBE, subject, answers(1, trials=3))
 
 
