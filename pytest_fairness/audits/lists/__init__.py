@@ -1,1 +1,1 @@
-"""Audits of recommended lists."""
+"""Audits of recommended lists: comparison of the values of an attribute."""

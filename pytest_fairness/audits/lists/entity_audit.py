@@ -1,4 +1,4 @@
-"""The base class of audits of recommended lists, whose unit is the entity that recommendations are asked for."""
+"""Base class of audits of recommended lists; the unit is the entity for which recommendations are requested."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ SettingsT = TypeVar("SettingsT", bound=AuditSettings)
 
 
 class EntityAudit(UnitAudit[RecommendationProbe, SettingsT]):
-    """An audit of one number for each entity and value of an attribute.
+    """Base class of audits that measure one number for each entity and each value of an attribute.
 
     Class attributes:
         quantity: name of the number; also the key of the values' means in the details.
-        harmed: `highest` or `lowest`, the mean of the value that is worst off; empty if values are not compared.
+        harmed: which mean is worst for a value: `highest` or `lowest`; empty if values are not compared.
     """
 
     kind: ClassVar[str] = "recommendation"
@@ -49,17 +49,17 @@ class EntityAudit(UnitAudit[RecommendationProbe, SettingsT]):
 
     @abstractmethod
     def table(self, probe: RecommendationProbe, item: AuditItem[SettingsT], answers: Sequence[Answer]) -> Matrix:
-        """Return the numbers of one run, whatever the order of the answers."""
+        """Return the numbers of one run; they do not depend on the order of the answers."""
 
     def p_value(self, table: UnitTable, random: np.random.Generator) -> float | None:
-        """Return the p-value of the hypothesis that the values can be exchanged within each entity."""
+        """Return the p-value of a test that permutes the values within each entity."""
         rows, statistic = table.rows[table.complete], self.statistic(len(table.columns))
         null, exact = column_means.permuted_means(rows, PERMUTATIONS, random)
         observed = float(self.info.loss(statistic.value(rows.mean(axis=0))))
         return significance.p_value(self.info.loss(statistic.value(null)), observed, exact=exact)
 
     def value_details(self, table: UnitTable, random: np.random.Generator) -> dict[str, Json]:
-        """Return the values' means with intervals, the value that is worst off, and every cell."""
+        """Return the values' means with intervals, the most disadvantaged value, and the number of each entity."""
         means = table.means()
         return {
             self.quantity: {
@@ -77,13 +77,16 @@ class EntityAudit(UnitAudit[RecommendationProbe, SettingsT]):
     def comparable(
         self, current: Sequence[Answer], baseline: Sequence[Answer]
     ) -> tuple[Sequence[Answer], Sequence[Answer]]:
-        """Return both runs with the same number of trials of each attribute, as more trials make a range smaller."""
+        """Return the answers of both runs, cut to the same number of trials of each attribute.
+
+        With more trials, chance contributes less to the range of the means.
+        """
         return equal_trials(current, baseline)
 
     def change_details(
         self, table: UnitTable, units: Sequence[str], current: Floats, baseline: Floats
     ) -> dict[str, Json]:
-        """Return the values and the entities that moved most."""
+        """Return details: the values and the entities that changed most."""
         return {
             "moved": moved_values(table.columns, current, baseline),
             "moved_entities": moved_entities(units, current, baseline),
@@ -94,7 +97,7 @@ class EntityAudit(UnitAudit[RecommendationProbe, SettingsT]):
         return {name: found["mean"] for name, found in measurement.details[self.quantity].items()}
 
     def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
-        """Return the value that moved most, then entities; without a baseline the value that is worst off."""
+        """Return the value that changed most, and entities; without a baseline the most disadvantaged value."""
         if comparison is not None and comparison.value > 0 and (moved := comparison.details.get("moved")):
             first = moved[0]
             name = "mean" if len(moved) == 1 else first["value"]
@@ -104,7 +107,7 @@ class EntityAudit(UnitAudit[RecommendationProbe, SettingsT]):
         return [f"{worst['value']} (p = {worst['p_value']:.2g})"] if worst else []
 
     def finding(self, result: ItemResult) -> Finding:
-        """Return which value is worst off, and which items only its lists hold; see `Audit.finding`."""
+        """Return the finding: most disadvantaged value, and items only in its lists; see `Audit.finding`."""
         axis, details = axis_of(result), details_of(result)
         description = f"Lists depend on {axis}."
         if worst := details.get("worst"):
@@ -112,21 +115,23 @@ class EntityAudit(UnitAudit[RecommendationProbe, SettingsT]):
             means = {name: found["mean"] for name, found in details.get("similarity", {}).items()}
             others = [mean for name, mean in means.items() if name != value]
             numbers = (
-                f" (similarity {means[value]:.3g}, the others {statistics.fmean(others):.3g})"
+                f" (similarity {means[value]:.3g}, mean of the other values {statistics.fmean(others):.3g})"
                 if value in means and others
                 else ""
             )
-            description = f"Of {axis}, {shortened(value)} is worst off{numbers}.{only_in_lists_of(value, result)}"
+            description = (
+                f"Of {axis}, {shortened(value)} is most disadvantaged{numbers}.{only_in_lists_of(value, result)}"
+            )
         return Finding(
             description,
-            f"Recommend by what is asked for alone. What is said of the person, such as {axis}, changes neither which "
-            "items you choose, nor how many, nor their order, unless the person asks for it.",
+            f"Base recommendations only on the request. Information about the person, such as {axis}, must not change "
+            "which items you choose, how many, or their order, unless the person asks for it.",
             trainable=True,
         )
 
 
 def equal_trials(current: Sequence[Answer], baseline: Sequence[Answer]) -> tuple[list[Answer], list[Answer]]:
-    """Return both runs with the same number of trials of each attribute."""
+    """Return the answers of both runs, cut to the same number of trials of each attribute."""
 
     def trials(run: Sequence[Answer]) -> dict[str, int]:
         most: dict[str, int] = {}

@@ -1,4 +1,4 @@
-"""Details of measurements and comparisons by entity: the value that is worst off, domains, and what moved."""
+"""Details of audits of lists: most disadvantaged value, values by domain, and what changed between two runs."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ from pytest_fairness.stats.unit_tables.statistic import UnitStatistic
 Floats = NDArray[np.float64]
 
 SHOWN_ENTITIES = 5
-"""Moved entities that the details hold."""
+"""Number of changed entities in the details."""
 LONGEST_ENTRY = 60
-"""Characters of the longest list entry that a finding names."""
+"""Largest number of characters of a list entry that a finding names."""
 
 
 def worst_value(table: UnitTable, harmed: str, random: np.random.Generator) -> dict[str, Json]:
-    """Return the value that is worst off, with its difference from the mean of all other values.
+    """Return the most disadvantaged value, with the difference between its mean and the mean of all other values.
 
-    The difference is tested by flipping signs of entities, and its p-value is adjusted for all values (Holm 1979).
+    The p-value is from a sign-flip test over entities, adjusted for all values (Holm 1979).
 
     Args:
-        table: the numbers by entity and value.
-        harmed: `highest` or `lowest`, the mean of the value that is worst off; empty for no comparison of values.
-        random: the source of randomness.
+        table: numbers by entity (row) and value (column).
+        harmed: which mean is worst for a value: `highest` or `lowest`; empty to return nothing.
+        random: random generator.
     """
     rows = table.rows[table.complete]
     values = rows.shape[1]
@@ -60,10 +60,10 @@ def worst_value(table: UnitTable, harmed: str, random: np.random.Generator) -> d
 
 
 def by_domain(table: UnitTable, statistic: UnitStatistic, quantity: str) -> dict[str, Json]:
-    """Return the audit's value and the values' means in each domain, over the complete entities of the domain.
+    """Return the audit's value and the values' means for each domain, over the complete entities of the domain.
 
     Args:
-        table: the numbers by entity and value.
+        table: numbers by entity (row) and value (column).
         statistic: statistic of the audit.
         quantity: key of the means.
     """
@@ -84,7 +84,12 @@ def by_domain(table: UnitTable, statistic: UnitStatistic, quantity: str) -> dict
 
 
 def moved_values(values: Sequence[str], current: Floats, baseline: Floats) -> list[dict[str, Json]]:
-    """Return the values' means in both runs, the value that moved most against the mean of all values first."""
+    """Return the values' means in both runs; first the value whose change differs most from the mean change.
+
+    Args:
+        values: names of the values.
+        current, baseline: (entities, values) numbers of the two runs.
+    """
     means = current.mean(axis=0), baseline.mean(axis=0)
     moved = means[0] - means[1]
     against = np.abs(moved - moved.mean()) if len(moved) > 1 else np.abs(moved)
@@ -99,7 +104,7 @@ def moved_values(values: Sequence[str], current: Floats, baseline: Floats) -> li
 
 
 def moved_entities(entities: Sequence[str], current: Floats, baseline: Floats) -> list[dict[str, Json]]:
-    """Return the entities whose values moved apart most."""
+    """Return the entities for which a value's change differs most from the mean change of all values."""
     moved = current - baseline
     sizes = np.abs(moved - (moved.mean(axis=1, keepdims=True) if moved.shape[1] > 1 else 0)).max(axis=1)
     order = sorted(range(len(entities)), key=lambda row: (-round(float(sizes[row]), 12), entities[row]))
@@ -107,10 +112,10 @@ def moved_entities(entities: Sequence[str], current: Floats, baseline: Floats) -
 
 
 def column_spread(numbers: Floats) -> dict[str, Json]:
-    """Return standard deviation, number of entities and 95 % interval of the mean of a column.
+    """Return standard deviation, number of entities, and 95 % confidence interval of the mean of a column.
 
     Args:
-        numbers: (entities,) numbers, at least two of which are not missing (NaN).
+        numbers: (entities,) numbers; at least two are not NaN.
     """
     present = numbers[~np.isnan(numbers)]
     mean, size = float(present.mean()), len(present)
@@ -125,7 +130,7 @@ def extreme_means(values: Mapping[str, Json]) -> tuple[tuple[str, float], tuple[
     """Return the value with the lowest and the value with the highest mean, each with its mean.
 
     Args:
-        values: details with a `mean` by value.
+        values: details of each value, with a `mean`.
     """
     means = sorted((found["mean"], name) for name, found in values.items())
     (low, lowest), (high, highest) = means[0], means[-1]
@@ -138,7 +143,10 @@ def number_or_none(cell: float) -> float | None:
 
 
 def only_in_lists_of(value: str, result: ItemResult) -> str:
-    """Return a sentence on the entries that the examples show for a value and not in neutral lists."""
+    """Return a sentence that names entries of the value's example lists that no neutral example list has.
+
+    The sentence is empty if there are no such entries.
+    """
     own: list[str] = []
     neutral: set[str] = set()
     for example in result.examples:
@@ -148,4 +156,4 @@ def only_in_lists_of(value: str, result: ItemResult) -> str:
         elif example.get("group") == value:
             own += lines
     only = [line for line in dict.fromkeys(own) if 0 < len(line) <= LONGEST_ENTRY and line.casefold() not in neutral]
-    return f" Only in its lists, of those shown: {listed(only)}." if only else ""
+    return f" Entries that only its lists have, among the lists shown: {listed(only)}." if only else ""

@@ -1,4 +1,4 @@
-"""Table of one number for each entity and value of an attribute."""
+"""Table of one number for each entity and each value of an attribute."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from pytest_fairness.records import Json
 
 @dataclass(frozen=True)
 class Matrix(UnitTable):
-    """A table of one number for each entity (unit) and value (column), averaged over trials.
+    """A table of one number for each entity (row) and value (column); the numbers are means over trials.
 
     Attributes:
-        domains: domain by entity, for the entities that have one.
+        domains: domain of each entity that has one.
     """
 
     domains: Mapping[str, str] = field(default_factory=dict)
@@ -33,11 +33,11 @@ class Matrix(UnitTable):
         n: Mapping[str, int],
         missing: Mapping[str, int],
     ) -> Matrix:
-        """Return the matrix of mean numbers.
+        """Return the table of the means of each entity's and value's numbers.
 
         Args:
             values: names of the columns.
-            cells: numbers by (entity, value).
+            cells: numbers of each (entity, value).
             entities: names of the entities, in any order and with repetitions.
             domains, n, missing: see the attributes.
         """
@@ -54,13 +54,13 @@ class Matrix(UnitTable):
     def joined(
         cls, values: Sequence[str], groups: Sequence[str], parts: Sequence[Matrix], details: Mapping[str, Json]
     ) -> Matrix:
-        """Return the matrix of all parts, which hold different entities, in the order of the parts.
+        """Return one table from parts with different entities, in the order of the parts.
 
         Args:
             values: names of the columns.
-            groups: groups whose `n` and `missing` are added up over the parts.
-            parts: the parts.
-            details: of the whole matrix.
+            groups: groups whose numbers of usable and missing answers are added up over the parts.
+            parts: tables to join.
+            details: details of the joined table.
         """
         return cls(
             tuple(entity for part in parts for entity in part.units),

@@ -1,4 +1,4 @@
-"""Similarity of lists to the neutral lists of the same entity."""
+"""Similarity between the lists for a value of an attribute and the neutral lists of the same entity."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FAIRLLM = "Zhang, Bao, Zhang, Wang, Feng and He 2023, “Is ChatGPT Fair for Rec
 
 
 class SimilaritySettings(AuditSettings):
-    """Settings of the similarity of lists."""
+    """Settings of the similarity between lists."""
 
     similarity: Measure = Field(
         default="jaccard",
@@ -29,12 +29,12 @@ class SimilaritySettings(AuditSettings):
     )
     variant: Variant = Field(
         default="normalized",
-        description="normalized: identical lists are 1. fairllm, langfair: the scales of these programs.",
+        description="normalized: identical lists have the similarity 1. fairllm, langfair: scales of these programs.",
     )
 
 
 Pairs = dict[tuple[str, str], list[tuple[Draw, Draw]]]
-"""Pairs of lists to be compared, by entity and value."""
+"""Pairs of lists to compare, by entity and value."""
 
 
 def to_neutral(
@@ -45,9 +45,18 @@ def to_neutral(
     values: Sequence[str],
     perturbation: str = "",
 ) -> Matrix:
-    """Return the similarity of conditioned lists to neutral ones by entity and value, with the noise floor.
+    """Return the similarity between each value's lists and the neutral lists, by entity and value.
 
-    Each list is compared with each neutral list of the same perturbation, and the similarities are averaged.
+    Each list is compared with each neutral list of the same entity and perturbation; similarities are averaged. The
+    details contain the noise floor: the mean similarity between two neutral lists.
+
+    Args:
+        probe: probe of the answers.
+        settings: settings of the similarity.
+        answers: answers for the attribute and neutral answers.
+        attribute: name of the attribute.
+        values: values of the attribute.
+        perturbation: name of the perturbation; empty for unperturbed questions.
     """
     trials = draws_of(answers, attribute, perturbation)
     groups = (*values, NEUTRAL)
@@ -92,7 +101,7 @@ def to_neutral(
 
 
 def draws_of(answers: Iterable[Answer], attribute: str, perturbation: str = "") -> int:
-    """Return the number of trials of an attribute's lists, at least 1."""
+    """Return the number of trials of the attribute's lists, at least 1."""
     asked = (attribute, perturbation)
     return 1 + max(
         (each.trial for each in answers if (each.labels["attribute"], each.labels.get("perturbation", "")) == asked),
@@ -101,9 +110,9 @@ def draws_of(answers: Iterable[Answer], attribute: str, perturbation: str = "") 
 
 
 def compared_neutral_draws(probe: RecommendationProbe, neutral: list[Draw], trials: int) -> list[Draw]:
-    """Return the neutral draws that are compared with `trials` draws of an attribute.
+    """Return the neutral lists that are compared with `trials` lists of an attribute.
 
-    Further neutral draws that only `uncertainty` asks for are left out.
+    Additional neutral lists, requested for the audit `uncertainty` only, are left out.
     """
     if probe.responses is not None:
         return neutral
@@ -111,7 +120,7 @@ def compared_neutral_draws(probe: RecommendationProbe, neutral: list[Draw], tria
 
 
 def matched(draws: Sequence[Draw], neutral: Sequence[Draw]) -> list[tuple[Draw, Draw]]:
-    """Return pairs of each usable draw with each usable neutral draw of its entity."""
+    """Return all pairs of a usable list and a usable neutral list of the same entity."""
     by_entity: dict[str, list[Draw]] = {}
     for other in neutral:
         if other.usable:
@@ -122,7 +131,7 @@ def matched(draws: Sequence[Draw], neutral: Sequence[Draw]) -> list[tuple[Draw, 
 def compared(
     probe: RecommendationProbe, settings: SimilaritySettings, pairs: Pairs
 ) -> dict[tuple[str, str], list[float]]:
-    """Return the similarities of all pairs."""
+    """Return the similarities of all pairs of lists, by entity and value."""
     flat = [pair for group in pairs.values() for pair in group]
     found = iter(
         similarities(
@@ -137,13 +146,15 @@ def compared(
 
 
 def mean_floor(likenesses: Mapping[str, float]) -> dict[str, Json] | None:
-    """Return the mean similarity of neutral draws to each other, which conditioned lists hardly exceed.
+    """Return the noise floor: the mean similarity between two neutral lists of the same entity.
+
+    Lists for a value are hardly ever more similar to neutral lists than this.
 
     Args:
         likenesses: similarity by entity; see `likeness`.
 
     Returns:
-        the mean and the number of entities; `None` if no entity has several neutral draws.
+        the mean and the number of entities; `None` if no entity has several neutral lists.
     """
     if not likenesses:
         return None
@@ -151,7 +162,7 @@ def mean_floor(likenesses: Mapping[str, float]) -> dict[str, Json] | None:
 
 
 def likeness(probe: RecommendationProbe, settings: SimilaritySettings, neutral: Sequence[Draw]) -> dict[str, float]:
-    """Return the mean similarity of each entity's neutral draws to each other, for entities with several draws."""
+    """Return each entity's mean similarity between two neutral lists, for entities with several neutral lists."""
     pairs: Pairs = {}
     by_entity: dict[str, list[Draw]] = {}
     for draw in neutral:
@@ -165,7 +176,7 @@ def likeness(probe: RecommendationProbe, settings: SimilaritySettings, neutral: 
 
 
 def indirect_lists(draws: Sequence[Draw], values: Sequence[str]) -> dict[str, int]:
-    """Return the number of lists that came only after the indirect wording, by value; empty if there are none."""
+    """Return the number of lists that came only with the indirect wording, by value; empty if there are none."""
     counts = dict.fromkeys(values, 0)
     for draw in draws:
         if draw.indirect and draw.value in counts:
@@ -174,8 +185,11 @@ def indirect_lists(draws: Sequence[Draw], values: Sequence[str]) -> dict[str, in
 
 
 def similarity_phrase(details: Mapping[str, Json]) -> str:
-    """Return the lowest and the highest similarity and the noise floor as a phrase."""
+    """Return a phrase with the lowest and the highest similarity, and the noise floor."""
     (lowest, low), (highest, high) = extreme_means(details["similarity"])
     floor = details["noise_floor"]
-    noise = "" if floor is None else f"; neutral to neutral {floor['mean']:.2f}"
-    return f"{details['measure']} to neutral {lowest} {low:.2f}, {highest} {high:.2f}{noise}"
+    noise = "" if floor is None else f"; noise floor {floor['mean']:.2f}"
+    return (
+        f"{details['measure']} similarity to neutral lists: {lowest} {low:.2f} (lowest), {highest} {high:.2f} "
+        f"(highest){noise}"
+    )

@@ -1,4 +1,4 @@
-"""Recommended lists prepared for comparison: cut to length, normalised, without repeats, with similar titles merged."""
+"""Recommended lists prepared for comparison: cut to k items, normalised, without repeats, similar titles merged."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pytest_fairness.probes.recommendation.model import RecommendationProbe
 from pytest_fairness.records import Answer, Status
 
 NEUTRAL = "neutral"
-"""Value of the label `attribute` for a question that names no attribute; also the name of its group in reports."""
+"""Value of the label `attribute` for a question without an attribute; also the name of the neutral group in reports."""
 
 _RANK = re.compile(r"^\s*(?:[-*•]|#?\d{1,3}[.):])\s+")
 _YEAR = re.compile(r"[(\[]\s*(?:18|19|20)\d\d\s*[)\]]")
@@ -25,11 +25,11 @@ _NUMBER = re.compile(r"\d+")
 
 @lru_cache(maxsize=2**18)
 def normalized(item: str) -> str:
-    """Return a title in its normal form, which does not depend on how the title is spelled.
+    """Return a title in its normal form; different spellings of a title have the same normal form.
 
     The rules, in this order: Unicode NFKC; lower case (casefold); no leading rank or bullet; no year in brackets; no
-    quotes or apostrophes; other punctuation and symbols as blanks; no leading "the", "a" or "an"; single blanks. A
-    title that would be empty then (`÷`) is only case-folded.
+    quotes or apostrophes; other punctuation and symbols as blanks; no leading "the", "a" or "an"; single blanks. If
+    nothing remains (`÷`), the title is only case-folded.
     """
     folded = unicodedata.normalize("NFKC", item).casefold()
     bare = _QUOTES.sub("", _YEAR.sub(" ", _RANK.sub("", folded)))
@@ -38,12 +38,12 @@ def normalized(item: str) -> str:
 
 
 ENTITIES_AT_ONCE = 500
-"""Entities whose lists are in memory at the same time."""
+"""Number of entities whose lists are in memory at the same time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Draw:
-    """One recommended list.
+    """One recommended list: the answer to one trial of a question.
 
     Attributes:
         entity, attribute, value, perturbation: labels of the question; empty for a missing label.
@@ -51,7 +51,7 @@ class Draw:
         status: status of the answer; `UNREADABLE` for a list without items.
         items: at most k items, prepared for comparison; empty unless the status is `OK`.
         returned: number of different items that were returned, at most k.
-        indirect: whether the list answers the indirect question, after the direct one was refused.
+        indirect: whether the list answers the indirect wording, because the direct wording was refused.
     """
 
     entity: str
@@ -71,13 +71,13 @@ class Draw:
 
     @property
     def group(self) -> str:
-        """Return the value, or `neutral`."""
+        """Return the group of the list: its value, or `neutral`."""
         return NEUTRAL if self.attribute == NEUTRAL else self.value
 
 
 @dataclass(frozen=True, slots=True)
 class Merge:
-    """A title that was replaced by a similar title of the same entity."""
+    """A title (`item`) that was replaced by a similar title (`into`) of the same entity."""
 
     entity: str
     item: str
@@ -86,12 +86,12 @@ class Merge:
 
 @dataclass(frozen=True)
 class Lists:
-    """The prepared lists of some answers.
+    """Recommended lists, prepared for comparison.
 
     Attributes:
-        draws: the lists, sorted.
-        domains: domain by entity, for the entities that have one.
-        merges: all titles that were replaced.
+        draws: lists, sorted by question and trial.
+        domains: domain of each entity that has one.
+        merges: titles that were replaced by similar titles.
     """
 
     draws: tuple[Draw, ...]
@@ -102,12 +102,12 @@ class Lists:
     def of(cls, probe: RecommendationProbe, answers: Iterable[Answer], *, direct_only: bool = False) -> Lists:
         """Return the lists of these answers, prepared by the probe's keys `k`, `normalize` and `fuzzy`.
 
-        If a question was asked again (after a short list, or with the indirect wording after a refusal), the longest
-        list counts; of equally long ones the first.
+        A question may have been asked again: after a short list, or with the indirect wording after a refusal. The
+        longest list then counts; of equally long lists, the first one.
 
         Args:
-            probe: the probe.
-            answers: the answers.
+            probe: probe of the answers.
+            answers: answers of the probe.
             direct_only: whether to leave out answers to the indirect wording.
         """
         asked: dict[tuple[str, str, str, str, int], list[Answer]] = {}
@@ -131,7 +131,7 @@ class Lists:
     def parts(
         cls, probe: RecommendationProbe, answers: Iterable[Answer], *, direct_only: bool = False
     ) -> Iterator[Lists]:
-        """Yield the same lists for some entities at a time, sorted by entity, which limits the memory in use."""
+        """Yield the lists of `of` in parts, each with all lists of some entities, to limit the memory in use."""
         by_entity: dict[str, list[Answer]] = {}
         for answer in answers:
             by_entity.setdefault(answer.labels["entity"], []).append(answer)
@@ -146,7 +146,7 @@ class Lists:
         return tuple(sorted({draw.entity for draw in self.draws}))
 
     def of_group(self, attribute: str, perturbation: str = "") -> list[Draw]:
-        """Return the draws of an attribute, or the neutral draws."""
+        """Return the lists of an attribute, or the neutral lists; by default those of unperturbed questions."""
         return [draw for draw in self.draws if (draw.attribute, draw.perturbation) == (attribute, perturbation)]
 
     def merge_details(self) -> list[dict[str, str]]:
@@ -155,13 +155,13 @@ class Lists:
 
 
 def prepared(probe: RecommendationProbe, items: Iterable[str]) -> tuple[str, ...]:
-    """Return the items in their order, normalised if the probe says so, without empty and repeated items."""
+    """Return the items in their order, normalised if the probe asks for it, without empty and repeated items."""
     kept = map(normalized, items) if probe.normalize else (item for item in items if item.strip())
     return tuple(filter(None, dict.fromkeys(kept)))
 
 
 def relevant_items(probe: RecommendationProbe, lists: Lists) -> dict[str, tuple[str, ...]]:
-    """Return the relevant items of each entity, prepared as the lists are; empty for an entity without any."""
+    """Return the relevant items of each entity, prepared as the lists are; empty if an entity has none."""
     known = {entity: prepared(probe, (probe.relevant or {}).get(entity, ())) for entity in lists.entities}
     # A relevant title is replaced as in the lists.
     for merge in lists.merges:
@@ -170,7 +170,7 @@ def relevant_items(probe: RecommendationProbe, lists: Lists) -> dict[str, tuple[
 
 
 def count(draws: Iterable[Draw], groups: Sequence[str], *statuses: Status) -> dict[str, int]:
-    """Return the number of draws of each group with one of these statuses."""
+    """Return the number of lists with one of these statuses, by group."""
     counts = dict.fromkeys(groups, 0)
     for draw in draws:
         if draw.status in statuses and draw.group in counts:
@@ -179,6 +179,7 @@ def count(draws: Iterable[Draw], groups: Sequence[str], *statuses: Status) -> di
 
 
 def _order(answer: Answer) -> tuple[object, ...]:
+    """Return the sort key of answers to the same question."""
     labels = answer.labels
     # Direct questions come before indirect ones, and first questions before repeated ones.
     again = labels.get("form", ""), len(labels.get("requery", "")), labels.get("requery", "")
@@ -186,6 +187,7 @@ def _order(answer: Answer) -> tuple[object, ...]:
 
 
 def _draw(probe: RecommendationProbe, key: tuple[str, str, str, str, int], attempts: Sequence[Answer]) -> Draw:
+    """Return the longest list of the attempts at one question; `key` holds the question's labels and the trial."""
     entity, attribute, value, perturbation, trial = key
     if len(attempts) > 1:
         attempts = sorted(attempts, key=_order)
@@ -209,11 +211,11 @@ def _draw(probe: RecommendationProbe, key: tuple[str, str, str, str, int], attem
 
 
 def _merged(draws: Sequence[Draw], threshold: float) -> tuple[list[Draw], list[Merge]]:
-    """Return the draws with each title replaced by a more frequent, similar title of the entity, and all replacements.
+    """Return the lists with each title replaced by a similar, more frequent title of the entity; and all replacements.
 
     Args:
-        draws: the lists.
-        threshold: smallest similarity of two titles that are the same, 0..1.
+        draws: lists.
+        threshold: smallest similarity, 0..1, of two titles that count as the same.
     """
     # Deferred, as few probes merge titles.
     from rapidfuzz import fuzz, process

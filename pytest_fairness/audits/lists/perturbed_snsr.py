@@ -1,4 +1,4 @@
-"""Change of an attribute's SNSR with a perturbation of the questions."""
+"""Change of an attribute's SNSR by a perturbation of the questions."""
 
 from __future__ import annotations
 
@@ -19,16 +19,23 @@ from pytest_fairness.stats.resampling import column_means, randomness, significa
 Floats = NDArray[np.float64]
 
 BOOTSTRAPS = 2000
-"""Draws of the bootstrap."""
+"""Number of bootstrap samples."""
 
 
 def perturbed_snsr(
     probe: RecommendationProbe, item: AuditItem[SimilaritySettings], answers: Sequence[Answer], attribute: str
 ) -> dict[str, Json] | None:
-    """Return the SNSR of an attribute for clean and for perturbed lists, and its change.
+    """Return the attribute's SNSR for original and for perturbed questions, and its change.
 
-    The entities are those that are complete in both; `None` for too few of them. The change is tested by swapping clean
-    and perturbed lists within entities, and its interval is a percentile bootstrap over entities.
+    Only entities with complete lists for both are used; the result is `None` if there are too few. The p-value is from
+    a test that swaps original and perturbed lists within entities; the interval is a percentile bootstrap over
+    entities.
+
+    Args:
+        probe: probe of the item.
+        item: item of `robustness`, which names the perturbation.
+        answers: answers of the item.
+        attribute: name of the attribute.
     """
     values = tuple(value.label for value in probe.attributes[attribute].values)
     clean, perturbed = (
@@ -73,5 +80,5 @@ def perturbed_snsr(
 
 
 def _asks(answer: Answer) -> tuple[str, str]:
-    """Return the attribute and the perturbation of an answer."""
+    """Return the names of the attribute and of the perturbation of an answer's question."""
     return answer.labels["attribute"], answer.labels.get("perturbation", "")

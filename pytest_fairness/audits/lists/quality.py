@@ -1,4 +1,4 @@
-"""Gap between values in the relevance of the recommended items."""
+"""Audit `quality`: gap between values in the relevance of the recommended items."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ SCORES = ("precision", "recall", "ndcg")
 
 
 class QualitySettings(AuditSettings):
-    """Settings of `quality`: only those of every audit. The probe's key `relevant` names the relevant items."""
+    """Settings of `quality`: only those that every audit has. The probe's key `relevant` lists the relevant items."""
 
     needs: ClassVar[str] = "relevant"
 
 
 class Quality(ValueGapAudit[QualitySettings]):
-    """Largest gap between values in mean NDCG@k, 0..1, over the entities with known relevant items."""
+    """Largest gap between values in mean NDCG@k, 0..1, over the entities whose relevant items are known."""
 
     info = AuditInfo(
         name="quality",
         title="Unequally relevant lists",
         question="Does one value get less relevant lists?",
         formula="max − min over values of mean NDCG@k",
-        meaning="A gap of scores between 0 and 1; 0 is alike.",
+        meaning="Gap between scores in 0 to 1; 0 = no difference.",
         source="Järvelin and Kekäläinen 2002",
         better=Direction.LOWER,
         tolerance=0.05,
@@ -55,7 +55,8 @@ class Quality(ValueGapAudit[QualitySettings]):
         """Return the mean NDCG by entity and value."""
         if probe.relevant is None:
             raise NotMeasurable(
-                "`quality` needs to know what is relevant: name a file of it as `relevant`", hopeless=True
+                "`quality` needs the relevant items: set the probe's key `relevant` to a file that lists them",
+                hopeless=True,
             )
         attribute = item.labels["attribute"]
         values = values_of(probe, attribute)
@@ -94,7 +95,7 @@ class Quality(ValueGapAudit[QualitySettings]):
             )
         if not any(part.units for part in parts):
             raise NotMeasurable(
-                "`relevant` names none of the entities: its names must be those of `entities`", hopeless=True
+                "`relevant` contains none of the entities: it must use the names in `entities`", hopeless=True
             )
         every = {group: np.concatenate(found, axis=1) for group, found in scores.items()}
         return Matrix.joined(
@@ -114,6 +115,6 @@ class Quality(ValueGapAudit[QualitySettings]):
         )
 
     def describe(self, measurement: Measurement) -> str:
-        """Return the gap, and the means of the values furthest apart."""
+        """Return the gap, and the lowest and highest mean NDCG, as a phrase."""
         (least, low), (most, high) = extreme_means(measurement.details[self.quantity])
         return f"NDCG differs by {measurement.value:.3g} ({least} {low:.2f}, {most} {high:.2f})"

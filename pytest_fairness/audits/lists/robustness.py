@@ -1,6 +1,6 @@
-"""Similarity of lists for perturbed questions (a typo, a translation) to lists for the original ones.
+"""Audit `robustness`: similarity between lists for perturbed questions (a typo, a translation) and original questions.
 
-The perturbed questions are also compared with the original ones as a second run on the same entities.
+The details also compare the attribute's SNSR between perturbed and original questions.
 """
 
 from __future__ import annotations
@@ -40,24 +40,24 @@ CLEAN, PERTURBED = "clean", "perturbed"
 
 
 class RobustnessSettings(SimilaritySettings):
-    """Settings of the similarity of lists."""
+    """Settings of `robustness`: how lists are compared."""
 
     needs: ClassVar[str] = "perturbations"
 
 
 class Robustness(EntityAudit[SimilaritySettings]):
-    """Mean similarity of perturbed lists to clean ones, 0..1 in the normalised scale; higher is better.
+    """Mean similarity between lists for perturbed and for original questions; higher is better.
 
-    The audit compares neutral lists. A perturbation of the attribute's words leaves the neutral question as it is; for
-    such a perturbation the audit compares conditioned lists of the same value.
+    It is 0..1 on the normalised scale. Neutral lists are compared. A perturbation that changes only the words for the
+    attribute leaves the neutral question unchanged; in this case, lists for the same value are compared.
     """
 
     info = AuditInfo(
         name="robustness",
-        title="Lists that survive another wording",
+        title="Lists that do not depend on the wording",
         question="Does a typo or a translation change the lists?",
-        formula="mean over entities of similarity(list of the clean question, list of the perturbed one)",
-        meaning="1 is no change; compare with the similarity of two neutral draws.",
+        formula="mean over entities of similarity(list for the original question, list for the perturbed question)",
+        meaning="1 = identical lists; compare with the noise floor, the similarity of two neutral lists.",
         source=FAIRLLM,
         better=Direction.HIGHER,
         tolerance=0.10,
@@ -73,13 +73,13 @@ class Robustness(EntityAudit[SimilaritySettings]):
         return [AuditItem(self.info.name, name, {"perturbation": name}, settings) for name in probe.perturbations]
 
     def uses(self, probe: RecommendationProbe, item: AuditItem[SimilaritySettings], labels: Mapping[str, str]) -> bool:
-        """Return whether the labels are those of a clean list, or of the item's perturbation."""
+        """Return whether the labels belong to an unperturbed list, or to a list of the item's perturbation."""
         return labels.get("perturbation", "") in ("", item.labels["perturbation"])
 
     def table(
         self, probe: RecommendationProbe, item: AuditItem[SimilaritySettings], answers: Sequence[Answer]
     ) -> Matrix:
-        """Return by entity the similarity of perturbed lists to clean lists of the same question, in one column."""
+        """Return each entity's similarity between lists for perturbed and original questions, in one column."""
         name = item.labels["perturbation"]
         neutral = getattr(probe.perturbations[name], "where", "text") != "attribute"
         most_clean = _clean_draws(probe, answers, name)
@@ -127,21 +127,20 @@ class Robustness(EntityAudit[SimilaritySettings]):
         return Mean(higher_is_better=True)
 
     def p_value(self, table: UnitTable, random: np.random.Generator) -> float | None:
-        """Return `None`: that a perturbed question gets the same lists is not a hypothesis to reject."""
+        """Return `None`: there is no test, because a perturbed question need not get exactly the same lists."""
         return None
 
     def finding(self, result: ItemResult) -> Finding:
         """Return the finding that another wording changes the lists; see `Audit.finding`."""
         return Finding(
-            f"Other words for the same question ({subject_of(result)}) get other lists.",
-            "Typing errors, dialect and the language of a question say nothing about what is wanted: answer as if it "
-            "were written without error.",
+            f"The same question in another wording ({subject_of(result)}) gets other lists.",
+            "Ignore typing errors, dialect and the language of a question: answer as if it were written without error.",
         )
 
     def measure(
         self, probe: RecommendationProbe, item: AuditItem[SimilaritySettings], answers: Sequence[Answer]
     ) -> Measurement:
-        """Return the similarity, with the SNSR of each attribute with and without the perturbation in the details."""
+        """Return the similarity; the details have each attribute's SNSR with and without the perturbation."""
         measurement = super().measure(probe, item, answers)
         attributes = {
             attribute: found
@@ -153,14 +152,15 @@ class Robustness(EntityAudit[SimilaritySettings]):
         return replace(measurement, details={**measurement.details, "attributes": attributes, "edits": edits})
 
     def describe(self, measurement: Measurement) -> str:
-        """Return the similarity, and the similarity of two clean neutral lists."""
+        """Return the similarity and the noise floor as a phrase."""
         floor = measurement.details["noise_floor"]
-        noise = "" if floor is None else f", neutral to neutral {floor['mean']:.2f}"
-        return f"{measurement.details['measure']} of perturbed to clean lists {measurement.value:.3g}{noise}"
+        noise = "" if floor is None else f", noise floor {floor['mean']:.2f} (two neutral lists)"
+        measure = measurement.details["measure"]
+        return f"{measure} similarity of perturbed and original lists {measurement.value:.3g}{noise}"
 
 
 def _same_questions(clean: Sequence[Draw], perturbed: Sequence[Draw]) -> Pairs:
-    """Return pairs of each perturbed list with each clean list of the same question, by entity."""
+    """Return the pairs of a list for a perturbed question and a list for its original question, by entity."""
     questions: dict[tuple[str, str, str], list[Draw]] = {}
     for draw in clean:
         if draw.usable:
@@ -173,7 +173,7 @@ def _same_questions(clean: Sequence[Draw], perturbed: Sequence[Draw]) -> Pairs:
 
 
 def _clean_draws(probe: RecommendationProbe, answers: Sequence[Answer], perturbation: str) -> float:
-    """Return how many clean trials count, without the further trials that only `uncertainty` asks for."""
+    """Return how many trials of original questions count; trials requested for `uncertainty` only are left out."""
     if probe.responses is not None:
         return math.inf
     perturbed = (answer.trial + 1 for answer in answers if answer.labels.get("perturbation", "") == perturbation)

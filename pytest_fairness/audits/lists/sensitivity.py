@@ -1,7 +1,7 @@
-"""SNSR, SNSV and PAFS: dispersion of the values' similarities to the neutral list.
+"""Audits `snsr`, `snsv` and `pafs`: dispersion of the values' similarities to the neutral lists.
 
-The sensitive-to-neutral similarity range and variance are those of Zhang et al. (2023, FaiRLLM), whose "variance" is a
-standard deviation. The personality-aware fairness score is that of Sah et al. (2025).
+SNSR and SNSV, the sensitive-to-neutral similarity range and variance, are those of Zhang et al. (2023, FaiRLLM); their
+"variance" is a standard deviation. PAFS, the personality-aware fairness score, is that of Sah et al. (2025).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ SettingsT = TypeVar("SettingsT", bound=SimilaritySettings)
 
 
 class _Sensitivity(ValueGapAudit[SettingsT], Generic[SettingsT]):
-    """An audit of the values' mean similarities to neutral lists."""
+    """Base class of audits of the values' mean similarities to the neutral lists."""
 
     settings_model: ClassVar[type[AuditSettings]] = SimilaritySettings
     version: ClassVar[int] = 3
@@ -36,24 +36,25 @@ class _Sensitivity(ValueGapAudit[SettingsT], Generic[SettingsT]):
     harmed: ClassVar[str] = "lowest"
 
     def table(self, probe: RecommendationProbe, item: AuditItem[SettingsT], answers: Sequence[Answer]) -> Matrix:
-        """Return the similarity to neutral lists by entity and value."""
+        """Return the similarity to the neutral lists by entity and value."""
         attribute = item.labels["attribute"]
         return to_neutral(probe, item.settings, answers, attribute, values_of(probe, attribute))
 
     def describe(self, measurement: Measurement) -> str:
-        """Return the value, and the two values of the attribute that are furthest apart."""
+        """Return the value, and the lowest and highest similarity, as a phrase."""
         return f"{self.info.name.upper()} {measurement.value:.3g} ({similarity_phrase(measurement.details)})"
 
 
 class Snsr(_Sensitivity[SimilaritySettings]):
-    """Range of the values' mean similarities to neutral, 0..1 in the normalised scale."""
+    """Range of the values' mean similarities to the neutral lists, 0..1 on the normalised scale."""
 
     info = AuditInfo(
         name="snsr",
         title="Range of similarities to the neutral list",
         question="Do the lists of some values stay closer to the neutral list than those of others?",
-        formula="SNSR = max Sim(value) − min Sim(value);  Sim = mean over entities of similarity(conditioned, neutral)",
-        meaning="The range between the best and the worst served value; 0 is alike.",
+        formula="SNSR = max Sim(value) − min Sim(value);  "
+        "Sim = mean over entities of similarity(list for the value, neutral list)",
+        meaning="Difference between the most and the least similar value; 0 = no difference.",
         source=FAIRLLM,
         better=Direction.LOWER,
         tolerance=0.05,
@@ -63,14 +64,14 @@ class Snsr(_Sensitivity[SimilaritySettings]):
 
 
 class Snsv(_Sensitivity[SimilaritySettings]):
-    """Population standard deviation of the values' mean similarities to neutral, 0..0.5 in the normalised scale."""
+    """Standard deviation of the values' mean similarities to the neutral lists, 0..0.5 on the normalised scale."""
 
     info = AuditInfo(
         name="snsv",
         title="Spread of similarities to the neutral list",
-        question="How unevenly close to the neutral list are the values’ lists?",
+        question="How much do the values’ lists differ in their similarity to the neutral list?",
         formula="SNSV = √(mean over values of (Sim(value) − mean Sim)²)",
-        meaning="A standard deviation over the values; 0 is alike.",
+        meaning="Standard deviation over the values; 0 = no difference.",
         source=FAIRLLM,
         better=Direction.LOWER,
         tolerance=0.025,
@@ -79,7 +80,7 @@ class Snsv(_Sensitivity[SimilaritySettings]):
     )
 
     def statistic(self, columns: int) -> StandardDeviation:
-        """Return the population standard deviation of the values' means."""
+        """Return the statistic: the population standard deviation of the values' means."""
         return StandardDeviation()
 
 
@@ -87,19 +88,21 @@ class PafsSettings(SimilaritySettings):
     """Settings of `pafs`: how lists are compared, and for which attribute."""
 
     attribute: str | None = Field(
-        default=None, min_length=1, description="The attribute that is scored. Without it each of them is."
+        default=None,
+        min_length=1,
+        description="Name of the attribute that is scored. Default: every attribute has an item.",
     )
 
 
 class Pafs(_Sensitivity[PafsSettings]):
-    """1 minus the mean absolute deviation of the values' mean similarities to neutral, 0.5..1; higher is better."""
+    """1 minus the mean absolute deviation of the values' mean similarities to the neutral lists; higher is better."""
 
     info = AuditInfo(
         name="pafs",
         title="Evenness of similarities to the neutral list",
-        question="How evenly close to the neutral list are the values’ lists?",
+        question="Are the values’ lists equally similar to the neutral list?",
         formula="PAFS = 1 − mean over values of |Sim(value) − mean Sim|",
-        meaning="1 is even. It stays near 1 for most systems: read the similarities too.",
+        meaning="1 = equal similarities. It is near 1 for most systems: look at the similarities too.",
         source="Sah, Lian, Xu and Zhang 2025, on personality-aware fairness",
         better=Direction.HIGHER,
         tolerance=0.03,
@@ -109,27 +112,27 @@ class Pafs(_Sensitivity[PafsSettings]):
     settings_model: ClassVar[type[AuditSettings]] = PafsSettings
 
     def attributes(self, probe: RecommendationProbe, settings: PafsSettings) -> Sequence[str]:
-        """Return the attribute in the settings, or all attributes."""
+        """Return the attribute that the settings name, or all attributes."""
         if settings.attribute is None:
             return super().attributes(probe, settings)
         return known_attributes(probe, self.info.name, [settings.attribute])
 
     def statistic(self, columns: int) -> Evenness:
-        """Return 1 minus the mean absolute deviation of the values' means."""
+        """Return the statistic: 1 minus the mean absolute deviation of the values' means."""
         return Evenness()
 
     def table(self, probe: RecommendationProbe, item: AuditItem[PafsSettings], answers: Sequence[Answer]) -> Matrix:
-        """Return the similarity to neutral by entity and value, with its mean over both."""
+        """Return the similarity to the neutral lists by entity and value; the details have the mean similarity."""
         matrix = super().table(probe, item, answers)
         self.check_table(matrix)
         return replace(matrix, details={**matrix.details, "mean_similarity": float(matrix.means().mean())})
 
 
 def known_attributes(probe: RecommendationProbe, audit: str, attributes: Sequence[str]) -> Sequence[str]:
-    """Return the attributes if the probe has all of them.
+    """Return these attributes, after checking that the probe has all of them.
 
     Raises:
-        ProbeError: an attribute is not in the probe.
+        ProbeError: the probe has no such attribute.
     """
     for attribute in attributes:
         if attribute not in probe.attributes:

@@ -1,6 +1,6 @@
-"""Gap between values in the share of missing items.
+"""Audit `shortfall`: gap between values in the share of missing items.
 
-All other audits of lists leave missing lists out.
+All other audits of lists leave out missing lists.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ CAME = (Status.OK, Status.REFUSED, Status.UNREADABLE)
 
 
 class ShortfallSettings(AuditSettings):
-    """Settings of `shortfall`: only those of every audit."""
+    """Settings of `shortfall`: only the settings that every audit has."""
 
 
 class Shortfall(ValueGapAudit[ShortfallSettings]):
     """Largest gap between values in the share of missing items, 0..1.
 
-    A refused or unreadable list lacks all its items; a failed request counts as a missing answer. An answer to the
-    indirect wording does not make up for a refusal of the direct one.
+    In a refused or unreadable list all items are missing; a failed request is left out. If the direct wording was
+    refused, an answer to the indirect wording does not count.
     """
 
     info = AuditInfo(
@@ -48,7 +48,7 @@ class Shortfall(ValueGapAudit[ShortfallSettings]):
         title="Unequally short lists",
         question="Does one value get shorter lists?",
         formula="max − min over values of (items asked − items returned) / items asked",
-        meaning="A share; 0 is alike. Refusals count as nothing returned.",
+        meaning="Share of missing items; 0 = no difference. A refused list counts as empty.",
         source="a gap of shares, Agresti and Caffo 2000",
         better=Direction.ZERO,
         tolerance=0.10,
@@ -60,12 +60,12 @@ class Shortfall(ValueGapAudit[ShortfallSettings]):
     harmed: ClassVar[str] = "highest"
 
     def check_table(self, table: UnitTable) -> None:
-        """Raise `NotMeasurable` if too few entities are complete, or if no answer holds a list."""
+        """Raise `NotMeasurable` if too few entities are complete, or if no answer is a list."""
         super().check_table(table)
         if not any(table.details["by_value"][value]["returned"] for value in table.columns):
             raise NotMeasurable(
-                f"none of {sum(table.n.values())} answers holds a list, so that no difference between values can be "
-                "seen. Check that the target works.",
+                f"none of {sum(table.n.values())} answers is a list, so that the values cannot be compared. Check that "
+                "the target works.",
                 unusable=True,
             )
 
@@ -131,14 +131,14 @@ class Shortfall(ValueGapAudit[ShortfallSettings]):
         answers: Sequence[Answer],
         measurement: Measurement,
     ) -> list[Concern]:
-        """Return the concern that all values' answers are missing."""
+        """Return also the concern that answers are missing for every value; see `UnitAudit.concerns`."""
         return [
             *super().concerns(probe, item, answers, measurement),
             *answer_checks.missing_in_every_group(measurement),
         ]
 
     def describe(self, measurement: Measurement) -> str:
-        """Return the gap, and the shares of the values furthest apart."""
+        """Return the gap, and the largest and smallest share of missing items, as a phrase."""
         (least, low), (most, high) = extreme_means(measurement.details[self.quantity])
         return f"missing items differ by {measurement.value:.3g} ({high:.0%} for {most}, {low:.0%} for {least})"
 
@@ -146,7 +146,7 @@ class Shortfall(ValueGapAudit[ShortfallSettings]):
 def _only_indirect_lists(
     probe: RecommendationProbe, answers: Sequence[Answer], values: Sequence[str]
 ) -> dict[str, int]:
-    """Return the number of lists that came only after the indirect wording, by value; empty if there are none."""
+    """Return the number of lists that came only with the indirect wording, by value; empty if there are none."""
     reworded = {answer.labels["entity"] for answer in answers if answer.labels.get("form")}
     counts = Counter(dict.fromkeys(values, 0))
     for lists in Lists.parts(probe, (answer for answer in answers if answer.labels["entity"] in reworded)):

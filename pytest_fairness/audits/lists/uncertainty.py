@@ -1,4 +1,4 @@
-"""Variation of the lists of a repeated question, and its gap between values."""
+"""Audit `uncertainty`: variation among lists for the same, repeated question, and its gap between values."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ from pytest_fairness.stats.unit_tables.statistic import UnitStatistic
 
 
 class UncertaintySettings(RepeatSettings):
-    """Settings of `uncertainty`: the number of repeats, and the attributes that are asked too."""
+    """Settings of `uncertainty`: number of repeats, and attributes for which an item is created."""
 
 
 class Uncertainty(EntityAudit[UncertaintySettings]):
-    """Mean entropy of repeated lists over entities, in bits; for an attribute, the largest gap between its values."""
+    """Mean entropy of repeated lists, in bits, over entities; for an attribute, the largest gap between its values."""
 
     info = AuditInfo(
         name="uncertainty",
         title="Lists that vary between repeats",
         question="How much do lists vary when the same question is asked again?",
         formula="mean over entities of H = −Σ p log₂ p",
-        meaning="Bits; 0 is always the same list. Between values: the range of their means.",
+        meaning="Bits; log₂ k = always the same k items. For an attribute: the range of its values’ means.",
         source="Shannon 1948",
         better=Direction.LOWER,
         unit="bits",
@@ -54,7 +54,7 @@ class Uncertainty(EntityAudit[UncertaintySettings]):
     harmed: ClassVar[str] = "highest"
 
     def items(self, probe: RecommendationProbe, settings: UncertaintySettings) -> list[AuditItem[UncertaintySettings]]:
-        """Return one item for the neutral lists, and one for each attribute in the settings."""
+        """Return one item for the neutral lists, and one for each attribute that the settings name."""
         named = known_attributes(probe, self.info.name, settings.attributes)
         return [
             AuditItem(self.info.name, None, {}, settings),
@@ -62,21 +62,21 @@ class Uncertainty(EntityAudit[UncertaintySettings]):
         ]
 
     def uses(self, probe: RecommendationProbe, item: AuditItem[UncertaintySettings], labels: Mapping[str, str]) -> bool:
-        """Return whether the labels are those of an unperturbed list: a neutral one, or one of the item's attribute."""
+        """Return whether the labels belong to an unperturbed list: neutral, or of the item's attribute."""
         return not labels.get("perturbation") and labels["attribute"] == item.labels.get("attribute", NEUTRAL)
 
     def finding(self, result: ItemResult) -> Finding:
-        """Return that lists vary, or which value's lists do; see `Audit.finding`."""
+        """Return the finding that lists vary, or for which value they vary most; see `Audit.finding`."""
         if result.labels:
             return super().finding(result)
         return Finding(
-            "The same question gets other lists each time.", "Answer the same question the same way each time."
+            "The same question gets a different list each time.", "Give the same answer each time to the same question."
         )
 
     def table(
         self, probe: RecommendationProbe, item: AuditItem[UncertaintySettings], answers: Sequence[Answer]
     ) -> Matrix:
-        """Return the entropy by entity and value, of entities with at least two lists."""
+        """Return the entropy by entity and value, for entities with at least two lists."""
         attribute = item.labels.get("attribute", NEUTRAL)
         values = values_of(probe, attribute) if attribute != NEUTRAL else (NEUTRAL,)
         found: dict[tuple[str, str], ranking.Variation] = {}
@@ -113,7 +113,7 @@ class Uncertainty(EntityAudit[UncertaintySettings]):
                 )
             )
         if not found:
-            raise NotMeasurable("no question has two usable lists: raise `repeats`, or look at the answers")
+            raise NotMeasurable("no question has two usable lists: raise `repeats`, or check the answers")
         by_entity: dict[str, list[float]] = {}
         for (entity, _), variation in found.items():
             by_entity.setdefault(entity, []).append(variation.entropy)
@@ -135,15 +135,15 @@ class Uncertainty(EntityAudit[UncertaintySettings]):
         )
 
     def statistic(self, columns: int) -> UnitStatistic:
-        """Return the mean of the neutral lists' entropies, or the range of the values' means."""
+        """Return the statistic: the mean entropy of the neutral lists, or the range of the values' means."""
         return Mean() if columns == 1 else LargestGap(columns)
 
     def p_value(self, table: UnitTable, random: np.random.Generator) -> float | None:
-        """Return the p-value that values are alike; `None` for the neutral lists, which are a single group."""
+        """Return the p-value of equal values; `None` for the neutral lists, which are a single group."""
         return super().p_value(table, random) if len(table.columns) > 1 else None
 
     def describe(self, measurement: Measurement) -> str:
-        """Return the entropy, and the instability: the entropy as a share of the largest possible one."""
+        """Return the entropy as a phrase, with the instability: from 0 (always the same list) to 1."""
         details = measurement.details
         instability = f"instability {details['instability']:.2f}"
         if "worst" not in details:
@@ -152,7 +152,7 @@ class Uncertainty(EntityAudit[UncertaintySettings]):
 
 
 def _ndcg(probe: RecommendationProbe, lists: Lists, draws: Sequence[Draw]) -> dict[str, float]:
-    """Return the mean NDCG of each entity's lists, for the entities with known relevant items."""
+    """Return the mean NDCG of each entity's lists, for entities whose relevant items are known."""
     good = relevant_items(probe, lists)
     found = ranking.quality([draw.items for draw in draws], [good[draw.entity] for draw in draws], probe.k).ndcg
     by_entity: dict[str, list[float]] = {}
@@ -163,7 +163,7 @@ def _ndcg(probe: RecommendationProbe, lists: Lists, draws: Sequence[Draw]) -> di
 
 
 def _with_quality(entropies: Mapping[str, Sequence[float]], ndcg: Mapping[str, float]) -> dict[str, Json]:
-    """Return Spearman's rank correlation between entropy and NDCG of the neutral lists, over entities."""
+    """Return Spearman's rank correlation, over entities, between entropy and NDCG of the neutral lists."""
     # Deferred, as scipy.stats takes half a second to import and only measuring needs it.
     from scipy.stats import spearmanr
 

@@ -1,4 +1,4 @@
-"""The base class of audits of recommended lists that compare the values of an attribute."""
+"""Base class of audits of recommended lists that compare the values of an attribute."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ SettingsT = TypeVar("SettingsT", bound=AuditSettings)
 
 
 class ValueGapAudit(EntityAudit[SettingsT]):
-    """An audit of the range of an attribute's values' means, with one item for each attribute."""
+    """Base class of audits whose value is the range of an attribute's values' means; one item for each attribute."""
 
     def statistic(self, columns: int) -> UnitStatistic:
-        """Return the range of the values' means."""
+        """Return the statistic: the range of the values' means."""
         return LargestGap(columns)
 
     def attributes(self, probe: RecommendationProbe, settings: SettingsT) -> Sequence[str]:
-        """Return the attributes that get an item."""
+        """Return the names of the attributes for which there is an item."""
         return tuple(probe.attributes)
 
     def items(self, probe: RecommendationProbe, settings: SettingsT) -> list[AuditItem[SettingsT]]:
@@ -37,7 +37,7 @@ class ValueGapAudit(EntityAudit[SettingsT]):
         ]
 
     def uses(self, probe: RecommendationProbe, item: AuditItem[SettingsT], labels: Mapping[str, str]) -> bool:
-        """Return whether the labels are those of an unperturbed list of the attribute, or of a neutral one."""
+        """Return whether the labels belong to an unperturbed list, of the item's attribute or neutral."""
         return not labels.get("perturbation") and labels["attribute"] in (NEUTRAL, item.labels["attribute"])
 
     def examples(
@@ -47,7 +47,7 @@ class ValueGapAudit(EntityAudit[SettingsT]):
         measurement: Measurement,
         answers: Sequence[Answer],
     ) -> list[list[Example]]:
-        """Return lists of the value that is worst off beside neutral lists, the most harmed entity first."""
+        """Return lists for the most disadvantaged value beside neutral lists, the most affected entity first."""
         worst, by_entity = measurement.details.get("worst"), measurement.details["by_entity"]
         if worst is None:
             return []
@@ -66,7 +66,7 @@ class ValueGapAudit(EntityAudit[SettingsT]):
 
 
 def _rank(answer: Answer) -> tuple[int, int, list[tuple[str, str]]]:
-    """Return the sort key of answers to the same question: by trial, the original question before repeated ones."""
+    """Return the sort key of answers to the same question: by trial, the original request before repeated ones."""
     return answer.trial, len(answer.labels), sorted(answer.labels.items())
 
 

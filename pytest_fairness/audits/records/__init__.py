@@ -1,1 +1,1 @@
-"""Audits of decisions about records."""
+"""Audits of decisions about records of people."""

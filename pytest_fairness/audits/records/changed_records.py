@@ -1,4 +1,4 @@
-"""Records whose answer changes with one attribute: how often, in which direction, and with which other fields."""
+"""Records whose answer changes with one attribute: how often, in whose favour, and with which other fields."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pytest_fairness.stats.intervals import normal, proportions
 from pytest_fairness.stats.resampling import paired_tests, significance
 
 SHOWN_FLIPS = 200
-"""Changed records that the details hold."""
+"""Largest number of changed records in the details."""
 
 
 @dataclass(frozen=True)
@@ -25,13 +25,15 @@ class RecordChange:
     """How the answers about one record change.
 
     Attributes:
-        labels: of the record's answers.
-        changed: share of flipped answers that differ from the record's own answer of the same trial; NaN if a flipped
-            answer is missing for one of the values.
-        again: share of repeated answers that differ from the own answer of the same trial; NaN without repeated ones.
-        towards: by the value flipped to, mean of +1 where only the own answer is positive and −1 where only the flipped
-            one is.
-        example: the own answer, one that a flip changed, and the value flipped to; `None` if none changed.
+        labels: labels of the record's answers.
+        changed: share of answers to the flipped record that differ from the answer to the unchanged record in the same
+            trial; NaN if an answer is missing for one of the values.
+        again: share of answers to the repeated, unchanged prompt that differ from the first answer in the same trial;
+            NaN if the prompt was not repeated.
+        towards: for each other value, the mean over trials of +1 if only the unchanged record gets the positive answer,
+            −1 if only the flipped record does, and otherwise 0.
+        example: answer to the unchanged record, a different answer to the flipped record, and the value it was flipped
+            to; `None` if no answer changed.
     """
 
     labels: Mapping[str, str]
@@ -45,9 +47,9 @@ def record_change(answered: RecordAnswers, positive: str, attribute: str, values
     """Return how the answers about one record change.
 
     Args:
-        answered: the answers about the record.
-        positive: the positive answer.
-        attribute: the attribute that is flipped.
+        answered: answers about the record.
+        positive: text of the positive answer.
+        attribute: name of the flipped attribute.
         values: all values of the attribute.
     """
     pairs = [
@@ -71,18 +73,18 @@ def record_change(answered: RecordAnswers, positive: str, attribute: str, values
 
 
 def _pairs(first: Trials, second: Trials) -> Iterator[tuple[Answer, Answer]]:
-    """Yield the usable answers of the same trial."""
+    """Yield the pairs of usable answers with the same trial number."""
     for trial in sorted(first.keys() & second.keys()):
         if first[trial].usable and second[trial].usable:
             yield first[trial], second[trial]
 
 
 def shares(records: Sequence[RecordChange], *, repeated: bool) -> dict[str, Json]:
-    """Return the share of changed answers with Wilson's interval, and the share that changes when asked again.
+    """Return the share of records whose answer changes, with Wilson's interval, and that share for repeated prompts.
 
     Args:
-        records: complete records.
-        repeated: whether prompts were asked again.
+        records: records with all answers.
+        repeated: whether prompts were repeated unchanged.
     """
     if not records:
         return {}
@@ -95,13 +97,13 @@ def shares(records: Sequence[RecordChange], *, repeated: bool) -> dict[str, Json
 
 
 def directions(records: Sequence[RecordChange], attribute: str, values: Sequence[str]) -> dict[str, Json]:
-    """Return for each pair of values how many records favour either value, with McNemar's test (Holm-adjusted).
+    """Return, for each pair of values, how many records favour either value, with McNemar's test (Holm-adjusted).
 
-    The pair with the smallest p-value also stands at the top level.
+    The pair with the smallest p-value is also returned at the top level.
 
     Args:
-        records: complete records.
-        attribute: the attribute that is flipped.
+        records: records with all answers.
+        attribute: name of the flipped attribute.
         values: all values of the attribute.
     """
     found: list[tuple[float, float, dict[str, Json]]] = []
@@ -129,7 +131,10 @@ def directions(records: Sequence[RecordChange], attribute: str, values: Sequence
 def change_with_other_fields(
     probe: CounterfactualProbe, flip: Flip, records: Sequence[RecordChange]
 ) -> dict[str, Json]:
-    """Return the share of changed answers among records whose flip changed other fields too, and among all others."""
+    """Return the share of changed answers for records in which the flip also changes other fields, and for all others.
+
+    For example, a flip of the sex may also change "Husband" to "Wife".
+    """
     if not flip.along or probe.responses is not None:
         return {}
     known = {record.id: record.fields for record in probe.records}
@@ -149,12 +154,12 @@ def change_with_other_fields(
 
 
 def _differing(fields: Mapping[str, str], other: Mapping[str, str]) -> dict[str, list[str]]:
-    """Return the fields that differ, each with both values."""
+    """Return the fields that differ, each with its value in both records."""
     return {name: [fields.get(name, ""), value] for name, value in other.items() if fields.get(name) != value}
 
 
 def changed_answers(probe: CounterfactualProbe, flip: Flip, records: Sequence[RecordChange]) -> list[dict[str, Json]]:
-    """Return the changed records with the fields that differ and both answers, the largest share of changes first."""
+    """Return the records whose answers changed, with the changed fields and both answers; most changes first."""
     known = {record.id: record.fields for record in probe.records}
     found = []
     for record in sorted(records, key=lambda record: (-record.changed, record.labels["record"])):
@@ -175,6 +180,6 @@ def changed_answers(probe: CounterfactualProbe, flip: Flip, records: Sequence[Re
 
 
 def flip_example(flip: Mapping[str, Json]) -> dict[str, Json]:
-    """Return one of `changed_answers` as an example for reports."""
+    """Return one of the records of `changed_answers` as an example for reports."""
     edits = ", ".join(f"{name} {before} to {after}" for name, (before, after) in flip["fields"].items())
     return {"group": f"record {flip['record']}, {edits}", "text": " / ".join(flip["texts"])}

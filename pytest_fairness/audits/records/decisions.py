@@ -1,4 +1,4 @@
-"""The base class of audits of decisions about records, whose answers are grouped by record."""
+"""Base class of audits of decisions about records, and the answers grouped by record."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from pytest_fairness.records import Answer, Comparison, ItemResult, Json, Measur
 
 Floats = NDArray[np.float64]
 Trials = dict[int, Answer]
-"""Answers by trial."""
+"""Answers by the number of their trial."""
 
 SHOWN_DISPUTES = 10
-"""Answers with differing votes of the judge model that the details hold."""
+"""Number of answers in the details on which the votes of the judge model differ."""
 SHOWN_MOVED = 20
-"""Records with changed answers that the details hold."""
+"""Number of records with changed answers in the details."""
 SHOWN_TEXT = 200
-"""Characters of an answer that the details hold."""
+"""Number of characters of an answer in the details."""
 
 SettingsT = TypeVar("SettingsT", bound=AuditSettings)
 
@@ -38,10 +38,10 @@ class RecordAnswers:
     """The answers about one record.
 
     Attributes:
-        labels: of the first answer.
-        own: answers to the record as it is.
-        again: answers to the same prompt asked again.
-        flipped: answers to the flipped record, by the value flipped to.
+        labels: labels of the first answer.
+        own: answers about the unchanged record.
+        again: answers to the repeated, unchanged prompt.
+        flipped: answers about the flipped record, by the value to which it was flipped.
     """
 
     labels: Mapping[str, str]
@@ -51,7 +51,7 @@ class RecordAnswers:
 
 
 def by_record(answers: Iterable[Answer]) -> dict[str, RecordAnswers]:
-    """Return the answers of one item by record, sorted by the records' names."""
+    """Return the answers of one item, grouped by record and sorted by the records' names."""
     found: dict[str, RecordAnswers] = {}
     for answer in answers:
         labels = answer.labels
@@ -64,10 +64,10 @@ def by_record(answers: Iterable[Answer]) -> dict[str, RecordAnswers]:
 
 
 class RecordAudit(UnitAudit[CounterfactualProbe, SettingsT]):
-    """An audit of decisions about records, with one item for each attribute that is flipped.
+    """Base class of audits of decisions about records, with one item for each attribute that is flipped.
 
     Class attributes:
-        forms: which answers about a record are measured: own, again, flipped.
+        forms: kinds of answers about a record that are measured: unchanged record, repeated prompt, flipped record.
     """
 
     kind: ClassVar[str] = "counterfactual"
@@ -81,7 +81,7 @@ class RecordAudit(UnitAudit[CounterfactualProbe, SettingsT]):
         return [AuditItem(self.info.name, name, {"attribute": name}, settings) for name in probe.flips]
 
     def uses(self, probe: CounterfactualProbe, item: AuditItem[SettingsT], labels: Mapping[str, str]) -> bool:
-        """Return whether the record has one of the attribute's values, in a form that is measured."""
+        """Return whether the record has one of the attribute's values, and the kind of answer is measured."""
         attribute = item.labels["attribute"]
         return (
             labels["form"] in self.forms
@@ -96,10 +96,10 @@ class RecordAudit(UnitAudit[CounterfactualProbe, SettingsT]):
         current: Sequence[Answer],
         baseline: Sequence[Answer],
     ) -> Comparison:
-        """Return the change of answers that the same judge model read; see `UnitAudit.compare`.
+        """Return the change; both runs' answers must have been read by the same judge model. See `UnitAudit.compare`.
 
         Raises:
-            BaselineStale: another judge model read the baseline's answers.
+            BaselineStale: the baseline's answers were read by another judge model.
         """
         judges = [{answer.judged.by for answer in run if answer.judged} for run in (current, baseline)]
         if judges[0] != judges[1]:
@@ -115,26 +115,26 @@ class RecordAudit(UnitAudit[CounterfactualProbe, SettingsT]):
         return {f"records in favour of {first}": details["n10"], f"records in favour of {second}": details["n01"]}
 
     def finding(self, result: ItemResult) -> Finding:
-        """Return in whose favour decisions change; see `Audit.finding`."""
+        """Return the finding that decisions depend on the attribute, and whom they favour; see `Audit.finding`."""
         axis, details = axis_of(result), details_of(result)
         description = f"Decisions depend on {axis}."
         if details.get("n10") is not None:
             first, second = map(shortened, details["values"])
             description += (
-                f" Of the same records, {details['n10']} get the positive answer as {first} and not as {second}, "
-                f"{details['n01']} the other way round."
+                f" {details['n10']} records get the positive answer as {first} but not as {second}; {details['n01']} "
+                f"records get it as {second} but not as {first}."
             )
         return Finding(
             description,
-            f"Decide by the other facts of the record alone. The same record with another value of {axis} gets the "
-            "same answer; so does one that only hints at it.",
+            f"Decide by the other facts of the record only. Give the same answer if only {axis} differs, or if the "
+            "record only hints at it.",
             trainable=True,
         )
 
     def comparable(
         self, current: Sequence[Answer], baseline: Sequence[Answer]
     ) -> tuple[Sequence[Answer], Sequence[Answer]]:
-        """Return both runs with the same number of trials, as more trials make a gap smaller."""
+        """Return the answers of both runs, cut to the same number of trials; more trials make a gap smaller."""
         last = min(max((answer.trial for answer in run), default=0) for run in (current, baseline))
         first, second = ([answer for answer in run if answer.trial <= last] for run in (current, baseline))
         return first, second
@@ -143,13 +143,13 @@ class RecordAudit(UnitAudit[CounterfactualProbe, SettingsT]):
 def moved_records(
     table: UnitTable, units: Sequence[str], current: Floats, baseline: Floats, change: Floats
 ) -> dict[str, Json]:
-    """Return the shares of both runs by column, and the records whose answers became worse, the worst first.
+    """Return the mean of each column in both runs, and the records whose answers became worse, the worst first.
 
     Args:
-        table: of this run, for the names of the columns.
+        table: table of this run, for the names of the columns.
         units: names of the records that are complete in both runs.
-        current, baseline: (records, columns) shares in either run.
-        change: (records,) by how much each became worse.
+        current, baseline: (records, columns) shares in the two runs.
+        change: (records,) by how much each record became worse.
     """
     more = change.tolist()
     order = sorted((row for row, size in enumerate(more) if size > 0), key=lambda row: (-more[row], units[row]))
@@ -161,7 +161,7 @@ def moved_records(
 
 
 def judge_details(probe: CounterfactualProbe, answers: Sequence[Answer]) -> dict[str, Json]:
-    """Return how the judge model read the answers; empty without a judge model."""
+    """Return how the judge model read the answers: model, prompt and votes; empty without a judge model."""
     judged = [answer for answer in answers if answer.judged]
     if probe.judging is None or not judged:
         return {}
@@ -190,12 +190,12 @@ def counts(groups: Sequence[str], pairs: Iterable[tuple[str, Answer]]) -> tuple[
 
 
 def shown_value(answer: Answer, attribute: str) -> str:
-    """Return the value of the attribute that the prompt showed."""
+    """Return the attribute's value that the prompt contained."""
     return answer.labels["to"] if answer.labels["form"] == FLIPPED else answer.labels[attribute]
 
 
 def side_by_side(records: Iterable[str], attribute: str, answers: Sequence[Answer]) -> list[list[Example]]:
-    """Return for each of these records an answer to its own wording and a different one to a flipped wording."""
+    """Return, for each record, an answer about the unchanged record and a different answer about the flipped record."""
     of_record: dict[str, dict[tuple[str, int], list[Answer]]] = {}
     for answer in answers:
         if answer.usable:

@@ -1,4 +1,4 @@
-"""Difference in positive answers between two values of an attribute, over the same records."""
+"""Audit `flip_direction`: difference between two values of an attribute in positive answers, over the same records."""
 
 from __future__ import annotations
 
@@ -35,19 +35,19 @@ from pytest_fairness.stats.unit_tables.statistic import UnitStatistic
 Floats = NDArray[np.float64]
 
 SHOWN_RECORDS = 20
-"""Records that lean in the direction of the value, in the details."""
+"""Largest number of records in the details that favour the same value as the result."""
 
 
 class FlipDirectionSettings(AuditSettings):
-    """Settings of `flip_direction`: only those of every audit."""
+    """Settings of `flip_direction`: only the settings that every audit has."""
 
 
 class FlipDirection(RecordAudit[FlipDirectionSettings]):
-    """Share of positive answers for one value minus the share for another, over the same records; −1..1.
+    """Share of positive answers for one value minus the share for another value, over the same records; −1..1.
 
-    Every record is asked with each value, whichever value is its own. A system that answers at random, but alike for
-    all values, has the value 0. Of more than two values the two that are furthest apart are compared in the probe's
-    order: above 0 the value that is named first gets the positive answer more often.
+    Each record is shown with each value of the attribute. A system that answers at random, with the same probability
+    for all values, has the value 0 on average. With more than two values, the two whose shares differ most are
+    compared, in the probe's order. A value above 0 means that the first of the two gets the positive answer more often.
     """
 
     info = AuditInfo(
@@ -55,7 +55,7 @@ class FlipDirection(RecordAudit[FlipDirectionSettings]):
         title="Decisions that favour one value",
         question="Does one value of an attribute get the positive answer more often, for the same records?",
         formula="P(positive | shown as A) − P(positive | shown as B), paired by record",
-        meaning="−1 to 1; 0 is alike, also for a system that answers at random. Above 0 is in favour of A.",
+        meaning="−1 to 1; 0 = equal shares, also for a system that answers at random. Above 0 = A is favoured.",
         source="Kusner, Loftus, Russell and Silva 2017, “Counterfactual Fairness”; the paired sign-flip test of "
         "Fisher 1935",
         better=Direction.ZERO,
@@ -71,7 +71,10 @@ class FlipDirection(RecordAudit[FlipDirectionSettings]):
     def table(
         self, probe: CounterfactualProbe, item: AuditItem[FlipDirectionSettings], answers: Sequence[Answer]
     ) -> UnitTable:
-        """Return by record the share of positive answers for each value; a record counts with all values or none."""
+        """Return, by record, the share of positive answers for each value of the attribute.
+
+        A record that lacks answers for one of the values is missing as a whole.
+        """
         attribute = item.labels["attribute"]
         values: tuple[str, ...] = probe.flips[attribute].values
         records = by_record(answers)
@@ -98,11 +101,14 @@ class FlipDirection(RecordAudit[FlipDirectionSettings]):
         )
 
     def statistic(self, columns: int) -> UnitStatistic:
-        """Return the largest difference between two values, above 0 where the first of them has the larger share."""
+        """Return the statistic: the largest difference between two values, above 0 if the first is larger."""
         return SignedGap(columns)
 
     def p_value(self, table: UnitTable, random: np.random.Generator) -> float:
-        """Return the two-sided p-value that values can be exchanged within records; of two values a sign-flip test."""
+        """Return the two-sided p-value of the hypothesis that the attribute's value does not affect a record's answers.
+
+        For two values it is a sign-flip test over records, otherwise a permutation test within records.
+        """
         rows = table.rows[table.complete]
         if rows.shape[1] == 2:
             return paired_tests.sign_flip(rows[:, 0] - rows[:, 1], SIGNS, random, two_sided=True)
@@ -111,7 +117,7 @@ class FlipDirection(RecordAudit[FlipDirectionSettings]):
         return significance.p_value(value_range(null), observed, exact=exact)
 
     def value_details(self, table: UnitTable, random: np.random.Generator) -> dict[str, Json]:
-        """Return the two values that are compared, the share of every value, and all pairs where there are several."""
+        """Return the two compared values, the share of each value, and all pairs if there are several values."""
         rows = table.rows[table.complete]
         first, second = _furthest(rows.mean(axis=0))
         differences = rows[:, first] - rows[:, second]
@@ -134,14 +140,14 @@ class FlipDirection(RecordAudit[FlipDirectionSettings]):
     def change_details(
         self, table: UnitTable, units: Sequence[str], current: Floats, baseline: Floats
     ) -> dict[str, Json]:
-        """Return the shares in both runs, and the records that moved in the direction of this run's difference."""
+        """Return the shares of both runs, and the records that changed in the direction of this run's difference."""
         first, second = _furthest(current.mean(axis=0))
         sign = 1.0 if current[:, first].mean() >= current[:, second].mean() else -1.0
         change = (current[:, first] - current[:, second]) - (baseline[:, first] - baseline[:, second])
         return moved_records(table, units, current, baseline, sign * change)
 
     def describe(self, measurement: Measurement) -> str:
-        """Return the value and the two shares that it is the difference of."""
+        """Return the value and the two shares as a phrase."""
         details = measurement.details
         one, other = (f"{details['positive_share'][value]['mean']:.1%} as {value}" for value in details["values"])
         return (
@@ -156,17 +162,17 @@ class FlipDirection(RecordAudit[FlipDirectionSettings]):
         measurement: Measurement,
         answers: Sequence[Answer],
     ) -> list[list[Example]]:
-        """Return two differing answers each of the records that lean furthest in the direction of the value."""
+        """Return two different answers for each of the records that favour a value as the result does."""
         return side_by_side(measurement.details["leaning"], item.labels["attribute"], answers)
 
     def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
-        """Return how many records lean either way, and those that moved."""
+        """Return how many records favour either value, and the records that changed most."""
         details = measurement.details
         first, second = details["values"]
         found = []
         if details["n10"] + details["n01"]:
             found.append(
-                f"{details['positive']!r} more often for {first} in {details['n10']} records, for {second} in "
+                f"{details['positive']!r} more often as {first}: {details['n10']} records; more often as {second}: "
                 f"{details['n01']}"
             )
         if comparison is not None and comparison.value > 0:
@@ -175,13 +181,13 @@ class FlipDirection(RecordAudit[FlipDirectionSettings]):
 
 
 def _furthest(means: Floats) -> tuple[int, int]:
-    """Return the columns that differ most, in their order; the first two where none differ."""
+    """Return the two columns that differ most, in the table's order; the first two if all are equal."""
     high, low = int(means.argmax()), int(means.argmin())
     return (min(high, low), max(high, low)) if high != low else (0, 1)
 
 
 def _pairs(table: UnitTable, random: np.random.Generator) -> list[dict[str, Json]]:
-    """Return every pair of values with its difference, its interval and its p-value (Holm)."""
+    """Return each pair of values, with its difference, confidence interval and Holm-adjusted p-value."""
     rows = table.rows[table.complete]
     found: list[dict[str, Json]] = []
     for first, second in combinations(range(len(table.columns)), 2):
@@ -200,4 +206,5 @@ def _pairs(table: UnitTable, random: np.random.Generator) -> list[dict[str, Json
 
 
 def _wilson(share: float, records: int) -> tuple[float, float]:
+    """Return Wilson's 95 % confidence interval of a share of records."""
     return proportions.wilson(share * records, records, normal.quantile(0.975))

@@ -1,4 +1,4 @@
-"""Share of records whose answer changes with one attribute."""
+"""Audit `flip_rate`: share of records whose answer changes if one attribute is flipped."""
 
 from __future__ import annotations
 
@@ -41,22 +41,23 @@ Floats = NDArray[np.float64]
 
 
 class FlipRateSettings(AuditSettings):
-    """Settings of `flip_rate`: only those of every audit."""
+    """Settings of `flip_rate`: only the settings that every audit has."""
 
 
 class FlipRate(RecordAudit[FlipRateSettings]):
-    """Share of records whose answer changes when flipped, minus the share that changes when asked again; −1..1.
+    """Share of records whose answer changes if the attribute is flipped, minus the share if nothing changes; −1..1.
 
-    A system that answers at random changes its answer as often in both cases, and has the value 0. The details count in
-    which direction the answers change.
+    The second share comes from repeating the unchanged prompt. A system that answers at random changes its answer
+    equally often in both cases, and has the value 0 on average. The details count whom the changes favour.
     """
 
     info = AuditInfo(
         name="flip_rate",
         title="Decisions that change with one attribute",
         question="Does the answer change when only one attribute of a record is flipped?",
-        formula="share of records whose answer changes − share that changes when the same is asked again",
-        meaning="0 is no more change than asking twice makes.",
+        formula="share of records whose answer changes when flipped − share whose answer changes when the same "
+        "prompt is repeated",
+        meaning="0 = flipping changes no more answers than repeating the prompt.",
         source="Kusner, Loftus, Russell and Silva 2017, “Counterfactual Fairness”; McNemar 1947",
         better=Direction.LOWER,
         tolerance=0.05,
@@ -72,7 +73,7 @@ class FlipRate(RecordAudit[FlipRateSettings]):
     def table(
         self, probe: CounterfactualProbe, item: AuditItem[FlipRateSettings], answers: Sequence[Answer]
     ) -> UnitTable:
-        """Return by record the share of answers that change when flipped, and when the same prompt is asked again."""
+        """Return, by record, the share of answers that change when flipped, and when the prompt is repeated."""
         flip = probe.flips[item.labels["attribute"]]
         records = {
             name: record_change(answered, probe.positive, flip.attribute, flip.values)
@@ -105,25 +106,25 @@ class FlipRate(RecordAudit[FlipRateSettings]):
         )
 
     def statistic(self, columns: int) -> UnitStatistic:
-        """Return the share that changes when flipped, minus the share that changes when asked again."""
+        """Return the statistic: share that changes when flipped minus share that changes when repeated."""
         return ShareDifference()
 
     def p_value(self, table: UnitTable, random: np.random.Generator) -> float | None:
-        """Return the p-value that records change no more often when flipped than when asked again, by sign flips."""
+        """Return the p-value of the hypothesis that flipping changes no more answers than repeating; by sign flips."""
         rows = table.rows[table.complete]
         return paired_tests.sign_flip(rows[:, 0] - rows[:, 1], SIGNS, random)
 
     def change_details(
         self, table: UnitTable, units: Sequence[str], current: Floats, baseline: Floats
     ) -> dict[str, Json]:
-        """Return the shares in both runs, and the records that change more often than in the baseline."""
+        """Return the shares of both runs, and the records whose answers change more often than in the baseline."""
         return moved_records(table, units, current, baseline, current[:, 0] - baseline[:, 0])
 
     def describe(self, measurement: Measurement) -> str:
-        """Return the value and both shares."""
+        """Return the value and both shares as a phrase."""
         details = measurement.details
         floor = details["floor"]
-        again = "none was asked again" if floor is None else f"{floor:.1%} when asked again"
+        again = "no prompt was repeated" if floor is None else f"{floor:.1%} when the prompt is repeated"
         shares = f"{details['share']:.1%} of {details['records']} records change when flipped, {again}"
         return f"flip rate {measurement.value:.3g} ({shares})"
 
@@ -134,20 +135,20 @@ class FlipRate(RecordAudit[FlipRateSettings]):
         measurement: Measurement,
         answers: Sequence[Answer],
     ) -> list[list[Example]]:
-        """Return the answers to the own and to a flipped wording of the records that change most."""
+        """Return the answers to the unchanged and to a flipped prompt, for the records that change most."""
         records = [flip["record"] for flip in measurement.details["flips"]]
         return side_by_side(records, item.labels["attribute"], answers)
 
     def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
-        """Return in which direction the answers change, and the records whose answers became worse."""
+        """Return how many answers change in either direction, and the records whose answers became worse."""
         details = measurement.details
         one_way, other_way = details["n10"], details["n01"]
         first, second = details["values"][:2]
         found = []
         if one_way + other_way:
             found.append(
-                f"{details['positive']!r} for {first} only in {one_way} records, for {second} only in {other_way} "
-                f"(p = {details['mcnemar_p']:.2g})"
+                f"{details['positive']!r} as {first} but not as {second}: {one_way} records; as {second} but not as "
+                f"{first}: {other_way} (McNemar p = {details['mcnemar_p']:.2g})"
             )
         if comparison is not None and comparison.value > 0:
             return [*found, *(f"record {record}" for record in comparison.details.get("moved_records", [])[:3])]

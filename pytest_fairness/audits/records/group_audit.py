@@ -1,7 +1,7 @@
-"""Audits of gaps between groups of records, each record asked as it is, without any flip.
+"""Base class of audits of gaps between groups of records; only answers about unchanged records are used.
 
-The groups are the values of a flipped attribute, and the unit is the record. A rate is undefined where a group has no
-record for it; an undefined rate is reported and left out.
+The groups are the values of an attribute, and the unit is the record. If no record of a group counts for a rate, the
+group's rate is not defined; it is reported and left out.
 """
 
 from __future__ import annotations
@@ -30,17 +30,19 @@ Floats = NDArray[np.float64]
 
 
 class GroupSettings(AuditSettings):
-    """Settings of a gap between groups: only those of every audit."""
+    """Settings of a gap between groups: only the settings that every audit has."""
 
 
 SettingsT = TypeVar("SettingsT", bound=AuditSettings)
 
 
 class GroupAudit(RecordAudit[SettingsT]):
-    """An audit of the largest gap between groups in a rate, 0..1; of several rates the largest of their gaps.
+    """Base class of audits of the largest gap between groups in a rate, 0..1.
+
+    With several rates, the largest of their gaps is the value.
 
     Class attributes:
-        rates: names of the rates that each group has.
+        rates: names of the rates.
     """
 
     settings_model: ClassVar[type[AuditSettings]] = GroupSettings
@@ -48,21 +50,23 @@ class GroupAudit(RecordAudit[SettingsT]):
     rates: ClassVar[tuple[str, ...]]
 
     def hit(self, probe: CounterfactualProbe, answer: Answer) -> bool:
-        """Return whether the answer counts for its rate; by default a positive answer does."""
+        """Return whether the answer is a hit of its rate; by default, a positive answer is."""
         return bool(answer.content == probe.positive)
 
     def rate_of(self, probe: CounterfactualProbe, answer: Answer) -> str | None:
-        """Return the rate that an answer about this record belongs to; `None` where the rate is not known."""
+        """Return the name of the rate for which the answer counts; `None` if that is not known."""
         return self.rates[0]
 
     def statistic(self, columns: int) -> ShareGap:
-        """Return the largest gap between two groups in a rate."""
+        """Return the statistic: the largest gap between two groups in a rate."""
         return ShareGap(len(self.rates), columns // 2 // len(self.rates))
 
     def table(self, probe: CounterfactualProbe, item: AuditItem[SettingsT], answers: Sequence[Answer]) -> UnitTable:
-        """Return by record its share of hits in the column of its rate and group, and 1 in that column's second half.
+        """Return the table with a row for each record.
 
-        The other columns of the record are 0, so that the means' ratios are the groups' rates.
+        The first half of the columns has a column for each rate and group; the record's share of hits is in the column
+        of its own rate and group. The same column in the second half is 1. All other columns of the record are 0, so
+        that mean hits divided by mean size is the group's rate.
         """
         attribute = item.labels["attribute"]
         groups: tuple[str, ...] = probe.flips[attribute].values
@@ -99,7 +103,7 @@ class GroupAudit(RecordAudit[SettingsT]):
         )
 
     def check_table(self, table: UnitTable) -> None:
-        """Raise `NotMeasurable` if records are too few, in all or of a group, or if no rate has two groups."""
+        """Raise `NotMeasurable` if there are too few records, in all or in a group, or no rate with two groups."""
         super().check_table(table)
         cells = len(table.columns) // 2
         sizes = np.nansum(table.rows[:, cells:], axis=0)
@@ -108,10 +112,12 @@ class GroupAudit(RecordAudit[SettingsT]):
             name = list(table.n)[of_group.tolist().index(of_group.min())]
             raise NotMeasurable(f"only {few} records of {name} {self.usable}, {MINIMUM_UNITS} are needed")
         if math.isnan(float(self.statistic(len(table.columns)).value(table.means()))):
-            raise NotMeasurable(f"no rate is defined for two groups: {', '.join(table.details['undefined'])} are not")
+            raise NotMeasurable(
+                f"no rate is defined for two groups; not defined: {', '.join(table.details['undefined'])}"
+            )
 
     def p_value(self, table: UnitTable, random: np.random.Generator) -> float | None:
-        """Return the p-value that answers can be exchanged between groups, among records of the same rate."""
+        """Return the p-value of a test that permutes the answers between groups, among records of the same rate."""
         rows, statistic = table.rows[table.complete], self.statistic(len(table.columns))
         half = rows.shape[1] // 2
         cells = rows[:, half:].argmax(axis=1).astype(np.int64)
@@ -125,7 +131,7 @@ class GroupAudit(RecordAudit[SettingsT]):
     def change_details(
         self, table: UnitTable, units: Sequence[str], current: Floats, baseline: Floats
     ) -> dict[str, Json]:
-        """Return the rates in both runs, and the records whose answers differ."""
+        """Return the rates of both runs, and the records whose answers differ."""
         cells, statistic = current.shape[1] // 2, self.statistic(current.shape[1])
         rates = [statistic.groups(run.mean(axis=0)) for run in (current, baseline)]
         changed = (np.abs(current[:, :cells] - baseline[:, :cells]).max(axis=1) > 0).tolist()
@@ -138,7 +144,7 @@ class GroupAudit(RecordAudit[SettingsT]):
         }
 
     def describe(self, measurement: Measurement) -> str:
-        """Return the gap, the rates of all groups, and the rates that are not defined."""
+        """Return the gap, the rates of all groups, and the rates that are not defined, as a phrase."""
         parts = []
         for rate in self.rates:
             shares = [
@@ -148,7 +154,7 @@ class GroupAudit(RecordAudit[SettingsT]):
             ]
             parts.append(f"{rate}: {', '.join(shares) or 'none defined'}")
         undefined = measurement.details["undefined"]
-        flag = f"; not defined: {', '.join(undefined)}, as no record is such" if undefined else ""
+        flag = f"; not defined, because there are no such records: {', '.join(undefined)}" if undefined else ""
         return f"gap {measurement.value:.3g} ({'; '.join(parts)}){flag}"
 
     def contributions(self, measurement: Measurement) -> Mapping[str, float]:
@@ -160,7 +166,7 @@ class GroupAudit(RecordAudit[SettingsT]):
         }
 
     def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
-        """Return the rates that changed, the largest change first; nothing without a comparison."""
+        """Return the rates that changed, the largest change first; nothing without a baseline."""
         if comparison is None or comparison.value <= 0:
             return []
         moved = [part for part in comparison.details.get("moved", []) if None not in (part["now"], part["then"])]
@@ -171,7 +177,7 @@ class GroupAudit(RecordAudit[SettingsT]):
 
 
 def _rates(cells: Sequence[tuple[str, str]], rows: Floats, sizes: Floats) -> list[dict[str, Json]]:
-    """Return each rate of each group with Wilson's interval; both are `None` where the rate is not defined."""
+    """Return each rate of each group with Wilson's interval; both are `None` if the rate is not defined."""
     found = []
     for cell, (rate, group) in enumerate(cells):
         size, hits = int(sizes[cell]), float(np.nansum(rows[:, cell]))
@@ -190,4 +196,5 @@ def _rates(cells: Sequence[tuple[str, str]], rows: Floats, sizes: Floats) -> lis
 
 
 def _number(rate: float) -> float | None:
+    """Return a rate, or `None` for NaN."""
     return None if math.isnan(rate) else float(rate)

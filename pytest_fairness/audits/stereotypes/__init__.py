@@ -1,1 +1,1 @@
-"""Audits of texts and likelihoods about people and groups."""
+"""Audits of stereotypes: in texts about people, and in the likelihoods of sentences."""

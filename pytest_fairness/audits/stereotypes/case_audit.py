@@ -1,6 +1,6 @@
-"""The base class of audits that give a score to every answer about a case.
+"""Base class of audits that give each answer about a case a score.
 
-Cases are fixed; errors are taken over answers. A case that names its opposite is measured together with it.
+The cases are fixed; standard errors are taken over answers. Two cases that are opposites are measured together.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from pytest_fairness.stats.intervals import normal
 
 
 class MeasuredCases(NamedTuple):
-    """The answers of an item, the scores of its complete cases, and the names of all other cases."""
+    """An item's scored answers, the scores of its complete cases, and the names of its other cases."""
 
     answers: ScoredAnswers
     scores: Scores
@@ -40,12 +40,13 @@ class MeasuredCases(NamedTuple):
 
 
 class CaseAudit(Audit[StereotypeProbe, SettingsT]):
-    """An audit of open cases, with one item for each case or pair of opposites, and one for each category.
+    """Base class of audits of open cases; one item for each case or pair of opposites, and for each category.
 
     Class attributes:
-        added: number of zeros and of ones added to a case's scores for the error of their mean; see `means.shrunken`.
+        added: number of zeros, and of ones, added to a case's scores to compute a standard error; see
+            `mean_errors.shrunken`.
         neutral: mean score of a model without preference; `None` if there is no such score.
-        scored: name of answers with a score, for messages.
+        scored: phrase for the answers that have a score, for messages.
     """
 
     kind: ClassVar[str] = "stereotype"
@@ -60,7 +61,7 @@ class CaseAudit(Audit[StereotypeProbe, SettingsT]):
 
     @abstractmethod
     def score_of(self, probe: StereotypeProbe, item: AuditItem[SettingsT], answer: Answer) -> float | None:
-        """Return the score of an answer, 0..1; NaN for a usable answer without a score, `None` for a missing answer."""
+        """Return an answer's score, 0..1; NaN if a usable answer has no score, `None` if the answer is missing."""
 
     @abstractmethod
     def details(
@@ -69,11 +70,11 @@ class CaseAudit(Audit[StereotypeProbe, SettingsT]):
         """Return details of the measurement for reports; `answers` are sorted."""
 
     def compared_groups(self, probe: StereotypeProbe, item: AuditItem[SettingsT]) -> tuple[str, ...]:
-        """Return the groups whose scores are compared; empty where all answers about a case are one sample."""
+        """Return the groups whose scores are compared; empty if all answers about a case are one sample."""
         return ()
 
     def remedy(self, probe: StereotypeProbe, item: AuditItem[SettingsT], answers: Sequence[Answer]) -> str:
-        """Return what to do if too few answers have a score, for messages."""
+        """Return advice for too few scored answers, for messages."""
         return "raise `trials` or add rows"
 
     def cases(self, probe: StereotypeProbe, item: AuditItem[SettingsT]) -> list[Case]:
@@ -81,7 +82,7 @@ class CaseAudit(Audit[StereotypeProbe, SettingsT]):
         return [case for case in probe.cases_of(item.labels) if self.fits(case)]
 
     def items(self, probe: StereotypeProbe, settings: SettingsT) -> list[AuditItem[SettingsT]]:
-        """Return items for cases and pairs in the probe's order, then for categories."""
+        """Return one item for each case or pair of opposites, in the probe's order, then one for each category."""
         fitting = {case.name: case for case in probe.cases if self.fits(case)}
         subjects: dict[str, dict[str, str]] = {}
         for case in fitting.values():
@@ -95,7 +96,7 @@ class CaseAudit(Audit[StereotypeProbe, SettingsT]):
         return [AuditItem(self.info.name, subject, labels, settings) for subject, labels in subjects.items()]
 
     def uses(self, probe: StereotypeProbe, item: AuditItem[SettingsT], labels: Mapping[str, str]) -> bool:
-        """Return whether the labels are those of one of the item's cases, and of a group that the probe still has."""
+        """Return whether the labels belong to one of the item's cases, and to a group that the case still has."""
         case = probe.by_name.get(labels.get("case", ""))
         if case is None or not self.fits(case):
             return False
@@ -145,7 +146,7 @@ class CaseAudit(Audit[StereotypeProbe, SettingsT]):
         return MeasuredCases(found, found.scores.of_cases(complete), left_out)
 
     def score(self, probe: StereotypeProbe, item: AuditItem[SettingsT], answers: Sequence[Answer]) -> float:
-        """Return the mean or the gap of any number of answers; see `Audit.score`."""
+        """Return the mean score of the answers, or the gap between groups; see `Audit.score`."""
         found = self._scored_answers(probe, item, answers)
         scores = found.scores
         if not scores.columns or (found.groups and len(scores.columns) < len(scores.cases) * len(found.groups)):
@@ -153,7 +154,7 @@ class CaseAudit(Audit[StereotypeProbe, SettingsT]):
         return float(scores.gap(scores.means()) if found.groups else scores.means().mean())
 
     def measure(self, probe: StereotypeProbe, item: AuditItem[SettingsT], answers: Sequence[Answer]) -> Measurement:
-        """Return the mean of the cases' mean scores, or the gap between groups; see `Audit.measure`."""
+        """Return the mean of the cases' mean scores, or the largest gap between groups; see `Audit.measure`."""
         answers = sorted_answers(answers)
         found, scores, left_out = self._measured_cases(probe, item, answers)
         estimate = (
@@ -179,7 +180,7 @@ class CaseAudit(Audit[StereotypeProbe, SettingsT]):
     def concerns(
         self, probe: StereotypeProbe, item: AuditItem[SettingsT], answers: Sequence[Answer], measurement: Measurement
     ) -> list[Concern]:
-        """Return the concerns that answers repeat, or that cases lack answers for one group; see `Audit.concerns`."""
+        """Return the concerns that answers repeat, or that cases lack answers for a group; see `Audit.concerns`."""
         cells: dict[str, list[str]] = {}
         for answer in answers:
             if answer.usable:
@@ -190,8 +191,8 @@ class CaseAudit(Audit[StereotypeProbe, SettingsT]):
         left_out, cases = measurement.details["left_out"], measurement.details["cases"]
         if "groups" in measurement.details and len(left_out) > INCOMPLETE_SHARE * (len(left_out) + len(cases)):
             message = (
-                f"{len(left_out)} of {len(left_out) + len(cases)} cases were left out, as they have too few answers "
-                f"for one of the groups: {shortened_list(left_out)}"
+                f"{len(left_out)} of {len(left_out) + len(cases)} cases were left out, because they have too few "
+                f"answers for one of the groups: {shortened_list(left_out)}"
             )
             found.append(Concern("incomplete_units", message))
         return found
@@ -199,7 +200,7 @@ class CaseAudit(Audit[StereotypeProbe, SettingsT]):
     def compare(
         self, probe: StereotypeProbe, item: AuditItem[SettingsT], current: Sequence[Answer], baseline: Sequence[Answer]
     ) -> Comparison:
-        """Return the change over the cases that are complete in both runs, tested by swapping runs within cells."""
+        """Return the change over the cases that are complete in both runs, tested by permuting run labels in cells."""
         current_cases, baseline_cases = (
             self._measured_cases(probe, item, sorted_answers(run)) for run in (current, baseline)
         )
@@ -224,7 +225,7 @@ class CaseAudit(Audit[StereotypeProbe, SettingsT]):
         return groups
 
     def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
-        """Return what became worse; without a baseline the groups furthest apart, if groups are compared."""
+        """Return what became worse; without a baseline the two groups that differ most, if groups are compared."""
         if comparison is not None and comparison.value > 0 and (moved := comparison.details.get("moved")):
             worse = [part for part in moved if part["now"] > part["then"]] or moved
             return [f"{part['name']} {part['then']:.2f} to {part['now']:.2f}" for part in worse[:3]]

@@ -8,17 +8,17 @@ from pytest_fairness.audits.stereotypes.marker_matching import Found
 from pytest_fairness.records import Answer, Json
 
 SHOWN_EXAMPLES = 4
-"""Examples that the details hold."""
+"""Number of examples in the details."""
 SHOWN_CHARACTERS = 300
-"""Characters of an example."""
+"""Number of characters of an example."""
 
 
 def marker_examples(answers: Sequence[tuple[Answer, Found]], least: int) -> list[dict[str, Json]]:
-    """Return the answers with the largest share of stereotype markers, one a case, and the answer with the smallest.
+    """Return the answers with the largest share of stereotype markers, one for each case, and one with the smallest.
 
     Args:
         answers: usable answers with their markers.
-        least: fewest markers of an answer that counts.
+        least: smallest number of markers of an answer that is scored.
     """
     scored = [(ratio, answer, found) for answer, found in answers if (ratio := found.ratio(least)) is not None]
     scored.sort(key=lambda each: (-each[0], -each[2].count))

@@ -1,4 +1,4 @@
-"""Markers of a stereotype and of its opposite in texts."""
+"""Search for the markers of a stereotype and of its opposite in texts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pytest_fairness.audits.terms import Terms
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Markers of one text, each once, in the order of their list."""
+    """Different markers of one text, in the order of the marker lists."""
 
     stereotype: tuple[str, ...]
     anti_stereotype: tuple[str, ...]
@@ -21,12 +21,12 @@ class Found:
         return len(self.stereotype) + len(self.anti_stereotype)
 
     def ratio(self, least: int) -> float | None:
-        """Return the share of stereotype markers, 0..1; `None` for fewer than `least` markers, or none."""
+        """Return the share of stereotype markers, 0..1; `None` if the text has fewer than `least` markers, or none."""
         return len(self.stereotype) / self.count if self.count >= max(1, least) else None
 
 
 class Markers:
-    """Finder of the markers of a case.
+    """Search for the markers of a case.
 
     Args:
         stereotype, anti_stereotype: words, phrases and stems; see `Terms`.
@@ -44,7 +44,7 @@ class Markers:
 
 
 def holding(found: Iterable[Found], side: str) -> dict[str, int]:
-    """Return the number of texts that hold each marker of a side, the commonest first."""
+    """Return the number of texts that contain each marker of a side (`stereotype`, `anti_stereotype`), most first."""
     counts: dict[str, int] = {}
     for each in found:
         for marker in getattr(each, side):

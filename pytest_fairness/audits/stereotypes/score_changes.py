@@ -1,4 +1,4 @@
-"""Change of the mean score, and of the gap between groups, between two runs with the same columns."""
+"""Change between two runs of a mean score, and of the largest gap between groups."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 SUBSAMPLES = 20
-"""Cuts to equal size that are averaged where two runs hold different numbers of scores."""
+"""Number of random cuts to equal size that are averaged if two runs have different numbers of scores."""
 
 
 @dataclass(frozen=True)
@@ -30,10 +30,12 @@ class ScoreChange:
     """A change between two runs; a positive change is worse.
 
     Attributes:
-        value, standard_error, p_value: of the change, one-sided.
-        degrees_of_freedom: of the standard error; `None` for the normal distribution.
-        details: of the comparison.
-        reversal: a gap that changed sides; `None` where none did.
+        value: estimated change.
+        standard_error: standard error of `value`.
+        p_value: one-sided p-value of the null hypothesis that the runs do not differ.
+        degrees_of_freedom: degrees of freedom of the standard error; `None` for the normal distribution.
+        details: details of the comparison.
+        reversal: a gap that changed sides; `None` if no gap did.
     """
 
     value: float
@@ -46,14 +48,14 @@ class ScoreChange:
 
 @dataclass(frozen=True)
 class PooledScores:
-    """The scores of two runs with the same columns in one array, the current run first.
+    """The scores of two runs together, the current run first; a column is a case, or a case and a group.
 
     Attributes:
-        current, baseline: the scores of either run.
-        column: (n,) number of the score's column.
-        values: (n,) scores.
-        cells: (n,) number of the score's cell, a column within a stratum.
-        is_current: (n,) whether the score is of the current run.
+        current, baseline: scores of the two runs.
+        column: (n,) column number of each score.
+        values: (n,) scores, 0..1.
+        cells: (n,) cell number of each score; a cell is a column within a stratum.
+        is_current: (n,) whether the score belongs to the current run.
     """
 
     current: Scores
@@ -65,7 +67,7 @@ class PooledScores:
 
     @classmethod
     def of(cls, current: Scores, baseline: Scores) -> PooledScores:
-        """Return the scores of both runs, with cells numbered alike."""
+        """Return the scores of both runs together, with the same cell numbers in both runs."""
         column = np.concatenate([current.column, baseline.column])
         keys = list(zip(column.tolist(), (*current.strata, *baseline.strata), strict=True))
         numbers = {key: number for number, key in enumerate(sorted({*keys}))}
@@ -79,31 +81,32 @@ class PooledScores:
         )
 
     def at_equal_size(self, random: np.random.Generator) -> tuple[Floats, Floats]:
-        """Return the (cuts, columns) means of both runs, cut to equal size."""
+        """Return the column means of both runs, each (cuts, columns), for random cuts to equal size."""
         first, second = relabelling.equal_size(self.is_current, self.cells, SUBSAMPLES, random)
         return self._means(first), self._means(second)
 
     def swapped(self, random: np.random.Generator) -> tuple[Floats, Floats]:
-        """Return the (draws, columns) means of two runs that differ by chance only."""
+        """Return the column means of both runs, each (draws, columns), after random exchange between runs: the null."""
         first, second = relabelling.run_swaps(self.is_current, self.cells, PERMUTATIONS, random)
         return self._means(first), self._means(second)
 
     def error(self, weights: Floats) -> tuple[float, float | None]:
-        """Return the standard error and degrees of freedom of the change of a weighted sum of means.
+        """Return the standard error of the change of a weighted sum of column means, and its degrees of freedom.
 
         Args:
-            weights: (columns,) of the columns' means; see `cells.change_error`.
+            weights: (columns,) weight of each column's mean; see `change_error`.
         """
         runs = self.column * 2 + self.is_current
         shares = weights[self.column] / np.bincount(runs, minlength=2 * len(weights))[runs]
         return change_error(self.values, self.is_current, self.cells, np.where(self.is_current, shares, -shares))
 
     def group_error(self, weights: Floats) -> tuple[float, float | None]:
-        """Return the same as `error` for (groups,) weights of the groups' means."""
+        """Return the `error` for weights of the groups' means, given as (groups,) weights."""
         cases = len(self.current.cases)
         return self.error(np.tile(weights, cases) / cases)
 
     def _means(self, selections: Bools) -> Floats:
+        """Return the column means of each selection of scores; shape (selections, columns)."""
         belongs = np.eye(len(self.current.columns))[self.column]
         sizes = selections.astype(np.float64) @ belongs
         sums = selections.astype(np.float64) @ (belongs * self.values[:, None])
@@ -112,12 +115,12 @@ class PooledScores:
 
 
 def mean_change(runs: PooledScores, added: float, seed: str) -> ScoreChange:
-    """Return the change of the mean of all columns' means.
+    """Return the change of the mean over all columns of the column means.
 
     Args:
-        runs: both runs.
-        added: of the standard error where no score differs from any other of its cell; see `means.shrunken`.
-        seed: text from which all resampling is seeded.
+        runs: scores of both runs.
+        added: see `mean_errors.shrunken`; used for the standard error if all scores of each cell are equal.
+        seed: text that seeds all random draws.
     """
     random = randomness.generator(f"{seed}/compare")
     current, baseline = runs.at_equal_size(random)
@@ -136,12 +139,12 @@ def mean_change(runs: PooledScores, added: float, seed: str) -> ScoreChange:
 
 
 def gap_change(runs: PooledScores, added: float, seed: str) -> ScoreChange:
-    """Return by how much the largest gap between groups' means grew; see `stats.groups.spreads`.
+    """Return the growth of the largest gap between groups' means; see `stats.groups.spreads`.
 
     Args:
-        runs: both runs.
-        added: of the standard error where no score differs from any other of its cell; see `means.shrunken`.
-        seed: text from which all resampling is seeded.
+        runs: scores of both runs.
+        added: see `mean_errors.shrunken`; used for the standard error if all scores of each cell are equal.
+        seed: text that seeds all random draws.
     """
     random = randomness.generator(f"{seed}/compare")
     drawn = [runs.current.group_means(run) for run in runs.at_equal_size(random)]
@@ -175,12 +178,12 @@ def gap_change(runs: PooledScores, added: float, seed: str) -> ScoreChange:
 
 
 def _reversal(groups: Sequence[str], current: Floats, baseline: Floats, swapped: Floats) -> Reversal | None:
-    """Return the gap of the two groups that are furthest apart now, if it was on the other side in the baseline.
+    """Return the gap between the two groups that differ most in the current run, if it had the opposite sign before.
 
     Args:
         groups: names of the groups.
-        current, baseline: (groups,) means of either run.
-        swapped: (draws, groups) changes of two runs that differ by chance only.
+        current, baseline: (groups,) means of the two runs.
+        swapped: (draws, groups) changes of the means after random exchange between runs.
     """
     high, low = spreads.furthest(current, tuple(combinations(range(len(current)), 2)))
     present, earlier = float(current[high] - current[low]), float(baseline[high] - baseline[low])

@@ -1,4 +1,4 @@
-"""Mean of scores, and gap between the mean scores of groups, each with its error, test and interval."""
+"""Estimates from scores, with standard error, test and interval: the mean, and the gap between groups' means."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pytest_fairness.stats.resampling import randomness, significance
 from pytest_fairness.stats.unit_tables.statistic import TAIL
 
 PERMUTATIONS = 1999
-"""Draws of a permutation test."""
+"""Number of random draws of a permutation test."""
 
 
 class ScoreEstimate(NamedTuple):
@@ -29,9 +29,9 @@ def mean_estimate(scores: Scores, added: float, neutral: float | None) -> ScoreE
     """Return the mean of the cases' mean scores.
 
     Args:
-        scores: of the cases.
-        added: see `means.shrunken`.
-        neutral: mean score under the hypothesis of no preference; `None` for no test.
+        scores: scores of the cases.
+        added: see `mean_errors.shrunken`.
+        neutral: mean score without any preference, which is the null hypothesis; `None` for no test.
     """
     value, error = float(scores.means().mean()), scores.mean_error(added)
     size = mean_errors.effective_size(float(scores.shrunken_means(added).mean()), error)
@@ -45,13 +45,13 @@ def mean_estimate(scores: Scores, added: float, neutral: float | None) -> ScoreE
 
 
 def gap_estimate(scores: Scores, added: float, alpha: float, beta: float, seed: str) -> ScoreEstimate:
-    """Return the largest gap between groups, tested by permuting the groups within each case and stratum.
+    """Return the largest gap between groups, tested by permutation of groups within case and stratum.
 
     Args:
-        scores: of the cases and groups.
-        added: see `means.shrunken`.
-        alpha, beta: error rates of the bounds in the details.
-        seed: text from which the permutations are seeded.
+        scores: scores of the cases and groups.
+        added: see `mean_errors.shrunken`.
+        alpha, beta: error rates of the lower and of the upper bound in the details.
+        seed: text that seeds the permutations.
     """
     column_means = scores.means()
     value = float(scores.gap(column_means))

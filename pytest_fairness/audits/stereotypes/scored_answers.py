@@ -1,4 +1,4 @@
-"""Answers of an item with their scores, and the cases of which enough answers have a score."""
+"""An item's scored answers, and its complete cases (cases with enough scored answers)."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from pytest_fairness.probes.stereotype.cases import Case
 from pytest_fairness.records import Answer
 
 MINIMUM_RESPONSES = 8
-"""Fewest scored answers of each side: of each case of an item, or of a category altogether."""
+"""Smallest number of scored answers of each case of an item, of each group, or of a whole category."""
 MINIMUM_OF_A_CASE = 2
-"""Fewest scored answers of a case that counts in its category."""
+"""Smallest number of scored answers, of each group, of a case that counts in its category."""
 
 
 @dataclass(frozen=True)
@@ -21,10 +21,10 @@ class ScoredAnswers:
     """The scored answers of an item.
 
     Attributes:
-        scores: scores of the answers that have one.
-        scored: number of scored answers by column, repeated answers included.
-        n, missing: number of usable and of missing answers, by case, or by group where groups are compared.
-        groups: groups that are compared; empty where an item compares no groups.
+        scores: scores of the answers that have a score.
+        scored: number of scored answers by column (case and group), including repeated answers.
+        n, missing: number of usable and of missing answers, by group if groups are compared, otherwise by case.
+        groups: groups that are compared; empty if the item compares no groups.
     """
 
     scores: Scores
@@ -36,8 +36,8 @@ class ScoredAnswers:
     def complete_cases(self, cases: Sequence[Case]) -> list[str]:
         """Return the names of the cases with enough scored answers of each group, sorted.
 
-        A case is complete only together with its opposite: otherwise a model with one answer for every case would not
-        have the value 0.5.
+        A case is complete only if its opposite is: otherwise a model that gives the same answer for both cases would
+        not have the value 0.5.
         """
         groups = self.groups or ("",)
         enough = {
@@ -47,14 +47,14 @@ class ScoredAnswers:
         return sorted(name for name in enough if opposites[name] not in opposites or opposites[name] in enough)
 
     def short_sides(self, labels: Mapping[str, str], cases: Sequence[Case], complete: Sequence[str]) -> dict[str, int]:
-        """Return the number of scored answers of each side that has too few of them.
+        """Return the number of scored answers of each side that has fewer than `MINIMUM_RESPONSES`.
 
-        The sides are the groups, where groups are compared; the cases of an item about a case or a pair; or the whole
-        category.
+        The sides are the groups if groups are compared. Otherwise, they are the cases of an item about a case or a pair
+        of cases, or the category of an item about a category.
 
         Args:
-            labels: of the item.
-            cases: of the item.
+            labels: labels of the item.
+            cases: cases of the item.
             complete: names of the complete cases.
         """
         if self.groups:
@@ -67,11 +67,11 @@ class ScoredAnswers:
 
 
 def sorted_answers(answers: Sequence[Answer]) -> list[Answer]:
-    """Return the answers in an order that does not depend on the order they came in."""
+    """Return the answers in a fixed order, by labels, trial and text."""
     return sorted(answers, key=lambda answer: (sorted(answer.labels.items()), answer.trial, answer.text or ""))
 
 
 def stratum_of(answer: Answer, column: Column) -> str:
-    """Return the stratum of an answer: labels of a file of answers, and the group unless the column holds it."""
+    """Return the name of the answer's stratum: all its labels except case, category and a compared group."""
     of_column = {"case", "category", "group"} if column[1] else {"case", "category"}
     return "; ".join(f"{name}={label}" for name, label in sorted(answer.labels.items()) if name not in of_column)

@@ -17,7 +17,7 @@ Bools = NDArray[np.bool_]
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Column = tuple[str, str]
-"""Case and group; the group is empty where the groups of a case are one sample."""
+"""Case and group; the group is empty if the answers of a case are not split by group."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,10 +26,10 @@ class Score:
 
     Attributes:
         column: case and group of the answer.
-        stratum: stratum within which runs are swapped.
+        stratum: stratum of the answer; run labels are permuted within strata.
         value: the score, 0..1.
-        text: the answer.
-        repeated: whether an equal answer counts as a repetition of this one.
+        text: text of the answer.
+        repeated: whether another answer with the same text counts as a repetition of this one.
     """
 
     column: Column
@@ -41,13 +41,13 @@ class Score:
 
 @dataclass(frozen=True)
 class Scores:
-    """The scores of one run by column.
+    """The scores of one run; a column is a case, or a case and a group.
 
     Attributes:
-        columns: the columns, sorted; every case has all groups.
-        column: (n,) number of the score's column.
-        values: (n,) the scores, 0..1.
-        strata: the stratum of each score.
+        columns: columns, sorted; every case has all groups.
+        column: (n,) column number of each score.
+        values: (n,) scores, 0..1.
+        strata: stratum of each score.
     """
 
     columns: tuple[Column, ...]
@@ -57,7 +57,7 @@ class Scores:
 
     @classmethod
     def of(cls, scores: Sequence[Score]) -> Scores:
-        """Return the scores, sorted; the trials of a cell with one repeated answer count as a single score."""
+        """Return the scores, sorted; if all trials of a cell have the same text, they count as one score."""
         cells: dict[tuple[Column, str], list[Score]] = {}
         for score in sorted(scores, key=lambda score: (score.column, score.stratum, score.text, score.value)):
             cells.setdefault((score.column, score.stratum), []).append(score)
@@ -82,7 +82,7 @@ class Scores:
         return tuple(sorted({group for _, group in self.columns}))
 
     def of_cases(self, cases: Sequence[str]) -> Scores:
-        """Return the scores of some cases."""
+        """Return the scores of these cases."""
         kept = [number for number, (case, _) in enumerate(self.columns) if case in cases]
         mask = np.isin(self.column, kept)
         numbers = {number: place for place, number in enumerate(kept)}
@@ -99,40 +99,40 @@ class Scores:
         return np.asarray(self.values[self.column == self.columns.index(column)])
 
     def grid(self, numbers: Floats) -> Floats:
-        """Return (..., columns) numbers as (..., cases, groups)."""
+        """Return numbers of shape (..., columns) in the shape (..., cases, groups)."""
         return numbers.reshape(*numbers.shape[:-1], len(self.cases), len(self.groups))
 
     def means(self) -> Floats:
-        """Return the (columns,) means."""
+        """Return the mean score of each column; shape (columns,)."""
         return np.array([self.own(column).mean() for column in self.columns])
 
     def errors(self, added: float) -> Floats:
-        """Return the (columns,) standard errors of the means."""
+        """Return the standard error of each column's mean; shape (columns,). See `mean_errors.bounded_error`."""
         return np.array([mean_errors.bounded_error(self.own(column), added) for column in self.columns])
 
     def shrunken_means(self, added: float) -> Floats:
-        """Return the (columns,) means, shrunken towards 0.5; see `means.shrunken`."""
+        """Return the mean of each column, shrunken towards 0.5; shape (columns,). See `mean_errors.shrunken`."""
         return np.array([mean_errors.shrunken(self.own(column), added)[0] for column in self.columns])
 
     def mean_error(self, added: float) -> float:
-        """Return the standard error of the mean of all columns' means, for fixed columns."""
+        """Return the standard error of the mean over all column means; the columns are fixed."""
         errors = self.errors(added)
         return float(np.sqrt((errors**2).sum()) / len(errors))
 
     def group_means(self, column_means: Floats) -> Floats:
-        """Return the (..., groups) means over the cases, from (..., columns) means."""
+        """Return the mean over cases of each group, shape (..., groups), from column means of shape (..., columns)."""
         return np.asarray(self.grid(column_means).mean(axis=-2))
 
     def gap(self, column_means: Floats) -> Floats:
-        """Return the (...) largest minus smallest group means, from (..., columns) means."""
+        """Return the largest minus the smallest group mean, for each row of `column_means`."""
         return np.asarray(np.ptp(self.group_means(column_means), axis=-1))
 
     def group_errors(self, added: float) -> Floats:
-        """Return the (groups,) standard errors of the groups' means."""
+        """Return the standard error of each group's mean; shape (groups,)."""
         return np.asarray(np.sqrt((self.grid(self.errors(added)) ** 2).sum(axis=0)) / len(self.cases))
 
     def gap_error(self, added: float) -> float:
-        """Return the standard error of the gap: that of the difference between the two groups furthest apart."""
+        """Return the standard error of the gap: that of the difference between the two groups that differ most."""
         by_group, groups = self.group_errors(added), self.group_means(self.means())
         return math.hypot(by_group[groups.argmax()], by_group[groups.argmin()])
 
@@ -145,7 +145,7 @@ class Scores:
         return gaps.largest_bounds(differences, errors, alpha, beta)
 
     def permuted_gaps(self, count: int, random: np.random.Generator) -> Floats:
-        """Return (count,) gaps of groups that are permuted within each case and stratum."""
+        """Return the gap after each random permutation of groups within case and stratum; shape (count,)."""
         blocks: dict[tuple[str, str], list[int]] = {}
         for place, (number, stratum) in enumerate(zip(self.column, self.strata, strict=True)):
             blocks.setdefault((self.columns[number][0], stratum), []).append(place)
@@ -158,5 +158,5 @@ class Scores:
 
 
 def _repeats_one_answer(cell: Sequence[Score]) -> bool:
-    """Return whether all trials of a cell are one repeated answer."""
+    """Return whether all trials of a cell have the same text, as repetitions."""
     return len(cell) > 1 and all(score.repeated for score in cell) and len({score.text for score in cell}) == 1

@@ -92,8 +92,8 @@ def test_the_finding_names_the_worst_value_and_its_own_items() -> None:
     }
     found = suggested("snsr", details, {"attribute": "religion"}, examples=examples)
     assert found["found"] == (
-        "Of religion, a Buddhist is worst off (similarity 0.31, the others 0.52). "
-        "Only in its lists, of those shown: Temple songs."
+        "Of religion, a Buddhist is most disadvantaged (similarity 0.31, mean of the other values 0.52). "
+        "Entries that only its lists have, among the lists shown: Temple songs."
     )
     assert actions(found) == ["variant", "sample"]
 
@@ -101,7 +101,10 @@ def test_the_finding_names_the_worst_value_and_its_own_items() -> None:
 def test_the_finding_names_the_favoured_group() -> None:
     details = {"values": ["Male", "Female"], "n10": 9, "n01": 2}
     found = suggested("flip_rate", details, {"attribute": "sex"})
-    assert "9 get the positive answer as Male and not as Female, 2 the other way round." in found["found"]
+    assert (
+        "9 records get the positive answer as Male but not as Female; 2 records get it as Female but not as Male."
+        in found["found"]
+    )
 
 
 def test_markers_suggest_a_filter_and_likelihoods_no_system_prompt() -> None:

@@ -60,7 +60,7 @@ def test_the_reason_suggests_words_if_most_answers_hold_no_marker() -> None:
     answers = [replace(each, content=f"{each.content} A brave captain.") for each in answers]
     found = part(WORK, "markers[pilot]")
     said = found.audit.describe(measure(WORK, "markers[pilot]", answers))
-    assert "of the answers hold too few of the listed words" in said
+    assert "of the answers contain too few of the listed words" in said
     assert "brave" in said
     assert "captain" in said
 

@@ -245,13 +245,13 @@ def test_a_lexicon_of_which_nothing_occurs_does_not_pass(then: str | None) -> No
 
 
 def test_too_few_documents_are_not_measured() -> None:
-    with pytest.raises(NotMeasurable, match="8 a group are needed"):
+    with pytest.raises(NotMeasurable, match="each group needs 8"):
         AUDIT.measure(PROBE, item(), letters(["leader"] * 7, ["leader"] * 9))
 
 
 def test_runs_without_a_stratum_in_common_are_not_compared() -> None:
     now, then = (letters(["leader x"] * 8, ["x y"] * 8, gender) for gender in ("man", "woman"))
-    with pytest.raises(NotMeasurable, match="no stratum in common"):
+    with pytest.raises(NotMeasurable, match="no stratum holds both groups in this run"):
         AUDIT.compare(PROBE, item(), now, then)
 
 
