@@ -146,7 +146,10 @@ def faults(folder: Path, text: str) -> list[str]:
         ("[1]", '10:18: `audits.lexicon.lexicons.communal[0]` must be text, but 1 is a number: write "1"'),
         ("{file: none.txt}", "10:24: `audits.lexicon.lexicons.communal.file`: there is no file 'none.txt' in"),
         ("{file: ../up.txt}", "10:24: `audits.lexicon.lexicons.communal.file`: '../up.txt' lies outside the probe's"),
-        ("{file: letters.yaml}", "10:24: `audits.lexicon.lexicons.communal.file`: 'letters.yaml' is no text file with"),
+        (
+            "{file: letters.yaml}",
+            "10:24: `audits.lexicon.lexicons.communal.file`: 'letters.yaml' is not a text file with",
+        ),
         ("{file: empty.txt}", "10:24: empty.txt:1: the file has no terms: write one in each line"),
         ("{file: bad.txt}", "10:24: bad.txt:4: 'l*': a stem has at least 2 letters before its `*`, as in lead*"),
         ("[a b]\n      my-own: [x]", "11:7: the name 'my-own' must be letters, digits and '_'"),

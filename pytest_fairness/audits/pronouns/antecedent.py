@@ -254,9 +254,9 @@ def _hedged(plain: str, mentions: Sequence[_Mention], open_at: re.Match[str], qu
 
 
 def _alone(plain: str, mentions: Sequence[_Mention], question: str, ends: re.Pattern[str]) -> Choice | None:
-    """Return the person whose name is all that a part of the answer says; `None` if there is no such person.
+    """Return the person named by a part of the answer that consists of the name alone; `None` if no part does.
 
-    The first part with a name must consist of the name only, and no other part of this kind may name another person.
+    The result is also `None` if the first part with a name has other words, or if two such parts name different people.
 
     Args:
         plain: text of the answer.

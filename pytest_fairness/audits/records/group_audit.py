@@ -103,7 +103,7 @@ class GroupAudit(RecordAudit[SettingsT]):
         )
 
     def check_table(self, table: UnitTable) -> None:
-        """Raise `NotMeasurable` if there are too few records, in all or in a group, or no rate with two groups."""
+        """Raise `NotMeasurable` if the table or a group has too few records, or no rate is defined for two groups."""
         super().check_table(table)
         cells = len(table.columns) // 2
         sizes = np.nansum(table.rows[:, cells:], axis=0)

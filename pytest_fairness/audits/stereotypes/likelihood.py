@@ -105,7 +105,7 @@ class Likelihood(UnitAudit[StereotypeProbe, LikelihoodSettings]):
         names = tuple(sorted({*sentences.terms}))
         if tied and not terms:
             raise NotMeasurable(
-                f"{tied} of {len(known)} pairs of sentences have equal scores, and no pair has different scores: the "
+                f"{tied} of {len(known)} pairs of sentences have equal scores and no pair has different scores: the "
                 "model does not distinguish between the sentences"
             )
         of_a_term = max(sentences.terms.count(term) for term in names) if names else 1

@@ -86,7 +86,10 @@ class PooledScores:
         return self._means(first), self._means(second)
 
     def swapped(self, random: np.random.Generator) -> tuple[Floats, Floats]:
-        """Return the column means of both runs, each (draws, columns), after random exchange between runs: the null."""
+        """Return the column means of both runs, each (draws, columns), after random exchange of scores between runs.
+
+        This is the null distribution of no change.
+        """
         first, second = relabelling.run_swaps(self.is_current, self.cells, PERMUTATIONS, random)
         return self._means(first), self._means(second)
 

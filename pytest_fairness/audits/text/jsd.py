@@ -1,8 +1,8 @@
 """Audit `jsd`: Jensen-Shannon divergence between two groups' vocabularies, in excess of chance.
 
-The divergence of two finite samples is above 0 even for equal distributions (Gerlach, Font-Clos and Altmann 2016). The
-mean divergence of relabelled documents is therefore subtracted: the rest is 0 for groups that are alike, whatever the
-sample size.
+The divergence of two finite samples is above 0 even if both come from the same distribution (Gerlach, Font-Clos and
+Altmann 2016). The mean divergence over permuted labels is therefore subtracted. The rest is 0 on average if the groups
+do not differ, for any sample size.
 """
 
 from __future__ import annotations
@@ -41,14 +41,15 @@ if TYPE_CHECKING:
 
 
 DOCUMENTS_OF_A_STRATUM = 12
-"""Documents of either group from which on a stratum is measured by itself as well: fewer hide most differences."""
+"""Smallest number of documents of each group in a stratum that is also measured by itself; in smaller strata most
+differences stay hidden."""
 DRAWS = 499
-"""Samples of `MINIMUM_DOCUMENTS` a group."""
+"""Number of random samples of `MINIMUM_DOCUMENTS` documents of each group."""
 SHOWN_WORDS = 20
 
 
 class JsdSettings(AuditSettings):
-    """The divergence has no settings of its own."""
+    """Settings of `jsd`: only the settings that every audit has."""
 
 
 @dataclass(frozen=True)
@@ -56,9 +57,9 @@ class CountedDocuments(DocumentFeatures):
     """Documents with their word counts.
 
     Attributes:
-        vocabulary: words of the columns.
+        vocabulary: word of each column.
         counts: (documents, words) sparse counts.
-        words: the counts, laid out for divergences of all documents and of each large stratum.
+        words: the same counts, arranged to compute divergences of all documents and of each large stratum.
     """
 
     vocabulary: Sequence[str]
@@ -67,7 +68,13 @@ class CountedDocuments(DocumentFeatures):
 
     @classmethod
     def of(cls, documents: Documents, current: Bools, measured: Bools) -> Self:
-        """Count the words; strata are large enough or not by the `measured` documents."""
+        """Return the documents with their word counts.
+
+        Args:
+            documents: documents of one or of two runs.
+            current: (documents,) whether the document belongs to the current run.
+            measured: (documents,) whether the document counts for the size of its stratum.
+        """
         vocabulary, counts = documents.counts()
         sides = measured & documents.marked, measured & ~documents.marked
         words = Words.of(counts, documents.strata, *sides, DOCUMENTS_OF_A_STRATUM)
@@ -75,15 +82,15 @@ class CountedDocuments(DocumentFeatures):
 
 
 class Jsd(TwoSampleAudit[JsdSettings, CountedDocuments]):
-    """Excess Jensen-Shannon divergence of a marked and the unmarked group, in bits (0: as by chance; at most 1)."""
+    """Excess Jensen-Shannon divergence of a marked and the unmarked group, in bits (0: as by chance, at most 1)."""
 
     info = AuditInfo(
         name="jsd",
         title="Different vocabulary",
-        question="How different are the two vocabularies altogether?",
-        formula="JSD = H((P + Q)/2) − (H(P) + H(Q))/2;  value = JSD − mean JSD of relabelled documents",
-        meaning="Bits over chance: 0 is as different as chance makes two halves of one group. Differences that are "
-        "opposite in two large strata do not cancel. The value grows with the number of answers.",
+        question="How different are the vocabularies of the two groups?",
+        formula="JSD = H((P + Q)/2) − (H(P) + H(Q))/2;  value = JSD − mean JSD with permuted labels",
+        meaning="Bits in excess of chance: 0 = as different as two random halves of one group. Opposite differences in "
+        "two large strata do not cancel. The value grows with the number of answers.",
         source="Lin 1991; Gerlach, Font-Clos and Altmann 2016 on the bias of finite samples",
         better=Direction.LOWER,
         unit="bits",
@@ -104,7 +111,7 @@ class Jsd(TwoSampleAudit[JsdSettings, CountedDocuments]):
         return CountedDocuments.of(documents, everything, everything)
 
     def statistic(self, features: CountedDocuments, marked: Bools) -> Floats:
-        """Return the divergences of all documents and of each large stratum; see `Words.divergences`."""
+        """Return the divergence of all documents and of each large stratum; see `Words.divergences`."""
         return features.words.divergences(marked, ~marked)
 
     def tested(self, features: CountedDocuments, statistic: Floats) -> Floats:
@@ -113,7 +120,7 @@ class Jsd(TwoSampleAudit[JsdSettings, CountedDocuments]):
         return tested
 
     def estimate(self, item: AuditItem[JsdSettings], run: Relabelled[CountedDocuments]) -> Estimate:
-        """Return the excess over the mean of relabelled documents, with its jackknife error."""
+        """Return the excess over the mean divergence with permuted labels, with its jackknife standard error."""
         features, marked = run.features, run.features.marked
         error = standard_error(
             features.words,
@@ -126,11 +133,11 @@ class Jsd(TwoSampleAudit[JsdSettings, CountedDocuments]):
         return Estimate.normal(self.excess(run), error)
 
     def excess(self, run: Relabelled[CountedDocuments]) -> float:
-        """Return the divergence of one run in excess of the mean of its relabelled documents."""
+        """Return one run's divergence minus its mean divergence with permuted labels, in bits."""
         return float(run.features.words.weights @ (run.observed - run.null.mean(axis=0)))
 
     def value(self, probe: GenerationProbe, item: AuditItem[JsdSettings], answers: Sequence[Answer]) -> float:
-        """Return the excess without its error and details; see `Audit.value`."""
+        """Return the excess without its standard error and details; see `Audit.value`."""
         return self.excess(self.relabelled(item, Documents.of_answers(probe, item, answers)))
 
     def explain(
@@ -140,7 +147,7 @@ class Jsd(TwoSampleAudit[JsdSettings, CountedDocuments]):
         run: Relabelled[CountedDocuments],
         random: np.random.Generator,
     ) -> dict[str, Json]:
-        """Return the plug-in divergence, its null, the excess of each stratum and the words that contribute most."""
+        """Return details: divergence, its null distribution, excess of each stratum, words that contribute most."""
         features, words, marked = run.features, run.features.words, run.features.marked
         excess, plain = run.observed - run.null.mean(axis=0), run.null[:, 0]
         return {
@@ -170,13 +177,13 @@ class Jsd(TwoSampleAudit[JsdSettings, CountedDocuments]):
         }
 
     def distance(self, features: CountedDocuments, selected: Bools) -> Floats:
-        """Return the excess of each selection, with the expected divergence by chance in place of relabelling."""
+        """Return the excess for each selection of documents, with an approximate divergence by chance."""
         return features.words.excesses(selected & features.marked, selected & ~features.marked)
 
     def change(
         self, item: AuditItem[JsdSettings], current: Documents, baseline: Documents, random: np.random.Generator
     ) -> RunChange[CountedDocuments]:
-        """Return the change of the excess; runs of different sizes are cut to equal size."""
+        """Return the change of the excess, with runs of different sizes cut to equal size."""
         joined = joined_documents(current, baseline)
         cuts = equal_size(joined, random)
         features = CountedDocuments.of(joined.documents, joined.current, cuts[0][0])
@@ -198,13 +205,13 @@ class Jsd(TwoSampleAudit[JsdSettings, CountedDocuments]):
         return f"{measurement.value:.3g} bits over chance"
 
     def word_values(self, item: AuditItem[JsdSettings], documents: Documents) -> tuple[str, Mapping[str, float]]:
-        """Return each word's part of the divergence; see `TextAudit.word_values`."""
+        """Return the contribution of each word to the divergence; see `TextAudit.word_values`."""
         vocabulary, counts = documents.counts()
         values = _signed_contributions(counts, documents.marked)
         return "bits", dict(zip(vocabulary, values.tolist(), strict=True))
 
     def word_weights(self, measurement: Measurement) -> Mapping[str, float]:
-        """Return each word with its part of the divergence; negative for words of the unmarked group."""
+        """Return the contribution of each word to the divergence; below 0 for words of the unmarked group."""
         return {
             word["word"]: word["bits"] if word["side"] == "marked" else -word["bits"]
             for word in measurement.details["contributions"]
@@ -212,7 +219,13 @@ class Jsd(TwoSampleAudit[JsdSettings, CountedDocuments]):
 
 
 def word_contributions(vocabulary: Sequence[str], counts: csr_array, marked: Bools) -> list[dict[str, Json]]:
-    """Return the words that contribute most to the divergence, the strongest first; `share` is of the whole."""
+    """Return the words that contribute most to the divergence, the largest contribution first.
+
+    Args:
+        vocabulary: word of each column.
+        counts: (documents, words) counts.
+        marked: (documents,) whether the document belongs to the marked group.
+    """
     signed = _signed_contributions(counts, marked)
     bits = np.abs(signed)
     whole = float(bits.sum()) or 1.0
@@ -229,7 +242,10 @@ def word_contributions(vocabulary: Sequence[str], counts: csr_array, marked: Boo
 
 
 def _signed_contributions(counts: csr_array, marked: Bools) -> Floats:
-    """Return (words,) parts of the divergence; below 0 for words that are more frequent in the unmarked group."""
+    """Return the contribution of each word to the divergence, in bits; shape (words,).
+
+    It is below 0 for words that are more frequent in the unmarked group.
+    """
     first, second = (np.asarray(counts[side].sum(axis=0), dtype=np.float64) for side in (marked, ~marked))
     bits: Floats = divergence.contributions(first, second)
     return np.where(first * second.sum() > second * first.sum(), bits, -bits)

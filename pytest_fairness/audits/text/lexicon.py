@@ -38,7 +38,7 @@ CUTS = 200
 """Number of random cuts to equal size that are averaged if two runs have different numbers of documents."""
 SHOWN_TERMS = 20
 ROUNDING = 9
-"""Number of decimals to which the sum of two gaps is rounded; opposite gaps then have the sum 0, and no direction."""
+"""The sum of two gaps is rounded to this many decimals, so that opposite gaps have the sum 0 and no direction."""
 
 
 class Lexicon(GapAudit[LexiconSettings]):

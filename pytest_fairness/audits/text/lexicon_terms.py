@@ -56,7 +56,7 @@ class LexiconFile(ProbeModel):
         """Return the path of the file; raise an error if it does not contain a list of valid terms."""
         if file.suffix.casefold() != SUFFIX:
             raise PydanticCustomError(
-                "file", "{named} is no text file with one term a line: its name must end in {suffix}",
+                "file", "{named} is not a text file with one term in each line: its name must end in {suffix}",
                 {"named": repr(file.name), "suffix": SUFFIX},
             )  # fmt: skip
         with file_errors():

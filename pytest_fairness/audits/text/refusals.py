@@ -61,7 +61,7 @@ class Refusals(GapAudit[RefusalsSettings]):
     ) -> list[Concern]:
         """Return the concerns that both groups lack answers, or that refusals in another language were not recognised.
 
-        Shares are computed over all strata together, so that a stratum with only one group is no concern.
+        Shares are computed over all strata together, so that strata with only one group do not matter.
         """
         return [
             *Groups.of(probe, item, answers).repetition,

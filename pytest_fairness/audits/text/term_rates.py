@@ -187,7 +187,10 @@ class TwoRates:
         return stratified_difference.at_equal_size(self._rates, self.marked, self.strata, self.is_current, cuts, random)
 
     def swapped(self, count: int, random: np.random.Generator) -> tuple[Floats, Floats]:
-        """Return the gaps of both runs, each (count,), after random exchange of documents between runs: the null."""
+        """Return the gaps of both runs, each (count,), after random exchange of documents between the runs.
+
+        This is the null distribution of no change.
+        """
         return stratified_difference.swapped(self._rates, self.marked, self.strata, self.is_current, count, random)
 
     def error(self) -> tuple[float, float]:

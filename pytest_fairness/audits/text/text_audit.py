@@ -16,7 +16,7 @@ from pytest_fairness.probes.generation.model import GenerationProbe
 from pytest_fairness.records import Answer, Comparison, Concern, ItemResult, Json, Measurement
 
 SIGNIFICANT = 0.05
-"""Largest p-value of a difference whose words baselines keep."""
+"""A baseline stores the words of an item only if the p-value of the groups' difference is at most this."""
 
 
 class TextAudit(Audit[GenerationProbe, SettingsT]):

@@ -152,9 +152,10 @@ def resampled(columns: Floats, cells: Ints, count: int, random: np.random.Genera
 def swapped(
     values: Floats, marked: Bools, strata: Ints, current: Bools, count: int, random: np.random.Generator
 ) -> tuple[Floats, Floats]:
-    """Return the mean differences of both runs after random exchange of units between runs: the null of no change.
+    """Return the weighted mean differences of both runs after random exchange of units between the runs.
 
-    Units are exchanged within cells (group within stratum); see `relabelling.run_swaps`.
+    This is the null distribution of no change. Units are exchanged within cells (group within stratum); see
+    `relabelling.run_swaps`.
 
     Args:
         values: (units,) values of both runs.

@@ -76,7 +76,7 @@ class Accuracy:
 
 
 def effective_size(marked: int, unmarked: int) -> float:
-    """Return the size n of two groups of n/2 answers whose accuracy has the same standard error as these two groups."""
+    """Return the total size of two equal groups whose accuracy would have the same standard error."""
     return 4 / (1 / marked + 1 / unmarked)
 
 

@@ -45,8 +45,8 @@ class UnitStatistic(ABC):
     from its standard error.
 
     Attributes:
-        pairs: index pairs of the groups that are compared; empty if the value is no difference between groups.
-        distance: distance measure between the groups' numbers; `None` if the value is no distance.
+        pairs: index pairs of the groups that are compared; empty if the value does not compare groups.
+        distance: distance measure between the groups' numbers; `None` if the value is not a distance.
     """
 
     pairs: Pairs = ()

@@ -111,7 +111,7 @@ def test_markers_suggest_a_filter_and_likelihoods_no_system_prompt() -> None:
     details = {"markers": {"nurse": {"stereotype": {"she": 9, "her": 0}, "anti_stereotype": {"he": 1}}}}
     found = suggested("markers", details, {"case": "nurse"})
     assert actions(found) == ["variant", "filter"]
-    assert found["found"] == "Of nurse answers say she."
+    assert found["found"] == "Answers about nurse say she."
     assert actions(suggested("likelihood", {}, {"category": "age"})) == ["other"]
 
 
