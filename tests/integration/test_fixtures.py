@@ -151,6 +151,16 @@ def test_one_run_shows_all_that_a_new_baseline_would_accept_of_probes_and_tests_
     result.assert_outcomes(passed=3)
 
 
+def test_a_failed_check_is_among_pytests_failures_if_the_test_has_printed_something(project: Project) -> None:
+    project.write("test_own.py", CORPUS)
+    project.run("--fairness-rebaseline")
+    assert "FAILURES" not in project.run("--fairness", target="python:app:biased").stdout.str()
+    project.write("test_own.py", CORPUS + "    print('what the test saw')\n")
+    result = project.run("--fairness", target="python:app:biased")
+    section = result.stdout.str().partition("= FAILURES =")[2].partition("= fairness =")[0]
+    assert "what the test saw" in section
+
+
 def test_an_exception_of_the_test_goes_before_its_failed_checks(project: Project) -> None:
     project.write("test_own.py", CORPUS + "    assert 1 == 2\n")
     result = project.run("--fairness")

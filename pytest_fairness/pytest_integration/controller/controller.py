@@ -268,9 +268,11 @@ class Controller:
 
     def _all_items(self) -> dict[str, list[str]]:
         """Return the node ids of all items of each probe file, but for skipped ones; nothing for several targets."""
-        return {
-            file: [f"{file}::{item}" for item, skipped in record["siblings"].items() if not skipped]
-            for (nodeid, _, _), record in self._records.items()
-            for file in [nodeid.partition("::")[0]]
-            if record.get("siblings") and not self._settings.targets
-        }
+        found: dict[str, list[str]] = {}
+        if self._settings.targets:
+            return found
+        for (nodeid, _, _), record in self._records.items():
+            file = nodeid.partition("::")[0]
+            if file not in found and record.get("siblings"):
+                found[file] = [f"{file}::{item}" for item, skipped in record["siblings"].items() if not skipped]
+        return found

@@ -368,7 +368,7 @@ def _next_steps(items: Sequence[Item], accept: Callable[[Sequence[Item]], list[s
             "Over the limit: a new baseline does not help. Fix the target, or change the audit's `limit` in the probe."
         )
         lines += _paragraph(text, width)
-    if command := accept([item for item in items if item not in new]):
+    if command := accept([item for item in items if item["verdict"] != VerdictName.NO_BASELINE]):
         lines += _command("To accept the current values as the new baseline:", command, width)
     return lines
 
