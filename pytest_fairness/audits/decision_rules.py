@@ -58,10 +58,10 @@ class SignificantChange(DecisionRule):
     ) -> Decision:
         """Return the decision on whether the change since the baseline is a regression; see `decision.decide`.
 
-        If a gap changed sides, it moved by more than it grew. It then counts as worse by its present size at most. If
-        its present size exceeds the tolerance, it never passes; it is a regression if the change of sides is
-        significant. If the direction of the gap is not known (`details["either_side"]`), a pass must exclude a
-        worsening in both directions, each with half of the beta.
+        A gap may have changed sides: another group than in the baseline is now at a disadvantage. The change then
+        counts as worse by the present size of the gap at most. If this size exceeds the tolerance, the change never
+        passes; it is a regression if the change of sides is significant. If the direction of the gap is not known
+        (`details["either_side"]`), a pass must exclude a worsening in both directions, each with half of the beta.
         """
         value, reversal = comparison.value, comparison.reversal
         beta = item.beta / 2 if comparison.details.get("either_side") else item.beta

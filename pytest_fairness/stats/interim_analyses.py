@@ -36,7 +36,7 @@ def alphas(shares: Sequence[float], alpha: float) -> list[float]:
 
 @lru_cache(maxsize=256)
 def _alphas(shares: tuple[float, ...], alpha: float) -> tuple[float, ...]:
-    """Return `alphas` of two or more shares."""
+    """Return the result of `alphas` for two or more shares."""
     # The sum over all data so far is a random walk that starts at 0 and has the share as its variance.
     places, weights = np.zeros(1), np.ones(1)
     found, before = [], 0.0

@@ -19,7 +19,10 @@ SettingsT = TypeVar("SettingsT", bound=AuditSettings)
 
 
 class ValueGapAudit(EntityAudit[SettingsT]):
-    """Base class of audits whose value is the range of an attribute's values' means; one item for each attribute."""
+    """Base class of audits that compare the values of an attribute; there is one item for each attribute.
+
+    The audit's value is the largest minus the smallest of the values' means.
+    """
 
     def statistic(self, columns: int) -> UnitStatistic:
         """Return the statistic: the range of the values' means."""

@@ -115,7 +115,7 @@ class Jsd(TwoSampleAudit[JsdSettings, CountedDocuments]):
         return features.words.divergences(marked, ~marked)
 
     def tested(self, features: CountedDocuments, statistic: Floats) -> Floats:
-        """Return the weighted mean of the divergences."""
+        """Return the weighted sum of the divergences of all blocks (all documents, and each large stratum)."""
         tested: Floats = statistic @ features.words.weights
         return tested
 

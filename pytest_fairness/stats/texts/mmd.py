@@ -171,7 +171,7 @@ class Design:
 
     @classmethod
     def of(cls, strata: Ints, first: Bools, second: Bools) -> Design:
-        """Return the design of a labelling; it also holds for labellings with the same sample sizes in each stratum."""
+        """Return the strata and weights of a labelling; they hold for all labellings with the same sample sizes."""
         members = [np.flatnonzero((strata == stratum) & (first | second)) for stratum in np.unique(strata)]
         sizes = [(int(first[units].sum()), int(second[units].sum())) for units in members]
         precision = [m * n / (m + n) if m and n else 0.0 for m, n in sizes]
