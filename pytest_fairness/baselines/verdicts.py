@@ -267,7 +267,7 @@ def _advice(
 
     Args:
         audit: the audit that measured the item.
-        measurement: of this run.
+        measurement: measurement of this run.
         size: number of trials or other units in this run; `None` for recorded files.
         factor: factor by which this run and its baseline must grow so that the standard error is small enough.
         baseline: the baseline, where the change is undecided.

@@ -36,7 +36,9 @@ def run(arguments: argparse.Namespace) -> None:
             if arguments.probe in (None, point["probe"]) and arguments.item in (None, point["id"])
         ]
     if not points:
-        raise FairnessError(f"{path}: no run of such an item is recorded. Run `pytest --fairness` to record one.")
+        raise FairnessError(
+            f"{path}: no recorded run has an item that matches --probe/--item. Run `pytest --fairness` to record one."
+        )
     write([without_commands(history(points, arguments.last, shutil.get_terminal_size((120, 24)).columns))], None)
 
 

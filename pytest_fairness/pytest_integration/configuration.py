@@ -91,9 +91,10 @@ def report_paths(config: pytest.Config) -> list[Path]:
 
 
 def folder_in_repository(config: pytest.Config) -> str:
-    """Return the path from the root of the repository to pytest's rootdir; empty if they are the same.
+    """Return the path from the root of the repository to pytest's rootdir; empty if both are the same folder.
 
-    CI services name the root in the environment; elsewhere it is the nearest folder with `.git`.
+    CI services name the root of the repository in an environment variable; elsewhere it is the nearest parent folder
+    with `.git`.
     """
     rootdir = config.rootpath
     named = [Path(os.environ[name]) for name in ("GITHUB_WORKSPACE", "CI_PROJECT_DIR") if os.environ.get(name)]

@@ -49,7 +49,7 @@ class GuardedFile:
         return len(text)
 
     def write_commands(self, commands: Iterable[str]) -> None:
-        """Write workflow commands of ours, each on a line; the runner executes them."""
+        """Write workflow commands of this plugin unchanged, each on a line; the runner executes them."""
         self._file.write("".join(f"{command}\n" for command in commands))
 
     def writelines(self, lines: Iterable[str]) -> None:

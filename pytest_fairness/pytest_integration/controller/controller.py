@@ -191,7 +191,7 @@ class Controller:
         reports.write_text(path, text, "--fairness-github-comment")
 
     def _annotate(self, terminalreporter: TerminalReporter) -> None:
-        """Write the failures as annotations on GitHub Actions, unless another plugin does."""
+        """Write annotations for the failures on GitHub Actions, unless another plugin does this."""
         plugins = self._config.pluginmanager
         if os.environ.get("GITHUB_ACTIONS") == "true" and not plugins.has_plugin(ANNOTATING_PLUGIN):
             file = terminalreporter._tw._file

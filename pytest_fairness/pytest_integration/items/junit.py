@@ -1,4 +1,4 @@
-"""JUnit: properties of an item's test case, and inconclusive items as skipped."""
+"""JUnit report: properties of an item's test case; inconclusive items count as skipped."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ def skip(config: pytest.Config, report: pytest.TestReport, reason: str) -> None:
 
 
 def properties(result: ItemResult, target: str | None) -> list[tuple[str, str | float]]:
-    """Return what is known of a result as flat pairs: pytest writes values with `str`.
+    """Return the data of a result as flat (name, value) pairs, because pytest writes values with `str`.
 
     Args:
         result: the result.
-        target: name of the target, or `None` if none was asked.
+        target: name of the target, or `None` if no requests were sent.
     """
     item = result.to_json()
     low, high = item["interval"] or (None, None)

@@ -115,8 +115,8 @@ def test_each_run_of_a_single_item_has_a_row(store: Path, capsys: pytest.Capture
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--probe", "letters"], "no run of such an item is recorded."),
-        (["--item", "jsd"], "no run of such an item is recorded."),
+        (["--probe", "letters"], "no recorded run has an item that matches --probe/--item."),
+        (["--item", "jsd"], "no recorded run has an item that matches --probe/--item."),
         (["--store", "none.sqlite"], "none.sqlite: no such file."),
     ],
 )
