@@ -7,8 +7,8 @@ from pytest_fairness.errors import FairnessError, RequestFailed, RetryReason, Ta
 from pytest_fairness.records import Request, Response
 
 MAX_REJECTIONS = 2
-"""Rejected requests after which the target gets no more. The first and the last planned request mostly differ in their
-prompts: a server that filters contents rarely rejects both."""
+"""Number of rejected requests after which no more are sent to the target. The first and the last planned request
+usually have different prompts, and a server that filters contents rarely rejects both."""
 
 
 class Preflight:
@@ -35,7 +35,7 @@ class Preflight:
         return rejected and request.answer_format != "embedding" and not self._tracker.counts()["reused"]
 
     def goes_on_after(self, request: Request, outcome: Response | FairnessError) -> bool:
-        """Return whether the other requests still wait after an attempt."""
+        """Return whether all other requests must still wait after this attempt of the first request."""
         rephrased = isinstance(outcome, RequestFailed) and outcome.retry is RetryReason.REPHRASED
         return rephrased or isinstance(outcome, TargetError) or self.rejects(request, outcome)
 

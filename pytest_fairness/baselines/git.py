@@ -18,7 +18,7 @@ def git(folder: Path, *arguments: str) -> bytes:
     """Return the output of a git command that is run in a folder.
 
     Raises:
-        GitError: git is not installed, or the command failed; the message is what git said, on one line.
+        GitError: git is not installed, or the command failed; the message is git's error message on one line.
     """
     try:
         done = subprocess.run(  # noqa: S603 - no shell; callers check what may come from users

@@ -28,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--words",
         type=Path,
         metavar="FILE",
-        help="write a table with one row for each word of each item that compares texts, likewise",
+        help="write a table with one row for each word of each item that compares texts; FILE as for --measurements",
     )
 
 

@@ -17,7 +17,7 @@ class Client(Protocol):
     """Client of a model API."""
 
     async def ask(self, request: Request) -> Response:
-        """Send a request; see `Target`."""
+        """Send one request once; see `Target.ask`."""
 
     async def close(self) -> None:
         """Close the connections."""
@@ -84,20 +84,20 @@ class ApiTarget(ABC, Generic[ClientT]):
         )
 
     def check(self) -> None:
-        """See `Target`."""
+        """Check the configuration without sending anything; see `Target.check`."""
         self._key()
 
     async def open(self) -> None:
-        """See `Target`."""
+        """Prepare the target to answer requests; see `Target.open`."""
         self.check()
         self._client = self._connect()
 
     async def ask(self, request: Request) -> Response:
-        """See `Target`."""
+        """Send one request once and return its response; see `Target.ask`."""
         return await self._opened().ask(request)
 
     async def close(self) -> None:
-        """See `Target`."""
+        """Close the connections and processes of the target; see `Target.close`."""
         if self._client is not None:
             await self._client.close()
 

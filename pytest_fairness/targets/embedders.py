@@ -92,7 +92,7 @@ class OpenAIEmbedder(OpenAITarget):
         return outcome
 
     async def close(self) -> None:
-        """See `Target`."""
+        """Close the connections and processes of the target; see `Target.close`."""
         for task in self._running:
             task.cancel()
         if self._running:
@@ -125,7 +125,7 @@ class TransformersEmbedder(TransformersTarget):
     lasting = True
 
     def check(self) -> None:
-        """See `Target`."""
+        """Check the configuration without sending anything; see `Target.check`."""
         if self._weights.gguf:
             raise TargetError(f"{self.name}: GGUF files give no embeddings; name a Hugging Face model.")
         super().check()

@@ -49,15 +49,15 @@ class ApplicationTarget(ABC):
         """
 
     def check(self) -> None:
-        """See `Target`."""
+        """Check the configuration without sending anything; see `Target.check`."""
         self.function()
 
     async def open(self) -> None:
-        """See `Target`."""
+        """Prepare the target to answer requests; see `Target.open`."""
         await self._threads.run(self.function)
 
     async def ask(self, request: Request) -> Response:
-        """See `Target`."""
+        """Send one request once and return its response; see `Target.ask`."""
         function = self.function()
         prompt = request.prompt if request.system is None else f"{request.system}\n\n{request.prompt}"
         try:
@@ -74,7 +74,7 @@ class ApplicationTarget(ABC):
         return Response(answer)
 
     async def close(self) -> None:
-        """See `Target`."""
+        """Close the connections and processes of the target; see `Target.close`."""
         self._threads.close()
 
 

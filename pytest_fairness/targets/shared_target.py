@@ -137,7 +137,7 @@ class SharedTarget:
         self._writer: asyncio.StreamWriter | None = None
 
     def check(self) -> None:
-        """See `Target`."""
+        """Check the configuration without sending anything; see `Target.check`."""
         self._target.check()
 
     async def open(self) -> None:
@@ -155,7 +155,7 @@ class SharedTarget:
         self._reading = asyncio.create_task(self._read(reader))
 
     async def ask(self, request: Request) -> Response:
-        """See `Target`."""
+        """Send one request once and return its response; see `Target.ask`."""
         if self._writer is None or self._reading is None:
             raise RuntimeError("the target is not open: call `open` before `ask`")
         if self._reading.done():
@@ -173,7 +173,7 @@ class SharedTarget:
             self._waiting.pop(number, None)
 
     async def close(self) -> None:
-        """See `Target`."""
+        """Close the connections and processes of the target; see `Target.close`."""
         if self._reading is not None:
             self._reading.cancel()
             await asyncio.wait([self._reading])

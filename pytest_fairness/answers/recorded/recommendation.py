@@ -31,7 +31,7 @@ class RecommendationReader(Reader[RecommendationProbe]):
 
     @cached_property
     def _values(self) -> dict[tuple[str, str], tuple[str, str]]:
-        """Pairs of attribute and value, by the folded pair."""
+        """Attribute and value in the probe's spelling, by their folded forms (see `fields.folded`)."""
         return {
             (fields.folded(attribute.name), fields.folded(value.label)): (attribute.name, value.label)
             for attribute in self.probe.attributes.values()
@@ -40,7 +40,7 @@ class RecommendationReader(Reader[RecommendationProbe]):
 
     @cached_property
     def _entities(self) -> dict[str, Entity]:
-        """Entities of the probe, by folded name."""
+        """Entities of the probe, by the folded form of their name (see `fields.folded`)."""
         return {fields.folded(entity.name): entity for entity in self.probe.entities}
 
     def answers(self) -> list[Answer]:

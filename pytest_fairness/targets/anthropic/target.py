@@ -35,7 +35,7 @@ class AnthropicTarget(ApiTarget["Messages"]):
         super().__init__("anthropic", model, base_url=base_url, url_settings=where, settings=settings)
 
     def check(self) -> None:
-        """See `Target`."""
+        """Check the configuration without sending anything; see `Target.check`."""
         if not _is_installed():
             raise TargetError(f"{self.name} needs the package anthropic: pip install 'pytest-fairness[anthropic]'.")
         super().check()

@@ -75,11 +75,11 @@ class HttpTarget:
         self._readable_answers = self._unreadable_answers = 0
 
     def check(self) -> None:
-        """See `Target`."""
+        """Check the configuration without sending anything; see `Target.check`."""
         self._filled()
 
     async def open(self) -> None:
-        """See `Target`."""
+        """Prepare the target to answer requests; see `Target.open`."""
         # Imported only here: it takes time, and all answers may be recorded.
         import httpx2
 
@@ -99,7 +99,7 @@ class HttpTarget:
         )
 
     async def ask(self, request: Request) -> Response:
-        """See `Target`."""
+        """Send one request once and return its response; see `Target.ask`."""
         import httpx2
 
         from pytest_fairness.targets.http_client import is_too_long, parsed, too_long
@@ -121,7 +121,7 @@ class HttpTarget:
         return Response(self._without_secrets(text))
 
     async def close(self) -> None:
-        """See `Target`."""
+        """Close the connections and processes of the target; see `Target.close`."""
         if self._client is not None:
             await self._client.aclose()
 

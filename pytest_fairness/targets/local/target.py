@@ -52,11 +52,11 @@ class LocalTarget:
         self._chat: Chat | None = None
 
     def check(self) -> None:
-        """See `Target`."""
+        """Check the configuration without sending anything; see `Target.check`."""
         check_runner(self.name)
 
     async def open(self) -> None:
-        """See `Target`."""
+        """Prepare the target to answer requests; see `Target.open`."""
         from pytest_fairness.targets.openai.chat import Chat
 
         self._server = await self._threads.run(self._load)
@@ -73,7 +73,7 @@ class LocalTarget:
         self._chat = Chat(endpoint)
 
     async def ask(self, request: Request) -> Response:
-        """See `Target`."""
+        """Send one request once and return its response; see `Target.ask`."""
         if self._chat is None:
             raise RuntimeError("the target is not open: call `open` before `ask`")
         more: dict[str, Json] = {}
@@ -87,7 +87,7 @@ class LocalTarget:
         return json_grammar.as_map(response) if request.answer_format == "json" else response
 
     async def close(self) -> None:
-        """See `Target`."""
+        """Close the connections and processes of the target; see `Target.close`."""
         if self._chat is not None:
             await self._chat.close()
         if self._server is not None:

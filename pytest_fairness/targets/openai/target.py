@@ -46,7 +46,7 @@ class OpenAITarget(ApiTarget["Chat"]):
         return Chat(self._endpoint(where), setting=self.setting, serves=self.serves)
 
     async def ask(self, request: Request) -> Response:
-        """See `Target`."""
+        """Send one request once and return its response; see `Target.ask`."""
         if request.answer_format == "likelihood":
             return await self._opened().likelihood(request)
         return await super().ask(request)

@@ -49,7 +49,7 @@ class TransformersTarget:
         self._batches: Batches | None = None
 
     def check(self) -> None:
-        """See `Target`."""
+        """Check the configuration without sending anything; see `Target.check`."""
         packages = ["torch", "transformers", *(["gguf"] if self._weights.gguf else [])]
         for package in packages:
             if find_spec(package) is None:
@@ -63,19 +63,19 @@ class TransformersTarget:
             )
 
     async def open(self) -> None:
-        """See `Target`."""
+        """Prepare the target to answer requests; see `Target.open`."""
         self.check()
         self._model = await self._threads.run(self._load)
         self._batches = Batches(self._answer, self._threads, self.name)
 
     async def ask(self, request: Request) -> Response:
-        """See `Target`."""
+        """Send one request once and return its response; see `Target.ask`."""
         if self._batches is None:
             raise RuntimeError("the target is not open: call `open` before `ask`")
         return await self._batches.ask(request)
 
     async def close(self) -> None:
-        """See `Target`."""
+        """Close the connections and processes of the target; see `Target.close`."""
         if self._batches is not None:
             await self._batches.close()
         self._model = None
