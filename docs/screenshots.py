@@ -151,8 +151,8 @@ def reports(folder: Path) -> None:
         run_pytest(folder, "--fairness", "--fairness-report=report.html")
     # A window shows a page from its top: the worst item gets one of its own.
     report = (folder / "report.html").read_text("utf-8")
-    head, end = report.partition("<body>")[0], "</div>\n</details>\n"
-    item = report[report.index('<details class="item') : report.index(end) + len(end)]
+    head, start = report.partition("<body>")[0], '<details class="item'
+    item = start + report.split(start)[1]
     (folder / "item.html").write_text(f"{head}<body><main>{item}</main></body></html>", "utf-8")
     for name, (page, width, height, dark) in SHOTS.items():
         photograph(folder / page, IMAGES / f"{name}.png", width, height, dark=dark)

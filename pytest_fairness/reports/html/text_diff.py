@@ -30,7 +30,8 @@ class Piece:
 
 def marked(text: str, words: Set[str]) -> list[Piece]:
     """Return the text in pieces with the words marked, which are case-folded; the joined pieces are the text."""
-    return _joined([Piece(piece, piece.casefold() in words) for piece in _PIECES.findall(text)])
+    pieces = _PIECES.findall(text) if words else [text]
+    return _joined([Piece(piece, piece.casefold() in words) for piece in pieces if piece])
 
 
 def side_by_side(first: str, second: str) -> tuple[list[Piece], list[Piece]]:

@@ -26,6 +26,10 @@ MAX_FULL = 200
 OUTCOMES = ("failed", "error", "inconclusive", "passed")
 
 
+Words = Mapping[str, frozenset[str]]
+"""Words that contribute to a value; see `text_diff.contributing_words`."""
+
+
 @dataclass(frozen=True)
 class Figure:
     """A drawn chart.
@@ -100,7 +104,7 @@ class Strip:
     @classmethod
     def _place(cls, tolerances: float) -> float:
         share = (tolerances - cls.LOWEST) / (cls.HIGHEST - cls.LOWEST)
-        return round(100 * max(0.02, min(0.98, share)), 1)
+        return round(100 * max(0.04, min(0.96, share)), 1)
 
 
 @dataclass(frozen=True)
@@ -270,7 +274,7 @@ class View:
         charts_of_details, rest = charts.detail_charts(item, method)
         suggested = item["details"].get("suggestions") or {}
         facts, sheets = _facts_and_sheets(rest)
-        words = text_diff.contributing_words(item) if significant else {}
+        words = text_diff.contributing_words(item) if significant else None
         return replace(
             view,
             strip=Strip.of(item) if drawn else None,
@@ -282,7 +286,7 @@ class View:
             facts=facts,
             sheets=sheets,
             answers=list(dict.fromkeys([*item["n"], *item["missing"]])),
-            found=suggested.get("found", ""),
+            found=suggested.get("found", "") if significant else "",
             to_try=mappings_in(suggested.get("try")),
         )
 
@@ -341,7 +345,7 @@ def _moved(item: Item) -> bool:
     return bool(change.get("significant")) or low > 0 or high < 0
 
 
-def _examples(item: Item, words: Mapping[str, frozenset[str]]) -> list[Example]:
+def _examples(item: Item, words: Words | None) -> list[Example]:
     """Return the examples grouped by their `set`; an example without `set` stands alone."""
     sets: dict[Any, list[Mapping[str, Json]]] = {}
     for place, example in enumerate(mappings_in(item["details"].get("examples"))):
@@ -349,7 +353,7 @@ def _examples(item: Item, words: Mapping[str, frozenset[str]]) -> list[Example]:
     return [_example(own, words) for own in list(sets.values())[:MAX_EXAMPLES]]
 
 
-def _example(own: Sequence[Mapping[str, Json]], words: Mapping[str, frozenset[str]]) -> Example:
+def _example(own: Sequence[Mapping[str, Json]], words: Words | None) -> Example:
     labels = [part if isinstance(part := one.get("labels"), Mapping) else {} for one in own]
     common = {name: value for name, value in labels[0].items() if all(other.get(name) == value for other in labels)}
     about = [f"{name}: {value}" for name, value in common.items()]
@@ -358,18 +362,20 @@ def _example(own: Sequence[Mapping[str, Json]], words: Mapping[str, frozenset[st
     return Example("; ".join(about), [_side(own, place, words) for place in range(len(own))])
 
 
-def _side(own: Sequence[Mapping[str, Json]], place: int, words: Mapping[str, frozenset[str]]) -> Side:
-    """Return one of the answers, with the words marked that drive the value; without words, what differs.
+def _side(own: Sequence[Mapping[str, Json]], place: int, words: Words | None) -> Side:
+    """Return one of the answers, with the words marked that drive the value; without single words, what differs.
 
+    Nothing is marked for an item without a significant change, whose `words` are `None`.
     Each of two answers is compared with the other, each of several with the first, an answer before with the current.
     """
     one, other = own[place], own[1 if place == 0 and len(own) > 1 else 0]
     group, current = str(one.get("group", "example")), _text(one, "text")
 
     def pieces(text: str, against: str) -> list[text_diff.Piece]:
-        if words:
-            return text_diff.marked(text, words.get(group, frozenset()) | words.get("", frozenset()))
-        return text_diff.side_by_side(text, against)[0]
+        if words == {}:
+            return text_diff.side_by_side(text, against)[0]
+        own = words or {}
+        return text_diff.marked(text, own.get(group, frozenset()) | own.get("", frozenset()))
 
     return Side(
         group,

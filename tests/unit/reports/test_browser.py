@@ -1,5 +1,6 @@
 """The HTML report in a browser: filters, no other script, no request, no console message."""
 
+import json
 import shutil
 import subprocess
 import threading
@@ -17,6 +18,7 @@ from tests.unit.reports.test_html import RUN, TREND, example, with_details
 
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 OPTIONS = ("--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking")
+AXE = Path(__file__).parents[2] / "support" / "axe.cjs"
 
 pytestmark = pytest.mark.skipif(BROWSER is None, reason="needs Chromium (apt install chromium)")
 
@@ -94,3 +96,16 @@ def test_a_complete_report_shows_its_filters_and_logs_nothing_to_the_console(tmp
     assert document.count("<svg") == html.report(RUN, {("letters", "jsd[race=Black]"): TREND}).count("<svg")
     assert '<form class="filters">' in document
     assert "<output>16 of 16 shown</output>" in document
+
+
+def test_axe_finds_no_violation_in_either_scheme_and_no_page_is_wider_than_its_window(tmp_path: Path) -> None:
+    node = shutil.which("node")
+    packages = ("axe-core", "puppeteer-core")
+    looks = "".join(f"require.resolve('{name}');" for name in packages)
+    if node is None or subprocess.run([node, "-e", looks], cwd=AXE.parent, check=False, capture_output=True).returncode:
+        pytest.skip(f"needs node, and NODE_PATH with {' and '.join(packages)} (npm install {' '.join(packages)})")
+    path = tmp_path / "page.html"
+    path.write_text(html.report(RUN, {("letters", "jsd[race=Black]"): TREND}), "utf-8")
+    command = [node, str(AXE), str(BROWSER), path.as_uri()]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
+    assert json.loads(done.stdout) == []
