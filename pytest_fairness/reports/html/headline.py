@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,6 +14,8 @@ from pytest_fairness.reports.report_items import Item, outcome
 
 MAX_FINDINGS = 5
 MAX_NAMES = 8
+_LIST = re.compile(r"((?<= say ).*?(?= more often|; |\.))", re.DOTALL)
+"""The words in a finding's sentence: `Answers for Kelly say WORDS; answers for Joseph say WORDS more often …`."""
 
 PHRASES = {
     VerdictName.REGRESSION: ("got worse", "got worse"),
@@ -33,7 +36,7 @@ class Finding:
     Attributes:
         anchor, probe: anchor of the item, and name of its probe.
         sentence: the finding, with its words marked.
-        size: the change as a multiple of what is allowed; empty where nothing is.
+        size: the largest change of the group's items, as a multiple of what is allowed; empty where nothing is.
     """
 
     anchor: str
@@ -80,14 +83,25 @@ def findings(items: Iterable[tuple[str, Item, str]]) -> list[Finding]:
     Args:
         items: anchor, item and its finding on one line, the worst item first.
     """
-    found: dict[tuple[str, str], Finding] = {}
+    found: dict[tuple[str, str], list[tuple[str, Item, str]]] = {}
     for anchor, item, line in items:
-        key = (item["probe"], about(item))
-        if outcome(item) == "failed" and is_significant(item) and key not in found and len(found) < MAX_FINDINGS:
-            sentence = (item["details"].get("suggestions") or {}).get("found") or line
-            words = frozenset().union(*text_diff.contributing_words(item).values())
-            found[key] = Finding(anchor, item["probe"], text_diff.marked(sentence, words), _times(item))
-    return list(found.values())
+        if outcome(item) == "failed" and is_significant(item):
+            found.setdefault((item["probe"], about(item)), []).append((anchor, item, line))
+    return [
+        Finding(anchor, item["probe"], _sentence(item, line), _size([each for _, each, _ in own]))
+        for own in list(found.values())[:MAX_FINDINGS]
+        for anchor, item, line in own[:1]
+    ]
+
+
+def _sentence(item: Item, line: str) -> list[text_diff.Piece]:
+    """Return the finding with the words marked that it lists; the same words elsewhere in the sentence stay plain."""
+    sentence = (item["details"].get("suggestions") or {}).get("found") or line
+    words = frozenset().union(*text_diff.contributing_words(item).values())
+    pieces = []
+    for part in _LIST.split(sentence):
+        pieces += text_diff.marked(part, words if _LIST.fullmatch(part) else frozenset())
+    return pieces
 
 
 def is_significant(item: Mapping[str, Json]) -> bool:
@@ -95,11 +109,14 @@ def is_significant(item: Mapping[str, Json]) -> bool:
     return bool((item["change"] or {}).get("significant") or item.get("contributors"))
 
 
-def _times(item: Item) -> str:
-    change, tolerance = item["change"], item["tolerance"]
-    if item["verdict"] != VerdictName.REGRESSION or not change or not tolerance:
-        return ""
-    return f"{number(change['value'] / tolerance)} times what is allowed"
+def _size(items: Iterable[Item]) -> str:
+    """Return the largest change of these items as a multiple of what is allowed; empty if no change is allowed."""
+    times = [
+        item["change"]["value"] / item["tolerance"]
+        for item in items
+        if item["verdict"] == VerdictName.REGRESSION and item["change"] and item["tolerance"]
+    ]
+    return f"Up to {number(max(times))} times what is allowed" if times else ""
 
 
 def _first(names: Sequence[str]) -> list[str]:

@@ -4,7 +4,7 @@ import base64
 import hashlib
 import re
 import sys
-from dataclasses import replace
+from dataclasses import asdict, replace
 from importlib.resources import files
 from itertools import pairwise
 from typing import Any
@@ -19,7 +19,7 @@ from pytest_fairness.reports import html
 from pytest_fairness.reports.html import page as pages
 from pytest_fairness.reports.report_items import severity
 from tests.support.pages import Element, Page
-from tests.support.results import DETAILS, report, result
+from tests.support.results import AUDITS, DETAILS, report, result
 
 HOSTILE = (
     "<script>document.title='owned'</script>",
@@ -211,9 +211,19 @@ def test_the_summary_names_the_affected_their_words_and_who_is_not() -> None:
     assert " ".join(banner.text.split()) == (
         "✗ 2 of 5 checks got worse, 1 is inconclusive; 2 passed. "
         "products: Answers for Black say hair and oil; answers for White say tie more often than the others. "
-        "2.17 times what is allowed. Most affected: Black (2 checks). No significant change: age."
+        "Up to 2.17 times what is allowed. Most affected: Black (2 checks). No significant change: age."
     )
     assert [each.text for each in page.all("em")] == ["hair", "oil", "tie"]
+
+
+def test_a_word_of_the_list_is_plain_elsewhere_in_the_sentence() -> None:
+    one = moved(VerdictName.REGRESSION, "Black", significant=True)
+    assert one.measurement is not None
+    words = [{"word": word, "bits": 0.01, "share": 0.1, "side": "marked"} for word in ("for", "the", "oil")]
+    one = replace(one, measurement=replace(one.measurement, details={"contributions": words}))
+    one = replace(one, finding=asdict(AUDITS["jsd"].finding(one)))
+    page = Page(html.report(report(one)))
+    assert [each.text for each in page.all("em")] == ["for", "the", "oil"]
 
 
 def test_noise_is_no_cause() -> None:
