@@ -98,10 +98,9 @@ def _sentence(item: Item, line: str) -> list[text_diff.Piece]:
     """Return the finding with the words marked that it lists; the same words elsewhere in the sentence stay plain."""
     sentence = (item["details"].get("suggestions") or {}).get("found") or line
     words = frozenset().union(*text_diff.contributing_words(item).values())
-    pieces = []
-    for part in _LIST.split(sentence):
-        pieces += text_diff.marked(part, words if _LIST.fullmatch(part) else frozenset())
-    return pieces
+    # Each second part is a list of words.
+    parts = [(part, words if place % 2 else frozenset()) for place, part in enumerate(_LIST.split(sentence))]
+    return [piece for part, own in parts for piece in text_diff.marked(part, own)]
 
 
 def is_significant(item: Mapping[str, Json]) -> bool:
