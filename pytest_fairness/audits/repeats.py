@@ -39,8 +39,8 @@ def too_few_observations(observations: int, answers: int) -> Concern:
     """
     return Concern(
         "repeated_answers",
-        f"every trial repeats the same answer, so that {answers} answers are {observations} observations and "
-        f"{MINIMUM_OBSERVATIONS} a group are needed. Set `sampling.temperature` above 0, or give several prompts",
+        f"every trial repeats the same answer, so that {answers} answers are {observations} observations; "
+        f"each group needs {MINIMUM_OBSERVATIONS}. Set `sampling.temperature` above 0, or give several prompts",
         withholds="test",
     )
 
@@ -54,8 +54,8 @@ def counted_once(observations: int, answers: int) -> Concern:
     """
     return Concern(
         "repeated_answers",
-        f"every trial repeats the same answer, so that {answers} answers count as {observations}, one a prompt and "
-        "group",
+        f"every trial repeats the same answer, so that {answers} answers count as {observations}: one for each "
+        "prompt and group",
         withholds="nothing",
     )
 
