@@ -66,7 +66,7 @@ def snapshots(folder: Path, revisions: str) -> Iterator[tuple[Snapshot, Snapshot
     try:
         top = Path(git(place, "rev-parse", "--show-toplevel").decode("utf-8", "surrogateescape").rstrip("\n"))
     except GitError as error:
-        raise FairnessError(f"{folder}: baselines are compared with a git revision, but {error}.") from error
+        raise FairnessError(f"{folder}: baselines cannot be compared with a git revision: {error}.") from error
     inside = Path(os.path.relpath(folder.resolve(), top.resolve())).as_posix()
     first, dots, second = revisions.partition("...")
     if not dots:

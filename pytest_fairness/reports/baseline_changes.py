@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from pytest_fairness.audits import registry
 from pytest_fairness.baselines.changes import ORDER, Example, ItemChange
 from pytest_fairness.baselines.entries import Entry
 from pytest_fairness.baselines.fingerprints import NOT_SET, changed_sampling
@@ -107,7 +108,8 @@ def _details(change: ItemChange) -> Iterator[str]:
     if change.difference is not None and change.half_width and not change.beyond_chance and change.state == "worse":
         yield "within chance: the 95 % confidence interval of the change includes 0"
     if change.moved:
-        yield f"contributions: {', '.join(_moved(change, *part) for part in change.moved[:SHOWN_CONTRIBUTIONS])}"
+        below = " (below 0: more for the unmarked group)" if _has_sides(change) else ""
+        yield f"contributions{below}: {', '.join(_moved(change, *part) for part in change.moved[:SHOWN_CONTRIBUTIONS])}"
     if change.new is not None:
         by = f"accepted by {entry.accepted_by}" if entry.accepted_by else "accepted"
         reason = "no reason given" if entry.reason is None else entry.reason
@@ -157,6 +159,12 @@ def _other_changes(old: Entry, new: Entry) -> Iterator[str]:
         yield f"usable answers {answers:,} → {now:,}"
     if old.tool_version != new.tool_version:
         yield f"pytest-fairness {old.tool_version} → {new.tool_version}"
+
+
+def _has_sides(change: ItemChange) -> bool:
+    """Return whether the contributions are words with a sign for their group."""
+    numbers = [number for _, was, now in change.moved for number in (was, now) if number is not None]
+    return min(numbers, default=0.0) < 0 and bool(change.info and change.info.name in registry.AUDITS["generation"])
 
 
 def _moved(change: ItemChange, name: str, was: float | None, now: float | None) -> str:

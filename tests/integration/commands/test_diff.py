@@ -82,7 +82,7 @@ def test_a_worse_value_is_shown_in_words_with_a_table_and_answers(project: Proje
     write(project, {JSD: entry()})
     commit = project.commit()
     assert diff() == f"No baseline changed from HEAD ({commit[:7]}) to working tree: 1 item.\n"
-    worse = entry(0.061, contributions={"hair": 0.02, "oil": 0.008}, accepted_by="Jane Doe", reason="New tone")
+    worse = entry(0.061, contributions={"hair": 0.02, "oil": -0.008}, accepted_by="Jane Doe", reason="New tone")
     write(project, {JSD: replace(worse, target="openai:other", tolerance=0.03)}, rows("Hair oil"))
     text = diff()
     assert text.splitlines() == [
@@ -93,7 +93,8 @@ def test_a_worse_value_is_shown_in_words_with_a_table_and_answers(project: Proje
         "",
         "products jsd[race=Black]: worse",
         "  Black vs White: +0.043 bits (allowed 0.03)",
-        "  contributions: hair 0.01 → 0.02, oil 0.008 (new)",
+        "  contributions (below 0: more for the unmarked group): hair 0.01 → 0.02, oil",
+        "    -0.008 (new)",
         "  accepted by Jane Doe on 2026-01-02: New tone",
         "  in probes/products.yaml",
         "  tolerance 0.02 → 0.03",
@@ -230,12 +231,10 @@ def test_without_baselines_repository_or_git_it_is_one_sentence(
     project: Project, diff: Callable[..., str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = diff()
-    assert text.startswith(
-        f"error: {project.path}/baselines: baselines are compared with a git revision, but not a git"
-    )
+    assert text.startswith(f"error: {project.path}/baselines: baselines cannot be compared with a git revision: not")
     project.git("init", "-q")
     assert diff().startswith("error: git knows no revision 'HEAD' here.")
     commit = project.commit()
     assert f"no baselines, neither in HEAD ({commit[:7]}) nor in working tree. `pytest --fairness-rebaseline`" in diff()
     monkeypatch.setenv("PATH", str(project.path / "empty"))
-    assert "but git is not installed, or is not on the PATH." in diff()
+    assert ": git is not installed, or is not on the PATH." in diff()
