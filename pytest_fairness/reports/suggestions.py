@@ -25,8 +25,8 @@ class Suggestion:
     """One suggestion for a failed item.
 
     Attributes:
-        action: `adopt` a measured variant, try a new `variant`, a `filter` of words behind the model, a balanced
-            `sample` for fine-tuning, or something `other`.
+        action: `adopt` a measured variant, try a new `variant`, a `filter` that removes words from the model's output,
+            a balanced `sample` for fine-tuning, or something `other`.
         text: the advice, in one or two sentences.
         paste: text to copy: YAML, one word per line, or a command; empty without any.
     """

@@ -27,7 +27,7 @@ TITLES = {
 
 
 def means(item: Item, name: str, detail: Json) -> Chart | None:
-    """Return the mean and 95 % confidence interval of each name, the lowest mean first."""
+    """Return a chart of the mean and 95 % confidence interval of each name, the lowest mean first."""
     if not isinstance(detail, Mapping) or not detail:
         return None
     parts = {str(key): part for key, part in detail.items() if isinstance(part, Mapping)}

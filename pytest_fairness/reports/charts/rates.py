@@ -20,12 +20,12 @@ from pytest_fairness.reports.report_items import Item
 
 
 def by_case(item: Item, detail: Json) -> Chart | None:
-    """Return the marker ratio of each case, with a line where stereotype and anti-stereotype balance."""
+    """Return a chart of each case's marker ratio; a line marks the balance of stereotype and anti-stereotype."""
     return _rates(item, detail, "ratio", "Stereotype ratio by case", balance=0.5)
 
 
 def by_group(item: Item, detail: Json) -> Chart | None:
-    """Return the share of each group."""
+    """Return a chart of the share of each group."""
     return _rates(item, detail, "share", "Share by group")
 
 

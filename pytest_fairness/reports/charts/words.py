@@ -10,7 +10,7 @@ from pytest_fairness.reports.report_items import Item, group_names, mappings_in,
 
 
 def marked(item: Item, detail: Json) -> Chart | None:
-    """Return the words by z-score; significant words are filled bars."""
+    """Return a chart of the words by z-score; the bars of significant words are filled."""
     found = [word for word in mappings_in(detail) if as_float(word.get("z")) is not None]
     if not found:
         return None
@@ -26,7 +26,7 @@ def marked(item: Item, detail: Json) -> Chart | None:
 
 
 def grown(item: Item, detail: Json) -> Chart | None:
-    """Return the words whose difference between the groups grew since the baseline."""
+    """Return a chart of the words whose difference between the groups grew since the baseline."""
     found = mappings_in(detail)
     if not found:
         return None
@@ -57,7 +57,7 @@ def _two(shares: Json) -> list[float | None]:
 
 
 def contributions(item: Item, detail: Json) -> Chart | None:
-    """Return the contribution of each word to the divergence, on the side of the group that uses the word more."""
+    """Return a chart of each word's contribution to the divergence; its bar points to the group that uses it more."""
     found = [word for word in mappings_in(detail) if as_float(word.get("bits")) is not None]
     if not found:
         return None
@@ -84,7 +84,7 @@ def contributions(item: Item, detail: Json) -> Chart | None:
 
 
 def distinguishing(item: Item, detail: Json) -> Chart | None:
-    """Return the words with the largest weights of a classifier, or with the largest differences of mean weights."""
+    """Return a chart of the words with the largest classifier weights, or differences of the groups' mean weights."""
     if not isinstance(detail, Mapping):
         return None
     weights: dict[str, float] = {}
@@ -107,7 +107,7 @@ def distinguishing(item: Item, detail: Json) -> Chart | None:
 
 
 def terms(item: Item, detail: Json) -> Chart | None:
-    """Return the terms of a lexicon by the difference between the groups' rates."""
+    """Return a chart of a lexicon's terms by the difference between the groups' rates."""
     found = [term for term in mappings_in(detail) if as_float(term.get("gap")) is not None]
     columns = ("term", "marked", "unmarked", "gap", "documents")
     heads = ("term", *(f"per 100 words in {name}" for name in group_names(item)), "difference", "documents")
