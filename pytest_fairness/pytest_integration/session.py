@@ -209,10 +209,16 @@ class FairnessSession:
         ours = (FairnessError, pytest.fail.Exception) if isinstance(item, FairnessItem) else (FairnessError, Unfair)
         if call.excinfo and isinstance(error, ours) and not self._config.getoption("fulltrace", False):
             report.longrepr = without_traceback(call.excinfo, item)
+            if isinstance(error, FairnessError):
+                report.fairness_error = str(error)  # type: ignore[attr-defined] # sent by pytest-xdist
         if isinstance(error, Unfair):
             report.fairness_without_baseline = error.without_baseline  # type: ignore[attr-defined] # sent by pytest-xdist
-            if self._config.get_verbosity() <= 0 and (isinstance(item, FairnessItem) or not report.sections):
-                # The summary has the finding; pytest leaves a report with this mark out of its section of failures.
+        if isinstance(error, FairnessError | Unfair) and self._config.get_verbosity() <= 0:
+            shown = (
+                isinstance(error, Unfair) and not report.sections
+            )  # for a Python test, which has no output of its own
+            if isinstance(item, FairnessItem) or shown:
+                # The summary has the finding; pytest leaves a report with this mark out of its sections.
                 report._pdbshown = True  # type: ignore[attr-defined] # as pytest's own debugger does
         if call.when == "call" or error:
             # pytest-xdist sends all attributes of a report to the controller.

@@ -17,6 +17,7 @@ from pytest_fairness.errors import FairnessError
 from pytest_fairness.pytest_integration.configuration import folder_in_repository, report_paths, root_from_here
 from pytest_fairness.pytest_integration.controller.baseline_writer import by_baseline, write_baseline
 from pytest_fairness.pytest_integration.controller.header import DEFAULT, Header
+from pytest_fairness.pytest_integration.controller.identical_errors import IdenticalErrors
 from pytest_fairness.pytest_integration.controller.request_totals import RequestTotals
 from pytest_fairness.pytest_integration.controller.workers import Workers
 from pytest_fairness.pytest_integration.guarded_terminal import GuardedFile
@@ -62,6 +63,7 @@ class Controller:
         self._lines: list[summary.Line] = []
         if self._settings.targets:
             keep_names_in_summary(config)
+        config.pluginmanager.register(IdenticalErrors(), "fairness-identical-errors")
         if hasattr(config.option, "dist") and config.option.dist != "no":
             progress = WorkersProgress(ProgressLine(config), self._totals.so_far)
             config.pluginmanager.register(progress, "fairness-workers-progress")

@@ -1,0 +1,62 @@
+"""Identical errors of items once in pytest's summary, with their number."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Generator, Iterable
+from typing import TYPE_CHECKING
+
+import pytest
+
+# As in pytest's own doctest items: there is no public way to show an error without a traceback.
+from _pytest._code.code import ReprFileLocation, TerminalRepr
+
+if TYPE_CHECKING:
+    from _pytest._io import TerminalWriter
+    from _pytest.terminal import TerminalReporter
+
+
+class IdenticalErrors:
+    """Hook around pytest's summary. The counts at its end, JUnit and other plugins keep one error for each item."""
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_terminal_summary(self, terminalreporter: TerminalReporter) -> Generator[None]:
+        """Show one of the reports of each error message while pytest writes its summary."""
+        stats = terminalreporter.stats
+        every = stats.get("error", [])
+        if every:
+            stats["error"] = merged(every)
+        try:
+            return (yield)
+        finally:
+            if every:
+                stats["error"] = every
+
+
+def merged(reports: Iterable[pytest.TestReport]) -> list[pytest.TestReport]:
+    """Return the reports in their order, without those whose error of ours an earlier report has."""
+    found: dict[object, list[pytest.TestReport]] = {}
+    for report in reports:
+        found.setdefault(getattr(report, "fairness_error", None) or id(report), []).append(report)
+    return [own[0] if len(own) == 1 else _counted(own[0], len(own)) for own in found.values()]
+
+
+def _counted(report: pytest.TestReport, number: int) -> pytest.TestReport:
+    first = copy.copy(report)
+    crash = getattr(report.longrepr, "reprcrash", None)
+    message = f"and {number - 1} more: {vars(report)['fairness_error']}"
+    path, line = (crash.path, crash.lineno) if crash else (report.location[0], (report.location[1] or 0) + 1)
+    first.longrepr = _Message(message, ReprFileLocation(path, line, " ".join(message.split())))
+    return first
+
+
+class _Message(TerminalRepr):
+    """Message of an error, with the place that the last lines of pytest's summary show."""
+
+    def __init__(self, message: str, reprcrash: ReprFileLocation) -> None:
+        self._message, self.reprcrash = message, reprcrash
+
+    def toterminal(self, tw: TerminalWriter) -> None:
+        """Write the message."""
+        for line in self._message.splitlines():
+            tw.line(line, red=True)
