@@ -47,7 +47,7 @@ def on_number_of_audits(
         errors: number of selected audits that could not be measured.
         min_audits: minimum number of audits that must run.
         folders: folders with probes.
-        ended_early: whether pytest stopped before it reached all selected items.
+        ended_early: whether pytest was interrupted, or items failed or had errors: the run fails anyway.
     """
     if ran >= max(1, min_audits):
         return None
@@ -68,7 +68,9 @@ def on_number_of_audits(
         f" The run fails because at least {min_audits:,} must run: ini option `fairness_min_audits`, by default 1 in "
         "CI and in projects with a probe folder. To run no audits, run pytest without --fairness."
     )
-    return RunNote("no-audit", f"no audit ran: {why}.{cure if min_audits else ''}", fails=min_audits > 0)
+    return RunNote(
+        "no-audit", f"no audit ran: {why}.{cure if min_audits and not ended_early else ''}", fails=min_audits > 0
+    )
 
 
 def on_inconclusive_runs(results: Sequence[ItemResult], runs: int, *, fails: bool) -> list[RunNote]:

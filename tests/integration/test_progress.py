@@ -19,7 +19,8 @@ import time
 COUNT = itertools.count()
 def answer(prompt):
     time.sleep(0.15)
-    return "A lamp and " + "abcdefghij"[next(COUNT) % 10] * 5
+    number = next(COUNT)
+    return "A lamp and " + "abcdefghij"[number % 10] * (3 + number // 10)
 """
 
 

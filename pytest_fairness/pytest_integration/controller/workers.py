@@ -57,6 +57,8 @@ class Workers:
             header = Header.receive(self._run)
         reporter = self._config.pluginmanager.get_plugin("terminalreporter")
         if reporter:
+            if reporter._tw.width_of_current_line:  # the number of workers that are ready
+                reporter._tw.line()
             for line in header.lines if header else ["fairness: no audit is selected"]:
                 reporter.write_line(line)
         self._announce(header or Header())

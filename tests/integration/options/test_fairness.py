@@ -223,13 +223,13 @@ def test_items_without_baseline_are_a_category_of_their_own(project: Project, wo
 
 def test_what_cannot_be_measured_is_an_error_that_says_why(project: Project) -> None:
     project.probe(text=PROBE.replace("trials: 10", "trials: 3"))
-    result = project.run("--fairness")
+    result = project.run("--fairness", "-v")
     result.assert_outcomes(errors=2)
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     section = result.stdout.str().partition("= ERRORS =")[2].partition("= fairness =")[0]
     assert "one group has only 3 answers" in section
     assert ".py" not in section
-    assert shows(result, f"ERROR probes/gifts.yaml::{KIM} - only 3 answers")
+    assert shows(result, f"ERROR probes/gifts.yaml::{KIM} - and 1 more: only 3 answers")
 
 
 def test_an_inconclusive_item_is_a_category_of_its_own(project: Project) -> None:
