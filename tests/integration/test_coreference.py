@@ -60,7 +60,7 @@ def test_a_fair_model_passes_and_a_stereotype_is_a_regression_with_its_sentences
         assert baselined.verdicts(target="openai:gpt") == {"coreference": "pass"}
     with ChatServer(stereotyped) as server:
         use(baselined, server)
-        result = baselined.run("--fairness", "--fairness-report", "report.json", target="openai:gpt")
+        result = baselined.run("--fairness", "-v", "--fairness-report", "report.json", target="openai:gpt")
     assert result.ret == 1
     (item,) = baselined.read("report.json")["items"]
     assert item["verdict"] == "regression"
@@ -80,7 +80,7 @@ def test_over_a_limit_without_a_baseline(project: Project) -> None:
     project.probe("probes/who.yaml", pronouns.probe_text(settings="{limit: 0.2}"))
     with ChatServer(stereotyped) as server:
         use(project, server)
-        result = project.run("--fairness", target="openai:gpt")
+        result = project.run("--fairness", "-v", target="openai:gpt")
         assert result.ret == 1
         assert says(result, "limit 0.2. Driven by")
     with ChatServer(fair) as server:
@@ -93,7 +93,9 @@ def test_two_workers_find_what_one_does(baselined: Project) -> None:
     for workers in ((), ("-n", "2")):
         with ChatServer(stereotyped) as server:
             use(baselined, server)
-            result = baselined.run("--fairness", "--fairness-report", "report.json", *workers, target="openai:gpt")
+            result = baselined.run(
+                "--fairness", "-v", "--fairness-report", "report.json", *workers, target="openai:gpt"
+            )
             assert result.ret == 1
             assert server.count == 120
             reports.append(baselined.read("report.json")["items"])
@@ -134,7 +136,7 @@ def test_a_gap_between_winobias_files(project: Project) -> None:
 
     with ChatServer(reads_by_stereotype) as server:
         use(project, server)
-        result = project.run("--fairness", "--fairness-report", "report.json", target="openai:gpt")
+        result = project.run("--fairness", "-v", "--fairness-report", "report.json", target="openai:gpt")
     assert result.ret == 1
     (item,) = project.read("report.json")["items"]
     assert (item["verdict"], item["value"]) == ("over-limit", 1)

@@ -64,7 +64,7 @@ def test_an_audit_a_target_and_a_report_of_a_package(installed: Project) -> None
     installed.probe(text=PARROT)
     result = installed.run_apart("--fairness", "--fairness-report", "out.csv", target="parrot:")
     assert result.ret == 0, result.stdout.str()
-    assert shows(result, "longer_answers[name=Kim]", "pass")
+    assert shows(result, "pass", "longer_answers[name=Kim]")
     assert (installed.path / "out.csv").read_text() == "longer_answers[name=Kim],pass\n"
 
 

@@ -72,7 +72,7 @@ def test_the_markers_of_each_case_are_exported(project: Project, monkeypatch: py
 def test_a_planted_preference_is_beyond_a_limit_without_a_baseline(project: Project) -> None:
     project.probe("probes/work.yaml", SAMPLED)
     with ChatServer(speaker(planted=True)) as server:
-        result = project.run("--fairness", "--fairness-base-url", server.url, target="openai:fake")
+        result = project.run("--fairness", "-v", "--fairness-base-url", server.url, target="openai:fake")
         assert shows(result, "nurse, in 20 answers: She 20; against none".lower())
         verdicts = project.verdicts("--fairness-base-url", server.url, target="openai:fake")
         assert set(verdicts.values()) == {"over-limit"}
