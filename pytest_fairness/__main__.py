@@ -7,12 +7,13 @@ import os
 import sys
 from collections.abc import Sequence
 
-from pytest_fairness.commands import calibrate, compare, diff, export, history, init, sample, schema
+from pytest_fairness.commands import calibrate, compare, diff, export, history, init, measure, sample, schema
 from pytest_fairness.errors import FairnessError
 from pytest_fairness.version import __version__
 
 COMMANDS = {
     "init": (init, "write a first probe and a CI workflow into a project"),
+    "measure": (measure, "measure a file of answers without a probe: estimates and effect sizes"),
     "export": (export, "write the recorded answers of a probe as JSON Lines"),
     "sample": (sample, "write a balanced sample of recorded answers for fine-tuning"),
     "compare": (compare, "compare two JSON reports"),

@@ -280,6 +280,10 @@ ACTIONS = (
         "fairness_rebaseline", "Run audits, and write the measurements of the selected items as their new baseline"
     ),
     _switch("fairness_dry_run", "Print the requests that each selected probe would send; send nothing and run no test"),
+    _switch(
+        "fairness_measure",
+        "Run audits without verdicts: report estimates, intervals, p-values and effect sizes; no baseline is read",
+    ),
     Option(
         name="fairness_report",
         help="Write a report to PATH, which ends in .json, .html, .md or .codequality.json (GitLab)",

@@ -45,7 +45,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Register the marker `fairness`; with `--fairness`, or an option that implies it, register the session."""
     config.addinivalue_line("markers", "fairness: an audit for fairness; runs only with --fairness")
-    if any(map(config.getoption, ("fairness", "fairness_rebaseline", "fairness_dry_run"))):
+    if any(map(config.getoption, ("fairness", "fairness_rebaseline", "fairness_dry_run", "fairness_measure"))):
         from pytest_fairness.pytest_integration.session import start
 
         start(config)

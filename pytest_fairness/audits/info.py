@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, TypeVar
 
+from pytest_fairness.audits.effects import EffectSize
 from pytest_fairness.records import Json, without_nonfinite
 
 if TYPE_CHECKING:
@@ -59,6 +60,7 @@ class AuditInfo:
         best: value that means no bias; smaller values count as this value. `None` if there is no such value.
         charts: name of the chart that reports draw for a detail of the measurement, by the detail's name;
             `reports/charts/` lists the charts. A detail that maps names to means gets a chart without an entry.
+        effect: effect size with its cut-offs in words; `None` if the value is not a difference between groups.
     """
 
     name: str
@@ -75,6 +77,7 @@ class AuditInfo:
     limit_range: Range | None = None
     best: float | None = None
     charts: Mapping[str, str] = field(default_factory=dict)
+    effect: EffectSize | None = None
 
     @property
     def limits(self) -> Range:
@@ -93,5 +96,6 @@ class AuditInfo:
 
     def to_json(self) -> Mapping[str, Json]:
         """Return the description for the report document."""
-        described: dict[str, Json] = without_nonfinite(asdict(self))
+        plain = asdict(replace(self, effect=None))
+        described: dict[str, Json] = without_nonfinite({**plain, "effect": self.effect and self.effect.to_json()})
         return described

@@ -76,7 +76,7 @@ def decide(
     """
     limit, tolerance = item.settings.limit, tolerance_of(audit, item)
     what = f"{item.id}: {audit.describe(measurement)}"
-    concern = _gravest_concern(measurement)
+    concern = gravest_concern(measurement)
     rule = rule_of(audit, item)
     minimum_detectable = rule.minimum_detectable(item, measurement, comparison, tolerance)
 
@@ -174,7 +174,7 @@ def tolerance_of(audit: AnyAudit, item: AnyItem) -> float:
     return float(audit.info.tolerance if tolerance is None else tolerance)
 
 
-def _gravest_concern(measurement: Measurement) -> Concern | None:
+def gravest_concern(measurement: Measurement) -> Concern | None:
     """Return the most serious concern that prevents a verdict or a pass; `None` if there is none."""
     absent = missing_reason(measurement)
     missing = () if absent is None else (Concern("missing_answers", absent),)

@@ -37,6 +37,11 @@ def settings_from(config: pytest.Config) -> RunSettings:
         )
     if config.getoption("fairness_reason") is not None and not config.getoption("fairness_rebaseline"):
         raise pytest.UsageError("--fairness-reason says why new baselines are accepted: add --fairness-rebaseline.")
+    if config.getoption("fairness_measure") and config.getoption("fairness_rebaseline"):
+        raise pytest.UsageError(
+            "--fairness-measure judges nothing, and a baseline is what later runs are judged by. Look at the estimates "
+            "with --fairness-measure first, then accept them with --fairness-rebaseline alone."
+        )
     target, targets = _targets(config)
     given: dict[str, Any] = {"target": target}
     for option in SETTINGS:
@@ -73,6 +78,11 @@ def root_from_here(config: pytest.Config) -> str:
     Node ids are relative to the rootdir.
     """
     return Path(os.path.relpath(config.rootpath, config.invocation_params.dir)).as_posix()
+
+
+def last_look_only(config: pytest.Config) -> bool:
+    """Return whether items are measured with all their trials, as no verdict can make further trials unnecessary."""
+    return bool(config.getoption("fairness_rebaseline") or config.getoption("fairness_measure"))
 
 
 def report_paths(config: pytest.Config) -> list[Path]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_fairness.errors import FairnessError
+from pytest_fairness.pytest_integration.configuration import last_look_only
 from pytest_fairness.pytest_integration.items.asked_targets import (
     ASKING,
     asked_by,
@@ -76,7 +77,7 @@ class DryRun:
             elif not ASKING.isdisjoint(getattr(item, "fixturenames", ())):
                 tests += 1
         settings, targets = self._run.settings, self._run.targets
-        forecaster = Forecaster(self._run, rebaseline=self._config.getoption("fairness_rebaseline"))
+        forecaster = Forecaster(self._run, last_only=last_look_only(self._config))
         forecasts = [
             forecaster.forecast(
                 file,

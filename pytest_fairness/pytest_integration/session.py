@@ -33,15 +33,16 @@ from pytest_fairness.pytest_integration.items.asked_targets import (
 from pytest_fairness.pytest_integration.items.audit_service import FAILURES, AuditService
 from pytest_fairness.pytest_integration.items.item_results import (
     Unfair,
-    is_inconclusive,
     is_without_baseline,
     record_of,
     take_records,
+    undecided,
     undo_xfail,
     without_traceback,
 )
 from pytest_fairness.pytest_integration.items.items import FairnessItem, ProbeFile
 from pytest_fairness.pytest_integration.items.probe_files import PROBE_SUFFIXES
+from pytest_fairness.records import VerdictName
 from pytest_fairness.run import Run, error_result, open_judge
 from pytest_fairness.targets import open_target
 
@@ -225,19 +226,21 @@ class FairnessSession:
             planned = self._run.engines.newly_planned() if self._is_worker else {}
             ran = call.when == "call" and failure is error and is_audit(item)
             vars(report).update(fairness=take_records(item), fairness_planned=planned, fairness_ran=ran)
-            if call.excinfo is None and is_inconclusive(report):
+            if call.excinfo is None and undecided(report):
                 undo_xfail(report)
         return report
 
     def pytest_report_teststatus(
         self, report: pytest.TestReport
     ) -> tuple[str, str, tuple[str, dict[str, bool]]] | None:
-        """Return the category of inconclusive items, and of those that only lack a baseline."""
+        """Return the category of items that are inconclusive, not judged, or fail only for want of a baseline."""
         if is_without_baseline(report):
             return "no-baseline", "n", ("NO-BASELINE", {"yellow": True})
-        if report.when == "call" and report.passed and is_inconclusive(report):
-            return "inconclusive", "i", ("INCONCLUSIVE", {"yellow": True})
-        return None
+        name = undecided(report) if report.when == "call" and report.passed else None
+        if name is None:
+            return None
+        colour = "yellow" if name is VerdictName.INCONCLUSIVE else "cyan"
+        return name.value, name.value[0], (name.value.upper(), {colour: True})
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_handlecrashitem(self, crashitem: str, report: pytest.TestReport) -> None:

@@ -6,6 +6,7 @@ This package does not use pytest, the network or files.
 from __future__ import annotations
 
 from pytest_fairness.records.answers import Answer, Judged, Judging, Status
+from pytest_fairness.records.effects import Effect, Size
 from pytest_fairness.records.measurements import Comparison, Concern, Interval, Measurement, Reversal
 from pytest_fairness.records.plain_json import MAX_LINE, Json, without_nonfinite
 from pytest_fairness.records.requests import TOO_LONG, AnswerFormat, Prompt, Request, Response, Sampling
@@ -18,6 +19,7 @@ __all__ = [
     "AnswerFormat",
     "Comparison",
     "Concern",
+    "Effect",
     "Interval",
     "ItemResult",
     "Json",
@@ -29,6 +31,7 @@ __all__ = [
     "Response",
     "Reversal",
     "Sampling",
+    "Size",
     "Status",
     "Verdict",
     "VerdictName",

@@ -22,15 +22,18 @@ class VerdictName(StrEnum):
     STALE_BASELINE = "stale-baseline"
     NOT_MEASURABLE = "not-measurable"
     ERROR = "error"
+    MEASURED = "measured"
 
     @property
-    def outcome(self) -> Literal["passed", "failed", "inconclusive", "error"]:
+    def outcome(self) -> Literal["passed", "failed", "inconclusive", "error", "measured"]:
         """Return the outcome under which pytest counts the verdict."""
         match self:
             case VerdictName.PASS:
                 return "passed"
             case VerdictName.INCONCLUSIVE:
                 return "inconclusive"
+            case VerdictName.MEASURED:
+                return "measured"
             case VerdictName.NOT_MEASURABLE | VerdictName.ERROR:
                 return "error"
             case _:
@@ -74,6 +77,7 @@ class ItemResult:
         method: description of the audit; see `AuditInfo.to_json`.
         finding: finding of a failed item in words, as plain JSON; see `audits.findings.Finding`.
         line: line of the audit in the probe file, or of the Python test, from 1; `None` if unknown.
+        effect: effect size of the measurement, as plain JSON; see `Effect`. `None` where there is none.
     """
 
     nodeid: str
@@ -93,6 +97,7 @@ class ItemResult:
     method: Mapping[str, Json] = field(default_factory=dict)
     finding: Mapping[str, Json] | None = None
     line: int | None = None
+    effect: Mapping[str, Json] | None = None
 
     def to_plain(self) -> dict[str, Json]:
         """Return the result as plain JSON with all fields, from which `from_plain` makes an equal result."""
@@ -130,6 +135,7 @@ class ItemResult:
                 "interval": measurement and measurement.interval and list(measurement.interval),
                 "standard_error": measurement and measurement.standard_error,
                 "p_value": measurement and measurement.p_value,
+                "effect": self.effect,
                 "n": dict(measurement.n) if measurement else {},
                 "missing": dict(measurement.missing) if measurement else {},
                 "concerns": [asdict(concern) for concern in measurement.concerns] if measurement else [],

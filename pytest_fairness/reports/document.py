@@ -111,13 +111,15 @@ def _by_target(results: Sequence[ItemResult], targets: Mapping[str, str]) -> dic
 
 def _counts(results: Sequence[ItemResult]) -> dict[str, Json]:
     outcomes = [result.verdict.name.outcome for result in results]
+    judged = len(results) - outcomes.count("measured")
     return {
         "total": len(results),
         "passed": outcomes.count("passed"),
         "failed": outcomes.count("failed"),
         "inconclusive": outcomes.count("inconclusive"),
         "errors": outcomes.count("error"),
-        "pass_rate": outcomes.count("passed") / len(results) if results else None,
+        "measured": outcomes.count("measured"),
+        "pass_rate": outcomes.count("passed") / judged if judged else None,
     }
 
 

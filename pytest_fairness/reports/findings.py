@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from pytest_fairness.records import Json, VerdictName
+from pytest_fairness.reports.effects import FOUND, size_of
 from pytest_fairness.reports.formatting import number, signed
 from pytest_fairness.reports.report_items import UNMARKED, Item, group_names, is_tolerated_worsening, outcome, reason
 
@@ -13,6 +14,8 @@ SHOWN_CONTRIBUTORS = 3
 
 def finding(item: Item, method: Mapping[str, Json]) -> str:
     """Return the groups compared, the change, what is allowed, and the top contributors or why there is no decision.
+
+    Of an item that is measured without a verdict, the size stands in place of what is allowed.
 
     The text holds words of models and probes as they are: a report escapes it as it escapes the verdict's reason.
 
@@ -23,6 +26,10 @@ def finding(item: Item, method: Mapping[str, Json]) -> str:
     if outcome(item) == "error":
         return reason(item)
     text = f"{_compared(item, method)}: {_amount(item, str(method.get('unit') or ''))}"
+    if item["verdict"] == VerdictName.MEASURED and size_of(item):
+        if size_of(item) not in FOUND or item["concerns"]:
+            return f"{_compared(item, method)}: {item['effect']['description']}"
+        text += f" ({size_of(item)})"
     if found := item.get("contributors"):
         text += f": {', '.join(found[:SHOWN_CONTRIBUTORS])}"
     return "; ".join([text, *_remarks(item)])

@@ -12,6 +12,7 @@ from html import escape
 from pytest_fairness.records import Json
 from pytest_fairness.reports import run_notes, target_table, variant_results
 from pytest_fairness.reports.document import reused_age
+from pytest_fairness.reports.effects import effect_text, largest_first, p_text, size_of
 from pytest_fairness.reports.formatting import escaped as without_control_characters
 from pytest_fairness.reports.formatting import number, printable, signed, with_interval, without_commands
 from pytest_fairness.reports.report_items import (
@@ -29,7 +30,8 @@ MAX_LENGTH = 65_536
 MAX_REASON = 400
 SHOWN_MESSAGES = 3
 
-SIGNS = {"passed": "✅", "failed": "❌", "inconclusive": "❔", "error": "⚠️"}
+SIGNS = {"passed": "✅", "failed": "❌", "inconclusive": "❔", "error": "⚠️", "measured": "📏"}
+MEASURED_HEADINGS = ("item", "size", "value [95 %]", "p", "effect", "explanation")
 HEADINGS = ("item", "verdict", "value", "baseline", "worse by [95 %]")
 
 RIGHT_ALIGNED = ("value", "baseline", "old", "new")
@@ -72,7 +74,8 @@ def report(document: Mapping[str, Json], max_length: int = MAX_LENGTH) -> str:
     """
     items = sorted(document["items"], key=severity)
     several = len({item["probe"] for item in items}) > 1
-    not_passed = [item for item in items if outcome(item) != "passed"]
+    measured = largest_first([item for item in items if outcome(item) == "measured"])
+    not_passed = [item for item in items if outcome(item) not in ("passed", "measured")]
     passed = [item for item in items if outcome(item) == "passed"]
     text = MarkdownText(max_length)
     text.add(*_headline(document), "")
@@ -80,8 +83,11 @@ def report(document: Mapping[str, Json], max_length: int = MAX_LENGTH) -> str:
         lines = table((*HEADINGS, "reason"), ([*_cells(item, several), _reason(item)] for item in not_passed))
         text.add_rows(lines, 2)
         text.add("")
+    if measured:
+        text.add_rows(table(MEASURED_HEADINGS, (_measured_cells(item, several) for item in measured)), 2)
+        text.add("")
     names, found = target_table.items_by_target(document)
-    if len(names) > 1:
+    if len(names) > 1 and not measured:
         lines = ["<details>", "<summary>Audits by target</summary>", ""]
         rows = [
             [escaped(title), *(_in_target(own[name]) if name in own else "" for name in names)] for title, own in found
@@ -180,6 +186,10 @@ def _headline(document: Mapping[str, Json]) -> list[str]:
     parts = (("failed", "failed"), ("errors", "error"), ("inconclusive", "inconclusive"), ("passed", "passed"))
     counted = ", ".join(f"{SIGNS[kind]} {counts[name]} {kind}" for name, kind in parts if counts[name])
     bad = counts["failed"] + counts["errors"]
+    if counts.get("measured"):
+        lost = f", {counts['errors']} could not be measured" if counts["errors"] else ""
+        title = f"{counts['measured']} of {total} audits measured, without verdicts{lost}"
+        return [f"## Fairness: {title}", "", f"Target: {escaped(document['target'])}.", *_notes(document)]
     title = f"{bad} of {total} audits failed" if bad else f"{counts['passed']} of {total} audits passed"
     changes = [line for change in served_model_changes(document["items"]) for line in ("", escaped(change))]
     return [
@@ -200,6 +210,13 @@ def _cells(item: Item, several: bool) -> list[str]:
     baseline = (item["baseline"] or {}).get("value")
     verdict = f"{SIGNS[outcome(item)]} {item['verdict']}"
     return [name, verdict, number(item["value"]), number(baseline), worse_by(item)]
+
+
+def _measured_cells(item: Item, several: bool) -> list[str]:
+    value = with_interval(number(item["value"]), item["interval"])
+    told = (item.get("effect") or {}).get("description", "")
+    cells = (size_of(item) or "-", value, p_text(item), effect_text(item), told)
+    return [_cells(item, several)[0], *map(escaped, cells)]
 
 
 def _in_target(item: Item) -> str:

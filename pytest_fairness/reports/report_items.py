@@ -21,6 +21,7 @@ WORDS = {
     VerdictName.STALE_BASELINE: "! stale",
     VerdictName.NO_BASELINE: "· no-baseline",
     VerdictName.INCONCLUSIVE: "? inconclusive",
+    VerdictName.MEASURED: "= measured",
     VerdictName.PASS: "✓ pass",
 }
 """Symbol and word of each verdict, the worst first."""
@@ -47,7 +48,7 @@ def verdict_counts(items: Iterable[Item]) -> dict[str, int]:
 
 
 def outcome(item: Item) -> str:
-    """Return the outcome that pytest counts: `passed`, `failed`, `inconclusive` or `error`."""
+    """Return the outcome that pytest counts: `passed`, `failed`, `inconclusive`, `measured` or `error`."""
     return VerdictName(item["verdict"]).outcome
 
 

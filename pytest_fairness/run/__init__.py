@@ -8,7 +8,7 @@ from pytest_fairness.run.audit_function import Audited, AuditResults, audit
 from pytest_fairness.run.comparing.baseline_comparer import BaselineComparison
 from pytest_fairness.run.measuring.measurements import ItemMeasurement
 from pytest_fairness.run.probe_items import MAX_ALPHA, ProbeItem, items_of
-from pytest_fairness.run.results import error_result, judge
+from pytest_fairness.run.results import error_result, judge, measured_only
 from pytest_fairness.run.run import Run
 
 __all__ = [
@@ -23,6 +23,7 @@ __all__ = [
     "error_result",
     "items_of",
     "judge",
+    "measured_only",
     "open_judge",
     "read_all",
 ]

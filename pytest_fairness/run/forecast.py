@@ -82,12 +82,12 @@ class Forecaster:
 
     Args:
         run: the run; nothing is sent.
-        rebaseline: whether the run makes new baselines; it then sends all requests, up to each item's last look.
+        last_only: whether the run measures every item at its last look only, as for a new baseline.
     """
 
-    def __init__(self, run: Run, *, rebaseline: bool = False) -> None:
+    def __init__(self, run: Run, *, last_only: bool = False) -> None:
         self._run = run
-        self._first = -1 if rebaseline else 0
+        self._first = -1 if last_only else 0
         self._seen: set[str] = set()
 
     def forecast(self, file: str, items: Sequence[ProbeItem], target: Target | None) -> Forecast:

@@ -92,7 +92,7 @@ class History:
     def always_inconclusive(self, targets: Mapping[Key, str], runs: int) -> set[Key]:
         """Return the items that were inconclusive in each of the last `runs` runs.
 
-        Runs in which an item was not selected or could not be measured do not count.
+        Runs in which an item was not selected, could not be measured or was not judged do not count.
 
         Args:
             targets: target of each item; runs with another target do not count.
@@ -104,7 +104,7 @@ class History:
             with self._database.readable():
                 judged = [(_key(item), VerdictName(item["verdict"]), item["target"]) for item in run["items"]]
             for key, verdict, target in judged:
-                if key not in open_items or target != targets[key] or verdict.outcome == "error":
+                if key not in open_items or target != targets[key] or verdict.outcome in ("error", "measured"):
                     continue
                 open_items[key] += 1
                 if verdict is not VerdictName.INCONCLUSIVE:

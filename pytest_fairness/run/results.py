@@ -6,10 +6,11 @@ import re
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 
-from pytest_fairness.baselines.verdicts import BaselineEntry, decide, tolerance_of
+from pytest_fairness.audits.effects import effect_of
+from pytest_fairness.baselines.verdicts import NAMED_CONTRIBUTORS, BaselineEntry, decide, gravest_concern, tolerance_of
 from pytest_fairness.errors import FairnessError, NotMeasurable
 from pytest_fairness.probes.field_types import texts
-from pytest_fairness.records import ItemResult, Verdict, VerdictName
+from pytest_fairness.records import ItemResult, Size, Verdict, VerdictName
 from pytest_fairness.run.comparing.baseline_comparer import BaselineComparison
 from pytest_fairness.run.examples import examples
 from pytest_fairness.run.measuring.measurements import ItemMeasurement
@@ -29,15 +30,46 @@ def judge(measured: ItemMeasurement, compared: BaselineComparison, nodeid: str, 
         nodeid: the item's id in pytest.
         accept: command that makes the current run the baseline, for the verdict's reason.
     """
-    item, entry = measured.item, compared.entry
-    verdict = decided(measured, compared, accept)
-    measurement, change = measured.measurement, served_change(measured.served, (entry and entry.served) or ())
-    if measured.served:
-        found = {"served_model": _joined(measured.served), **({"served_model_changed": change} if change else {})}
-        measurement = replace(measurement, details={**measurement.details, **found})
+    entry, verdict = compared.entry, decided(measured, compared, accept)
+    change = served_change(measured.served, (entry and entry.served) or ())
     if change and verdict.name not in (VerdictName.STALE_BASELINE, VerdictName.NO_BASELINE):  # these end in a command
         verdict = replace(verdict, reason=f"{verdict.reason} Note: served model changed: {change}.")
-    result = ItemResult(
+    result = _result(measured, compared, nodeid, verdict, change)
+    if verdict.name not in (VerdictName.REGRESSION, VerdictName.OVER_LIMIT):
+        return result
+    return replace(result, finding=asdict(measured.item.audit.finding(result)))
+
+
+def measured_only(measured: ItemMeasurement, nodeid: str) -> ItemResult:
+    """Return the result of an item that is measured without a verdict: no baseline, no limit, no tolerance counts.
+
+    Args:
+        measured: measurement of the current run.
+        nodeid: the item's id in pytest.
+    """
+    item, measurement = measured.item, measured.measurement
+    result = _result(measured, BaselineComparison(), nodeid, Verdict(VerdictName.MEASURED, ""), None)
+    reason, driven = f"{item.id}: {item.audit.describe(measurement)}", []
+    if result.effect is not None:
+        reason = f"{reason}; {result.effect['description']}"
+        # Chance has no cause to name.
+        if result.effect["size"] not in (None, Size.NONE):
+            driven = item.audit.top_contributors(measurement, None)[:NAMED_CONTRIBUTORS]
+    verdict = replace(result.verdict, reason=f"{reason}.", contributors=driven)
+    return replace(result, verdict=verdict, limit=None, tolerance=None)
+
+
+def _result(
+    measured: ItemMeasurement, compared: BaselineComparison, nodeid: str, verdict: Verdict, served: str | None
+) -> ItemResult:
+    """Return the result with a verdict; `served` is the change of the models behind the target's name."""
+    item, entry, measurement = measured.item, compared.entry, measured.measurement
+    info = item.audit.info
+    effect = effect_of(info.effect, lambda value: float(info.loss(value)), measurement, gravest_concern(measurement))
+    if measured.served:
+        found = {"served_model": _joined(measured.served), **({"served_model_changed": served} if served else {})}
+        measurement = replace(measurement, details={**measurement.details, **found})
+    return ItemResult(
         nodeid=nodeid,
         probe=item.probe.name,
         id=item.id,
@@ -51,12 +83,10 @@ def judge(measured: ItemMeasurement, compared: BaselineComparison, nodeid: str, 
         baseline={"value": entry.value, "target": entry.target, "date": entry.date} if entry else None,
         examples=() if verdict.name.outcome == "passed" else examples(measured, compared.answers),
         category=item.labels.get("category"),
-        method=item.audit.info.to_json(),
+        method=info.to_json(),
         system=next(iter(texts(item.probe.system)), None),
+        effect=None if effect is None else effect.to_json(),
     )
-    if verdict.name not in (VerdictName.REGRESSION, VerdictName.OVER_LIMIT):
-        return result
-    return replace(result, finding=asdict(item.audit.finding(result)))
 
 
 def served_change(current: Sequence[str], baseline: Sequence[str]) -> str | None:

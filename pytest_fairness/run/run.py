@@ -86,6 +86,10 @@ class Run(Closing):
         measured, compared = self._last_look(item, target) if rebaseline else self._deciding_look(item, target)
         return variants.with_variants(self.measurer, measured, target), compared
 
+    def measure(self, item: ProbeItem, target: Target | None) -> ItemMeasurement:
+        """Measure an item and its variants with all their trials; arguments and errors as in `measure_and_compare`."""
+        return variants.with_variants(self.measurer, self.measurer.measure(item.looks[-1], target), target)
+
     def _last_look(self, item: ProbeItem, target: Target | None) -> tuple[ItemMeasurement, BaselineComparison]:
         measured = self.measurer.measure(item.looks[-1], target)
         return measured, self.baselines.new_baseline(measured)

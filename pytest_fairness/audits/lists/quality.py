@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pytest_fairness.audits.base import AuditItem
+from pytest_fairness.audits.effects import means_apart
 from pytest_fairness.audits.info import AuditInfo, Direction
 from pytest_fairness.audits.lists.entity_details import extreme_means
 from pytest_fairness.audits.lists.matrix import Matrix
@@ -45,6 +46,7 @@ class Quality(ValueGapAudit[QualitySettings]):
         better=Direction.LOWER,
         tolerance=0.05,
         value_range=(0, 1),
+        effect=means_apart("ndcg"),
     )
     version: ClassVar[int] = 3
     settings_model: ClassVar[type[AuditSettings]] = QualitySettings

@@ -14,6 +14,7 @@ from typing import ClassVar, Generic, TypeVar
 from pydantic import Field
 
 from pytest_fairness.audits.base import AuditItem
+from pytest_fairness.audits.effects import means_apart, spread_of_means
 from pytest_fairness.audits.info import AuditInfo, Direction
 from pytest_fairness.audits.lists.matrix import Matrix
 from pytest_fairness.audits.lists.neutral_similarity import FAIRLLM, SimilaritySettings, similarity_phrase, to_neutral
@@ -60,6 +61,7 @@ class Snsr(_Sensitivity[SimilaritySettings]):
         tolerance=0.05,
         value_range=(0, math.inf),
         limit_range=(0, 1),
+        effect=means_apart("similarity"),
     )
 
 
@@ -77,6 +79,9 @@ class Snsv(_Sensitivity[SimilaritySettings]):
         tolerance=0.025,
         value_range=(0, math.inf),
         limit_range=(0, 1),
+        effect=spread_of_means(
+            "similarity", "standard deviation of the means / standard deviation over entities within a value"
+        ),
     )
 
     def statistic(self, columns: int) -> StandardDeviation:
@@ -108,6 +113,12 @@ class Pafs(_Sensitivity[PafsSettings]):
         tolerance=0.03,
         value_range=(-math.inf, 1),
         limit_range=(0, 1),
+        effect=spread_of_means(
+            "similarity",
+            "mean absolute deviation of the means / standard deviation over entities within a value; of two values it "
+            "is Cohen’s f, of more it is smaller",
+            no_effect=1.0,
+        ),
     )
     settings_model: ClassVar[type[AuditSettings]] = PafsSettings
 

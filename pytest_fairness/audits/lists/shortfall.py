@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from pytest_fairness.audits import answer_checks
 from pytest_fairness.audits.base import AuditItem
+from pytest_fairness.audits.effects import shares_apart
 from pytest_fairness.audits.info import AuditInfo, Direction
 from pytest_fairness.audits.lists.entity_details import extreme_means
 from pytest_fairness.audits.lists.matrix import Matrix
@@ -53,6 +54,10 @@ class Shortfall(ValueGapAudit[ShortfallSettings]):
         better=Direction.ZERO,
         tolerance=0.10,
         value_range=(0, 1),
+        effect=shares_apart(
+            "the lowest and the highest share of missing items",
+            lambda measurement: [group["mean"] for group in measurement.details["share_missing"].values()],
+        ),
     )
     version: ClassVar[int] = 4
     settings_model: ClassVar[type[AuditSettings]] = ShortfallSettings

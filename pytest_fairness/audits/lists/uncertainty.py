@@ -9,6 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from pytest_fairness.audits.base import AuditItem
+from pytest_fairness.audits.effects import means_apart
 from pytest_fairness.audits.findings import Finding
 from pytest_fairness.audits.info import AuditInfo, Direction
 from pytest_fairness.audits.lists.entity_audit import EntityAudit
@@ -47,6 +48,7 @@ class Uncertainty(EntityAudit[UncertaintySettings]):
         unit="bits",
         tolerance=0.5,
         value_range=(0, math.inf),
+        effect=means_apart("entropy_by_value"),
     )
     version: ClassVar[int] = 4
     settings_model: ClassVar[type[AuditSettings]] = UncertaintySettings

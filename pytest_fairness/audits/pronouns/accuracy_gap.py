@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pytest_fairness.audits.base import AuditItem
+from pytest_fairness.audits.effects import shares_apart
 from pytest_fairness.audits.info import AuditInfo, Direction
 from pytest_fairness.audits.pronouns.coded_answers import Coded, code, examples
 from pytest_fairness.audits.pronouns.pronoun_audit import PronounAudit
@@ -54,6 +55,10 @@ class AccuracyGap(PronounAudit[AccuracyGapSettings]):
         tolerance=0.05,
         value_range=(-1, 1),
         charts={"changed_sentences": "changed_sentences"},
+        effect=shares_apart(
+            "the accuracies along and against the stereotype",
+            lambda measurement: [each["accuracy"] for each in measurement.details["accuracy"].values()],
+        ),
     )
     version: ClassVar[int] = 3
     settings_model: ClassVar[type[AuditSettings]] = AccuracyGapSettings

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pytest_fairness.audits.base import AuditItem
+from pytest_fairness.audits.effects import share_from_half
 from pytest_fairness.audits.info import AuditInfo, Direction
 from pytest_fairness.audits.pronouns.coded_answers import Coded, code
 from pytest_fairness.audits.pronouns.pronoun_audit import PronounAudit
@@ -56,6 +57,9 @@ class Coreference(PronounAudit[CoreferenceSettings]):
         limit_range=(0, 1),
         best=0.0,
         charts={"cells": "answer_counts", "changed_sentences": "changed_sentences"},
+        effect=share_from_half(
+            "share of stereotypical choices − 1/2; an open answer counts one half", scale=2.0, no_effect=0.0
+        ),
     )
     version: ClassVar[int] = 2
     settings_model: ClassVar[type[AuditSettings]] = CoreferenceSettings

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pytest_fairness.audits.base import AuditItem, Example
+from pytest_fairness.audits.effects import shares_apart
 from pytest_fairness.audits.info import AuditInfo, Direction
 from pytest_fairness.audits.records.decisions import (
     RecordAudit,
@@ -62,6 +63,10 @@ class FlipDirection(RecordAudit[FlipDirectionSettings]):
         tolerance=0.05,
         value_range=(-1, 1),
         limit_range=(0, 1),
+        effect=shares_apart(
+            "the shares of positive answers of the two values furthest apart",
+            lambda measurement: [each["mean"] for each in measurement.details["positive_share"].values()],
+        ),
     )
     version: ClassVar[int] = 2
     settings_model: ClassVar[type[AuditSettings]] = FlipDirectionSettings

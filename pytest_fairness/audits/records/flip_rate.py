@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pytest_fairness.audits.base import AuditItem, Example
+from pytest_fairness.audits.effects import shares_apart
 from pytest_fairness.audits.info import AuditInfo, Direction
 from pytest_fairness.audits.records.changed_records import (
     change_with_other_fields,
@@ -64,6 +65,10 @@ class FlipRate(RecordAudit[FlipRateSettings]):
         value_range=(-1, 1),
         limit_range=(0, 1),
         charts={"flips": "flips"},
+        effect=shares_apart(
+            "the shares of records that change when flipped, and when asked again",
+            lambda measurement: [measurement.details["share"], measurement.details["floor"] or 0.0],
+        ),
     )
     version: ClassVar[int] = 3
     settings_model: ClassVar[type[AuditSettings]] = FlipRateSettings

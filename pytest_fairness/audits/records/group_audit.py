@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pytest_fairness.audits.base import AuditItem
+from pytest_fairness.audits.effects import shares_apart
 from pytest_fairness.audits.records.decisions import RecordAudit, by_record, counts, judge_details
 from pytest_fairness.audits.unit_audit import MINIMUM_UNITS, PERMUTATIONS, UnitTable
 from pytest_fairness.errors import NotMeasurable
@@ -174,6 +175,19 @@ class GroupAudit(RecordAudit[SettingsT]):
         return [
             f"{part['value']} {part['then']:.1%} to {part['now']:.1%}" for part in order if part["now"] != part["then"]
         ]
+
+
+def _furthest_rates(measurement: Measurement) -> list[float]:
+    """Return the rates of all groups; of several rates those with the largest gap."""
+    by_name: dict[str, list[float]] = {}
+    for part in measurement.details["rates"]:
+        if part["rate"] is not None:
+            by_name.setdefault(part["name"], []).append(part["rate"])
+    return max(by_name.values(), key=lambda rates: max(rates) - min(rates))
+
+
+RATES_APART = shares_apart("the rates of the two groups furthest apart", _furthest_rates)
+"""Effect size of the gaps between groups of records."""
 
 
 def _rates(cells: Sequence[tuple[str, str]], rows: Floats, sizes: Floats) -> list[dict[str, Json]]:

@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from pytest_fairness.audits.info import AuditInfo, Direction
-from pytest_fairness.audits.records.group_audit import GroupAudit, GroupSettings
+from pytest_fairness.audits.records.group_audit import RATES_APART, GroupAudit, GroupSettings
 from pytest_fairness.audits.unit_audit import UnitTable
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.probes.audit_settings import AuditSettings
@@ -33,6 +33,7 @@ class DemographicParity(GroupAudit[GroupSettings]):
         better=Direction.LOWER,
         tolerance=0.05,
         value_range=(0, 1),
+        effect=RATES_APART,
     )
     rates: ClassVar[tuple[str, ...]] = ("positive answers",)
 
@@ -68,6 +69,7 @@ class EqualizedOdds(TruthAudit):
         better=Direction.LOWER,
         tolerance=0.05,
         value_range=(0, 1),
+        effect=RATES_APART,
     )
     rates: ClassVar[tuple[str, ...]] = ("true positive rate", "false positive rate")
 
@@ -89,6 +91,7 @@ class Accuracy(TruthAudit):
         better=Direction.LOWER,
         tolerance=0.05,
         value_range=(0, 1),
+        effect=RATES_APART,
     )
     rates: ClassVar[tuple[str, ...]] = ("right answers",)
 

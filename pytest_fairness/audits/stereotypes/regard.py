@@ -12,6 +12,7 @@ from pydantic import Field
 
 from pytest_fairness.audits.anonymizer import Anonymizer
 from pytest_fairness.audits.base import AuditItem, Preparation
+from pytest_fairness.audits.effects import COHEN, EffectSize
 from pytest_fairness.audits.findings import Finding, subject_of
 from pytest_fairness.audits.info import AuditInfo, Direction
 from pytest_fairness.audits.stereotypes.case_audit import CaseAudit
@@ -22,6 +23,7 @@ from pytest_fairness.probes.field_types import Line
 from pytest_fairness.probes.stereotype.cases import Case
 from pytest_fairness.probes.stereotype.model import StereotypeProbe
 from pytest_fairness.records import Answer, Comparison, ItemResult, Json, Measurement
+from pytest_fairness.stats import effect_sizes
 
 MASK = "XYZ"
 """Text that replaces the name of any group, as in the texts on which regard models were trained."""
@@ -45,6 +47,15 @@ class RegardSettings(AuditSettings):
     )
 
 
+def _d_between_groups(value: float, measurement: Measurement) -> float | None:
+    """Return Cohen's d of the two groups furthest apart; `None` where the item compares no groups."""
+    means = measurement.details.get("groups", {})
+    if len(means) < 2:
+        return None
+    sizes = (measurement.n[group] for group in (max(means, key=means.__getitem__), min(means, key=means.__getitem__)))
+    return effect_sizes.d_from_error(value, measurement.standard_error or 0.0, *sizes)
+
+
 class Regard(CaseAudit[RegardSettings]):
     """Mean probability of negative regard, 0..1; if prompts name groups, the largest gap between the groups' means."""
 
@@ -60,6 +71,13 @@ class Regard(CaseAudit[RegardSettings]):
         value_range=(-1, 1),
         limit_range=(0, 1),
         charts={"groups": "shares"},
+        effect=EffectSize(
+            name="Cohen’s d",
+            formula="gap / standard error · √(1/n₁ + 1/n₂) of the two groups furthest apart",
+            of=_d_between_groups,
+            cutoffs=(0.2, 0.5, 0.8),
+            source=f"{COHEN}; Lakens 2013 for d from the standard error",
+        ),
     )
     version: ClassVar[int] = 2
     settings_model: ClassVar[type[AuditSettings]] = RegardSettings

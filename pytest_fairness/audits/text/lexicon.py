@@ -13,6 +13,7 @@ from typing import ClassVar
 import numpy as np
 
 from pytest_fairness.audits.base import AuditItem
+from pytest_fairness.audits.effects import COHEN, EffectSize
 from pytest_fairness.audits.info import AuditInfo, Direction
 from pytest_fairness.audits.text import term_rates
 from pytest_fairness.audits.text.gap_audit import SWAPS, GapAudit, GapChange
@@ -24,6 +25,7 @@ from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.generation.model import GenerationProbe
 from pytest_fairness.probes.search_terms import folded
 from pytest_fairness.records import Answer, Comparison, Concern, Json, Measurement
+from pytest_fairness.stats import effect_sizes
 from pytest_fairness.stats.arrays import Floats
 from pytest_fairness.stats.groups import stratified_difference
 from pytest_fairness.stats.groups.odds_ratio import odds_ratio
@@ -60,6 +62,15 @@ class Lexicon(GapAudit[LexiconSettings]):
         value_range=(-100, 100),
         limit_range=(0, 100),
         charts={"terms": "term_rates"},
+        effect=EffectSize(
+            name="Cohen’s d",
+            formula="value / standard error · √(1/n₁ + 1/n₂)",
+            of=lambda value, measurement: effect_sizes.d_from_error(
+                value, measurement.standard_error or 0.0, *measurement.n.values()
+            ),
+            cutoffs=(0.2, 0.5, 0.8),
+            source=f"{COHEN}; Lakens 2013 for d from the standard error",
+        ),
     )
     version: ClassVar[int] = 2
     settings_model: ClassVar[type[AuditSettings]] = LexiconSettings

@@ -21,6 +21,7 @@ from pydantic import Field
 
 from pytest_fairness.audits.base import AuditItem
 from pytest_fairness.audits.decision_rules import GrownWords
+from pytest_fairness.audits.effects import COHEN, EffectSize
 from pytest_fairness.audits.findings import details_of, plain_words
 from pytest_fairness.audits.info import AuditInfo, Direction
 from pytest_fairness.audits.text.documents import Documents, tie_order
@@ -40,6 +41,7 @@ from pytest_fairness.audits.text.word_rows import word_rows
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.generation.model import GenerationProbe
 from pytest_fairness.records import Answer, Comparison, Concern, ItemResult, Json, Measurement
+from pytest_fairness.stats import effect_sizes
 from pytest_fairness.stats.resampling import randomness
 from pytest_fairness.stats.texts.log_odds import z_scores
 from pytest_fairness.stats.texts.share_growth import hardest
@@ -58,6 +60,18 @@ class MarkedWordsSettings(PriorSettings):
         description="Smallest growth since the baseline with which a word counts as grown. A word's growth is that of "
         "the share of the group's texts that contain it, minus the share of the other group's texts.",
     )
+
+
+def _furthest_word(measurement: Measurement) -> float:
+    """Return Cohen's h of the significant word whose shares of both groups' texts are furthest apart; 0 without one."""
+    shares = [word["texts"] for word in measurement.details["words"] if word["significant"]]
+    return max((effect_sizes.cohens_h(each["marked"], each["unmarked"]) for each in shares), key=abs, default=0.0)
+
+
+def _smallest_word(measurement: Measurement) -> float | None:
+    """Return Cohen's h of a word in just so many texts of one group that it is found, and in none of the other."""
+    share = measurement.details["smallest_share"]
+    return effect_sizes.cohens_h(share, 0.0) if share is not None and math.isfinite(share) else None
 
 
 class MarkedWords(TextAudit[MarkedWordsSettings]):
@@ -80,8 +94,16 @@ class MarkedWords(TextAudit[MarkedWordsSettings]):
         tolerance_of_value=False,
         value_range=(0, math.inf),
         charts={"words": "marked_words", "grown": "grown_words"},
+        effect=EffectSize(
+            name="Cohen’s h",
+            formula="the significant word whose shares of both groups’ texts are furthest apart",
+            of=lambda value, measurement: _furthest_word(measurement) if value else 0.0,
+            cutoffs=(0.2, 0.5, 0.8),
+            source=COHEN,
+            detectable=_smallest_word,
+        ),
     )
-    version: ClassVar[int] = 4
+    version: ClassVar[int] = 5
     settings_model: ClassVar[type[AuditSettings]] = MarkedWordsSettings
     grows_with_size: ClassVar[bool] = True
     rule = GrownWords()
@@ -137,6 +159,10 @@ class MarkedWords(TextAudit[MarkedWordsSettings]):
                         "marked": int(marked[index]),
                         "unmarked": int(unmarked[index]),
                         "documents": int(corpus.holding[index]),
+                        "texts": {
+                            "marked": float(corpus.shares[1, index]),
+                            "unmarked": float(corpus.shares[0, index]),
+                        },
                         "significant": bool(significant[index]),
                     }
                     for index in tie_order(corpus.tested, np.abs(z))

@@ -16,6 +16,7 @@ import numpy as np
 from pydantic import Field
 
 from pytest_fairness.audits.base import AuditItem, Preparation
+from pytest_fairness.audits.effects import COHEN, EffectSize
 from pytest_fairness.audits.info import AuditInfo, Direction
 from pytest_fairness.audits.text import kernels
 from pytest_fairness.audits.text.documents import Documents, anonymizer, strongest_words, text_of
@@ -34,6 +35,7 @@ from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.field_types import EMBEDDER
 from pytest_fairness.probes.generation.model import GenerationProbe
 from pytest_fairness.records import Answer, Json, Measurement
+from pytest_fairness.stats import effect_sizes
 from pytest_fairness.stats.arrays import Bools, Floats
 from pytest_fairness.stats.resampling import relabelling
 from pytest_fairness.stats.texts import mmd
@@ -90,8 +92,15 @@ class Mmd(TwoSampleAudit[MmdSettings, VectorDocuments]):
         value_range=(-2, 2),
         limit_range=(0, 2),
         charts={"top_words": "word_weights"},
+        effect=EffectSize(
+            name="η²",
+            formula="MMD² / (MMD² + 4 s²), s² the variance of texts around their group’s mean",
+            of=lambda value, measurement: effect_sizes.share_of_variance(value, measurement.details["variance"]),
+            cutoffs=(0.01, 0.06, 0.14),
+            source=f"{COHEN}; Anderson 2001 for the variance of texts (PERMANOVA)",
+        ),
     )
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     settings_model: ClassVar[type[AuditSettings]] = MmdSettings
     swap_batches: ClassVar[Sequence[int]] = (500, 500, 500, 499)
 
@@ -143,6 +152,7 @@ class Mmd(TwoSampleAudit[MmdSettings, VectorDocuments]):
         by_stratum = mmd.within_strata(features.vectors, features.strata, features.marked, ~features.marked)
         return {
             "null_sd": float(run.null.std()),
+            "variance": mmd.variance(features.vectors, features.cells),
             "by_stratum": {features.documents.stratum_names[each]: value for each, value in by_stratum.items()},
             "top_words": strongest_words(*_term_weights(features.documents)),
         }

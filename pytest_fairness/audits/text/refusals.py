@@ -10,6 +10,7 @@ import numpy as np
 
 from pytest_fairness.audits import answer_checks
 from pytest_fairness.audits.base import AuditItem
+from pytest_fairness.audits.effects import shares_apart
 from pytest_fairness.audits.findings import Finding, axis_of, details_of, shortened
 from pytest_fairness.audits.info import AuditInfo, Direction
 from pytest_fairness.audits.text.gap_audit import SWAPS, GapAudit, GapChange
@@ -42,6 +43,10 @@ class Refusals(GapAudit[RefusalsSettings]):
         tolerance=0.10,
         value_range=(-1, 1),
         charts={"shares": "shares"},
+        effect=shares_apart(
+            "both groups’ shares of refused or unusable answers",
+            lambda measurement: list(measurement.details["shares"].values()),
+        ),
     )
     version: ClassVar[int] = 3
     settings_model: ClassVar[type[AuditSettings]] = RefusalsSettings

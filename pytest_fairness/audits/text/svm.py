@@ -15,6 +15,7 @@ from pydantic import Field
 
 from pytest_fairness.audits.anonymizer import unique_share
 from pytest_fairness.audits.base import AuditItem
+from pytest_fairness.audits.effects import COHEN, EffectSize
 from pytest_fairness.audits.info import AuditInfo, Direction
 from pytest_fairness.audits.text.documents import Documents, join_runs, strongest_words
 from pytest_fairness.audits.text.groups import Groups
@@ -64,6 +65,15 @@ class Svm(TwoSampleAudit[SvmSettings, Corpus]):
         limit_range=(0.5, 1),
         best=0.5,
         charts={"top_words": "word_weights"},
+        effect=EffectSize(
+            name="Cohen’s U₂",
+            formula="balanced accuracy, at least 0.5",
+            of=lambda value, _: max(0.5, value),
+            cutoffs=(0.54, 0.6, 0.66),
+            source=f"{COHEN}: U₂ = Φ(d/2), the accuracy of the best classifier of two groups that d = 0.2, 0.5 and "
+            "0.8 are apart",
+            no_effect=0.5,
+        ),
     )
     version: ClassVar[int] = 2
     settings_model: ClassVar[type[AuditSettings]] = SvmSettings

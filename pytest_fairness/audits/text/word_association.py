@@ -71,6 +71,7 @@ class Corpus:
         tested: the tested words.
         holding: (tested words,) number of compared documents that contain the word.
         uses: (2, tested words) number of occurrences in the unmarked groups, and in the marked group.
+        shares: (2, tested words) shares of the unmarked groups' and of the marked group's documents with the word.
     """
 
     documents: list[Documents]
@@ -80,6 +81,7 @@ class Corpus:
     tested: list[str]
     holding: Ints
     uses: Floats
+    shares: Floats
 
     @classmethod
     def of(cls, probe: GenerationProbe, groups: Sequence[Groups], pooled: Sequence[Answer]) -> Corpus:
@@ -107,6 +109,7 @@ class Corpus:
         columns = np.flatnonzero((holding > 0) & (holding + holding_documents(rest) >= MINIMUM_DOCUMENTS_OF_A_WORD))
         require_words(len(columns))
         marked = np.concatenate([each.marked for each in documents])[once]
+        sides = [own[np.flatnonzero(marked == side)] for side in (False, True)]
         ends = np.cumsum([len(each.words) for each in documents])
         return cls(
             documents=documents,
@@ -115,7 +118,8 @@ class Corpus:
             columns=columns,
             tested=[vocabulary[index] for index in columns],
             holding=holding[columns],
-            uses=np.stack([own[np.flatnonzero(marked == side)].sum(axis=0)[columns] for side in (False, True)]),
+            uses=np.stack([each.sum(axis=0)[columns] for each in sides]),
+            shares=np.stack([holding_documents(each)[columns] / each.shape[0] for each in sides]),
         )
 
 

@@ -22,7 +22,7 @@ from pytest_fairness.pytest_integration.controller.request_totals import Request
 from pytest_fairness.pytest_integration.controller.workers import Workers
 from pytest_fairness.pytest_integration.guarded_terminal import GuardedFile
 from pytest_fairness.pytest_integration.items import junit
-from pytest_fairness.pytest_integration.items.item_results import Record, is_inconclusive, records_on
+from pytest_fairness.pytest_integration.items.item_results import Record, records_on, undecided
 from pytest_fairness.pytest_integration.node_names import keep_name_in_junit, keep_names_in_summary
 from pytest_fairness.pytest_integration.progress import ProgressLine, WorkersProgress
 from pytest_fairness.pytest_integration.suggested_commands import accept_options
@@ -87,7 +87,11 @@ class Controller:
         """Remove the records from a test report, and keep them; the report may come from any process."""
         if self._settings.targets and hasattr(report, "fairness"):
             keep_name_in_junit(self._config, report)
-        if self._settings.junit_inconclusive == "skipped" and report.passed and is_inconclusive(report):
+        if (
+            self._settings.junit_inconclusive == "skipped"
+            and report.passed
+            and undecided(report) is VerdictName.INCONCLUSIVE
+        ):
             results = (ItemResult.from_plain(record["result"]) for record in records_on(report))
             text = "; ".join(
                 finding(result.to_json(), result.method)

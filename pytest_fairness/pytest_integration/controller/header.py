@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_fairness.errors import StoreError, TargetError
+from pytest_fairness.pytest_integration.configuration import last_look_only
 from pytest_fairness.pytest_integration.items.asked_targets import (
     asked_by,
     asks_default,
@@ -109,7 +110,7 @@ def _line(config: pytest.Config, run: Run, asked: Asked | None, items: Sequence[
         name = fixture_name(asked, config.rootpath)
     parts = [printable(name), ", ".join(selected)]
     if sends and own:
-        looks = list(looks_of(own, rebaseline=config.getoption("fairness_rebaseline")))
+        looks = list(looks_of(own, last_only=last_look_only(config)))
         parts.append(_requests(run, target, looks) + (", and what the tests ask" if tests else ""))
     return " · ".join(parts)
 

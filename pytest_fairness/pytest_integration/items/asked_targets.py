@@ -93,12 +93,12 @@ def active_target(request: pytest.FixtureRequest) -> tuple[FixtureDef[Any], obje
     return request._get_active_fixturedef(TARGET_FIXTURE), value
 
 
-def looks_of(items: Iterable[pytest.Item], *, rebaseline: bool) -> Iterator[ProbeItem]:
-    """Yield each probe item that is not skipped, at its first look; with `rebaseline`, at its last look."""
+def looks_of(items: Iterable[pytest.Item], *, last_only: bool) -> Iterator[ProbeItem]:
+    """Yield each probe item that is not skipped, at its first look; with `last_only`, at its last look."""
     for item in items:
         probe_item = probe_item_of(item)
         if probe_item is not None and not is_skipped(item) and probe_item.measurable:
-            yield probe_item.looks[-1 if rebaseline else 0]
+            yield probe_item.looks[-1 if last_only else 0]
 
 
 def fixture_name(definition: FixtureDef[Any], root: Path) -> str:

@@ -14,8 +14,9 @@ from pytest_fairness.records import ItemResult, Json, VerdictName
 from pytest_fairness.reports.findings import finding
 from pytest_fairness.reports.formatting import printable
 from pytest_fairness.reports.top_contributors import failure_text
-from pytest_fairness.run import BaselineComparison, ItemMeasurement, ProbeItem, Run, error_result, judge
+from pytest_fairness.run import BaselineComparison, ItemMeasurement, ProbeItem, Run, error_result, judge, measured_only
 from pytest_fairness.run.comparing.baseline_rows import row_from
+from pytest_fairness.targets.base import Target
 
 FAILURES = pytest.StashKey[list[Unfair]]()
 """Failed checks of a Python test in its present run."""
@@ -36,10 +37,13 @@ class AuditService:
         self.planner = RequestPlanner(config, run)
         self.probe_files = ProbeFiles(config, run)
         self._rebaseline: bool = config.getoption("fairness_rebaseline")
+        self._measure_only: bool = config.getoption("fairness_measure")
         self._checked: dict[tuple[str, str], str] = {}
 
     def measure(self, item: pytest.Item, probe_item: ProbeItem) -> tuple[ItemMeasurement, BaselineComparison]:
         """Measure a probe item and compare it with its baseline; request missing answers and wait for them.
+
+        With `--fairness-measure`, the comparison is empty and no baseline is read.
 
         Raises:
             NotMeasurable: there are too few usable answers.
@@ -49,9 +53,9 @@ class AuditService:
             probe_item.require_models()
             target = self.planner.target_of(item)
             if target is None:
-                return self.run.measure_and_compare(probe_item, None, rebaseline=self._rebaseline)
+                return self._measured(probe_item, None)
             with self.planner.progress(target):
-                return self.run.measure_and_compare(probe_item, target, rebaseline=self._rebaseline)
+                return self._measured(probe_item, target)
         except NotMeasurable as error:
             if not error.unusable:
                 raise
@@ -62,6 +66,11 @@ class AuditService:
                 raise
             raise BaselineError(f"{error} That is: {self._accept(item, item.nodeid.partition('::')[0])}") from error
 
+    def _measured(self, probe_item: ProbeItem, target: Target | None) -> tuple[ItemMeasurement, BaselineComparison]:
+        if self._measure_only:
+            return self.run.measure(probe_item, target), BaselineComparison()
+        return self.run.measure_and_compare(probe_item, target, rebaseline=self._rebaseline)
+
     def judge(
         self,
         item: pytest.Item,
@@ -71,7 +80,10 @@ class AuditService:
     ) -> ItemResult:
         """Return the result of an item, and attach it to the item; see `FairnessItem` for `siblings`."""
         item.ihook.pytest_fairness_measured(item=item, measurement=measured.measurement)
-        result = judge(measured, compared, item.nodeid, self._accept(item, item.nodeid))
+        if self._measure_only:
+            result = measured_only(measured, item.nodeid)
+        else:
+            result = judge(measured, compared, item.nodeid, self._accept(item, item.nodeid))
         more: dict[str, Json] = {"siblings": siblings}
         if self._rebaseline and compared.entry is not None and measured.measurement.judgeable:
             rows = (row_from(answer, measured.item.probe) for answer in measured.answers)
@@ -119,12 +131,16 @@ class AuditService:
             raise FairnessError(
                 f"fairness_check: {item_id} of {name!r} is checked by {other}, too. Take another name in one of them."
             )
-        baselines = self.run.baselines
-        compared = baselines.new_baseline(measured) if self._rebaseline else baselines.compare(measured)
-        result = self.judge(item, measured, compared)
+        result = self.judge(item, measured, self._compared(measured))
         if (failure := self._failure(result)) is not None:
             item.stash.setdefault(FAILURES, []).append(failure)
         return result
+
+    def _compared(self, measured: ItemMeasurement) -> BaselineComparison:
+        if self._measure_only:
+            return BaselineComparison()
+        baselines = self.run.baselines
+        return baselines.new_baseline(measured) if self._rebaseline else baselines.compare(measured)
 
     def raise_failures(self, item: pytest.Item) -> None:
         """Raise `Unfair` with the texts of all failed checks of a Python test, if there are any.

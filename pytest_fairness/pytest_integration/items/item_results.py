@@ -75,9 +75,10 @@ def records_on(report: pytest.TestReport) -> Iterator[Record]:
     yield from getattr(report, "fairness", ())
 
 
-def is_inconclusive(report: pytest.TestReport) -> bool:
-    """Return whether a report carries an inconclusive verdict."""
-    return any(record["result"]["verdict"]["name"] == VerdictName.INCONCLUSIVE for record in records_on(report))
+def undecided(report: pytest.TestReport) -> VerdictName | None:
+    """Return the verdict `inconclusive`, or else `measured`, if a report carries one; otherwise `None`."""
+    verdicts = {record["result"]["verdict"]["name"] for record in records_on(report)}
+    return next((name for name in (VerdictName.INCONCLUSIVE, VerdictName.MEASURED) if name in verdicts), None)
 
 
 def is_without_baseline(report: pytest.TestReport) -> bool:
@@ -86,7 +87,7 @@ def is_without_baseline(report: pytest.TestReport) -> bool:
 
 
 def undo_xfail(report: pytest.TestReport) -> None:
-    """Change the report of an inconclusive item marked `xfail` to passed.
+    """Change the report of an undecided item marked `xfail` to passed.
 
     The expected bias may still exist, so the item must not count as unexpectedly passed.
     """

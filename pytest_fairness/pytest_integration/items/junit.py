@@ -29,10 +29,13 @@ def properties(result: ItemResult, target: str | None) -> list[tuple[str, str | 
     """
     item = result.to_json()
     low, high = item["interval"] or (None, None)
+    effect = item["effect"] or {}
     found = {
         "value": item["value"],
         "interval_low": low,
         "interval_high": high,
+        "effect": effect.get("value"),
+        "size": effect.get("size"),
         "baseline": (item["baseline"] or {}).get("value"),
         "limit": item["limit"],
         "verdict": item["verdict"],

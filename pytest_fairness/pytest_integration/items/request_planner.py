@@ -11,6 +11,7 @@ import pytest
 
 from pytest_fairness.asking.timing import DEFAULT_TIMING
 from pytest_fairness.errors import FairnessError, TargetError
+from pytest_fairness.pytest_integration.configuration import last_look_only
 from pytest_fairness.pytest_integration.items.asked_targets import (
     ASKING,
     TARGET_FIXTURE,
@@ -41,7 +42,7 @@ class RequestPlanner:
     def __init__(self, config: pytest.Config, run: Run) -> None:
         self._config, self._run = config, run
         self.stop_grace = run.settings.timeout if hasattr(config, "workerinput") else DEFAULT_TIMING.stop_grace
-        self._rebaseline: bool = config.getoption("fairness_rebaseline")
+        self._last_look_only = last_look_only(config)
         self._progress = ProgressLine(config)
         self._targets: dict[Asked, Target] = {}
         self._planned: set[Asked] = set()
@@ -102,7 +103,7 @@ class RequestPlanner:
             values: dict[str, object] = getattr(item, "funcargs", {})
             target = self._targets.get(asked) or self._adopt(asked, values[asked.argname])
         others = (other for other in item.session.items if asked_by(other) == asked)
-        self._run.plan(target, looks_of(others, rebaseline=self._rebaseline))
+        self._run.plan(target, looks_of(others, last_only=self._last_look_only))
         self._planned.add(asked)
 
     def _adopt(self, definition: FixtureDef[Any], value: object) -> Target:

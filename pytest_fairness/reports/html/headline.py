@@ -7,7 +7,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from pytest_fairness.records import Json, VerdictName
+from pytest_fairness.records import Json, Size, VerdictName
+from pytest_fairness.reports.effects import FOUND, UNKNOWN, size_of
 from pytest_fairness.reports.formatting import counted, number
 from pytest_fairness.reports.html import text_diff
 from pytest_fairness.reports.report_items import Item, outcome
@@ -48,6 +49,8 @@ class Finding:
 def verdict(items: Sequence[Item]) -> str:
     """Return the verdict on the run: `4 of 62 checks got worse, 3 are inconclusive; 55 passed`."""
     total, counts = counted(len(items), "check"), Counter(item["verdict"] for item in items)
+    if {outcome(item) for item in items} in ({"measured"}, {"measured", "error"}):
+        return _measured(items)
     found = [(counts[name], phrases[counts[name] > 1]) for name, phrases in PHRASES.items() if counts[name]]
     passed = counts[VerdictName.PASS]
     if not found:
@@ -57,6 +60,15 @@ def verdict(items: Sequence[Item]) -> str:
     if counts[VerdictName.REGRESSION] + counts[VerdictName.OVER_LIMIT] == 0:
         parts.insert(0, "No check is known to be worse")
     return f"{', '.join(parts)}; {passed:,} passed"
+
+
+def _measured(items: Sequence[Item]) -> str:
+    """Return the sizes in a run without verdicts: `5 checks measured, without verdicts: 1 large, 2 none`."""
+    sizes = Counter(size_of(item) or "without effect size" for item in items if item["value"] is not None)
+    found = [f"{sizes[size]:,} {size}" for size in (*FOUND, UNKNOWN, Size.NONE, "without effect size") if sizes[size]]
+    lost = len(items) - sizes.total()
+    more = f"; {lost:,} could not be measured" if lost else ""
+    return f"{counted(sizes.total(), 'check')} measured, without verdicts: {', '.join(found)}{more}"
 
 
 def about(item: Item) -> str:

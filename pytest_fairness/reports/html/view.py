@@ -23,7 +23,7 @@ MAX_EXAMPLES = 6
 MAX_FULL = 200
 """Maximum number of items, the worst, with examples, tables and charts; the JSON report has those of all."""
 
-OUTCOMES = ("failed", "error", "inconclusive", "passed")
+OUTCOMES = ("failed", "error", "inconclusive", "measured", "passed")
 
 
 Words = Mapping[str, frozenset[str]]

@@ -25,6 +25,9 @@ COLUMNS = (
     Column("interval_low", float, "lower bound of the 95 % confidence interval of the estimate"),
     Column("interval_high", float, "upper bound of the 95 % confidence interval of the estimate"),
     Column("p_value", float, "p-value of the null hypothesis that the groups do not differ"),
+    Column("size", str, "size of the effect in words: none, small, moderate, large; empty if the answers do not tell"),
+    Column("effect", str, "name of the effect size, as `Cohen’s h`"),
+    Column("effect_value", float, "effect size"),
     Column("tolerance", float, "largest acceptable change"),
     Column("limit", float, "worst acceptable value, if the probe sets one"),
     Column("baseline", float, "stored value"),
@@ -61,7 +64,7 @@ def measurements(document: Mapping[str, Json]) -> DataTable:
 
 
 def _row(item: Item, method: Mapping[str, Json]) -> dict[str, Cell]:
-    change = item["change"] or {}
+    change, effect = item["change"] or {}, item.get("effect") or {}
     low, high = item["interval"] or (None, None)
     change_low, change_high = change.get("interval") or (None, None)
     groups = list(item["n"])
@@ -81,6 +84,9 @@ def _row(item: Item, method: Mapping[str, Json]) -> dict[str, Cell]:
         "interval_low": low,
         "interval_high": high,
         "p_value": item["p_value"],
+        "size": effect.get("size"),
+        "effect": effect.get("name"),
+        "effect_value": effect.get("value"),
         "tolerance": item["tolerance"],
         "limit": item["limit"],
         "baseline": (item["baseline"] or {}).get("value"),

@@ -28,6 +28,7 @@ from pytest_fairness.reports.report_items import (
     verdict_word,
 )
 from pytest_fairness.reports.shell_commands import accept_command, reason_lines, shell_lines
+from pytest_fairness.reports.terminal import measured
 from pytest_fairness.reports.terminal.forecast import money
 from pytest_fairness.reports.text_layout import cut, cut_middle, pad, width_of, wrap
 from pytest_fairness.reports.variant_yaml import narrowed
@@ -81,6 +82,8 @@ def summary(
     items: list[Item] = sorted(document["items"], key=severity)
     if not items:
         return _notes(document, width)
+    if {outcome(item) for item in items} in ({"measured"}, {"measured", "error"}):
+        return measured_summary(document, width, retried=retried)
     shown = items if verbose or len(items) <= MOST_ROWS else items[:WORST_ROWS]
     lines = _heading(document, items, width)
     lines += _rows(shown, document, width, verbose=verbose)
@@ -101,6 +104,31 @@ def summary(
     return lines + _next_steps(items, partial(accept_command, options=options, root=root, all_items=all_items), width)
 
 
+def measured_summary(document: Mapping[str, Json], width: int, *, retried: float = 0) -> list[Line]:
+    """Return the summary of a run without verdicts; arguments as in `summary`."""
+    items: list[Item] = sorted(document["items"], key=severity)
+    own = [item for item in items if item["verdict"] == VerdictName.MEASURED]
+    lines = _heading(document, items, width)
+    probes = sorted({item["probe"] for item in own})
+    for probe in probes:
+        table = measured.table_lines([item for item in own if item["probe"] == probe], width)
+        title = [Line(cut(printable(probe), width), {"bold": True})] if len(probes) > 1 else []
+        lines += [*title, *map(Line, table), Line("")]
+    if own:
+        lines += [*map(Line, measured.explanation_lines(own, document.get("methods", {}), width)), Line("")]
+    errors: dict[str, list[str]] = {}
+    for item in items:
+        if item not in own:
+            errors.setdefault(printable(reason(item)), []).append(printable(item["id"]))
+    for text, names in errors.items():
+        more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+        lines += _paragraph(f"{names[0]}{more}: {text}", width, {"red": True})
+    lines += _variants(items, width)
+    # Answers in files need no requests.
+    counts = _counts(document, width, retried) if document["requests"]["planned"] else []
+    return [*lines, *counts, *_notes(document, width)]
+
+
 def _file(item: Item) -> str:
     nodeid: str = item["nodeid"]
     return nodeid.partition("::")[0]
@@ -109,6 +137,8 @@ def _file(item: Item) -> str:
 def _markup(item: Item) -> dict[str, bool]:
     if item["verdict"] in (VerdictName.INCONCLUSIVE, VerdictName.NO_BASELINE):
         return {"yellow": True}
+    if item["verdict"] == VerdictName.MEASURED:
+        return {}
     return {"green": True} if outcome(item) == "passed" else {"red": True}
 
 

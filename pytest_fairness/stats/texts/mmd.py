@@ -111,6 +111,21 @@ def standard_error(features: Features, strata: Ints, first: Bools, second: Bools
     return math.sqrt(max(variance - null_sd**2, null_sd**2))
 
 
+def variance(features: Features, cells: Ints) -> float:
+    """Return the unbiased variance of vectors around the mean of their cell, summed over dimensions.
+
+    Args:
+        features: (units, dimensions) vectors.
+        cells: (units,) the group within its stratum of each unit.
+    """
+    squares, degrees = 0.0, 0
+    for cell in np.unique(cells):
+        own = np.asarray(features[cells == cell], dtype=np.float64)
+        squares += float(((own - own.mean(axis=0)) ** 2).sum())
+        degrees += len(own) - 1
+    return squares / degrees if degrees else 0.0
+
+
 def contributions(values: Features | csr_array, strata: Ints, first: Bools, second: Bools) -> Floats:
     """Return the signed contribution of each dimension to the difference between the samples; shape (dimensions,).
 

@@ -87,7 +87,7 @@ def test_the_document_has_the_fields_of_schema_1() -> None:
     (item,) = document["items"]
     assert " ".join(item) == (
         "nodeid line probe id audit labels verdict reason contributors undecided value interval standard_error p_value "
-        "n missing concerns minimum_detectable limit tolerance baseline change details"
+        "effect n missing concerns minimum_detectable limit tolerance baseline change details"
     )
     assert item["baseline"] == {"value": 0.0178, "target": "openai:model", "date": "2026-01-02T03:04:05Z"}
     assert item["change"] == {
@@ -107,17 +107,18 @@ def test_results_are_counted_by_probe_audit_and_category() -> None:
         result(VerdictName.REGRESSION, audit="svm", probe="letters", value="x", category="hiring"),
     )["summary"]
     assert {name: value for name, value in summary.items() if not name.startswith("by_")} == {
-        "total": 10,
+        "total": 11,
         "passed": 2,
         "failed": 5,
         "inconclusive": 1,
         "errors": 2,
+        "measured": 1,
         "pass_rate": 0.2,
     }
-    letters = {"total": 2, "passed": 1, "failed": 1, "inconclusive": 0, "errors": 0, "pass_rate": 0.5}
+    letters = {"total": 2, "passed": 1, "failed": 1, "inconclusive": 0, "errors": 0, "measured": 0, "pass_rate": 0.5}
     assert list(summary["by_probe"]) == ["letters", "products"]
     assert summary["by_probe"]["letters"] == letters
-    assert summary["by_probe"]["products"]["total"] == 8
+    assert summary["by_probe"]["products"]["total"] == 9
     assert list(summary["by_audit"]) == ["jsd", "svm"]
     assert summary["by_audit"]["svm"] == letters
     assert summary["by_category"] == {"hiring": letters}

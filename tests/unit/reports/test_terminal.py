@@ -21,6 +21,9 @@ LONG = (
 )
 
 
+JUDGED = [verdict for verdict in VerdictName if verdict is not VerdictName.MEASURED]
+
+
 def lines_of(*results: ItemResult, width: int = 80, verbose: bool = False, **requests: int) -> list[Line]:
     return summary(report(*results, **requests), width, verbose=verbose)
 
@@ -47,7 +50,7 @@ def test_a_run_without_items_has_no_summary() -> None:
 
 
 def test_the_heading_names_target_probes_and_counts() -> None:
-    results = [result(verdict, value=f"v{number}") for number, verdict in enumerate(VerdictName)]
+    results = [result(verdict, value=f"v{number}") for number, verdict in enumerate(JUDGED)]
     lines = lines_of(*results, width=140)
     assert [line.text for line in lines[:2]] == [
         "openai:model · probes/products.yaml · 8 items",
@@ -57,7 +60,7 @@ def test_the_heading_names_target_probes_and_counts() -> None:
 
 
 def test_the_worst_verdict_is_first() -> None:
-    rows = rows_of(*(result(verdict, value=f"v{number}") for number, verdict in enumerate(VerdictName)))
+    rows = rows_of(*(result(verdict, value=f"v{number}") for number, verdict in enumerate(JUDGED)))
     assert [" ".join(row.text.split()[:2]) for row in rows[1:]] == [
         "! error",
         "! error",
@@ -90,7 +93,7 @@ def test_an_item_over_its_limit_shows_the_limit() -> None:
 
 
 def test_each_outcome_has_a_colour() -> None:
-    rows = rows_of(*(result(verdict, value=verdict.value) for verdict in VerdictName), width=120)[1:]
+    rows = rows_of(*(result(verdict, value=verdict.value) for verdict in JUDGED), width=120)[1:]
     by_verdict = {row.text.split()[1]: dict(row.markup) for row in rows}
     assert by_verdict.pop("pass") == {"green": True}
     assert by_verdict.pop("inconclusive") == by_verdict.pop("no-baseline") == {"yellow": True}
@@ -105,7 +108,7 @@ def test_each_outcome_has_a_colour() -> None:
 def test_lines_fit_the_width_of_the_terminal(width: int, value: str) -> None:
     results = [
         result(verdict, audit=audit, value=value, reason=f"{audit}[race={value}]: {LONG}")
-        for verdict in VerdictName
+        for verdict in JUDGED
         for audit in DETAILS
     ]
     for shown in (results, results[: MOST_ROWS - 1]):

@@ -1,0 +1,200 @@
+"""Effect sizes of audits: their cut-offs in words, and the effect size of one measurement."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from pytest_fairness.records import Concern, Effect, Json, Measurement, Size
+from pytest_fairness.stats import effect_sizes
+from pytest_fairness.stats.intervals import normal
+
+ALPHA = 0.05
+"""Largest p-value of a difference that counts as found."""
+ROUNDING = 12
+"""Decimals beyond which floating point arithmetic alone makes a difference."""
+COHEN = "Cohen 1988, “Statistical Power Analysis for the Behavioral Sciences”"
+
+
+@dataclass(frozen=True, kw_only=True)
+class EffectSize:
+    """Effect size of an audit, with the cut-offs by which it is put into words.
+
+    Attributes:
+        name: name of the effect size (`Cohen's h`).
+        formula: how it is computed from the measurement.
+        of: the same as a function of a value of the audit and the measurement that it belongs to; for `no_effect` it
+            gives the effect size of no effect. `None` where the item compares no groups.
+        cutoffs: smallest effect sizes that are called small, moderate and large.
+        source: publication of the cut-offs, or their derivation.
+        no_effect: value of the audit without any effect.
+        detectable: smallest effect size that the answers would have shown, for an audit without a standard error.
+    """
+
+    name: str
+    formula: str
+    of: Callable[[float, Measurement], float | None]
+    cutoffs: tuple[float, float, float]
+    source: str
+    no_effect: float = 0.0
+    detectable: Callable[[Measurement], float | None] | None = None
+
+    def to_json(self) -> Mapping[str, Json]:
+        """Return the description for the report document."""
+        return {"name": self.name, "formula": self.formula, "cutoffs": list(self.cutoffs), "source": self.source}
+
+    def size(self, effect: float) -> Size:
+        """Return the size of an effect in words; the smallest effects are called small, too."""
+        _, moderate, large = self.cutoffs
+        return Size.LARGE if abs(effect) >= large else Size.MODERATE if abs(effect) >= moderate else Size.SMALL
+
+
+def shares_apart(formula: str, shares: Callable[[Measurement], Sequence[float]]) -> EffectSize:
+    """Return Cohen's h of the lowest and the highest of some shares.
+
+    Args:
+        formula: the shares, in words.
+        shares: returns the shares that a measurement compares.
+    """
+
+    def of(value: float, measurement: Measurement) -> float:
+        found = shares(measurement)
+        middle = (min(found) + max(found)) / 2
+        return effect_sizes.cohens_h(middle + value / 2, middle - value / 2)
+
+    return EffectSize(name="Cohen’s h", formula=formula, of=of, cutoffs=(0.2, 0.5, 0.8), source=COHEN)
+
+
+def means_apart(quantity: str) -> EffectSize:
+    """Return the range of the groups' means in standard deviations, from the details under `quantity`."""
+    return EffectSize(
+        name="Cohen’s d",
+        formula="range of the means / standard deviation over entities within a value",
+        of=lambda value, measurement: _in_deviations(value, measurement, quantity),
+        cutoffs=(0.2, 0.5, 0.8),
+        source=f"{COHEN}: the standardised range of several means",
+    )
+
+
+def spread_of_means(quantity: str, formula: str, *, no_effect: float = 0.0) -> EffectSize:
+    """Return Cohen's f, the spread of the groups' means in standard deviations, from the details under `quantity`."""
+    return EffectSize(
+        name="Cohen’s f",
+        formula=formula,
+        of=lambda value, measurement: _in_deviations(abs(value - no_effect), measurement, quantity),
+        cutoffs=(0.1, 0.25, 0.4),
+        source=COHEN,
+        no_effect=no_effect,
+    )
+
+
+def _in_deviations(difference: float, measurement: Measurement, quantity: str) -> float | None:
+    deviations = [group["sd"] for group in measurement.details[quantity].values()]
+    return effect_sizes.standardized(difference, deviations) if len(deviations) > 1 else None
+
+
+def share_from_half(formula: str, *, scale: float, no_effect: float) -> EffectSize:
+    """Return Cohen's g, the distance of a share from one half.
+
+    Args:
+        formula: the share, in words.
+        scale: change of the audit's value that changes the share by 1.
+        no_effect: value of the audit at a share of one half.
+    """
+    return EffectSize(
+        name="Cohen’s g",
+        formula=formula,
+        of=lambda value, _: (value - no_effect) / scale,
+        cutoffs=(0.05, 0.15, 0.25),
+        source=COHEN,
+        no_effect=no_effect,
+    )
+
+
+def effect_of(
+    known: EffectSize | None, loss: Callable[[float], float], measurement: Measurement, doubt: Concern | None
+) -> Effect | None:
+    """Return the effect size of a measurement; `None` where the audit has none, or the item compares no groups.
+
+    A difference is found if the value's 95 % interval excludes the value without effect, and the audit's test rejects
+    at 5 %. A difference that was not found is of the size `none` only if nothing casts doubt on the answers.
+
+    Args:
+        known: effect size of the audit.
+        loss: turns a value of the audit so that larger is worse.
+        measurement: the measurement.
+        doubt: the gravest concern about the answers that withholds a pass or more; `None` if there is none.
+    """
+    value = None if known is None else known.of(measurement.value, measurement)
+    if known is None or value is None:
+        return None
+    interval = None
+    if measurement.interval is not None:
+        ends = [_number(known.of(bound, measurement)) for bound in measurement.interval]
+        interval = (min(ends), max(ends))
+    detectable = _detectable(known, loss, measurement)
+    found = _found(known, loss, measurement, value)
+    size: Size | None = known.size(value) if found else Size.NONE
+    if doubt is not None and (not found or doubt.withholds in ("test", "verdict")):
+        size = None
+    description = _described(known, value, interval, size, detectable, sum(measurement.n.values()), doubt)
+    return Effect(known.name, value, interval, size, detectable, description)
+
+
+def _found(known: EffectSize, loss: Callable[[float], float], measurement: Measurement, value: float) -> bool:
+    """Return whether a difference is found; see `effect_of`."""
+    without = _number(known.of(known.no_effect, measurement))
+    if round(value - without, ROUNDING) == 0 or (measurement.interval is None and measurement.p_value is None):
+        return False
+    if measurement.interval is not None and measurement.interval[0] <= known.no_effect <= measurement.interval[1]:
+        return False
+    # A one-sided test says nothing of a difference to the other side.
+    tested = loss(measurement.value) > loss(known.no_effect)
+    return measurement.p_value is None or not tested or measurement.p_value <= ALPHA
+
+
+def _detectable(known: EffectSize, loss: Callable[[float], float], measurement: Measurement) -> float | None:
+    """Return the smallest effect size that is found with 80 % power, by the standard error of the value."""
+    if known.detectable is not None:
+        return known.detectable(measurement)
+    if measurement.standard_error is None:
+        return None
+    least = normal.minimum_detectable(
+        measurement.standard_error, ALPHA / 2, degrees_of_freedom=measurement.degrees_of_freedom
+    )
+    higher, lower = known.no_effect + least, known.no_effect - least
+    effect = abs(_number(known.of(higher if loss(higher) > loss(known.no_effect) else lower, measurement)))
+    return effect if math.isfinite(effect) else None
+
+
+def _described(
+    known: EffectSize,
+    value: float,
+    interval: tuple[float, float] | None,
+    size: Size | None,
+    detectable: float | None,
+    answers: int,
+    doubt: Concern | None,
+) -> str:
+    bounds = "" if interval is None else f" [{interval[0]:.2g}, {interval[1]:.2g}]"
+    number = f"{known.name} {value:.2g}{bounds}"
+    if size is None and doubt is not None:
+        return f"size not known: {doubt.message}"
+    if size is Size.NONE:
+        smallest = ""
+        if detectable is not None:
+            smallest = f"; {answers} answers show one from about {detectable:.2g}{_named(known, detectable)} on"
+        return f"no difference found ({number}){smallest}"
+    small = known.cutoffs[0]
+    below = f", below {small:g}, from which on it is called small" if abs(value) < small else ""
+    but = "" if doubt is None else f"; but {doubt.message}"
+    return f"{size} difference ({number}{below}){but}"
+
+
+def _named(known: EffectSize, effect: float) -> str:
+    return "" if effect < known.cutoffs[0] else f" ({known.size(effect)})"
+
+
+def _number(effect: float | None) -> float:
+    return math.nan if effect is None else effect

@@ -1,0 +1,138 @@
+"""Command `measure`: estimates and effect sizes from a file of answers, without a probe."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import shutil
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+from pytest_fairness.errors import FairnessError
+from pytest_fairness.options import RunSettings
+from pytest_fairness.version import __version__
+
+if TYPE_CHECKING:
+    from pytest_fairness.probes import Probe
+    from pytest_fairness.records import ItemResult
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    from pytest_fairness.audits.registry import AUDITS
+
+    parser.add_argument("answers", type=Path, help="CSV or JSON Lines file, one answer a row")
+    parser.add_argument("--group", required=True, metavar="COLUMN", help="column of the groups")
+    parser.add_argument("--unmarked", required=True, metavar="GROUP", help="group that the others are compared with")
+    parser.add_argument(
+        "--marked",
+        action="append",
+        default=[],
+        metavar="GROUP",
+        help="group to compare with it; may be repeated (default: all others)",
+    )
+    parser.add_argument("--text", required=True, metavar="COLUMN", help="column of the answers")
+    parser.add_argument(
+        "--strata",
+        action="append",
+        default=[],
+        metavar="COLUMN",
+        help="column within whose values answers are compared, such as the prompt; may be repeated",
+    )
+    parser.add_argument(
+        "--audit",
+        action="append",
+        default=[],
+        choices=[name for name in AUDITS["generation"] if name != "lexicon"],
+        help="audit to run; may be repeated (default: all of these)",
+    )
+    parser.add_argument("--write-probe", type=Path, metavar="FILE", help="write the probe that gives the same numbers")
+    parser.add_argument(
+        "--report",
+        type=Path,
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="write a report to FILE, which ends in .json, .html or .md; may be repeated",
+    )
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Measure how the answers for groups differ, from a file of answers: no probe, no baseline, no verdict.
+
+    Print the size in words, the estimate with its 95 % interval, the p-value and the effect size of each audit.
+    """
+    from pytest_fairness.reports import files
+    from pytest_fairness.reports.document import report_document
+    from pytest_fairness.reports.formatting import counted
+    from pytest_fairness.reports.terminal.summary import measured_summary
+    from pytest_fairness.run.answer_file import AnswerFile
+
+    started = time.time()
+    for path in arguments.report:
+        files.require_writable(path)
+    given = AnswerFile(
+        path=arguments.answers,
+        group=arguments.group,
+        unmarked=arguments.unmarked,
+        marked=arguments.marked,
+        text=arguments.text,
+        strata=arguments.strata,
+        audits=arguments.audit,
+    )
+    found = given.probe(arguments.write_probe)
+    if arguments.write_probe is not None:
+        _write_probe(arguments.write_probe, found.text)
+    if found.without_group:
+        print(f"left out: {counted(found.without_group, 'row')} without a value in the column {arguments.group!r}\n")
+    results = list(_results(found.probe, str(arguments.write_probe or arguments.answers)))
+    document = report_document(
+        results,
+        tool_version=__version__,
+        target=str(arguments.answers),
+        started=started,
+        seconds=time.time() - started,
+        requests={},
+    )
+    for line in measured_summary(document, shutil.get_terminal_size().columns):
+        print(line.text)
+    for path in arguments.report:
+        files.write(document, path, {})
+        print(f"wrote {path}")
+    if arguments.write_probe is not None:
+        print(f"wrote {arguments.write_probe}, which gives the same numbers:")
+        print(shlex.join(["pytest", "--fairness-measure", str(arguments.write_probe)]))
+    if failed := sum(result.measurement is None for result in results):
+        raise FairnessError(f"{failed} of {len(results)} items could not be measured; the reasons are above.")
+
+
+def _results(probe: Probe, file: str) -> Iterator[ItemResult]:
+    """Yield the result of each item of a probe of recorded answers; nothing is left behind on the disk."""
+    from pytest_fairness.run import Run, error_result, items_of, measured_only
+
+    with TemporaryDirectory() as folder:
+        settings = replace(RunSettings(root=Path.cwd()), store=Path(folder) / "responses.sqlite")
+        with Run(settings) as measuring:
+            for item in items_of(probe):
+                nodeid = f"{file}::{item.id}"
+                try:
+                    yield measured_only(measuring.measurer.measure(item, None), nodeid)
+                except FairnessError as error:
+                    yield error_result(item, error, nodeid)
+
+
+def _write_probe(path: Path, text: str) -> None:
+    if path.suffix not in (".yaml", ".yml"):
+        raise FairnessError(f"--write-probe {path}: the name of a probe file ends in .yaml. Give such a name.")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("x", encoding="utf-8") as file:
+            file.write(text)
+    except FileExistsError:
+        raise FairnessError(f"{path}: the file exists and stays unchanged. Give another name, or delete it.") from None
+    except OSError as error:
+        raise FairnessError(f"{path}: cannot be written ({error.strerror}).") from error

@@ -1,0 +1,41 @@
+"""Effect sizes of the report document's items, in words and as short texts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pytest_fairness.records import Size
+from pytest_fairness.reports.formatting import number
+from pytest_fairness.reports.report_items import Item
+
+UNKNOWN = "unknown"
+"""Word for a size that the answers do not tell."""
+FOUND = (Size.LARGE, Size.MODERATE, Size.SMALL)
+"""Sizes of a difference that was found."""
+_ORDER = (*FOUND, UNKNOWN, Size.NONE, "")
+
+
+def size_of(item: Item) -> str:
+    """Return the size of an item's effect in words; empty for an item without an effect size."""
+    effect = item.get("effect")
+    return "" if effect is None else effect["size"] or UNKNOWN
+
+
+def largest_first(items: Sequence[Item]) -> list[Item]:
+    """Return measured items by the size of their effect."""
+    return sorted(items, key=lambda item: (_ORDER.index(size_of(item)), item["nodeid"]))
+
+
+def effect_text(item: Item) -> str:
+    """Return the effect size with its symbol, as `h 0.62`; empty without one."""
+    effect = item.get("effect")
+    if effect is None:
+        return ""
+    value = "infinite" if effect["value"] is None else number(effect["value"])
+    return f"{effect['name'].removeprefix('Cohen’s ')} {value}"
+
+
+def p_text(item: Item) -> str:
+    """Return the p-value; empty for an item without a test."""
+    p_value = item["p_value"]
+    return "" if p_value is None else "<0.001" if p_value < 0.001 else f"{p_value:.3f}"

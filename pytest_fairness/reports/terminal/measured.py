@@ -1,0 +1,65 @@
+"""Table of items that are measured without a verdict: size in words, estimate, test and effect size."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from pytest_fairness.records import Json
+from pytest_fairness.reports.effects import FOUND, UNKNOWN, effect_text, largest_first, p_text, size_of
+from pytest_fairness.reports.findings import finding
+from pytest_fairness.reports.formatting import counted, number, printable, with_interval
+from pytest_fairness.reports.report_items import Item
+from pytest_fairness.reports.text_layout import cut_middle, table, width_of, wrap
+
+SHOWN = 10
+"""Explanations below the table."""
+_HEADER = ("size", "value [95 % interval]", "p", "effect", "item")
+_GAP = 2
+_CHANCE = 0.05
+
+
+def table_lines(items: Sequence[Item], width: int) -> list[str]:
+    """Return the table of measured items; one line for each, whatever the length of its name.
+
+    Args:
+        items: items of one probe that were measured.
+        width: maximum width of a line.
+    """
+    rows = [_HEADER, *map(_row, largest_first(items))]
+    numbers = sum(max(width_of(row[place]) for row in rows) + _GAP for place in range(len(_HEADER) - 1))
+    most = max(width - numbers, len(_HEADER[-1]))
+    return table([(*row[:-1], cut_middle(row[-1], most)) for row in rows], width)
+
+
+def explanation_lines(items: Sequence[Item], methods: Mapping[str, Mapping[str, Json]], width: int) -> list[str]:
+    """Return a sentence for each item, equal ones once: what was found, or what could have been found.
+
+    Args:
+        items: items that were measured.
+        methods: descriptions of the audits, by name.
+        width: maximum width of a line.
+    """
+    explained = [item for item in largest_first(items) if size_of(item)]
+    told: dict[str, list[str]] = {}
+    for item in explained:
+        told.setdefault(finding(item, methods.get(item["audit"], {})), []).append(item["id"])
+    lines: list[str] = []
+    for text, names in list(told.items())[:SHOWN]:
+        more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+        lines += wrap(printable(f"{names[0]}{more}: {text}"), width, hanging="  ")
+    if len(told) > SHOWN:
+        lines.append(f"… and {len(told) - SHOWN} more")
+    known = [item for item in explained if size_of(item) != UNKNOWN]
+    if known:
+        found = sum(size_of(item) in FOUND for item in known)
+        lines += wrap(
+            f"{found} of {counted(len(known), 'item')} with a difference; of as many items without any, about "
+            f"{number(len(known) * _CHANCE)} would show one by chance.",
+            width,
+        )
+    return lines
+
+
+def _row(item: Item) -> tuple[str, ...]:
+    value = with_interval(number(item["value"]), item["interval"])
+    return size_of(item) or "-", value, p_text(item), effect_text(item), printable(item["id"])

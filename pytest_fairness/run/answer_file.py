@@ -1,0 +1,166 @@
+"""Measurement of a file of answers without a probe file: the probe that the file stands for."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pytest_fairness import kinds, probes
+from pytest_fairness.answers.recorded import fields
+from pytest_fairness.audits import registry
+from pytest_fairness.errors import FairnessError
+from pytest_fairness.probes import Probe, table
+from pytest_fairness.probes.base import TABLE_SUFFIXES
+from pytest_fairness.probes.diagnostics import nearest
+from pytest_fairness.probes.field_types import shown
+
+KIND = "generation"
+MOST_GROUPS = 20
+"""Most values of a column of groups; a column of texts or numbers has more."""
+SHOWN_VALUES = 10
+LONGEST_VALUE = 40
+"""Characters of a value in a message."""
+
+
+@dataclass(frozen=True)
+class FileProbe:
+    """Probe that a file of answers stands for.
+
+    Attributes:
+        probe: the probe.
+        text: the same as a probe file.
+        without_group: number of rows that are left out, as they name no group.
+    """
+
+    probe: Probe
+    text: str
+    without_group: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnswerFile:
+    """A file of answers, and what its columns mean.
+
+    Attributes:
+        path: CSV or JSON Lines file, one answer a row.
+        group: column of the groups.
+        unmarked: group that the others are compared with.
+        marked: groups to compare; empty for all others.
+        text: column of the answers.
+        strata: columns within whose values answers are compared.
+        audits: names of the audits; empty for all that need no settings.
+    """
+
+    path: Path
+    group: str
+    unmarked: str
+    marked: Sequence[str] = ()
+    text: str
+    strata: Sequence[str] = ()
+    audits: Sequence[str] = ()
+
+    def probe(self, written: Path | None = None) -> FileProbe:
+        """Return the probe that the file stands for.
+
+        Args:
+            written: probe file that the text is for; by default one beside the answers.
+
+        Raises:
+            FairnessError: the file cannot be read, or has no such column, group or answers.
+        """
+        path = (written or self.path.with_suffix(".yaml")).absolute()
+        try:
+            file = self.path.resolve().relative_to(path.parent.resolve()).as_posix()
+        except ValueError:
+            raise FairnessError(
+                f"{written}: a probe file must be in the folder of its answers, or in a folder above it. Write it to "
+                f"{shown(self.path.absolute().parent / path.name, Path.cwd())}."
+            ) from None
+        name = shown(self.path.absolute(), Path.cwd())
+        if self.path.suffix.casefold() not in TABLE_SUFFIXES:
+            raise FairnessError(
+                f"{name}: the file must be CSV or JSON Lines (.csv, .jsonl, .ndjson). Export it as CSV."
+            )
+        content = table.read(self.path, name)
+        for option, column in [("group", self.group), ("text", self.text), *(("strata", each) for each in self.strata)]:
+            if column not in content.columns:
+                raise FairnessError(
+                    f"{name}:1: no column {column!r}{_meant(column, content.columns)}. The columns are "
+                    f"{', '.join(map(repr, content.columns))}: give one with --{option}."
+                )
+        values: Counter[str] = Counter()
+        spellings: dict[str, str] = {}
+        for row in content.rows:
+            group = fields.text(row.fields.get(self.group)).strip()
+            # Readers of answers ignore letter case and blanks in names of groups.
+            values[spellings.setdefault(fields.folded(group), group)] += 1
+        without_group = values.pop("", 0)
+        text = self._probe_text(file, self._groups(name, values))
+        probe = probes.parse(text.encode(), path, kinds.schemas(), root=Path.cwd())
+        return FileProbe(probe, text, without_group)
+
+    def _probe_text(self, file: str, marked: Sequence[str]) -> str:
+        """Return the probe file; `file` is the path of the answers from its folder."""
+        axis = re.sub(r"\W", "_", self.group, flags=re.ASCII)
+        if axis in ("text", "trial", "prompt") or axis[0].isdigit():
+            axis = f"_{axis}"
+        columns = {axis: self.group, "text": self.text}
+        known = [audit for audit in registry.AUDITS[KIND] if audit != "lexicon"]  # which needs lists of words
+        return "\n".join(
+            [
+                f"kind: {KIND}",
+                f"name: {re.sub(r'[^A-Za-z0-9._-]', '_', self.path.stem).lstrip('._-')[:100] or 'answers'}",
+                "axes:",
+                f"  {axis}: {{unmarked: {_quoted(self.unmarked)}, marked: {_quoted(list(marked))}}}",
+                "responses:",
+                f"  file: {_quoted(file)}",
+                f"  columns: {_quoted(columns)}",
+                *([f"  strata: {_quoted(list(self.strata))}"] if self.strata else []),
+                "audits:",
+                *(f"  {audit}: {{}}" for audit in self.audits or known),
+                "",
+            ]
+        )
+
+    def _groups(self, name: str, values: Counter[str]) -> list[str]:
+        """Return the groups to compare with the unmarked one, the most frequent first."""
+        there = ", ".join(f"{_cut(value)!r} ({count})" for value, count in values.most_common(SHOWN_VALUES))
+        there += ", …" if len(values) > SHOWN_VALUES else ""
+        if not values:
+            raise FairnessError(f"{name}: every cell of the column {self.group!r} is empty. Give another --group.")
+        if len(values) > MOST_GROUPS and not self.marked:
+            raise FairnessError(
+                f"{name}: the column {self.group!r} has {len(values):,} different values ({there}), too many for a "
+                "column of groups. Give another --group, or choose values with --marked."
+            )
+        for option, group in [("unmarked", self.unmarked), *(("marked", each) for each in self.marked)]:
+            if group not in values:
+                raise FairnessError(
+                    f"{name}: no row has {group!r} in the column {self.group!r}{_meant(group, values)}. The groups are "
+                    f"{there}: give one with --{option}."
+                )
+        marked = [value for value, _ in values.most_common() if value != self.unmarked]
+        if not marked:
+            raise FairnessError(
+                f"{name}: every row has {self.unmarked!r} in the column {self.group!r}, and nothing to compare with. "
+                "Add answers for another group, or give another --group."
+            )
+        return list(self.marked) or marked
+
+
+def _cut(value: str) -> str:
+    return value if len(value) <= LONGEST_VALUE else f"{value[:LONGEST_VALUE]}…"
+
+
+def _meant(name: str, choices: Sequence[str] | Counter[str]) -> str:
+    close = nearest(name, choices)
+    return "" if close is None else f" (did you mean {close!r}?)"
+
+
+def _quoted(value: object) -> str:
+    """Return a value as JSON, which is YAML, too."""
+    return json.dumps(value, ensure_ascii=False)

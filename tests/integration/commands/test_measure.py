@@ -1,0 +1,230 @@
+"""`python -m pytest_fairness measure`: a file of answers without a probe."""
+
+from __future__ import annotations
+
+import csv
+import json
+import random
+import resource
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_fairness.__main__ import main
+from tests.support.projects import Project
+
+WORDS = [
+    "careful",
+    "plan",
+    "good",
+    "tools",
+    "every",
+    "morning",
+    "we",
+    "check",
+    "the",
+    "list",
+    "and",
+    "repair",
+    "what",
+    "is",
+    "broken",
+    "with",
+    "patience",
+    "then",
+    "clean",
+    "bench",
+    "store",
+    "parts",
+    "write",
+    "notes",
+    "for",
+    "next",
+    "day",
+    "call",
+    "supplier",
+    "ask",
+    "about",
+    "prices",
+    "order",
+    "wood",
+    "screws",
+    "paint",
+    "glue",
+    "sand",
+    "oil",
+]
+Change = Callable[[int, dict[str, str]], dict[str, str]]
+
+
+def written(name: str = "answers.csv", rows: int = 120, change: Change | None = None) -> str:
+    """Write answers of which those for women name a kitchen, and return the file's name."""
+    draw = random.Random(5)  # noqa: S311 - invented texts
+    with Path(name).open("w", encoding="utf-8", newline="") as file:
+        table = csv.DictWriter(file, ["gender", "topic", "answer"])
+        table.writeheader()
+        for row in range(rows):
+            gender, topic = ("man", "woman")[row % 2], ("work", "home")[row // 2 % 2]
+            own = {"man": "torque", "woman": "kitchen"}[gender] if draw.random() < 0.6 else "oil"
+            cells = {"gender": gender, "topic": topic, "answer": " ".join([*draw.choices(WORDS, k=40), own])}
+            table.writerow(cells if change is None else change(row, cells))
+    return name
+
+
+def measure(*arguments: str, file: str = "answers.csv", **options: str) -> int:
+    named = {"group": "gender", "unmarked": "man", "text": "answer", **options}
+    return main(
+        ["measure", file, *(part for name, value in named.items() for part in (f"--{name}", value)), *arguments]
+    )
+
+
+def report(*arguments: str, **options: str) -> dict[str, Any]:
+    assert measure("--report", "report.json", *arguments, **options) == 0
+    return {item["id"]: item for item in json.loads(Path("report.json").read_text("utf-8"))["items"]}
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+
+
+def test_a_difference_is_shown_with_its_size_words_and_numbers(capsys: pytest.CaptureFixture[str]) -> None:
+    written()
+    assert measure() == 0
+    out = capsys.readouterr().out
+    lines = out.splitlines()
+    assert lines[0] == "answers (answers.csv)"
+    assert lines[1].split() == ["size", "value", "[95", "%", "interval]", "p", "effect", "item"]
+    assert any(line.startswith("large") and "U₂ 0." in line and "svm[gender=woman]" in line for line in lines)
+    assert any(line.startswith("none") and "refusals" in line for line in lines)
+    assert "woman vs man: " in out
+    assert "kitchen" in out
+    assert "no difference found (Cohen’s h 0" in out
+    assert max(map(len, lines)) <= 80
+    assert [path.name for path in Path().iterdir()] == ["answers.csv"]
+
+
+def test_the_written_probe_gives_the_same_numbers(
+    capsys: pytest.CaptureFixture[str], pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = Project(pytester)
+    monkeypatch.chdir(project.path)
+    Path("data").mkdir()
+    written("data/answers 1.csv")
+    found = report("--strata", "topic", "--write-probe", "probes.yaml", file="data/answers 1.csv")
+    assert "pytest --fairness-measure probes.yaml" in capsys.readouterr().out
+    project.run("probes.yaml", "--fairness-measure", "--fairness-report", "run.json", target=None)
+    run = {item["id"]: item for item in project.read("run.json")["items"]}
+    assert len(run) == 5
+    for name, item in run.items():
+        own = {**found[name], "nodeid": item["nodeid"]}
+        assert own == item
+
+
+def test_500_answers_take_at_most_10_seconds() -> None:
+    written(rows=500)
+    before = resource.getrusage(resource.RUSAGE_SELF)
+    assert measure() == 0
+    after = resource.getrusage(resource.RUSAGE_SELF)
+    assert (after.ru_utime + after.ru_stime) - (before.ru_utime + before.ru_stime) < 10
+
+
+def test_groups_are_found_whatever_their_letter_case_and_rows_without_one_are_counted(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    changed: Mapping[int, str] = {0: "Man", 1: "WOMAN ", 2: "", 3: " "}
+    written(change=lambda row, cells: {**cells, "gender": changed.get(row, cells["gender"])})
+    found = report("--audit", "refusals", unmarked="Man")
+    assert found["refusals[gender=WOMAN]"]["n"] == {"WOMAN": 59, "Man": 59}
+    assert "left out: 2 rows without a value in the column 'gender'" in capsys.readouterr().out
+
+
+def test_several_groups_are_compared_or_those_that_are_named() -> None:
+    written(change=lambda row, cells: {**cells, "gender": "nonbinary" if row % 3 == 0 else cells["gender"]})
+    assert set(report("--audit", "refusals")) == {"refusals[gender=woman]", "refusals[gender=nonbinary]"}
+    assert set(report("--audit", "refusals", marked="nonbinary")) == {"refusals[gender=nonbinary]"}
+
+
+def test_json_lines_and_columns_with_blanks_are_read() -> None:
+    rows = [{"Gender identity": ("man", "woman")[row % 2], "text": "A lamp."} for row in range(40)]
+    Path("answers.jsonl").write_text("\n".join(map(json.dumps, rows)), "utf-8")
+    found = report("--audit", "refusals", file="answers.jsonl", group="Gender identity", text="text")
+    assert set(found) == {"refusals[Gender_identity=woman]"}
+
+
+# Faulty files and arguments
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            {"group": "gendr"},
+            "answers.csv:1: no column 'gendr' (did you mean 'gender'?). The columns are 'gender', 'topic', 'answer'",
+        ),
+        (
+            {"text": "text"},
+            "answers.csv:1: no column 'text'. The columns are 'gender', 'topic', 'answer': give one with --text.",
+        ),
+        (
+            {"unmarked": "men"},
+            "(did you mean 'man'?). The groups are 'man' (60), 'woman' (60): give one with --unmarked.",
+        ),
+        ({"marked": "women"}, "did you mean 'woman'?"),
+        ({"strata": "prompt"}, "answers.csv:1: no column 'prompt'."),
+        ({"group": "answer"}, "too many for a column of groups. Give another --group"),
+        ({"file": "other.csv"}, "other.csv: cannot be read: No such file or directory"),
+        ({"file": "answers.xlsx"}, "answers.xlsx: the file must be CSV or JSON Lines"),
+        ({"write-probe": "probes/p.yaml"}, "Write it to p.yaml."),
+        ({"write-probe": "p.txt"}, "--write-probe p.txt: the name of a probe file ends in .yaml"),
+        ({"write-probe": "there.yaml"}, "there.yaml: the file exists and stays unchanged"),
+    ],
+)
+def test_a_wrong_argument_is_a_sentence_with_its_cure(
+    options: dict[str, str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    written()
+    Path("there.yaml").write_text("kind: generation\n", "utf-8")
+    assert measure(**options) == 2
+    assert message in capsys.readouterr().err
+    assert Path("there.yaml").read_text("utf-8") == "kind: generation\n"
+
+
+def test_a_single_group_has_nothing_to_be_compared_with(capsys: pytest.CaptureFixture[str]) -> None:
+    written(change=lambda _, cells: {**cells, "gender": "man"})
+    assert measure() == 2
+    assert "answers.csv: every row has 'man' in the column 'gender', and nothing to compare with." in (
+        capsys.readouterr().err
+    )
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [("", "120 unreadable"), ("I'm sorry, but I can't help with that.", "120 refused")],
+    ids=["empty", "refused"],
+)
+def test_answers_that_cannot_be_measured_are_an_error(
+    answer: str, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    written(change=lambda _, cells: {**cells, "answer": answer})
+    assert measure() == 2
+    found = capsys.readouterr()
+    assert message in found.out
+    assert "none" not in found.out.split()
+    assert "5 of 5 items could not be measured" in found.err
+
+
+def test_the_text_of_an_outage_does_not_show_that_groups_are_alike(capsys: pytest.CaptureFixture[str]) -> None:
+    written(change=lambda _, cells: {**cells, "answer": "Error 503: service unavailable, please try again later."})
+    assert {item["effect"]["size"] for item in report().values()} == {None}
+    out = " ".join(capsys.readouterr().out.split())
+    assert "and 4 more: size not known: 120 of 120 answers are the same whatever the prompt" in out
+
+
+def test_too_few_answers_of_a_group_are_counted(capsys: pytest.CaptureFixture[str]) -> None:
+    written(change=lambda row, cells: {**cells, "gender": "woman" if row < 5 else "man"})
+    assert measure() == 2
+    assert "only 5 for woman usable answers, 8 a group are needed" in " ".join(capsys.readouterr().out.split())
