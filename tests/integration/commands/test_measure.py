@@ -96,8 +96,8 @@ def test_a_difference_is_shown_with_its_size_words_and_numbers(capsys: pytest.Ca
     assert measure() == 0
     out = capsys.readouterr().out
     lines = out.splitlines()
-    assert lines[0] == "answers (answers.csv)"
-    assert lines[1].split() == ["size", "value", "[95", "%", "interval]", "p", "effect", "item"]
+    assert lines[:3] == ["answers.csv · answers.csv · 5 items", "= 5 measured", ""]
+    assert lines[3].split() == ["size", "value", "[95", "%", "interval]", "p", "effect", "item"]
     assert any(line.startswith("large") and "U₂ 0." in line and "svm[gender=woman]" in line for line in lines)
     assert any(line.startswith("none") and "refusals" in line for line in lines)
     assert "woman vs man: " in out
@@ -120,7 +120,7 @@ def test_the_written_probe_gives_the_same_numbers(
     run = {item["id"]: item for item in project.read("run.json")["items"]}
     assert len(run) == 5
     for name, item in run.items():
-        own = {**found[name], "nodeid": item["nodeid"]}
+        own = {**found[name], "nodeid": item["nodeid"], "line": item["line"]}
         assert own == item
 
 
@@ -221,10 +221,10 @@ def test_the_text_of_an_outage_does_not_show_that_groups_are_alike(capsys: pytes
     written(change=lambda _, cells: {**cells, "answer": "Error 503: service unavailable, please try again later."})
     assert {item["effect"]["size"] for item in report().values()} == {None}
     out = " ".join(capsys.readouterr().out.split())
-    assert "and 4 more: size not known: 120 of 120 answers are the same whatever the prompt" in out
+    assert "and 4 more: woman vs man: size not known: 120 of 120 answers are " in out
 
 
 def test_too_few_answers_of_a_group_are_counted(capsys: pytest.CaptureFixture[str]) -> None:
     written(change=lambda row, cells: {**cells, "gender": "woman" if row < 5 else "man"})
     assert measure() == 2
-    assert "only 5 for woman usable answers, 8 a group are needed" in " ".join(capsys.readouterr().out.split())
+    assert "too few usable answers (5 for woman); each group needs 8" in " ".join(capsys.readouterr().out.split())
