@@ -34,6 +34,7 @@ def generated() -> dict[Path, str]:
     probe_schema = schema_text(kinds.schemas())
     return {
         REFERENCE / "audits.md": _between(REFERENCE / "audits.md", "audits", audits_table()),
+        REFERENCE / "effect-sizes.md": _between(REFERENCE / "effect-sizes.md", "effects", effects_table()),
         REFERENCE / "options.md": _between(REFERENCE / "options.md", "options", markdown_table()),
         REFERENCE / "python.md": _between(REFERENCE / "python.md", "api", api_reference()),
         REFERENCE / "tables.md": _between(
@@ -55,6 +56,21 @@ def audits_table() -> str:
             info = registry.get(kind, name).info
             cells = [_linked(f"`{name}`", _place(kind, name)), info.question, _scale(info), BETTER[info.better.value]]
             lines.append(f"| {' | '.join(cells)} | {info.tolerance:g} |")
+    return "\n".join(lines)
+
+
+def effects_table() -> str:
+    """Return the Markdown table of the effect sizes of all audits, with their cut-offs."""
+    lines = ["| audit | effect size | from | small, moderate, large from | source |", "|---|---|---|---|---|"]
+    for kind, names in registry.AUDITS.items():
+        for name in names:
+            effect = registry.get(kind, name).info.effect
+            if effect is None:
+                lines.append(f"| `{name}` | none | the value is no difference between groups | | |")
+            else:
+                cutoffs = ", ".join(f"{cutoff:g}" for cutoff in effect.cutoffs)
+                formula = effect.formula.replace("|", "\\|")
+                lines.append(f"| `{name}` | {effect.name} | {formula} | {cutoffs} | {effect.source} |")
     return "\n".join(lines)
 
 
