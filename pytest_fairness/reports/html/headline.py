@@ -13,6 +13,9 @@ from pytest_fairness.reports.formatting import counted, number
 from pytest_fairness.reports.html import text_diff
 from pytest_fairness.reports.report_items import Item, outcome
 
+WORSE = (VerdictName.REGRESSION, VerdictName.OVER_LIMIT)
+"""Verdicts on items that are known to be worse than allowed."""
+
 MAX_FINDINGS = 5
 MAX_NAMES = 8
 _LIST = re.compile(r"((?<= say ).*?(?= more often|; |\.))", re.DOTALL)
@@ -57,7 +60,7 @@ def verdict(items: Sequence[Item]) -> str:
         return f"No check got worse: {'the only one' if passed == 1 else f'all {passed:,}'} passed"
     (first, said), *others = found
     parts = [f"{first:,} of {total} {said}", *(f"{number:,} {phrase}" for number, phrase in others)]
-    if counts[VerdictName.REGRESSION] + counts[VerdictName.OVER_LIMIT] == 0:
+    if not any(counts[name] for name in WORSE):
         parts.insert(0, "No check is known to be worse")
     return f"{', '.join(parts)}; {passed:,} passed"
 
@@ -71,6 +74,12 @@ def _measured(items: Sequence[Item]) -> str:
     return f"{counted(sizes.total(), 'check')} measured, without verdicts: {', '.join(found)}{more}"
 
 
+def tone(item: Item) -> str:
+    """Return the outcome whose colour and shape show the item: without a usable baseline, nothing is known yet."""
+    name = outcome(item)
+    return "inconclusive" if name == "failed" and item["verdict"] not in WORSE else name
+
+
 def about(item: Item) -> str:
     """Return who or what an item is about: its case, or the values of its labels; empty for the whole probe."""
     labels: Mapping[str, Json] = item["labels"]
@@ -79,7 +88,7 @@ def about(item: Item) -> str:
 
 def affected(items: Iterable[Item]) -> list[str]:
     """Return who the failed items are about, those with most failures first, as `Kelly (2 checks)`."""
-    counts = Counter(name for item in items if outcome(item) == "failed" and (name := about(item)))
+    counts = Counter(name for item in items if item["verdict"] in WORSE and (name := about(item)))
     return _first([f"{name} ({counted(number, 'check')})" for name, number in counts.most_common()])
 
 
@@ -97,7 +106,7 @@ def findings(items: Iterable[tuple[str, Item, str]]) -> list[Finding]:
     """
     found: dict[tuple[str, str], list[tuple[str, Item, str]]] = {}
     for anchor, item, line in items:
-        if outcome(item) == "failed" and is_significant(item):
+        if item["verdict"] in WORSE and is_significant(item):
             found.setdefault((item["probe"], about(item)), []).append((anchor, item, line))
     return [
         Finding(anchor, item["probe"], _sentence(item, line), _size([each for _, each, _ in own]))

@@ -12,7 +12,7 @@ from pytest_fairness.reports.charts.base import Chart, Table, as_float, interval
 from pytest_fairness.reports.charts.vega import svg
 from pytest_fairness.reports.findings import finding
 from pytest_fairness.reports.html import filters, headline, text_diff
-from pytest_fairness.reports.report_items import Item, mappings_in, outcome, reason, severity
+from pytest_fairness.reports.report_items import Item, mappings_in, outcome, reason, severity, verdict_word
 from pytest_fairness.reports.top_contributors import top_contributors
 
 MAX_ROWS = 200
@@ -20,8 +20,10 @@ MAX_ROWS = 200
 
 MAX_EXAMPLES = 6
 
+MAX_OPEN = 10
+"""Maximum number of items that the page shows open, the worst failures."""
 MAX_FULL = 200
-"""Maximum number of items, the worst, with examples, tables and charts; the JSON report has those of all."""
+"""Maximum number of measured items, the worst, with examples, tables and charts; the JSON report has those of all."""
 
 OUTCOMES = ("failed", "error", "inconclusive", "measured", "passed")
 
@@ -113,7 +115,8 @@ class ItemView:
 
     Attributes:
         name: anchor.
-        item, outcome, title, line, reason: the item, its outcome, the audit in words, its finding, and the reason.
+        item, outcome, tone: the item, its outcome, and the outcome whose colour and shape show the item.
+        verdict, title, line, reason: symbol and word of the verdict, the audit in words, the finding, and the reason.
         probe, audit, groups: positions in the lists of filters.
         full: whether examples, tables and charts are shown.
         strip: picture of the change in the list.
@@ -122,6 +125,8 @@ class ItemView:
     name: str
     item: Item
     outcome: str
+    tone: str
+    verdict: str
     title: str
     line: str
     reason: str
@@ -170,9 +175,9 @@ class View:
         self.methods = {name: method for name, method in methods.items() if method.get("question")}
         self.probes = sorted({item["probe"] for item in items})
         self.audits = sorted({item["audit"] for item in items})
-        self.verdicts = list(dict.fromkeys(item["verdict"] for item in items))
+        self.verdicts = list(dict.fromkeys(map(verdict_word, items)))
         self.groups = sorted({str(value) for item in items for value in item["labels"].values()})
-        self._drawn = 0
+        self._drawn = self._full = 0
         self._groups = {name: place for place, name in enumerate(self.groups)}
         self.items = [
             self._item(place, item, points) for place, (item, points) in enumerate(zip(items, trends, strict=True))
@@ -184,9 +189,10 @@ class View:
         return headline.verdict(self.document["items"])
 
     @property
-    def outcome(self) -> str:
-        """Return the worst outcome of the run."""
-        return next((name for name in OUTCOMES if self.count(name)), "inconclusive")
+    def tone(self) -> str:
+        """Return the worst tone of the items."""
+        tones = {one.tone for one in self.items}
+        return next(name for name in OUTCOMES if name in tones)
 
     @property
     def findings(self) -> Sequence[headline.Finding]:
@@ -204,6 +210,11 @@ class View:
         return headline.unaffected(self.document["items"])
 
     @property
+    def opened(self) -> Sequence[ItemView]:
+        """Return the items that the page shows open."""
+        return [one for one in self.items if one.tone == "failed"][:MAX_OPEN]
+
+    @property
     def has_strips(self) -> bool:
         """Return whether the list has pictures of changes."""
         return any(one.strip for one in self.items)
@@ -213,10 +224,6 @@ class View:
         """Return the number of answers that were measured, or read from the store."""
         requests = self.document["requests"]
         return int(requests["sent"] + requests["reused"])
-
-    def count(self, outcome_name: str) -> int:
-        """Return the number of items with this outcome."""
-        return sum(one.outcome == outcome_name for one in self.items)
 
     @property
     def duration(self) -> str:
@@ -259,16 +266,19 @@ class View:
             name=f"item-{place + 1}",
             item=item,
             outcome=outcome(item),
+            tone=headline.tone(item),
+            verdict=verdict_word(item),
             title=f"{method['title']} ({item['audit']})" if method.get("title") else item["audit"],
             line=finding(item, method),
             reason=reason(item),
             probe=self.probes.index(item["probe"]),
             audit=self.audits.index(item["audit"]),
             groups=[self._groups[str(value)] for value in item["labels"].values()],
-            full=place < MAX_FULL,
+            full=item["value"] is not None and self._full < MAX_FULL,
         )
         if not view.full:
             return view
+        self._full += 1
         drawn = view.outcome != "passed" or _moved(item)
         significant = headline.is_significant(item)
         charts_of_details, rest = charts.detail_charts(item, method)
