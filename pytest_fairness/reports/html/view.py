@@ -10,6 +10,7 @@ from pytest_fairness.records import Json
 from pytest_fairness.reports import charts, target_table
 from pytest_fairness.reports.charts.base import Chart, Table, as_float, interval_of
 from pytest_fairness.reports.charts.vega import svg
+from pytest_fairness.reports.effects import largest_first
 from pytest_fairness.reports.findings import finding
 from pytest_fairness.reports.html import filters, headline, text_diff
 from pytest_fairness.reports.report_items import Item, mappings_in, outcome, reason, severity, verdict_word
@@ -166,7 +167,7 @@ class View:
     verdicts: list[str] = field(init=False)
 
     def __post_init__(self) -> None:
-        ordered = sorted(self.document["items"], key=severity)
+        ordered = sorted(largest_first(self.document["items"]), key=lambda item: severity(item)[:2])
         # The history has the names before escaping.
         trends = [self.trends.get((item["probe"], item["id"]), ()) for item in ordered]
         self.document = filters.clean({**self.document, "items": ordered})

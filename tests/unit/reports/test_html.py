@@ -236,6 +236,14 @@ def test_a_first_run_is_not_red() -> None:
     assert not any("open" in item.attributes for item in items_of(page))
 
 
+def test_measurements_without_verdict_begin_with_the_largest_effect() -> None:
+    run = report(*(result(VerdictName.MEASURED, value=value) for value in "abc"))
+    for item, size in zip(run["items"], ("none", "small", "large"), strict=True):
+        item["effect"] = {**(item.get("effect") or {}), "size": size, "description": size}
+    shown = [str(item.text) for item in items_of(Page(html.report(run)))]
+    assert [next(value for value in "abc" if f"jsd[race={value}]" in text) for text in shown] == ["c", "b", "a"]
+
+
 def test_noise_is_no_cause() -> None:
     one = replace(moved(VerdictName.INCONCLUSIVE, "Black", significant=False), examples=EXAMPLES)
     page = Page(html.report(report(one)))
