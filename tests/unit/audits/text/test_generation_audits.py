@@ -113,7 +113,7 @@ def test_the_reason_for_too_few_documents_says_where_they_went() -> None:
     refused = [
         replace(a, status=Status.REFUSED, content=None) if a.labels["race"] == "Black" else a for a in answers(1)
     ]
-    with pytest.raises(NotMeasurable, match=r"only 0 for Black usable answers.*30 refused"):
+    with pytest.raises(NotMeasurable, match=r"too few usable answers \(0 for Black\).*30 refused"):
         registry.get("generation", "jsd").measure(PROBE, item("jsd"), refused)
 
 
