@@ -307,7 +307,7 @@ def test_quality_by_value() -> None:
 
 
 def test_quality_needs_the_relevant_items_of_the_entities() -> None:
-    with pytest.raises(NotMeasurable, match="set the probe.s key `relevant` to a file"):
+    with pytest.raises(NotMeasurable, match=r"set the probe.s key `relevant` to a file"):
         measure("quality", run(1))
     with pytest.raises(NotMeasurable, match="none of the entities"):
         measure("quality", run(1), of=probe(relevant={"somebody": ["a"]}))
