@@ -55,16 +55,22 @@ SLOW = (
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what is slow by its file."""
+    """Mark what is slow by its file; with `-n`, the slow tests go first, so that no worker ends alone with one."""
     here = Path(__file__).parent
     for item in items:
         if item.path.relative_to(here).as_posix().startswith(SLOW):
             item.add_marker(pytest.mark.slow)
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        items.sort(key=lambda item: item.get_closest_marker("slow") is None)
 
 
 # How long an example takes says something of the machine, which may have other things to do, and nothing of the code.
 settings.register_profile("patient", deadline=None)
 settings.load_profile("patient")
+
+# Matrices of tests are small: more threads than one take processor time, and no less of the clock.
+for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(name, "1")
 
 # Compiling the package takes a second of each process that a test starts.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)

@@ -132,7 +132,7 @@ def test_a_report_format_of_nobody(project: Project) -> None:
     assert result.ret == pytest.ExitCode.USAGE_ERROR
 
 
-@pytest.mark.parametrize("workers", [(), ("-n", "2")])
+@pytest.mark.parametrize("workers", [(), ("-n", "1")])
 def test_hooks_get_each_measurement_and_the_report(project: Project, workers: tuple[str, ...]) -> None:
     project.probe(text=PROBE)
     project.write("conftest.py", HOOKS)

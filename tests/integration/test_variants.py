@@ -86,10 +86,13 @@ def items(project: Project, server: ChatServer, *arguments: str) -> dict[str, di
     return {item["id"]: item for item in report["items"]}
 
 
-def test_the_planted_difference_is_found_with_its_interval_and_its_price(people: Project) -> None:
+def test_the_planted_difference_is_found_with_its_interval_and_its_price_and_reported(people: Project) -> None:
     with ChatServer(decide) as server:
-        item = items(people, server)["flip_rate[sex]"]
+        reports = [word for kind in ("json", "md", "html") for word in ("--fairness-report", f"report.{kind}")]
+        arguments = ("--fairness", "-v", *reports, "--fairness-base-url", server.url)
+        result = people.run(*arguments, target="openai:decider")
         assert server.count == 4 * 3 * RECORDS
+    (item,) = (item for item in people.read("report.json")["items"] if item["id"] == "flip_rate[sex]")
     found = item["details"]["variants"]
     assert item["verdict"] == "over-limit"
     assert item["value"] == pytest.approx(OWN_GAP, abs=0.1)
@@ -110,12 +113,7 @@ def test_the_planted_difference_is_found_with_its_interval_and_its_price(people:
     assert "answers are missing" in found["quiet"]["unclear"]
     low, high = found["quiet"]["unusable"]["interval"]
     assert low <= 0.5 <= high
-
-
-def test_what_is_found_is_said_at_the_end(people: Project) -> None:
-    with ChatServer(decide) as server:
-        arguments = ("--fairness", "--fairness-report", "report.md", "--fairness-report", "report.html")
-        result = people.run(*arguments, "-v", "--fairness-base-url", server.url, target="openai:decider")
+    # Terminal and reports
     assert says(result, "flip_rate[sex], variant blind: less bias, by ")
     assert says(result, "flip_rate[sex], variant same: no significant change, 0")
     assert says(result, "The variant blind reduces bias. Use its prompt in the application")
@@ -163,7 +161,7 @@ def test_variants_are_counted_ahead_and_asked_last_where_not_everything_may_be(p
         assert report["requests"]["sent"] == 50
         assert [item["verdict"] for item in report["items"]] == ["pass", "pass"]
         assert all("not sent" in item["details"]["variants"]["brief"]["error"] for item in report["items"])
-        report = project.report(*arguments, "500", "-n", "2", target="openai:x")
+        report = project.report(*arguments, "500", "-n", "1", target="openai:x")
         assert server.count == 160
     brief = report["items"][0]["details"]["variants"]["brief"]
     assert brief["n"] == {"Alex": 20, "Kim": 20}

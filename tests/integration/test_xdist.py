@@ -89,7 +89,7 @@ def test_failures_and_inconclusive_items_show_as_in_one_process(project: Project
     assert result.parseoutcomes() == {"passed": 1, "failed": 2, "inconclusive": 1}
     assert shows(result, f"FAILED probes/a.yaml::{KIM} - Kim vs Alex: 1 (limit 0.5)")
     assert "FAILURES" not in result.stdout.str()
-    verbose = project.run("--fairness", "--fairness-replay", "-v", *TWO, target="python:app:biased")
+    verbose = project.run("--fairness", "--fairness-replay", "-v", "-n", "1", target="python:app:biased")
     assert says(verbose, f"{KIM}: refusals differ by +1 (100% of Kim, 0% of Alex), limit 0.5.")
     assert "Traceback" not in result.stdout.str()
     assert '<property name="verdict" value="over-limit"' in (project.path / "junit.xml").read_text()
@@ -97,7 +97,7 @@ def test_failures_and_inconclusive_items_show_as_in_one_process(project: Project
 
 def test_an_application_is_asked_afresh_by_both_workers_together(project: Project) -> None:
     project.probe()
-    project.run("--fairness", *TWO).assert_outcomes(passed=2)
+    project.run("--fairness").assert_outcomes(passed=2)
     assert len(project.calls()) == 30
     project.run("--fairness", *TWO).assert_outcomes(passed=2)
     assert len(project.calls()) == 60
@@ -140,7 +140,7 @@ def test_answers_of_any_characters_travel(project: Project) -> None:
 
 def test_errors_reach_the_controller_as_their_message(project: Project) -> None:
     project.probe(text=PROBE.replace("trials: 10", "trials: 3"))
-    result = project.run("--fairness", "--fairness-report", "report.json", *TWO)
+    result = project.run("--fairness", "--fairness-report", "report.json", "-n", "1")
     result.assert_outcomes(errors=2)
     assert shows(result, "one group has only 3 answers")
     assert ".py:" not in result.stdout.str()
@@ -155,14 +155,13 @@ def test_a_faulty_probe_stops_all_workers(project: Project) -> None:
     assert shows(result, "probes/gifts.yaml:", "unknown key 'extra'")
     assert not project.calls()
     assert not (project.path / "baselines").exists()
-    project.run("--fairness", "--continue-on-collection-errors", *TWO).assert_outcomes(errors=1, passed=2)
+    project.run("--fairness", "--continue-on-collection-errors", "-n", "1").assert_outcomes(errors=1, passed=2)
 
 
 @pytest.mark.skipif(find_spec("xllamacpp") is None, reason="the runner of the embedded model is not installed")
 @pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="what a process has loaded is seen on Linux only")
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("targets", [["local"], ["own=python:app:polite", "small=local", "again=local"]])
-def test_the_embedded_model_is_served_once_to_all_workers(project: Project, targets: list[str]) -> None:
+def test_the_embedded_model_is_served_once_to_all_workers(project: Project) -> None:
     project.probe(
         text=PROBE.replace("trials: 10", "trials: 8").replace("[Kim, Lou]", "[Kim]") + "sampling: {max_tokens: 3}\n"
     )
@@ -174,6 +173,7 @@ def test_the_embedded_model_is_served_once_to_all_workers(project: Project, targ
         "        file.write(open('/proc/self/maps').read())\n",
     )
     project.write("test_own.py", "def test_a(llm_client):\n    assert llm_client.complete('Hello', max_tokens=3)\n")
+    targets = ("own=python:app:polite", "small=local", "again=local")
     named = [word for target in targets for word in ("--fairness-target", target)]
     result = project.run_apart("--fairness", "--dist", "each", *TWO, *named, target=None, timeout=250)
     assert result.parseoutcomes().get("errors", 0) == 0, result.stdout.str()
