@@ -164,7 +164,7 @@ class FairnessSession:
         if self._header is None or (self._config.getoption("collectonly") and self._config.get_verbosity() < 0):
             return []  # `--co -q` lists node ids for programs
         if self._header.lines:
-            return list(self._header.lines)
+            return self._header.wrapped(self._config.get_terminal_writer().fullwidth)
         if items or self._found_probes:
             return ["fairness: no audit is selected"]
         folders = ", ".join(os.path.relpath(path) for path in self._run.settings.probes)

@@ -24,6 +24,7 @@ from pytest_fairness.pytest_integration.items.asked_targets import (
     probe_item_of,
 )
 from pytest_fairness.reports.formatting import age, counted, printable
+from pytest_fairness.reports.text_layout import wrap
 from pytest_fairness.run import ProbeItem, Run
 from pytest_fairness.run.forecast import RequestCount, count_requests
 
@@ -48,6 +49,10 @@ class Header:
     lines: Sequence[str] = ()
     audits: int = 0
     asks_default: bool = False
+
+    def wrapped(self, width: int) -> list[str]:
+        """Return the lines for a terminal of `width` columns."""
+        return [part for line in self.lines for part in wrap(line, width, hanging="  ")]
 
     def send(self, run: Run) -> None:
         """Send the header from a worker of pytest-xdist to the controller, through the store.

@@ -59,7 +59,8 @@ class Workers:
         if reporter:
             if reporter._tw.width_of_current_line:  # the number of workers that are ready
                 reporter._tw.line()
-            for line in header.lines if header else ["fairness: no audit is selected"]:
+            lines = header.wrapped(reporter._tw.fullwidth) if header else ["fairness: no audit is selected"]
+            for line in lines:
                 reporter.write_line(line)
         self._announce(header or Header())
 
