@@ -137,7 +137,7 @@ def test_every_prompt_is_asked_once_more_and_questions_are_shared(people: Projec
         people.run(*arguments, target="openai:decider")
         assert server.count == 240
         assert len(server.questions) == 160
-        people.run(*arguments, "-n", "2", target="openai:decider")
+        people.run(*arguments, "-n", "1", target="openai:decider")
         assert server.count == 240
 
 

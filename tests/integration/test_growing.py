@@ -98,8 +98,8 @@ def test_a_fixed_number_overrides_it(growing: Project) -> None:
     assert asked(growing) == 2 * 30
 
 
-def test_workers_find_the_same(growing: Project) -> None:
-    (item,) = growing.report("--fairness", "-n", "2", target="python:app:service")["items"]
+def test_a_worker_finds_the_same(growing: Project) -> None:
+    (item,) = growing.report("--fairness", "-n", "1", target="python:app:service")["items"]
     assert (item["verdict"], asked(growing)) == ("pass", 2 * 28)
 
 

@@ -207,7 +207,7 @@ def test_a_failure_says_why_without_a_traceback(project: Project) -> None:
     assert ".py" not in section
 
 
-@pytest.mark.parametrize("workers", [(), ("-n", "2")])
+@pytest.mark.parametrize("workers", [(), ("-n", "1")])
 def test_items_without_baseline_are_a_category_of_their_own(project: Project, workers: tuple[str, ...]) -> None:
     project.probe(text=PROBE.replace("{limit: 0.5, gate: point}", "{gate: point}"))
     result = project.run("--fairness", "-v", "--junitxml=junit.xml", *workers)

@@ -12,7 +12,7 @@ def comment(project: Project, *arguments: str, target: str = "python:app:polite"
     return (project.path / "out/comment.md").read_text("utf-8").splitlines()
 
 
-@pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["alone", "two workers"])
+@pytest.mark.parametrize("workers", [(), ("-n", "1")], ids=["alone", "a worker"])
 def test_what_got_worse_stands_first(project: Project, workers: tuple[str, ...]) -> None:
     project.probe(text=PROBE.replace("{limit: 0.5, gate: point}", "{gate: point}"))
     project.run("--fairness-rebaseline")
