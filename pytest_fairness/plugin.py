@@ -43,7 +43,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Register the marker `fairness`; with `--fairness`, or an option that implies it, register the session."""
+    """Register the marker `fairness`; if `--fairness` or an option that implies it is given, start the session."""
     config.addinivalue_line("markers", "fairness: an audit for fairness; runs only with --fairness")
     if any(map(config.getoption, ("fairness", "fairness_rebaseline", "fairness_dry_run", "fairness_measure"))):
         from pytest_fairness.pytest_integration.session import start
@@ -76,7 +76,7 @@ def llm_client(request: pytest.FixtureRequest) -> LlmClient:
 
 @pytest.fixture
 def corpus_generator(request: pytest.FixtureRequest) -> CorpusGenerator:
-    """Return a function that generates parallel texts, which every audit of texts measures.
+    """Return a function that generates parallel texts; every audit of texts can measure them.
 
     `corpus = corpus_generator("Write to {name}.", axes={"name": {"unmarked": "Joseph", "marked": ["Kelly"]}})`, then
     `corpus.jsd("name", "Kelly")`.

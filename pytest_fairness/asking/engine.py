@@ -43,7 +43,7 @@ class Engine:
         target: the system under test; opened and closed by the engine.
         settings: settings of the run; `concurrency`, `timeout`, `give_up`, `max_requests`, `prices` and `replay` are
             used.
-        oldest: earliest date of answers of other runs that are reused (seconds since the epoch); see `Freshness`.
+        oldest: date (seconds since the epoch); older answers of other runs are not reused. See `Freshness`.
         owner: name under which the store keeps the engine's claims and request counts.
         run: the run to which the requests belong; default: a new run.
         timing: pauses and time limits.
@@ -118,10 +118,7 @@ class Engine:
         return [settled.get(key, gone) for key in keys]
 
     def newly_planned(self) -> dict[str, bool]:
-        """Return the keys of requests planned since the last call.
-
-        The value says whether an answer was already recorded.
-        """
+        """Return the requests planned since the last call: for each key, whether an answer was already recorded."""
         return self._tracker.newly_planned()
 
     def progress(self) -> dict[str, float]:
@@ -138,8 +135,8 @@ class Engine:
             failed: sent requests that failed.
             prompt_tokens, completion_tokens: tokens of the answers that this process received, as far as the target
                 reports them.
-            uncounted: answers that have a price, but for which the target reports no tokens.
-            asked_again: answers that no other run reuses, so that another run asks for them again.
+            uncounted: answers whose cost is unknown, because the target has a price but reports no tokens for them.
+            asked_again: answers that no other run may reuse; another run sends these requests again.
             cost: cost of the tokens; present if the target has a price.
         """
         return self._sync.counts()
@@ -184,7 +181,7 @@ class Engine:
             self._thread = thread
 
     def _run(self) -> None:
-        """Run the sender; if the event loop cannot start, fail all requests."""
+        """Run the sender; if the event loop cannot start, settle all requests as failed."""
         try:
             _require_descriptors()
             runner = asyncio.Runner()
@@ -204,7 +201,7 @@ class Engine:
 def _require_descriptors() -> None:
     """Raise `OSError` if the process cannot open enough files for a run.
 
-    An event loop that fails to open a file would print a traceback instead.
+    Without this check, an event loop that cannot open a file would print a traceback.
     """
     opened: list[int] = []
     try:

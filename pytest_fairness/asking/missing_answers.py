@@ -9,7 +9,7 @@ NAMED_PAUSE = 10.0
 
 
 def given_up(name: str, seconds: float, pause: float, last_error: str) -> str:
-    """Return the message for a target that gave no answer within `seconds`, or demands a pause longer than that."""
+    """Return the message for a target that gave no answer within `seconds`, or that demands a longer pause."""
     last = f"Last error: {last_error}" if last_error else "Check that it is running and that its address is right."
     demand = f" and demands a pause of {pause:.0f} seconds more" if pause > NAMED_PAUSE else ""
     return (

@@ -1,4 +1,4 @@
-"""Preflight: the first request of a run to a target is sent alone, so that a wrong key or model name fails once."""
+"""Preflight: a run's first request to a target is sent alone, so that a wrong key or model name causes one error."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ usually have different prompts, and a server that filters contents rarely reject
 
 
 class Preflight:
-    """Preflight in this process. Another process of the run may send the first request; the store keeps which one.
+    """Preflight as one process sees it; the store records which request of the run is the first.
 
     Args:
         tracker: the requests and their states.
@@ -27,9 +27,10 @@ class Preflight:
         self.key: str | None = None
 
     def rejects(self, request: Request, outcome: Response | FairnessError) -> bool:
-        """Return whether the target rejected a request and may reject all others.
+        """Return whether the target rejected a request for a reason that may concern all other requests too.
 
-        It may not if an answer of it is recorded. Texts to embed differ: some may be too long.
+        The result is `False` if the run reuses an answer of the target, because the target has accepted such requests
+        before. It is also `False` for embeddings, because a single text may be too long.
         """
         rejected = isinstance(outcome, RequestFailed) and outcome.check is not None
         return rejected and request.answer_format != "embedding" and not self._tracker.counts()["reused"]
@@ -40,7 +41,7 @@ class Preflight:
         return rephrased or isinstance(outcome, TargetError) or self.rejects(request, outcome)
 
     def judged(self, key: str, request: Request, outcome: Response | FairnessError) -> Response | FairnessError:
-        """Return the outcome of an attempt; a `TargetError` if the target has rejected all requests so far."""
+        """Return the outcome of an attempt, or a `TargetError` if the target has rejected several first requests."""
         if key != self.key or not self.rejects(request, outcome):
             return outcome
         self._rejections += 1

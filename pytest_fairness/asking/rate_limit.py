@@ -41,7 +41,7 @@ class RateLimit:
     def after_overload(
         self, capacity: int, *, sent_at: float, now: float, retry_after: float | None, timing: Timing = DEFAULT_TIMING
     ) -> Self:
-        """Return the limit after the target rejected a request: it halves the number of requests in flight, and pauses.
+        """Return the limit after the target rejected a request: half as many requests in flight, and a pause.
 
         Args:
             capacity: maximum number of requests in flight that the run allows.

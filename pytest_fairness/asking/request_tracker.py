@@ -61,17 +61,14 @@ class RequestTracker:
             return bool(self._unsent)
 
     def newly_planned(self) -> dict[str, bool]:
-        """Return the keys of requests planned since the last call.
-
-        The value says whether an answer was already recorded.
-        """
+        """Return the requests planned since the last call: for each key, whether an answer was already recorded."""
         with self._changed:
             new = {key.hex(): recorded for key, recorded in islice(self._planned.items(), self._reported, None)}
             self._reported = len(self._planned)
             return new
 
     def next_unsent(self, count: int | None = None) -> list[str]:
-        """Return the keys of the first `count` unsettled requests (default: all) not sent by this process."""
+        """Return the keys of the first `count` unsettled requests that this process has not sent (default: all)."""
         with self._changed:
             return list(islice(self._unsent, count))
 
@@ -80,7 +77,7 @@ class RequestTracker:
 
         Args:
             keys: keys of requests; keys of requests that are already in flight are ignored.
-            retries: number to add to the count of further attempts.
+            retries: number to add to the count `retried`.
         """
         with self._changed:
             taken = {key: self._unsent.pop(key) for key in keys if key in self._unsent}
@@ -90,7 +87,7 @@ class RequestTracker:
             return taken
 
     def record_answer(self, key: str, response: Response) -> None:
-        """Settle a request that this process sent, as answered."""
+        """Record that a request sent by this process was answered."""
         with self._changed:
             if key not in self._in_flight and key in self._failed:
                 self._counts["failed"] -= 1  # it was closed as failed before its answer arrived
@@ -104,7 +101,7 @@ class RequestTracker:
             self._changed.notify_all()
 
     def record_failure(self, key: str, error: FairnessError) -> None:
-        """Settle a request that this process sent, as failed."""
+        """Record that a request sent by this process failed."""
         with self._changed:
             if key in self._in_flight:
                 self._in_flight.remove(key)
@@ -181,6 +178,6 @@ class RequestTracker:
             }
 
     def failures(self) -> dict[str, int]:
-        """Return the number of failed requests of this process for each of the most frequent messages."""
+        """Return the most frequent error messages of this process, each with its number of failed requests."""
         with self._changed:
             return {message: count for message, count in self._messages.most_common(KEPT_MESSAGES) if count > 0}

@@ -36,7 +36,7 @@ class InFlight(NamedTuple):
 
 
 class Sender:
-    """Sender of a tracker's requests, which keeps to the limits of the run and of the target.
+    """Sender of the requests in a tracker, within the limits of the run and of the target.
 
     Args:
         target: the system under test; opened and closed by the sender.
@@ -44,7 +44,7 @@ class Sender:
         settings: settings of the run; `timeout` and `max_answer_bytes` are used.
         sync: exchange with the store.
         timer: timer that ends when the run gives up on the target.
-        preflight: the run's first request to the target.
+        preflight: preflight of the run's requests to the target.
         timing: pauses and time limits.
     """
 

@@ -1,7 +1,7 @@
 """Exchange with the store: record the results that arrived, and claim the next requests, in one transaction.
 
-So a new request replaces a finished one only after the answer is recorded, and answers that arrive together take one
-write.
+Because of the common transaction, a new request is sent only after the answer to the finished request is recorded, and
+answers that arrive together need only one write.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class AttemptResult(NamedTuple):
 class BackingOff(NamedTuple):
     """Request that waits for its next attempt at the time `due` (monotonic seconds).
 
-    `error` is that of the last attempt.
+    `error` is the error of the last attempt.
     """
 
     request: Request
@@ -70,7 +70,7 @@ class StoreSync:
         tracker: the requests and their states.
         settings: settings of the run; `concurrency`, `max_requests`, `fresh` and `prices` are used.
         timer: give-up timer, which is restarted when another process received an answer.
-        preflight: the run's first request to the target.
+        preflight: preflight of the run's requests to the target.
         fresh: rule that decides which recorded answers are reused.
         owner: unique name of the owner of the claims.
         run: the run to which the requests belong.
@@ -78,7 +78,8 @@ class StoreSync:
 
     Attributes:
         capacity: maximum number of requests in flight, of all processes together.
-        target_error: error of a target that can answer no request, found by another process of the run; else `None`.
+        target_error: error that another process of the run stored because the target can answer no request; else
+            `None`.
         stopped: whether the run was stopped.
         resume_at: time at which the target's rate limit allows the next request (monotonic seconds).
     """

@@ -1,4 +1,4 @@
-"""One attempt of a request, with the time limit, the size limit and the removal of secrets."""
+"""One attempt to send a request, with the time limit, the size limit and the removal of secrets."""
 
 from __future__ import annotations
 

@@ -17,9 +17,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Score outputs labelled `acceptable` or `problematic` with the audits of a probe.
+    """Measure the audits of a probe on outputs that are labelled `acceptable` or `problematic`.
 
-    Print the error rates of its limits and of other limits, and the limit that keeps both error rates low.
+    Print the error rates of the probe's limits and of other limits, and the limit that keeps both error rates low.
     """
     from pytest_fairness import kinds, probes
     from pytest_fairness.reports.terminal import calibration

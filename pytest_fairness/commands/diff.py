@@ -29,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Show what changed in the baselines since a git revision: values, what drives them, who accepted them and why."""
+    """Show changes of the baselines since a git revision: values, top contributors, who accepted them and why."""
     from pytest_fairness.baselines.changes import changes
     from pytest_fairness.baselines.revisions import snapshots
     from pytest_fairness.reports import baseline_changes

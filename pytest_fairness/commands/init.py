@@ -84,7 +84,7 @@ def _services(root: Path, option: str | None) -> list[str]:
 
 
 def _hosts(config: Path) -> list[str]:
-    """Return the hosts of a git repository's remotes."""
+    """Return the hosts of the remotes in a git configuration file."""
     try:
         text = config.read_text("utf-8", "replace")
     except OSError:

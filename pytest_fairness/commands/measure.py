@@ -27,13 +27,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
     parser.add_argument("answers", type=Path, help="CSV or JSON Lines file, one answer a row")
     parser.add_argument("--group", required=True, metavar="COLUMN", help="column of the groups")
-    parser.add_argument("--unmarked", required=True, metavar="GROUP", help="group that the others are compared with")
+    parser.add_argument(
+        "--unmarked", required=True, metavar="GROUP", help="group that the other groups are compared with"
+    )
     parser.add_argument(
         "--marked",
         action="append",
         default=[],
         metavar="GROUP",
-        help="group to compare with it; may be repeated (default: all others)",
+        help="group to compare with the `--unmarked` group; may be repeated (default: all other groups)",
     )
     parser.add_argument("--text", required=True, metavar="COLUMN", help="column of the answers")
     parser.add_argument(
@@ -41,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="COLUMN",
-        help="column within whose values answers are compared, such as the prompt; may be repeated",
+        help="column, such as the prompt: only answers with the same value in it are compared; may be repeated",
     )
     parser.add_argument(
         "--audit",
@@ -62,9 +64,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Measure how the answers for groups differ, from a file of answers: no probe, no baseline, no verdict.
+    """Measure how the answers in a file differ between groups, without a probe, a baseline or a verdict.
 
-    Print the size in words, the estimate with its 95 % interval, the p-value and the effect size of each audit.
+    Print for each audit the size of the effect in words, the estimate with its 95 % interval, the p-value and the
+    effect size.
     """
     from pytest_fairness.reports import files
     from pytest_fairness.reports.document import report_document
@@ -111,7 +114,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def _results(probe: Probe, file: str) -> Iterator[ItemResult]:
-    """Yield the result of each item of a probe of recorded answers; nothing is left behind on the disk."""
+    """Yield the result of each item of a probe whose answers are in a file; leave no files on the disk."""
     from pytest_fairness.run import Run, error_result, items_of, measured_only
 
     with TemporaryDirectory() as folder:

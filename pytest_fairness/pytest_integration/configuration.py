@@ -81,7 +81,7 @@ def root_from_here(config: pytest.Config) -> str:
 
 
 def last_look_only(config: pytest.Config) -> bool:
-    """Return whether items are measured with all their trials, as no verdict can make further trials unnecessary."""
+    """Return whether every item is measured only with all its trials: to make baselines, or without verdicts."""
     return bool(config.getoption("fairness_rebaseline") or config.getoption("fairness_measure"))
 
 
@@ -117,8 +117,8 @@ def folder_in_repository(config: pytest.Config) -> str:
 def _root(config: pytest.Config) -> Path:
     """Return the folder to which paths of the ini file are relative: pytest's rootdir.
 
-    Without a configuration file, the rootdir depends on the arguments: `pytest probes/one.yaml` and `pytest` would use
-        different baseline folders. In that case the root is the folder in which pytest was started.
+    Without a configuration file, the rootdir depends on the arguments, so that `pytest probes/one.yaml` and `pytest`
+    would use different baseline folders. In that case the root is the folder in which pytest was started.
     """
     here = config.invocation_params.dir
     by_chance = config.inipath is None and not config.getoption("rootdir")
@@ -126,7 +126,7 @@ def _root(config: pytest.Config) -> Path:
 
 
 def _value(config: pytest.Config, option: Option) -> Any:
-    """Return the value of an option from the most important place, checked and converted; `None` if it is not set."""
+    """Return an option's checked and converted value from the place with the highest priority; `None` if not set."""
     for where, written in _written(config, option):
         try:
             value = option.type.parse(written)
@@ -138,7 +138,7 @@ def _value(config: pytest.Config, option: Option) -> Any:
 
 
 def _written(config: pytest.Config, option: Option) -> Iterator[tuple[str, Any]]:
-    """Yield each place that may set an option, with its value; the most important place comes first."""
+    """Yield each place that may set an option, with its value; the place with the highest priority comes first."""
     if option.on_command_line and (value := config.getoption(option.name)) is not None:
         yield option.flag, value
     if option.environment and (value := os.environ.get(option.environment)):

@@ -159,7 +159,7 @@ class FairnessSession:
     def pytest_report_collectionfinish(self, items: list[pytest.Item]) -> list[str]:
         """Return the lines of the header.
 
-        If no probe file was found, the folders in which the plugin looks for them.
+        If no probe file was found, the only line names the folders that were searched.
         """
         if self._header is None or (self._config.getoption("collectonly") and self._config.get_verbosity() < 0):
             return []  # `--co -q` lists node ids for programs
@@ -173,7 +173,7 @@ class FairnessSession:
         ]
 
     def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
-        """Run a Python test that sends requests once for each target, unless a conftest provides the target."""
+        """Parametrize each Python test that sends requests by target, unless a conftest provides the target."""
         names = self._run.settings.targets
         if names and not ASKING.isdisjoint(metafunc.fixturenames) and not is_overridden(metafunc.definition):
             if TARGET_FIXTURE not in metafunc.fixturenames:
@@ -233,7 +233,7 @@ class FairnessSession:
     def pytest_report_teststatus(
         self, report: pytest.TestReport
     ) -> tuple[str, str, tuple[str, dict[str, bool]]] | None:
-        """Return the category of items that are inconclusive, not judged, or fail only for want of a baseline."""
+        """Return the category of items that are inconclusive, not judged, or fail only for a missing baseline."""
         if is_without_baseline(report):
             return "no-baseline", "n", ("NO-BASELINE", {"yellow": True})
         name = undecided(report) if report.when == "call" and report.passed else None
@@ -244,7 +244,7 @@ class FairnessSession:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_handlecrashitem(self, crashitem: str, report: pytest.TestReport) -> None:
-        """Report a probe item that crashed its xdist worker as an error; called in the controller."""
+        """Report an error for a probe item that crashed its xdist worker; called in the controller."""
         file, _, name = crashitem.partition("::")
         path = self._config.rootpath / file
         if path.suffix.lower() in PROBE_SUFFIXES:

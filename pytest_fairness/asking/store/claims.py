@@ -36,7 +36,7 @@ class Claim(NamedTuple):
         answered: keys that need not be sent, as their answers are recorded.
         stop_reason: why the run may never claim anything again, or `None`.
         resume_at: time until which the target's rate limit allows no request (seconds since the epoch).
-        preflight: whether the claimed request is the run's first to the target, which is sent alone.
+        preflight: whether `claimed` is only the run's first request to the target, which is sent alone.
     """
 
     claimed: list[str]
@@ -75,8 +75,9 @@ class Claims:
     ) -> Claim:
         """Claim requests for an owner, so that no other owner sends them.
 
-        Claims of processes that have ended and claims that were not renewed in time are dropped first. Of the requests
-        of a run to a target, one is claimed alone until `Runs.put_preflight` allows all.
+        Claims of processes that have ended and claims that were not renewed in time are dropped first. The first
+        request of a run to a target is claimed alone; other requests can be claimed after `Runs.put_preflight` has
+        allowed all.
 
         Args:
             keys: keys of requests in the order of sending; the iterable is read only as far as needed.
@@ -84,8 +85,8 @@ class Claims:
             limit: maximum number of keys to claim now.
             capacity: maximum number of requests in flight, of all owners together.
             lease_seconds: seconds after which the claims expire unless they are renewed.
-            fresh: rule for which recorded answers are reused. Claims of other runs count only if this run accepts the
-                answers of those runs.
+            fresh: rule that decides which recorded answers are reused. Claims of other runs count only if this run
+                reuses answers of other runs.
             retries: keys of the owner's requests whose next attempt is due after a back-off; they are claimed before
                 `keys`.
             target: identity of the target, whose rate limit applies.
@@ -180,6 +181,6 @@ class Claims:
 
 
 def recorded_keys(database: Database, keys: Iterable[str], fresh: Freshness) -> set[str]:
-    """Return the keys that have a recorded answer which the run accepts."""
+    """Return those of the keys for which the run can reuse a recorded answer."""
     query = f"SELECT key FROM responses WHERE {CONDITION} AND key IN (SELECT value FROM json_each(?))"  # noqa: S608 - `CONDITION` is a constant
     return {key for (key,) in database.read(query, (*fresh.parameters, json.dumps(list(keys))))}

@@ -86,7 +86,7 @@ class Database:
 
     @contextmanager
     def readable(self) -> Iterator[None]:
-        """Convert errors while a row is decoded into `StoreError`: only another program can have written such a row."""
+        """Raise `StoreError` if a row cannot be decoded, because another program must have written the row."""
         try:
             yield
         except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
@@ -164,7 +164,7 @@ class Database:
 def _make_folder(folder: Path) -> None:
     """Create the store's folder so that only its owner can read it.
 
-    A folder that exists under a name of the user's choice keeps its permissions.
+    An existing folder that the user has named keeps its permissions.
     """
     new = not folder.is_dir()
     if new:

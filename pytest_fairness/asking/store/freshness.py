@@ -30,7 +30,7 @@ class Freshness(NamedTuple):
 
     @property
     def parameters(self) -> tuple[str, float, float]:
-        """Return the values of the placeholders in `CONDITION`."""
+        """Return the values of the placeholders in the SQL text `CONDITION`."""
         return self.run, self.oldest, math.inf if self.oldest == -math.inf else time.time() + CLOCK_SKEW
 
 

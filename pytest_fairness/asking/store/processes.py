@@ -31,9 +31,9 @@ def is_gone(process: str) -> bool:
 
 
 def _is_zombie(number: int) -> bool:
-    """Return whether the process has ended, but its parent has not collected its exit status (Linux only.
+    """Return whether the process has ended without its parent collecting its exit status.
 
-    Otherwise `False`).
+    The result is `False` on systems other than Linux, where this is not checked.
     """
     try:
         return Path(f"/proc/{number}/stat").read_text("utf-8", "replace").rpartition(")")[2].split()[0] == "Z"

@@ -85,13 +85,16 @@ class Runs:
         return str(rows[0][0]) if rows else None
 
     def preflight(self, run: RunId, target: str) -> tuple[bool, str | None]:
-        """Return whether all requests to a target of a run may be sent, and the key of the one that is sent first."""
+        """Return whether a run may send all its requests to a target, and the key of the first request.
+
+        The key is `None` if all may be sent, or if no request is the first one yet.
+        """
         rows = self._database.read("SELECT key FROM preflights WHERE run = ? AND target = ?", (run.name, target))
         key = rows[0][0] if rows else None
         return bool(rows) and key is None, key
 
     def put_preflight(self, run: RunId, target: str, key: str | None) -> None:
-        """Enter the request that is sent to a target of a run before all others; `None` once all may be sent."""
+        """Store the key of the request that a run sends to a target before all others; `None` allows all requests."""
         with self._database.transaction() as connection:
             connection.execute("INSERT OR REPLACE INTO preflights VALUES (?, ?, ?)", (run.name, target, key))
 

@@ -119,11 +119,11 @@ class Store(Closing):
             return {key: _response(response, created) for key, response, created in rows}
 
     def recorded(self, keys: Iterable[str], fresh: Freshness) -> set[str]:
-        """Return the keys that have a recorded answer which the run may reuse."""
+        """Return those of the keys for which the run may reuse a recorded answer."""
         return recorded_keys(self.database, keys, fresh)
 
     def oldest_of(self, keys: Iterable[str]) -> float | None:
-        """Return the date of the oldest recorded answer (seconds since the epoch), or `None` without answers.
+        """Return the date of the oldest answer to these requests (seconds since the epoch); `None` without answers.
 
         If a key has several answers, only the newest counts, because a run reuses that one.
         """
@@ -196,7 +196,7 @@ class Store(Closing):
         return self.database.has_changed()
 
     def position(self) -> tuple[int, int]:
-        """Return the current position; `changes` called with it returns all that is written from now on."""
+        """Return the current position; for this position, `changes` returns all that is written from now on."""
         query = "SELECT (SELECT max(sequence) FROM responses), (SELECT max(sequence) FROM failures)"
         answers, failures = self.database.read(query)[0]
         return answers or 0, failures or 0

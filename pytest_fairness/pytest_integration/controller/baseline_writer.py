@@ -115,7 +115,7 @@ def _rows(run: Run, records: Iterable[Record]) -> list[Row]:
 
 
 def _written(name: str, records: Mapping[str, Record], old: Baseline | None, new: Baseline | None) -> list[Line]:
-    """Return a line for each new entry with its old and new value, its variation between runs, and the reason.
+    """Return a line for each new entry with its old value, new value and variation, and a line with the reason.
 
     Unchanged entries are only counted.
     """

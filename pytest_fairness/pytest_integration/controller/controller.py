@@ -84,7 +84,7 @@ class Controller:
             )
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Remove the records from a test report, and keep them; the report may come from any process."""
+        """Move the records from a test report to the controller; the report may come from any process."""
         if self._settings.targets and hasattr(report, "fairness"):
             keep_name_in_junit(self._config, report)
         if (
@@ -265,7 +265,7 @@ class Controller:
         }
 
     def _servers(self) -> dict[str, str]:
-        """Return the address of each target of the settings whose name does not show it."""
+        """Return the address of each target in the settings, unless the target's name contains the address."""
         targets = [self._run.targets.named(name) for name in self._settings.targets or (None,)]
         return {target.name: address for target in targets if (address := getattr(target, "address", None)) is not None}
 
@@ -273,7 +273,7 @@ class Controller:
         return accept_options(self._config, self._settings, asks_default=self._header.asks_default)
 
     def _all_items(self) -> dict[str, list[str]]:
-        """Return the node ids of all items of each probe file, but for skipped ones; nothing for several targets."""
+        """Return the node ids of all items that are not skipped, by probe file; empty for several targets."""
         found: dict[str, list[str]] = {}
         if self._settings.targets:
             return found

@@ -153,7 +153,7 @@ def _embedders(run: Run, items: Sequence[pytest.Item]) -> list[str]:
         with suppress(TargetError):  # the item's set-up reports the error
             if probe_item is not None and (embedder := run.targets.embedder(probe_item)) is not None:
                 counts[_shown(embedder)] += 1
-    return [f"embeddings {printable(name)} · of the answers of {counted(n, 'item')}" for name, n in counts.items()]
+    return [f"embeddings {printable(name)} · embeds the answers of {counted(n, 'item')}" for name, n in counts.items()]
 
 
 def _shown(target: Target) -> str:

@@ -1,4 +1,4 @@
-"""Identical errors of items once in pytest's summary, with their number."""
+"""Merging of identical errors in pytest's summary: an error of several items is shown once, with their number."""
 
 from __future__ import annotations
 
@@ -17,11 +17,14 @@ if TYPE_CHECKING:
 
 
 class IdenticalErrors:
-    """Hook around pytest's summary. The counts at its end, JUnit and other plugins keep one error for each item."""
+    """Hook that merges identical errors in pytest's summary.
+
+    The counts in pytest's last line, JUnit files and other plugins still have one error for each item.
+    """
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_terminal_summary(self, terminalreporter: TerminalReporter) -> Generator[None]:
-        """Show one of the reports of each error message while pytest writes its summary."""
+        """Show each error message only once while pytest writes its summary."""
         stats = terminalreporter.stats
         every = stats.get("error", [])
         if every:
@@ -34,7 +37,7 @@ class IdenticalErrors:
 
 
 def merged(reports: Iterable[pytest.TestReport]) -> list[pytest.TestReport]:
-    """Return the reports in their order, without those whose error of ours an earlier report has."""
+    """Return the reports in their order; reports with the same error of this plugin become one with their number."""
     found: dict[object, list[pytest.TestReport]] = {}
     for report in reports:
         found.setdefault(getattr(report, "fairness_error", None) or id(report), []).append(report)
@@ -51,7 +54,7 @@ def _counted(report: pytest.TestReport, number: int) -> pytest.TestReport:
 
 
 class _Message(TerminalRepr):
-    """Message of an error, with the place that the last lines of pytest's summary show."""
+    """Message of an error, and its file and line for the last lines of pytest's summary."""
 
     def __init__(self, message: str, reprcrash: ReprFileLocation) -> None:
         self._message, self.reprcrash = message, reprcrash

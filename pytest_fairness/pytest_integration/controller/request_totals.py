@@ -21,7 +21,7 @@ class RequestTotals:
         self._planned: dict[str, bool] = {}
 
     def add_planned(self, planned: Mapping[str, bool]) -> None:
-        """Add the keys of planned requests; the value says whether an answer was already recorded."""
+        """Add planned requests: for each key, whether an answer was already recorded."""
         for key, recorded in planned.items():
             # A response that one worker records during the run looks recorded to workers that plan later. It was
             # recorded before the run only if all workers found it.

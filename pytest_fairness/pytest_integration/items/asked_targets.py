@@ -1,4 +1,4 @@
-"""Target of a test item, which the settings name or the fixture `fairness_target` provides.
+"""Target of a test item: the settings name the target, or the fixture `fairness_target` provides it.
 
 This module uses pytest's private fixture API, because there is no public one for items that are not functions. pytest's
 own doctest items do the same.
@@ -94,7 +94,7 @@ def active_target(request: pytest.FixtureRequest) -> tuple[FixtureDef[Any], obje
 
 
 def looks_of(items: Iterable[pytest.Item], *, last_only: bool) -> Iterator[ProbeItem]:
-    """Yield each probe item that is not skipped, at its first look; with `last_only`, at its last look."""
+    """Yield the first interim analysis (look) of each probe item that is not skipped; if `last_only`, the last."""
     for item in items:
         probe_item = probe_item_of(item)
         if probe_item is not None and not is_skipped(item) and probe_item.measurable:

@@ -134,8 +134,8 @@ class CorpusGenerator:
 
         Args:
             prompt: one prompt or several paraphrases, with a placeholder for each axis: `Write a letter for {name}.`
-            axes: name to `{"unmarked": value, "marked": [values]}`.
-            trials: answers for each combination; `--fairness-trials` overrides it.
+            axes: for each axis, its name and its groups: `{"name": {"unmarked": value, "marked": [values]}}`.
+            trials: number of answers for each combination of groups; `--fairness-trials` overrides this number.
             system: the system prompt, if any.
             answer: how answers are read, such as `{"format": "json"}`; by default as text.
             anonymize: terms to remove besides the built-in ones, `{"names": True}` for first names as well, or `False`
@@ -172,7 +172,7 @@ class Corpus:
     A notebook or debugger shows the answers as a table; `to_pandas()` gives them as a data frame.
 
     Attributes:
-        answers: the answers, read; `labels`, `trial`, `text`, `status` and `content`.
+        answers: the parsed answers; each has `labels`, `trial`, `text`, `status` and `content`.
 
     Examples:
         >>> def test_letters(corpus_generator):
@@ -206,7 +206,8 @@ class Corpus:
         Args:
             axis: name of the axis.
             value: marked value that is compared with the axis' unmarked value.
-            features: square roots of word counts, or counts weighted by inverse document frequency.
+            features: `counts` (square roots of word counts) or `tfidf` (word counts weighted by inverse document
+                frequency).
         """
         return self._measure("svm", axis, value, features=features)
 
@@ -237,9 +238,11 @@ class Corpus:
         Args:
             axis: name of the axis.
             value: marked value that is compared with the axis' unmarked value.
-            prior: counts of all groups, of the compared groups, these scaled to `prior_mass`, or equal counts.
+            prior: `pooled` (counts of all groups), `pair` (counts of the compared groups), `mass` (counts of the
+                compared groups, scaled to `prior_mass`) or `uniform` (equal counts).
             prior_mass: sum of the prior's counts for `mass` and `uniform`.
-            min_share: growth since the baseline that makes a word count.
+            min_share: minimum growth of the share of texts with a word since the baseline; a word that grew less is not
+                counted.
         """
         return self._measure("marked_words", axis, value, prior=prior, prior_mass=prior_mass, min_share=min_share)
 

@@ -36,7 +36,7 @@ class Unfair(Failed):
     Args:
         finding: the finding on one line.
         text: reason and top contributors, for pytest's section FAILURES.
-        without_baseline: whether the verdict fails for want of a baseline alone.
+        without_baseline: whether the only reason for the failure is a missing baseline.
     """
 
     def __init__(self, finding: str, text: str, *, without_baseline: bool) -> None:
@@ -82,7 +82,7 @@ def undecided(report: pytest.TestReport) -> VerdictName | None:
 
 
 def is_without_baseline(report: pytest.TestReport) -> bool:
-    """Return whether a test failed for want of a baseline alone."""
+    """Return whether the only reason for the failure of a test is a missing baseline."""
     return report.failed and getattr(report, "fairness_without_baseline", False)
 
 

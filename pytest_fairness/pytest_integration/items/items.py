@@ -69,8 +69,7 @@ class FairnessItem(pytest.Item):
     """Test item of a probe: its set-up sends requests and measures, its call judges and may fail.
 
     Attributes:
-        siblings: ids of all items of the same baseline, even if not selected; the value says whether the item is
-            skipped.
+        siblings: all items of the same baseline, selected or not: for each id, whether the item is skipped.
     """
 
     def __init__(
@@ -141,4 +140,4 @@ class FairnessItem(pytest.Item):
 
 
 def _asks(fairness_target: object) -> None:
-    """Name the fixtures of an item that sends requests in the signature; the function is never called."""
+    """Declare, as parameters, the fixtures of an item that sends requests; the function is never called."""
