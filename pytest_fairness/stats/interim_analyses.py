@@ -55,7 +55,7 @@ def _bound(places: Floats, weights: Floats, spread: float, spent: float) -> floa
     Args:
         places, weights: positions of the walk at the previous analysis, and their probabilities.
         spread: standard deviation of the step to the next analysis.
-        spent: probability.
+        spent: probability that the walk exceeds the bound.
     """
     # Deferred, as scipy.optimize takes a third of a second to import and few probes grow.
     from scipy.optimize import brentq

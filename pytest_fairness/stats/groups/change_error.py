@@ -1,4 +1,4 @@
-"""Standard error of the change of a weighted sum between two runs; the sum is over cells (group within stratum)."""
+"""Standard error of the change of a weighted sum between two runs; a cell of the sum is a group within a stratum."""
 
 from __future__ import annotations
 

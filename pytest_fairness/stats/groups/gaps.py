@@ -1,7 +1,7 @@
-"""Gaps between groups in rates, and confidence bounds of gaps and of standard deviations of means.
+"""Gaps between the rates of groups; confidence bounds of gaps, and of the standard deviation of several means.
 
-A rate is hits divided by size. The rate of a group of size 0 is NaN and left out. A gap is defined if at least two
-groups have a rate.
+A rate is hits divided by size. The rate of a group of size 0 is NaN, and the group is left out. A gap is defined if at
+least two groups have a rate.
 """
 
 from __future__ import annotations
@@ -86,9 +86,10 @@ def spread_bounds(
     """Return one-sided bounds of the population standard deviation of several means.
 
     The sum of squared deviations from the mean, divided by a scale, has approximately a noncentral chi-square
-    distribution. Its degrees of freedom are those of Satterthwaite (1946) if the errors are unequal. The bounds are the
-    standard deviations whose noncentrality puts the observed sum at the quantile 1 − `alpha`, and at the quantile
-    `beta`. For few units the scale is multiplied by the squared ratio of Student's quantile to the normal one.
+    distribution. Its degrees of freedom are those of Satterthwaite (1946) if the errors are unequal. The lower bound is
+    the standard deviation for which the observed sum is the quantile 1 − `alpha` of this distribution; for the upper
+    bound, the observed sum is the quantile `beta`. For few units the scale is multiplied by the squared ratio of
+    Student's quantile to the normal quantile.
 
     Args:
         means: (values,) estimated means.
@@ -120,7 +121,9 @@ def spread_bounds(
 
 
 def exchanged(numbers: Floats, cells: Ints, strata: Ints, count: int, random: np.random.Generator) -> Floats:
-    """Return the sum of each cell after permutation of numbers within strata: the null distribution of equal groups.
+    """Return the sum of each cell after the numbers are permuted within strata.
+
+    The sums are the null distribution of groups that do not differ.
 
     Args:
         numbers: (units,) one number for each unit.

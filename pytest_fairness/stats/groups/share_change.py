@@ -1,4 +1,4 @@
-"""Change of the gap between two groups' shares of hits, between two runs whose answers lie in the same cells."""
+"""Change, from one run to another, of the gap between two groups' shares of hits; both runs have the same cells."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ FEW = 5
 
 @dataclass(frozen=True)
 class ShareChange:
-    """Hits and misses of two runs, from which the change of the gap between two groups is computed.
+    """Hits and misses of two runs; the change of the gap between two groups is computed from them.
 
-    The gap is the share of the group with more hits in both runs together, minus the share of the other group.
+    The gap is one group's share of hits minus the other group's share. The first of these groups is the one whose share
+    is larger in both runs together.
 
     Attributes:
         hits: (answers,) 1 for a hit, else 0.

@@ -2,9 +2,9 @@
 
 The largest gap, the standard deviation and the mean absolute deviation are never negative. They are above 0 by chance
 alone even if all groups are truly equal. In a baseline with equal groups, the distance is therefore too large, and its
-growth up to the current run is underestimated. For two groups the remedy is a signed difference, in the direction of
-the gap in both runs together. `Spread.signed` is the same for more groups: it measures along the pattern of the groups
-in both runs together.
+growth up to the current run is underestimated. For two groups the remedy is a signed difference: positive if the same
+group is higher as in the mean of both runs. `Spread.signed` generalises this to more groups: the groups' means,
+averaged over both runs, define the positive direction.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ class Spread:
 
 
 def largest_difference(pairs: Pairs) -> Spread:
-    """Return the largest absolute difference of these pairs of groups as a `Spread`; NaN numbers are left out."""
+    """Return the `Spread` that is the largest absolute difference between the groups of a pair; NaN is left out."""
     first, second = (np.array(side) for side in zip(*pairs, strict=True))
 
     def size(numbers: Floats) -> Floats:
@@ -133,7 +133,7 @@ MEAN_DEVIATION = Spread(lambda means: 1 - evenness(means), _deviation_gradient)
 
 
 def furthest(numbers: Floats, pairs: Pairs) -> tuple[int, int]:
-    """Return the indices of the two groups of a pair that differ most, the group with the higher number first.
+    """Return the pair of groups with the largest difference, as two indices; the group with the higher number is first.
 
     The first pair is returned if no groups differ.
 
@@ -149,7 +149,7 @@ def furthest(numbers: Floats, pairs: Pairs) -> tuple[int, int]:
 
 
 def either_side(both_gaps: float, error: float) -> bool:
-    """Return whether the direction of a gap is unknown: both runs together do not differ clearly from 0.
+    """Return whether the direction of a gap is unknown: the sum of both runs' gaps is not clearly different from 0.
 
     Args:
         both_gaps: sum of the signed gaps of both runs.

@@ -21,7 +21,7 @@ def precision(*counts: Ints | Floats) -> Floats:
     weighted mean of differences if all units vary equally.
 
     Args:
-        counts: one (strata,) array for each cell of a stratum: number of units in the cell.
+        counts: a (strata,) array for each cell: number of units that the cell has in each stratum.
     """
     with np.errstate(divide="ignore"):
         return np.asarray(1 / sum(1 / np.asarray(count, dtype=np.float64) for count in counts))
@@ -59,9 +59,9 @@ def coefficients(marked: Bools, strata: Ints, weights: Floats) -> Floats:
 def difference_error(values: Floats, marked: Bools, strata: Ints, weights: Floats) -> tuple[float, float]:
     """Return the standard error of the weighted mean difference, and its degrees of freedom.
 
-    It is Welch's standard error within strata, with the degrees of freedom of Satterthwaite (1946). In a stratum in
-    which a group has only one unit, the variance is unknown. For such strata it is estimated from the variation of
-    their differences, as for paired data.
+    It is Welch's standard error within strata, with the degrees of freedom of Satterthwaite (1946). If a group has only
+    one unit in a stratum, the variance within this stratum is unknown. It is then estimated from the variation of the
+    differences among all such strata, as for paired data.
 
     Args:
         values: (units,) value of each unit.
@@ -180,7 +180,7 @@ def swapped(
 def at_equal_size(
     values: Floats, marked: Bools, strata: Ints, current: Bools, cuts: int, random: np.random.Generator
 ) -> tuple[Floats, Floats]:
-    """Return the mean differences of both runs, cut at random to equal size in each cell; one for each cut.
+    """Return both runs' mean differences after the runs are cut at random to equal size in each cell; one for each cut.
 
     Args:
         values, marked, strata, current: as in `swapped`.
@@ -201,14 +201,14 @@ def equal_size_weights(marked: Bools, strata: Ints, current: Bools) -> Floats:
 
 
 def _smaller_run(marked: Bools, strata: Ints, current: Bools) -> tuple[Ints, Ints]:
-    """Return the (strata,) numbers of marked and of unmarked units, each of the run that has fewer of them."""
+    """Return each stratum's number of marked units, and of unmarked units, in the run with the smaller number."""
     number = int(strata.max()) + 1
     runs = [cell_sizes(marked[run], strata[run], number) for run in (current, ~current)]
     return np.minimum(runs[0][0], runs[1][0]), np.minimum(runs[0][1], runs[1][1])
 
 
 def _equal_size_coefficients(marked: Bools, strata: Ints, current: Bools) -> Floats:
-    """Return `coefficients` for a run that is cut to equal size."""
+    """Return each unit's coefficient (see `coefficients`) for runs that are cut to equal size; shape (units,)."""
     first, second = _smaller_run(marked, strata, current)
     weights = precision(first, second)
     sizes = np.where(marked, first[strata], second[strata])

@@ -93,7 +93,8 @@ class Change:
     is equally large in log-odds.
 
     Attributes:
-        value: −0.5..0.5, above 0 if the first run's accuracy is higher; accuracies below chance count as 0.5.
+        value: change of the accuracy, −0.5..0.5; above 0 if the first run's accuracy is higher. An accuracy below
+            chance counts as 0.5.
         standard_error: standard error of `value`, by the delta method.
         interval: two-sided 95 % confidence interval, within −0.5..0.5.
     """

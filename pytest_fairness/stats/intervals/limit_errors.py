@@ -36,7 +36,7 @@ class Errors:
 
     @property
     def good(self) -> bool:
-        """Return whether both rates are below `FALSE_POSITIVES` and `MISSES`."""
+        """Return whether `false_positive` is below `FALSE_POSITIVES`, and `missed` is below `MISSES`."""
         return self.false_positive < FALSE_POSITIVES and self.missed < MISSES
 
 
@@ -45,7 +45,8 @@ def errors(scores: Floats, problematic: Bools, limit: float) -> Errors:
 
     Args:
         scores: (cases,) score of each case; larger is worse.
-        problematic: (cases,) whether the case was labelled as problematic; at least one case is, and one is not.
+        problematic: (cases,) whether the case was labelled as problematic; at least one case must be problematic, and
+            at least one acceptable.
         limit: cases with a score above the limit raise an alarm.
     """
     z = normal.quantile(0.975)
@@ -55,7 +56,7 @@ def errors(scores: Floats, problematic: Bools, limit: float) -> Errors:
 
 
 def curve(scores: Floats, problematic: Bools) -> list[Errors]:
-    """Return the error rates of each limit that separates the cases differently, from the lowest limit to the highest.
+    """Return the error rates of all limits that separate the cases in different ways; the lowest limit is first.
 
     The limits lie half-way between neighbouring scores. The arguments are those of `errors`.
     """
@@ -64,6 +65,9 @@ def curve(scores: Floats, problematic: Bools) -> list[Errors]:
 
 
 def best(candidates: Sequence[Errors]) -> Errors | None:
-    """Return the good limit with the lowest error rates relative to those allowed; `None` if no limit is good."""
+    """Return the best good limit (see `Errors.good`); `None` if no limit is good.
+
+    Each error rate is divided by the allowed rate. The best limit is the one whose larger quotient is smallest.
+    """
     good = [each for each in candidates if each.good]
     return min(good, key=lambda each: max(each.false_positive / FALSE_POSITIVES, each.missed / MISSES), default=None)

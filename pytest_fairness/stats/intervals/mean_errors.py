@@ -1,4 +1,4 @@
-"""Standard errors of means, also for small samples and equal values of scores in 0..1."""
+"""Standard errors of means; for scores in 0..1 they are also valid in small samples and samples of equal scores."""
 
 from __future__ import annotations
 

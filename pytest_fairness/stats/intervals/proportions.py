@@ -49,7 +49,7 @@ def newcombe(hits: float, n: int, other_hits: float, other_n: int, z: float) -> 
 def difference_error(hits: float, n: int, other_hits: float, other_n: int) -> float:
     """Return the standard error of a difference between two shares, after adding one hit and one miss to each sample.
 
-    It is above 0 for samples without hits too (Agresti and Caffo 2000).
+    The standard error is above 0 even if both samples are without hits (Agresti and Caffo 2000).
     """
 
     def variance(count: float, size: int) -> float:
@@ -60,15 +60,15 @@ def difference_error(hits: float, n: int, other_hits: float, other_n: int) -> fl
 
 
 def least_difference_error(n: int) -> float:
-    """Return the `difference_error` of two shares of 0, each of a sample of `n` units."""
+    """Return the standard error of the difference between two shares of 0, each of a sample of `n` units."""
     return difference_error(0, n, 0, n)
 
 
 def paired_interval(differences: NDArray[np.float64], z: float) -> tuple[float, float]:
     """Return the interval of the difference between two shares of the same units, within −1..1 (Agresti and Min 2005).
 
-    Each unit has a yes or a no for either share, which makes four possible pairs. Half a unit is added to each of the
-    four, so that the interval also holds if few units differ.
+    Each unit has a yes or a no for either share, which makes four possible pairs. Half a unit is added to the count of
+    each pair, so that the interval also holds if few units differ.
 
     Args:
         differences: (units,) first minus second number of each unit, both 0..1.

@@ -1,4 +1,4 @@
-"""Quality of ranked lists, given the relevant items, and variation among repeated lists."""
+"""Quality of ranked lists whose relevant items are known, and variation among repeated lists."""
 
 from __future__ import annotations
 
@@ -47,14 +47,15 @@ def quality(lists: Sequence[Sequence[str]], relevant: Sequence[Collection[str]],
 
 @dataclass(frozen=True)
 class Variation:
-    """How much the lists differ that a model gives to the same, repeated question.
+    """Variation among the lists that a model returns if the same question is repeated.
 
     Attributes:
         entropy: entropy of the items' shares of all mentions, in bits. It is log2 k if all lists have the same k items,
             and at most log2 of the number of mentions.
         instability: entropy above log2 k, as a share of the largest possible excess: 0 if all lists have the same
-            items, 1 if no item occurs twice. It is exact for lists of equal length, and clipped to 0..1 otherwise.
-        item_entropy: for each item, the entropy of whether a list contains it; mean over items, in bits, 0..1.
+            items, 1 if no item occurs twice. The instability is exact for lists of equal length; for other lists it is
+            clipped to 0..1.
+        item_entropy: mean, over items, of the entropy of the share of lists that contain the item; in bits, 0..1.
     """
 
     entropy: float

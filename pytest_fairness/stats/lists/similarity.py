@@ -38,7 +38,7 @@ def similarities(
 
     Args:
         first, second: lists of items, best first; only the first `k` items count. `first[i]` and `second[i]` are a
-            pair: in the audits a list for a group and the neutral list.
+            pair; in the audits, the first list is for a group and the second is the neutral list.
         measure: `jaccard` compares sets; `serp` weights each shared item by its rank in the first list; `prag` counts
             the pairs of items that both lists put in the same order.
         variant: scale of the result. `normalized` ignores repeated items; `fairllm` and `langfair` count them as the
@@ -94,13 +94,13 @@ class Pairs:
         return found
 
     def _jaccard(self) -> Floats:
-        """Return the shared items as a share of all different items of both lists."""
+        """Return the number of shared items divided by the number of different items in both lists together."""
         shared = _distinct(np.where(self._present, self._first, -1))
         share: Floats = shared / (_distinct(self._first) + _distinct(self._second) - shared)
         return share
 
     def _serp(self) -> Floats:
-        """Return the weights of the shared items as a share of all weights; the first item weighs most."""
+        """Return the weight of the shared items divided by the weight of all items; the first item weighs most."""
         places, k = np.arange(self.k), self.k
         score: Floats
         match self.variant:
@@ -154,9 +154,10 @@ def _numbered(lists: Sequence[Sequence[str]], numbers: defaultdict[str, int], k:
 
 
 def _found(first: Ints, second: Ints, variant: Variant) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return how often the second list holds each item of the first list, and its index there; each (pairs, k).
+    """Return how often each item of the first list occurs in the second list, and its index there; both (pairs, k).
 
-    For an item that the second list repeats, the index is the last one with `fairllm`, else the first one.
+    If an item occurs several times in the second list, the index is that of the last occurrence for the variant
+    `fairllm`, and that of the first occurrence for the other variants.
     """
     # (pairs, k, k): whether the item at a place of the first list is the one at a place of the second.
     equal: Bools = (first[:, :, None] == second[:, None, :]) & (first >= 0)[:, :, None]

@@ -54,7 +54,8 @@ def swapped_means(
         count, random: as in `permuted_means`.
 
     Returns:
-        (draws, columns) means of the current run, the same of the baseline run, and whether all swaps were used.
+        (draws, columns) means of the current run, (draws, columns) means of the baseline run, and whether each possible
+        combination of swaps was used once (an exact test).
     """
     chosen, exact = _chosen_sums(baseline - current, count, random)
     moved = chosen / len(current)
@@ -69,7 +70,7 @@ def flipped_means(differences: Floats, count: int, random: np.random.Generator) 
         count, random: as in `permuted_means`.
 
     Returns:
-        (draws, columns) means, and whether all combinations of signs were used.
+        (draws, columns) means, and whether each combination of signs was used once (an exact test).
     """
     flipped, exact = _chosen_sums(differences, count, random)
     return (differences.sum(axis=0) - 2 * flipped) / len(differences), exact
@@ -97,7 +98,7 @@ def bootstrap_means(rows: Floats, count: int, random: np.random.Generator) -> Fl
 def _chosen_sums(rows: Floats, count: int, random: np.random.Generator) -> tuple[Floats, bool]:
     """Return the column sums of randomly chosen rows, each chosen with probability 0.5; shape (draws, columns).
 
-    The second result is whether all combinations of rows were used.
+    The second result says whether each combination of rows was used once.
     """
     entities = len(rows)
     if 2**entities <= count:
@@ -109,6 +110,6 @@ def _chosen_sums(rows: Floats, count: int, random: np.random.Generator) -> tuple
 
 
 def _chunks(count: int, numbers: int) -> list[int]:
-    """Return how many of `count` draws, of `numbers` numbers each, to compute at a time."""
+    """Return the sizes of the batches in which `count` draws are computed; a draw has `numbers` numbers."""
     most = max(1, NUMBERS_AT_ONCE // max(1, numbers))
     return [min(most, count - start) for start in range(0, count, most)]

@@ -38,7 +38,7 @@ def relabellings(labels: Bools, strata: Ints, count: int, random: np.random.Gene
 
 
 def _all_choices(labels: Bools, members: list[Ints]) -> Iterator[Ints]:
-    """Yield the indices of the units with a true label, for each distinct relabelling.
+    """Yield, for each distinct relabelling, the indices of the units whose label is true.
 
     Args:
         labels: (units,) the observed labels.

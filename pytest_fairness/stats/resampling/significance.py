@@ -17,14 +17,15 @@ of 0."""
 
 
 def p_value(null: Floats, observed: float, *, exact: bool) -> float:
-    """Return the one-sided p-value: the share of draws whose statistic is at least the observed one.
+    """Return the one-sided p-value: the share of draws whose statistic is at least as large as the observed one.
 
     Args:
         null: (draws,) statistic of each draw under the null hypothesis.
         observed: observed statistic.
         exact: whether `null` holds each possible relabelling once, the observed one included. If not, the observed
-            statistic is counted as one more draw, so that p is never 0 (Phipson and Smyth 2010). If it exceeds every
-            one of `DRAWS_OF_A_TAIL` draws or more, p is extrapolated; see `tail_p_value`.
+            statistic is counted as one more draw, so that p is never 0 (Phipson and Smyth 2010). If `null` then has at
+            least `DRAWS_OF_A_TAIL` draws and the observed statistic exceeds all of them, p is extrapolated; see
+            `tail_p_value`.
     """
     # Equal statistics of different relabellings may differ in the last bits.
     hits = int(np.count_nonzero(null >= observed - 1e-12 * max(1.0, abs(observed))))
@@ -62,7 +63,7 @@ def tail_p_value(null: Floats, observed: float) -> float:
 
 
 def threshold(largest: Floats, alpha: float) -> float:
-    """Return the critical value of the largest of many statistics, exceeded with probability `alpha` by chance.
+    """Return the critical value that the largest of many statistics exceeds by chance with probability `alpha`.
 
     If `alpha` is too small for the number of draws, the critical value is extrapolated by the Gumbel distribution with
     the mean and standard deviation of the draws.

@@ -4,9 +4,9 @@ A labelling assigns documents to the two groups. The divergence of two finite sa
 the same distribution (Gerlach, Font-Clos and Altmann 2016). The excess is the divergence minus its mean over labels
 that are permuted within strata.
 
-A block is a set of documents whose divergence is computed by itself. The first block is all documents, where opposite
-differences in two strata cancel. Each larger stratum is a further block, where they do not cancel. The result is a
-weighted sum over blocks.
+A block is a set of documents whose divergence is computed by itself. The first block holds all documents; opposite
+differences in two strata cancel in it. Each stratum with enough documents is a further block, in which such differences
+do not cancel. The result is a weighted sum over blocks.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ class Words:
     documents.
 
     Attributes:
-        counts: (columns, documents) counts; a column is a word in a block, if at least two documents of the block hold
-            the word.
+        counts: (columns, documents) counts; a column stands for one word in one block. A word has a column for a block
+            only if at least two documents of the block contain the word.
         blocks: (columns,) block number of each column.
         lengths: (blocks, documents) number of words of each document of the block, 0 for other documents.
         members: (blocks, documents) 1 for documents of the block, 0 for other documents.
@@ -80,7 +80,7 @@ class Words:
             first: (documents,) whether the document is in the first group. Other labellings must have the same group
                 sizes.
             second: (documents,) whether the document is in the second group.
-            least: smallest number of documents of each group in a stratum that becomes a block.
+            least: number of documents that a stratum must have of each group to become a block.
         """
         from scipy.sparse import csr_array
 
@@ -177,7 +177,7 @@ class Words:
 
     @cached_property
     def shared(self) -> csr_array:
-        """Return how many words of each document at least one other document of the block holds too.
+        """Return the number of words of each document that also occur in another document of the same block.
 
         The shape is (blocks, documents).
         """
@@ -225,7 +225,7 @@ class _Batch:
     def by_chance(self) -> Floats:
         """Return the approximate mean divergence over permuted labels, in bits; shape (blocks, labellings).
 
-        It overwrites the totals, so that `divergences` must be called before.
+        The method overwrites the totals; call `divergences` before it.
         """
         words, (totals, scratch) = self.words, self.totals
         totals += scratch
@@ -267,10 +267,11 @@ class _Batch:
 
 @cache
 def _mean_bits(first: int, second: int) -> Floats:
-    """Return the mean divergence by chance of a word that occurs k times, for k = 0, 1, …; times text length / k.
+    """Return the mean divergence, by chance, of a word that occurs k times; one number for each k = 0, 1, 2 and so on.
 
-    Each occurrence falls into the first group with the group's share of the documents as probability. The result is 1
-    for k = 1, and approaches 1 / (8 ln 2 share (1 − share)) for large k.
+    The divergence is multiplied by text length / k. The probability that an occurrence falls into the first group is
+    the group's share of the documents. The result is 1 for k = 1, and approaches 1 / (8 ln 2 share (1 − share)) for
+    large k.
 
     Args:
         first, second: number of documents in each group.

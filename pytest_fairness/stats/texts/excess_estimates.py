@@ -1,4 +1,4 @@
-"""Standard error of the excess divergence, and its estimates from samples of a given size."""
+"""Standard error of the excess divergence, and estimates of the excess from samples of a given size."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def standard_error(
     """Return the standard error of the excess, in bits; it is valid whether the groups differ or not.
 
     It is a jackknife that leaves out sets of documents within cells (Kott 2001). If the groups do not differ, the
-    excess is a quadratic form of noise, and the jackknife gives twice its variance. The variance over permuted labels
-    is therefore subtracted once; it is also the smallest possible result.
+    excess is a quadratic form of noise, and the jackknife gives twice the variance of this form. The variance over
+    permuted labels is therefore subtracted once. The standard error is at least `null_sd`.
 
     Args:
         words: word counts.
@@ -108,7 +108,7 @@ def at_size(
 
 
 def _selections(documents: Ints, chosen: Bools, count: int) -> Bools:
-    """Return a (draws, count) mask of the chosen ones of the (draws, size) document indices."""
+    """Return a (draws, count) mask: true for each document in `documents` (draws, size) that is marked in `chosen`."""
     selected = np.zeros((len(documents), count), dtype=np.bool_)
     np.put_along_axis(selected, documents, chosen, axis=1)
     return selected
@@ -117,9 +117,9 @@ def _selections(documents: Ints, chosen: Bools, count: int) -> Bools:
 def mean_of_cuts(
     words: Words, marked: Bools, strata: Ints, cuts: Bools, random: np.random.Generator
 ) -> tuple[float, float]:
-    """Return the mean excess of random cuts of a run to a smaller size, and its standard deviation by chance, in bits.
+    """Return the mean excess of random cuts of a run to a smaller size, and its standard deviation, both in bits.
 
-    The standard deviation is that of the null distribution: labels permuted within strata.
+    The standard deviation is that of the mean if labels are permuted within strata (null distribution).
 
     Args:
         words: word counts.

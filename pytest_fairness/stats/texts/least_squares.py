@@ -2,8 +2,9 @@
 
 A labelling assigns units to two groups. Least squares on the labels replaces the loss of a support vector machine
 (Suykens and Vandewalle 1999, "Least Squares Support Vector Machine Classifiers"). The solution is linear in the labels,
-so that one matrix factorisation serves all labellings. The prediction without a unit in training has a closed form
-(Cawley and Talbot 2004, "Fast exact leave-one-out cross-validation of sparse least-squares support vector machines").
+so that one matrix factorisation serves all labellings. The prediction of a unit that is left out of training has a
+closed form (Cawley and Talbot 2004, "Fast exact leave-one-out cross-validation of sparse least-squares support vector
+machines").
 """
 
 from __future__ import annotations
@@ -49,8 +50,8 @@ class Classifier:
         dual: whether `inverse` belongs to the kernel, which is the smaller matrix if there are no more units than
             dimensions.
         leverage: (units,) weight of a unit's own label in its prediction, 0..1.
-        repeats: for each set of equal units, their indices and the pseudo-inverse that removes them from training
-            together.
+        repeats: for each set of equal units: the indices of the units, and the pseudo-inverse that removes the whole
+            set from training.
     """
 
     features: csr_array
@@ -149,7 +150,9 @@ class Classifier:
         return found
 
     def _leaving_out(self, units: Ints, means: Floats, sizes: Ints) -> Floats:
-        """Return the matrix that maps the residuals of these units to their residuals without these units in training.
+        """Return the matrix that converts the residuals of these units into their leave-out residuals.
+
+        Leave-out residuals are those that result if these units are left out of training.
 
         Args:
             units: indices of equal units.

@@ -47,8 +47,8 @@ def estimates(features: Features, strata: Ints, first: Bools, second: Bools) -> 
     result equals λ times the mean discrepancy within strata, plus 1 − λ times the discrepancy of all strata together.
     For strata of equal size, its standard deviation is at most 12 % above that of the discrepancy of all strata
     together. A difference that is equal in all strata counts in full; differences that cancel count with the factor λ.
-    With one stratum, the result is W. A stratum in which a sample has only one unit has no W, and contributes to B
-    only.
+    With one stratum, the result is W. A stratum in which a sample has only one unit does not contribute to W, but only
+    to B.
 
     Args:
         features: (units, dimensions) feature vectors; their inner products are the kernel.
@@ -67,7 +67,7 @@ def estimates(features: Features, strata: Ints, first: Bools, second: Bools) -> 
 
 
 def within_strata(features: Features, strata: Ints, first: Bools, second: Bools) -> dict[int, float]:
-    """Return the estimate of each stratum, by stratum number, for strata with at least two units of either sample.
+    """Return the estimate of each stratum, by stratum number, for strata with at least two units of each sample.
 
     The arguments are those of `estimates`, but for one labelling: `first` and `second` have shape (units,).
     """
@@ -116,7 +116,7 @@ def variance(features: Features, cells: Ints) -> float:
 
     Args:
         features: (units, dimensions) vectors.
-        cells: (units,) the group within its stratum of each unit.
+        cells: (units,) cell number of each unit; a cell is a group within a stratum.
     """
     squares, degrees = 0.0, 0
     for cell in np.unique(cells):
@@ -217,7 +217,7 @@ class Design:
             yield stratum.weight / whole if stratum.measured else 0.0
 
     def gradients(self, differences: Floats) -> Floats:
-        """Return the derivative of the estimate by the difference in each stratum; shape (strata, dimensions)."""
+        """Return the gradient of the estimate with respect to each stratum's difference; shape (strata, dimensions)."""
         weights = np.array([stratum.weight for stratum in self.strata])[:, None]
         own: Floats = 2 * self.alpha * np.array([*self.within()])[:, None] * differences
         if self.alpha == 1:

@@ -6,10 +6,10 @@ deviation under permuted run labels. Because many words are tested at once, the 
 permutation distribution of the largest statistic (max-T; Westfall and Young 1993).
 
 A word that became more frequent in one group is also associated with that group in the documents of both runs together.
-The permutation of run labels does not change this association. It may therefore weight the words without an effect on
-the error rate (weighted hypotheses: Genovese, Roeder and Wasserman 2006): up to `CREDIT` standard deviations of
-association are added to the statistic. Most words are associated with neither group, and then no longer raise the
-critical value for the few words that are.
+The permutation of run labels does not change this association. The association may therefore be used to weight the
+words, without an effect on the error rate (weighted hypotheses: Genovese, Roeder and Wasserman 2006): up to `CREDIT`
+standard deviations of association are added to the statistic. Most words are associated with neither group and get no
+addition. They therefore raise the critical value less for the few words that are associated with a group.
 """
 
 from __future__ import annotations
@@ -108,8 +108,8 @@ class ShareGrowth:
     def growth(self) -> Floats:
         """Return the growth of each word's difference towards the marked and the unmarked group; shape (2, words).
 
-        The growth is at least 0. If the baseline's difference favoured the other group, it counts as 0, so that a
-        return to equality is no growth.
+        The growth is at least 0. If the baseline's difference favoured the other group, the baseline's difference
+        counts as 0, so that a return to equality is no growth.
         """
         current, baseline = SIGNS[:, None] * (self.shares[0] - self.shares[1])[:, None]
         return np.asarray(np.maximum(0.0, current - np.maximum(0.0, baseline)))
@@ -139,7 +139,7 @@ class ShareGrowth:
         return np.concatenate([self.statistics(part).max(axis=(0, 2)) for part in parts])
 
     def documents_needed(self, threshold: float, least: float) -> Needed:
-        """Return in how many documents of a group a completely new word is significant, and the group's size.
+        """Return in how many of a group's documents a new word must occur to be significant, and the group's size.
 
         The word is assumed to be spread evenly over the strata. The result is for the group in which the word needs the
         larger share of the current run's documents.
@@ -166,11 +166,11 @@ class ShareGrowth:
 
 
 def smallest_share(needed: Needed, power: float = normal.POWER) -> float:
-    """Return the smallest probability of a word in a document with which enough documents contain the word.
+    """Return how probable a word must be in a document, so that enough documents contain the word.
 
     Args:
-        needed: number of documents that must contain the word, and number of documents.
-        power: probability that at least so many documents contain it.
+        needed: number of documents that must contain the word, and number of all documents.
+        power: probability that at least this many documents contain the word.
 
     Returns:
         the probability, 0..1 (Clopper and Pearson 1934); infinity if not even all documents would be enough.
@@ -210,7 +210,7 @@ def _scaled(present: csr_array, factors: Floats) -> csr_array:
 def _change_error(held: Floats, sizes: Floats, weights: Floats) -> Floats:
     """Return the standard deviation of each word's change under permuted run labels; shape (words,).
 
-    The count of documents in a cell is then hypergeometric.
+    After such a permutation, the number of a cell's documents that contain the word is hypergeometric.
 
     Args:
         held: (strata, 2, words) number of documents of both runs that contain the word, by group.
@@ -240,7 +240,7 @@ def _credit(held: Floats, sizes: Floats, weights: Floats) -> Floats:
 def _spread(held: Floats, first: Floats, second: Floats, weights: Floats) -> Floats:
     """Return the standard deviation of a weighted sum of differences between shares, for each word; shape (words,).
 
-    The labels, between whose shares the difference is taken, are permuted within cells.
+    Each difference is between the shares of two labels; the labels are permuted within cells.
 
     Args:
         held: (strata, cells, words) number of documents that contain the word.

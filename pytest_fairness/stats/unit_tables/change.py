@@ -28,7 +28,7 @@ REVERSAL_SIGNS = 1999
 
 @dataclass(frozen=True)
 class SideChange:
-    """A gap between two groups that changed sides: the higher group of this run was the lower one in the baseline.
+    """Reversal of the gap between two groups: the group that is higher in the current run was lower in the baseline.
 
     Attributes:
         high, low: index of the group that is higher, and of the one that is lower, in the current run.
@@ -57,7 +57,7 @@ class UnitChange:
         degrees_of_freedom: degrees of freedom of both standard errors.
         either_side: whether the gap is so small, in both runs together, that either of two groups may be the higher
             one.
-        side_change: the gap that changed sides; `None` if no gap did.
+        side_change: reversal of a gap; `None` if no gap was reversed.
     """
 
     value: float
@@ -133,9 +133,9 @@ def _growth(
 def _side_change(
     statistic: UnitStatistic, current: Floats, baseline: Floats, random: np.random.Generator
 ) -> SideChange | None:
-    """Return the gap between the two groups that differ most in the current run, if it had the opposite sign before.
+    """Return the reversal of the gap between the two groups that differ most in the current run.
 
-    `None` if it had the same sign in the baseline, or if the statistic compares no groups.
+    Return `None` if the gap did not have the opposite sign in the baseline, or if the statistic compares no groups.
     """
     if not statistic.pairs:
         return None
@@ -158,6 +158,6 @@ def _side_change(
 def needed_units(alpha: float) -> int:
     """Return the smallest number of units with which a sign-flip test can be significant at `alpha`.
 
-    With n units, the smallest possible p-value is 2 ** −n: all units changed in the same direction.
+    With n units, the smallest possible p-value is 2 ** −n; it results if all units changed in the same direction.
     """
     return math.ceil(-math.log2(alpha))

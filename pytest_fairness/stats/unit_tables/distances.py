@@ -53,7 +53,7 @@ class LargestGap(UnitStatistic):
 
 
 class SignedGap(LargestGap):
-    """The largest difference between two column means, above 0 if the earlier column has the larger mean."""
+    """The largest difference between two column means; above 0 if the first of these columns has the larger mean."""
 
     def value(self, means: Floats) -> Floats:
         """Return the signed difference for each row of `means`."""
@@ -75,7 +75,7 @@ class SignedGap(LargestGap):
 
 
 class ShareGap(LargestGap):
-    """The largest gap between groups in a rate; with several rates, the largest of their gaps.
+    """The largest gap between the groups' rates; if there are several rates, the largest gap of any of them.
 
     A rate is a number of hits divided by a size. The first half of the columns holds the hits of each rate and group,
     the second half the sizes.
@@ -178,6 +178,6 @@ class Evenness(StandardDeviation):
         return scale * lower - 1, scale * upper - 1
 
     def interval(self, sample: Sample) -> tuple[float, float]:
-        """Return the two-sided 95 % confidence interval of the evenness, which is at most 1."""
+        """Return the two-sided 95 % confidence interval of the evenness; its upper end is at most 1."""
         lower, upper = self.bounds(sample, TAIL, TAIL)
         return -upper, -lower

@@ -40,7 +40,8 @@ class DistanceFromMiddle(UnitStatistic):
 
     Attributes:
         whole: largest value of the scale.
-        names: names of the two groups: preferred if the mean is above the middle, and below it.
+        names: names of the two groups: first the group that is preferred if the mean is above the middle, then the
+            other group.
     """
 
     whole: float
@@ -57,7 +58,10 @@ class DistanceFromMiddle(UnitStatistic):
         return self.difference_gradient(means)
 
     def groups(self, means: Floats) -> Floats:
-        """Return half the score and half of `whole` minus the score, shape (..., 2); they differ by the distance."""
+        """Return score / 2 and (`whole` − score) / 2, shape (..., 2).
+
+        The two numbers differ by the distance of the score from the middle.
+        """
         scores = means[..., 0]
         return np.stack([scores, self.whole - scores], axis=-1) / 2
 
@@ -71,7 +75,7 @@ class DistanceFromMiddle(UnitStatistic):
 
 
 class ShareDifference(UnitStatistic):
-    """The share in the first column minus the share in the second, of the same units; only values above 0 are worse."""
+    """The share in the first column minus the share in the second; a value of 0 or less is no disadvantage."""
 
     def value(self, means: Floats) -> Floats:
         """Return the first mean minus the second mean, for each row of `means`."""
@@ -88,7 +92,7 @@ class ShareDifference(UnitStatistic):
 
 
 class TwoSidedShareDifference(ShareDifference):
-    """The share in the first column minus the share in the second; the worse, the further from 0."""
+    """The share in the first column minus the share in the second; a value further from 0 is worse."""
 
     pairs = ((0, 1),)
     distance = largest_difference(((0, 1),))
@@ -99,7 +103,7 @@ class TwoSidedShareDifference(ShareDifference):
 
 
 class Ratio(UnitStatistic):
-    """The mean of the first column divided by the mean of the second; only values above 0 are worse."""
+    """The mean of the first column divided by the mean of the second; a value below 0 has the loss 0."""
 
     def value(self, means: Floats) -> Floats:
         """Return the ratio for each row of `means`; NaN for 0 / 0."""
@@ -108,7 +112,7 @@ class Ratio(UnitStatistic):
         return ratio
 
     def loss_gradient(self, means: Floats) -> Floats:
-        """Return the gradient of the ratio, also for ratios below 0, which have a loss of 0."""
+        """Return the gradient of the ratio, even for a ratio below 0, whose loss is 0."""
         return np.array([1 / means[1], -means[0] / means[1] ** 2])
 
     def change(self, current: Floats, baseline: Floats, moves: Floats) -> float:
