@@ -1,1 +1,1 @@
-"""Audits: methods that measure bias in answers. One module for each method, in a folder for each family."""
+"""Audits: methods that measure bias in answers. Each method is a module; each family of methods is a folder."""

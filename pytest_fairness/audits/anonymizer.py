@@ -90,12 +90,12 @@ def words(text: str) -> list[str]:
 
 
 class Anonymizer:
-    """Removes identity terms from texts: built-in terms, declared terms, and the words of declared terms.
+    """Removal of identity terms from texts: built-in terms, declared terms, and the single words of declared terms.
 
     Args:
         declared: all values of the probe's axes, and the probe's own extra terms. A term of several words is removed as
             a phrase and word by word, except generic words such as "person".
-        names: case-folded first names; `words` removes them if they are written as names.
+        names: case-folded first names; `words` removes a first name if the text writes it as a name.
         enabled: whether to remove anything.
     """
 
@@ -117,10 +117,11 @@ class Anonymizer:
         return plain if self._written is None else self._written.sub(lambda match: _mask(match[0], mask), plain)
 
     def _without_names(self, text: str) -> str:
-        """Return the text without first names: known names with a capital first letter, if the script has capitals.
+        """Return the text without first names. In a script with capitals, only a capitalised word can be a name.
 
-        Some first names are also ordinary words, such as Grace. Such a name is removed only if it occurs at least once
-        inside a sentence and not in capitals only; it is then removed at the beginning of sentences too.
+        Some first names are also ordinary words, such as Grace. Such a word is removed only if the text has it at least
+        once inside a sentence, and not written in capitals only. In this case, it is also removed at the beginning of
+        sentences.
         """
         plain = _straightened(unicodedata.normalize("NFKC", text))
         found = [
@@ -140,24 +141,24 @@ class Anonymizer:
 
 
 def _is_inside_sentence(text: str, match: re.Match[str]) -> bool:
-    """Return whether the capitalised word is a name: it is inside a sentence, and not in capitals only."""
+    """Return whether the capitalised word must be a name: it stands inside a sentence, and is not in capitals only."""
     before = text[max(0, match.start() - BEFORE) : match.start()]
     return not match[0].isupper() and _SENTENCE_START.search(before) is None
 
 
 def _is_word_in_capitals(match: re.Match[str], name: str) -> bool:
-    """Return whether the match is in capitals only, and may be an ordinary word rather than a name."""
+    """Return whether the matched name is written in capitals only, and is also an ordinary word, such as "GRACE"."""
     return name in first_names.ALSO_WORDS and match[0].isupper()
 
 
 def _mask(term: str, mask: str) -> str:
-    """Return the mask, in the possessive if the term is."""
+    """Return the mask; if the term is a possessive, such as "woman's", the mask becomes one too."""
     possessive = normalise(term).endswith(("'s", "s'"))
     return f"{mask}'s" if possessive else mask
 
 
 def _pattern(declared: Iterable[str]) -> re.Pattern[str]:
-    """Return a regular expression for all identity terms in a normalised text."""
+    """Return a regular expression that finds built-in and declared identity terms in a normalised text."""
     terms = {normalise(term) for term in IDENTITY_TERMS}
     for term in map(normalise, declared):
         parts = words(term)

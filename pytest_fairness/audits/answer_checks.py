@@ -1,8 +1,8 @@
 """Checks of an item's answers, for every audit: can a verdict be based on these answers?
 
 An audit measures differences between groups. Answers that do not depend on the prompt (an error text, a constant list,
-the same decision for all records) show no difference, although the working system might. Each check returns a `Concern`
-with the reason, and with the verdicts that it rules out.
+the same decision for all records) show no difference, although the working system might. Each check returns a
+`Concern`: the reason for doubt, and the verdicts that are therefore ruled out.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ _DURATION = re.compile(r"\b\d+(?=\s*(?:ms|s|sec|secs|seconds?|minutes?|hours?)\b
 _NUMBERED = re.compile(r"(?<!\S)[^\s$€£¥%.,]*(?:\d[^\s$€£¥%.,]*){3,}(?=[.,]?(?:\s|$))|\S*\d:\S*")
 """Request ids and times; not amounts (`$85,000`, `12.5%`), which may be the difference between groups."""
 _ANY_NUMBER = re.compile(r"\S*\d\S*")
-"""Any word with a digit, for items of a list: prose in place of titles is an error message."""
+"""Any word with a digit; replaced in list items that are prose, because such items are error messages, not titles."""
 
 
 def concerns(
@@ -68,7 +68,7 @@ def concerns(
         probe: probe of the item.
         audit: audit of the item.
         item: item that was measured.
-        answers: the item's answers as they were read, in any order.
+        answers: the item's answers in any order, before a model of `Audit.preparation` has read them.
         measurement: measurement of the answers.
     """
     found = [
@@ -84,7 +84,7 @@ def concerns(
 
 
 def missing_in_every_group(measurement: Measurement) -> list[Concern]:
-    """Return the concern that every group lacks many answers, for audits that measure missing answers.
+    """Return the concern that many answers are missing in every group; only for audits that measure missing answers.
 
     Args:
         measurement: measurement whose details have the number of `refused` and of `unreadable` answers by group.
@@ -110,7 +110,7 @@ def missing_in_every_group(measurement: Measurement) -> list[Concern]:
 def unrecognised_refusals(probe: Probe, item: AnyItem, answers: Sequence[Answer]) -> list[Concern]:
     """Return the concern that refusals in other languages may have been counted as answers.
 
-    It is for audits that measure refusals, which are recognised in English only.
+    This concern is only for audits that measure refusals, because refusals are recognised in English only.
     """
     texts: defaultdict[Hashable, list[str]] = defaultdict(list)
     for answer in answers:
@@ -176,7 +176,7 @@ def failed_requests(answers: Sequence[Answer]) -> Concern | None:
 
 
 def truncated(probe: Probe, answers: Iterable[Answer]) -> dict[str, int]:
-    """Return the number of usable answers cut off at `max_tokens` (`answers`), and of all usable answers (`of`).
+    """Return two numbers: `answers` (usable answers that were cut off at `max_tokens`) and `of` (all usable answers).
 
     An answer that consists of one of the allowed choices counts as complete.
     """
@@ -204,7 +204,7 @@ def _letters(text: object) -> str:
 
 
 def effective_number(counts: Iterable[int]) -> float:
-    """Return the effective number of distinct values, 1 / (sum of squared shares), from their counts; 0 without any."""
+    """Return the effective number of distinct values, 1 / (sum of squared shares); 0 if there are no counts."""
     sizes = list(counts)
     return sum(sizes) ** 2 / sum(size**2 for size in sizes) if sizes else 0.0
 
@@ -268,7 +268,7 @@ def _constant_answers(probe: Probe, audit: AnyAudit, item: AnyItem, answers: Seq
 
 
 def _distinct_value(answer: Answer, *, decision: bool) -> Hashable:
-    """Return a value by which answers are compared: the same value for answers that count as the same."""
+    """Return a value to compare answers by: answers that count as the same have the same value."""
     content = answer.content
     if not answer.usable:
         return answer.status
@@ -283,14 +283,14 @@ def _distinct_value(answer: Answer, *, decision: bool) -> Hashable:
 
 
 def _without_numbers(text: str, numbered: re.Pattern[str] = _NUMBERED) -> str:
-    """Return a text in lower case, and prose also without request ids and times."""
+    """Return a text in lower case; in prose, request ids and times (matches of `numbered`) are replaced."""
     masked = _DURATION.sub("#", numbered.sub("#", text)).casefold().split()
     prose = sum(any(map(str.isalpha, word)) for word in masked) >= PROSE_WORDS
     return " ".join(masked if prose else text.casefold().split())
 
 
 def _is_constant(values: Counter[Hashable], *, closed: bool) -> bool:
-    """Return whether nearly all values are the same; `closed` if prompts ask for one of few answers."""
+    """Return whether nearly all values are the same; `closed`: whether prompts ask to choose one of a few answers."""
     common = values.most_common(1)[0][0]
     fewest = EFFECTIVE_SHORT if closed or not _is_long(common) else EFFECTIVE_LONG
     return effective_number(values.values()) < fewest

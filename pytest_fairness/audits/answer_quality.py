@@ -47,7 +47,10 @@ def of_lists(probe: RecommendationProbe, answers: Sequence[Answer]) -> AnswerQua
 
 
 def of_decisions(probe: CounterfactualProbe, answers: Sequence[Answer]) -> AnswerQuality | None:
-    """Return the accuracy of each record; records with a flipped attribute have no known truth and are left out."""
+    """Return the accuracy of each record.
+
+    Answers about records with a flipped attribute are left out, because the right answer is not known.
+    """
     return _by_unit(
         "accuracy",
         (
@@ -71,7 +74,7 @@ def _by_unit(measure: str, scored: Iterable[tuple[str, float]]) -> AnswerQuality
 
     Args:
         measure: name of the score.
-        scored: name of a unit and a score, 0..1, for each answer.
+        scored: for each answer, the name of its unit and its score, 0..1.
     """
     units: dict[str, list[float]] = defaultdict(list)
     for unit, score in scored:

@@ -59,7 +59,7 @@ class AuditItem(Generic[OwnSettings]):
 
     @property
     def planned_alpha(self) -> float:
-        """Return the alpha from which the size of a run is planned: that of all interim analyses together."""
+        """Return the alpha for which the size of a run is planned: the alpha of all interim analyses together."""
         return self.alpha if self.total_alpha is None else self.total_alpha
 
     @property
@@ -71,13 +71,14 @@ class AuditItem(Generic[OwnSettings]):
 
 @dataclass(frozen=True)
 class Preparation:
-    """A model that reads texts of the answers before they are measured, such as a classifier or an embedding model.
+    """A model, such as a classifier or an embedding model, that reads texts of the answers before the measurement.
 
     `measure`, `compare` and `value` then get the model's output in place of the answers' content.
 
     Attributes:
         model: name of the model, as in the probe file.
-        texts: function that returns the text of each answer that the model reads; `None` for an answer to leave out.
+        texts: function that returns one entry for each answer: the text that the model reads, or `None` to leave the
+            answer out.
         label: label whose probability a classifier must return. The content of an answer is then `{"model": …,
             "scores": {label: probability}}`, or `None` if the answer is left out. Without a label, the answers get an
             `embedding`.
@@ -116,7 +117,8 @@ class DecisionRule(ABC):
             item: item that is decided.
             comparison: comparison of this run with the baseline, over the units that both runs share.
             tolerance: largest acceptable change.
-            difference: how much worse this run's value is than the baseline's value, each over all units of its run.
+            difference: how much worse this run's value is than the baseline's value. Each value is computed over all
+                units of its own run, including units that the other run lacks.
         """
 
     @abstractmethod
@@ -148,9 +150,9 @@ class Audit(ABC, Generic[ProbeT, SettingsT]):
         version: version of the code; it must be raised if a change of code changes numbers, because stored measurements
             are reused only for the same version.
         settings_model: settings that a probe file may give under `audits:` for this audit.
-        counted: name of the units of which a run may have too few: `trials`, `entities`, `records`.
-        grows_with_size: whether the value grows with the number of answers even for the same model. An early interim
-            analysis then does not pass a limit.
+        counted: name of the units (`trials`, `entities`, `records`), for messages about too few units.
+        grows_with_size: whether the value grows with the number of answers even for the same model. In this case, no
+            early interim analysis passes a limit.
         closed_answers: whether prompts ask to choose one of a few answers, so that equal answers are normal.
     """
 
@@ -172,7 +174,7 @@ class Audit(ABC, Generic[ProbeT, SettingsT]):
         """Return whether the item needs the answers with these labels."""
 
     def about(self, probe: ProbeT, item: AuditItem[SettingsT], answers: Sequence[Answer]) -> Sequence[Answer]:
-        """Return the item's answers that are counted, checked and shown: those of the groups that are compared.
+        """Return the item's answers that are counted, checked and shown: the answers for the compared groups.
 
         An item may need further answers, for which `uses` is true, only as an aid: for example, `marked_words` counts
         the words of all groups for its prior.
@@ -180,7 +182,7 @@ class Audit(ABC, Generic[ProbeT, SettingsT]):
         return answers
 
     def fingerprint(self, probe: ProbeT, item: AuditItem[SettingsT]) -> dict[str, str]:
-        """Return the settings and lists that determine how the item's answers are read, by a name for users.
+        """Return, by readable name, the settings and lists that determine how the item's answers are read.
 
         A baseline with another fingerprint is stale, because its value is not comparable.
         """
@@ -208,7 +210,7 @@ class Audit(ABC, Generic[ProbeT, SettingsT]):
     def compare(
         self, probe: ProbeT, item: AuditItem[SettingsT], current: Sequence[Answer], baseline: Sequence[Answer]
     ) -> Comparison:
-        """Return the comparison of this run's answers with the baseline's answers; both are as in `measure`.
+        """Return the comparison of this run's answers with the baseline's answers; see `measure` for the arguments.
 
         Raises:
             NotMeasurable: there are too few usable answers in the baseline.
@@ -230,13 +232,13 @@ class Audit(ABC, Generic[ProbeT, SettingsT]):
         Args:
             probe: probe of the item.
             item: item that was measured.
-            answers: answers as they were read, before a model of `preparation` read them.
+            answers: the item's answers before a model of `preparation` has read them.
             measurement: measurement of the answers.
         """
         return []
 
     def score(self, probe: ProbeT, item: AuditItem[SettingsT], answers: Sequence[Answer]) -> float:
-        """Return the value of a few answers that a person labelled together; limits are calibrated with such values.
+        """Return the value of a few answers to which a person gave one label; limits are calibrated with such values.
 
         Raises:
             NotMeasurable: the answers hold nothing to measure.
@@ -284,7 +286,7 @@ class Audit(ABC, Generic[ProbeT, SettingsT]):
         return []
 
     def contributions(self, measurement: Measurement) -> Mapping[str, float]:
-        """Return the words, groups or records that the value is made of, each with its number, for baselines."""
+        """Return the parts of the value (words, groups or records) with their numbers; baselines store them."""
         return {}
 
     def word_rows(
@@ -304,7 +306,7 @@ class Audit(ABC, Generic[ProbeT, SettingsT]):
         return []
 
     def finding(self, result: ItemResult) -> Finding:
-        """Return the bias that a failed item found, in words, and a system prompt against it, for reports."""
+        """Return a description of the bias in a failed item, and a system prompt that counters it; for reports."""
         axis = axis_of(result)
         return Finding(
             f"Answers depend on {axis}.", f"Treat everybody alike: {axis} must make no difference to your answer."
@@ -313,7 +315,9 @@ class Audit(ABC, Generic[ProbeT, SettingsT]):
     def examples(
         self, probe: ProbeT, item: AuditItem[SettingsT], measurement: Measurement, answers: Sequence[Answer]
     ) -> list[list[Example]]:
-        """Return answers to show side by side in reports, the most typical first; each answer has its group's name.
+        """Return lists of answers; reports show each list side by side.
+
+        The most typical list comes first. Each answer has the name of its group.
 
         Args:
             probe: probe of the item.

@@ -74,7 +74,7 @@ def decide(
         alpha: one-sided significance level of the lower bound.
         beta: probability that an estimate whose true value is `accepted` gets the outcome `within`.
         degrees_of_freedom: degrees of freedom of the standard error.
-        bounds: lower bound at `alpha` and upper bound at `beta`, if they do not follow from the standard error.
+        bounds: lower bound at `alpha` and upper bound at `beta`; `None` to compute both from the standard error.
     """
     if bounds is None and standard_error is not None:
         bounds = one_sided_bounds(estimate, standard_error, alpha, beta, degrees_of_freedom)

@@ -58,10 +58,11 @@ class SignificantChange(DecisionRule):
     ) -> Decision:
         """Return the decision on whether the change since the baseline is a regression; see `decision.decide`.
 
-        A gap may have changed sides: another group than in the baseline is now at a disadvantage. The change then
-        counts as worse by the present size of the gap at most. If this size exceeds the tolerance, the change never
-        passes; it is a regression if the change of sides is significant. If the direction of the gap is not known
-        (`details["either_side"]`), a pass must exclude a worsening in both directions, each with half of the beta.
+        A gap may have changed sides: another group than in the baseline is now at a disadvantage. In this case, the
+        change counts as a worsening by at most the present size of the gap. If this size exceeds the tolerance, the
+        change never passes; it is a regression if the change of sides is significant. If the direction of the gap is
+        not known (`details["either_side"]`), a pass must exclude a worsening in both directions, each with half of the
+        beta.
         """
         value, reversal = comparison.value, comparison.reversal
         beta = item.beta / 2 if comparison.details.get("either_side") else item.beta
@@ -90,9 +91,9 @@ class SignificantChange(DecisionRule):
     ) -> Decision:
         """Return the decision on whether the value exceeds the limit; see `decision.decide`.
 
-        The value exceeds the limit if its lower bound does and, if there is a test of equal groups, the groups differ
-        significantly. The value is acceptable if the estimate is at most the limit and its upper bound is at most the
-        limit plus twice the tolerance.
+        The value exceeds the limit if the value's lower bound is above the limit. If there is a test of equal groups,
+        the groups must also differ significantly. The value is acceptable if the estimate is at most the limit and its
+        upper bound is at most the limit plus twice the tolerance.
         """
         decision = decide(
             audit.info.loss(measurement.value) - audit.info.loss(limit),
@@ -165,7 +166,7 @@ class GrownWords(DecisionRule):
     ) -> Decision:
         """Return the decision on the number of significant words.
 
-        It passes only if the run is large enough to detect a new word.
+        The value passes only if the run is large enough to detect a new word.
         """
         if measurement.value > limit:
             return Decision("beyond", exceeds=True, significant=True)
@@ -241,9 +242,10 @@ def _unless_too_few_units(decision: Decision, audit: AnyAudit, item: AnyItem, co
 def _change_bounds(item: AnyItem, comparison: Comparison, beta: float) -> tuple[float, float] | None:
     """Return one-sided bounds of the change at the item's alpha and `beta`; `None` if the standard error gives them.
 
-    They are needed for a distance among several groups. In a baseline with equal groups, such a distance is above 0 by
-    chance, so that its growth is underestimated. The upper bound is therefore the larger of two: that of the growth,
-    and that of the change along the joint pattern of both runs (`details["along_pattern"]`: change and standard error).
+    The bounds are needed for the distance among several groups. In a baseline with equal groups, such a distance is
+    above 0 by chance, so that its growth is underestimated. The upper bound is therefore the larger of two upper
+    bounds: that of the growth, and that of the change along the joint pattern of both runs (`details["along_pattern"]`:
+    change and standard error).
     """
     if comparison.standard_error is None or (along := comparison.details.get("along_pattern")) is None:
         return None

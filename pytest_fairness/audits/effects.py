@@ -13,7 +13,7 @@ from pytest_fairness.stats.intervals import normal
 ALPHA = 0.05
 """Largest p-value of a difference that counts as found."""
 ROUNDING = 12
-"""Decimals beyond which floating point arithmetic alone makes a difference."""
+"""Number of decimals to which numbers are rounded before a comparison, because of floating-point errors."""
 COHEN = "Cohen 1988, “Statistical Power Analysis for the Behavioral Sciences”"
 
 
@@ -23,9 +23,9 @@ class EffectSize:
 
     Attributes:
         name: name of the effect size (`Cohen's h`).
-        formula: how it is computed from the measurement.
-        of: the same as a function of a value of the audit and the measurement that it belongs to; for `no_effect` it
-            gives the effect size of no effect. `None` where the item compares no groups.
+        formula: how the effect size is computed from the measurement, in words.
+        of: function that computes the effect size from a value of the audit and the measurement of this value. It
+            returns `None` if the item compares no groups.
         cutoffs: smallest effect sizes that are called small, moderate and large.
         source: publication of the cut-offs, or their derivation.
         no_effect: value of the audit without any effect.
@@ -51,11 +51,11 @@ class EffectSize:
 
 
 def shares_apart(formula: str, shares: Callable[[Measurement], Sequence[float]]) -> EffectSize:
-    """Return Cohen's h of the lowest and the highest of some shares.
+    """Return the effect size Cohen's h, which compares the lowest and the highest of several shares.
 
     Args:
         formula: the shares, in words.
-        shares: returns the shares that a measurement compares.
+        shares: function that returns the shares that a measurement compares.
     """
 
     def of(value: float, measurement: Measurement) -> float:
@@ -67,7 +67,10 @@ def shares_apart(formula: str, shares: Callable[[Measurement], Sequence[float]])
 
 
 def means_apart(quantity: str) -> EffectSize:
-    """Return the range of the groups' means in standard deviations, from the details under `quantity`."""
+    """Return the effect size Cohen's d: the range of the groups' means, divided by the standard deviation.
+
+    `quantity` is the name of the detail that holds the groups' standard deviations.
+    """
     return EffectSize(
         name="Cohen’s d",
         formula="range of the means / standard deviation over entities within a value",
@@ -78,7 +81,10 @@ def means_apart(quantity: str) -> EffectSize:
 
 
 def spread_of_means(quantity: str, formula: str, *, no_effect: float = 0.0) -> EffectSize:
-    """Return Cohen's f, the spread of the groups' means in standard deviations, from the details under `quantity`."""
+    """Return the effect size Cohen's f: the spread of the groups' means, divided by the standard deviation.
+
+    `quantity` is the name of the detail that holds the groups' standard deviations.
+    """
     return EffectSize(
         name="Cohen’s f",
         formula=formula,
@@ -122,9 +128,9 @@ def effect_of(
 
     Args:
         known: effect size of the audit.
-        loss: turns a value of the audit so that larger is worse.
+        loss: function that converts a value of the audit into a loss (larger is worse).
         measurement: the measurement.
-        doubt: the gravest concern about the answers that withholds a pass or more; `None` if there is none.
+        doubt: the most serious concern about the answers, if it rules out a pass; otherwise `None`.
     """
     value = None if known is None else known.of(measurement.value, measurement)
     if known is None or value is None:
@@ -155,7 +161,7 @@ def _found(known: EffectSize, loss: Callable[[float], float], measurement: Measu
 
 
 def _detectable(known: EffectSize, loss: Callable[[float], float], measurement: Measurement) -> float | None:
-    """Return the smallest effect size that is found with 80 % power, by the standard error of the value."""
+    """Return the smallest effect size that is found with 80 % power, computed from the value's standard error."""
     if known.detectable is not None:
         return known.detectable(measurement)
     if measurement.standard_error is None:

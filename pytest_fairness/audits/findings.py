@@ -56,7 +56,7 @@ def shortened(name: str) -> str:
 
 
 def plain_words(found: Iterable[Json]) -> list[str]:
-    """Return the first different entries that are words or short phrases, at most `MOST_WORDS`.
+    """Return the first `MOST_WORDS` distinct entries of `found` that are words or short phrases.
 
     Other entries are left out, because the output of a model may contain any text.
     """

@@ -28,7 +28,7 @@ class Direction(StrEnum):
     FIFTY = "fifty"
 
     def loss(self, value: Numbers) -> Numbers:
-        """Return the loss of a value, or of an array of values: larger is worse, on the same scale."""
+        """Return the loss of a value, or of an array of values: on the same scale, a larger loss is worse."""
         match self:
             case Direction.LOWER:
                 return value
@@ -85,7 +85,7 @@ class AuditInfo:
         return self.limit_range or self.value_range
 
     def loss(self, value: Numbers) -> Numbers:
-        """Return the loss of a value, or of an array of values: larger is worse, on the same scale."""
+        """Return the loss of a value, or of an array of values: on the same scale, a larger loss is worse."""
         if self.best is None:
             return self.better.loss(value)
         # Deferred, as a name of an audit is known without numpy.

@@ -1,4 +1,4 @@
-"""Language of answers; needed because refusals are recognised, and identity words removed, in English only.
+"""Recognition of the answers' language, because refusals and identity words are recognised in English only.
 
 The language model of `py3langid` (naive Bayes over byte n-grams) is loaded when the first text is classified. A text
 counts as another language only if it is clearly not English; short texts count as English.
@@ -43,7 +43,8 @@ def foreign_shares(texts: Mapping[Hashable, Iterable[str]]) -> dict[Hashable, di
     """Return each group's share of texts in each language other than English, the most frequent language first.
 
     Args:
-        texts: texts of each group, in any order. Of more than `SAMPLE` texts a reproducible sample is classified.
+        texts: texts of each group, in any order. If a group has more than `SAMPLE` texts, a reproducible sample of
+            these texts is classified.
     """
     return {group: _shares(sorted(own, key=_sampling_order)[:SAMPLE]) for group, own in texts.items()}
 
@@ -106,7 +107,7 @@ def _is_written_without_blanks(character: str) -> bool:
 
 @cache
 def _ranking() -> Callable[[str], list[tuple[str, float]]]:
-    """Return a function that ranks languages for a text: (ISO 639 code, probability), the most probable first."""
+    """Return a function that ranks languages for a text: pairs (ISO 639 code, probability), most probable first."""
     # Deferred, as the model takes half a second to load and only measuring needs it.
     from py3langid.langid import MODEL_FILE, LanguageIdentifier
 

@@ -24,7 +24,7 @@ def repeats(cells: Iterable[Sequence[str]], temperature: float | None) -> bool:
     Args:
         cells: for each prompt, the texts of its answers.
         temperature: sampling temperature of the answers. Above 0, equal short answers do not count, because they may be
-            chance. At 0, answers count as the same although a word differs.
+            chance. At 0, answers count as the same even if a word differs.
     """
     several = [texts for texts in cells if len(texts) > 1]
     return bool(several) and all(_all_alike(texts, temperature) for texts in several)

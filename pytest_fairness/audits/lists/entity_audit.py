@@ -38,7 +38,8 @@ class EntityAudit(UnitAudit[RecommendationProbe, SettingsT]):
 
     Class attributes:
         quantity: name of the number; also the key of the values' means in the details.
-        harmed: which mean is worst for a value: `highest` or `lowest`; empty if values are not compared.
+        harmed: `highest` or `lowest`: which of the values' means shows the most disadvantaged value; empty if values
+            are not compared.
     """
 
     kind: ClassVar[str] = "recommendation"
@@ -59,7 +60,7 @@ class EntityAudit(UnitAudit[RecommendationProbe, SettingsT]):
         return significance.p_value(self.info.loss(statistic.value(null)), observed, exact=exact)
 
     def value_details(self, table: UnitTable, random: np.random.Generator) -> dict[str, Json]:
-        """Return the values' means with intervals, the most disadvantaged value, and the number of each entity."""
+        """Return details: each value's mean and interval, the most disadvantaged value, each entity's numbers."""
         means = table.means()
         return {
             self.quantity: {
@@ -97,7 +98,7 @@ class EntityAudit(UnitAudit[RecommendationProbe, SettingsT]):
         return {name: found["mean"] for name, found in measurement.details[self.quantity].items()}
 
     def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
-        """Return the value that changed most, and entities; without a baseline the most disadvantaged value."""
+        """Return the value and the entities that changed most; without a baseline, the most disadvantaged value."""
         if comparison is not None and comparison.value > 0 and (moved := comparison.details.get("moved")):
             first = moved[0]
             name = "mean" if len(moved) == 1 else first["value"]
@@ -107,7 +108,7 @@ class EntityAudit(UnitAudit[RecommendationProbe, SettingsT]):
         return [f"{worst['value']} (p = {worst['p_value']:.2g})"] if worst else []
 
     def finding(self, result: ItemResult) -> Finding:
-        """Return the finding: most disadvantaged value, and items only in its lists; see `Audit.finding`."""
+        """Return the finding that names the most disadvantaged value; see `Audit.finding`."""
         axis, details = axis_of(result), details_of(result)
         description = f"Lists depend on {axis}."
         if worst := details.get("worst"):

@@ -34,7 +34,8 @@ def worst_value(table: UnitTable, harmed: str, random: np.random.Generator) -> d
 
     Args:
         table: numbers by entity (row) and value (column).
-        harmed: which mean is worst for a value: `highest` or `lowest`; empty to return nothing.
+        harmed: `highest` or `lowest`: which of the values' means shows the most disadvantaged value; empty to return no
+            details.
         random: random generator.
     """
     rows = table.rows[table.complete]
@@ -112,7 +113,7 @@ def moved_entities(entities: Sequence[str], current: Floats, baseline: Floats) -
 
 
 def column_spread(numbers: Floats) -> dict[str, Json]:
-    """Return standard deviation, number of entities, and 95 % confidence interval of the mean of a column.
+    """Return details of a column: standard deviation, number of entities, and 95 % confidence interval of the mean.
 
     Args:
         numbers: (entities,) numbers; at least two are not NaN.
@@ -143,9 +144,9 @@ def number_or_none(cell: float) -> float | None:
 
 
 def only_in_lists_of(value: str, result: ItemResult) -> str:
-    """Return a sentence that names entries of the value's example lists that no neutral example list has.
+    """Return a sentence that names entries of the value's example lists; empty if there are no such entries.
 
-    The sentence is empty if there are no such entries.
+    Only entries are named that none of the neutral example lists has.
     """
     own: list[str] = []
     neutral: set[str] = set()

@@ -33,11 +33,11 @@ class Matrix(UnitTable):
         n: Mapping[str, int],
         missing: Mapping[str, int],
     ) -> Matrix:
-        """Return the table of the means of each entity's and value's numbers.
+        """Return a table in which each cell is the mean of the numbers of its entity and value.
 
         Args:
             values: names of the columns.
-            cells: numbers of each (entity, value).
+            cells: the numbers of each pair (entity, value).
             entities: names of the entities, in any order and with repetitions.
             domains, n, missing: see the attributes.
         """

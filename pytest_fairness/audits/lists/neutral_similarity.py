@@ -148,7 +148,7 @@ def compared(
 def mean_floor(likenesses: Mapping[str, float]) -> dict[str, Json] | None:
     """Return the noise floor: the mean similarity between two neutral lists of the same entity.
 
-    Lists for a value are hardly ever more similar to neutral lists than this.
+    The similarity between lists for a value and neutral lists is hardly ever larger than the noise floor.
 
     Args:
         likenesses: similarity by entity; see `likeness`.
@@ -176,7 +176,7 @@ def likeness(probe: RecommendationProbe, settings: SimilaritySettings, neutral: 
 
 
 def indirect_lists(draws: Sequence[Draw], values: Sequence[str]) -> dict[str, int]:
-    """Return the number of lists that came only with the indirect wording, by value; empty if there are none."""
+    """Return, by value, the number of lists that only the indirect wording produced; empty if there are none."""
     counts = dict.fromkeys(values, 0)
     for draw in draws:
         if draw.indirect and draw.value in counts:

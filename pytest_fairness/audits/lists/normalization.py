@@ -131,7 +131,7 @@ class Lists:
     def parts(
         cls, probe: RecommendationProbe, answers: Iterable[Answer], *, direct_only: bool = False
     ) -> Iterator[Lists]:
-        """Yield the lists of `of` in parts, each with all lists of some entities, to limit the memory in use."""
+        """Yield the same lists as `of`, in parts to save memory; each part holds all lists of some entities."""
         by_entity: dict[str, list[Answer]] = {}
         for answer in answers:
             by_entity.setdefault(answer.labels["entity"], []).append(answer)
@@ -146,7 +146,7 @@ class Lists:
         return tuple(sorted({draw.entity for draw in self.draws}))
 
     def of_group(self, attribute: str, perturbation: str = "") -> list[Draw]:
-        """Return the lists of an attribute, or the neutral lists; by default those of unperturbed questions."""
+        """Return the lists of an attribute, or the neutral lists; by default only lists for unperturbed questions."""
         return [draw for draw in self.draws if (draw.attribute, draw.perturbation) == (attribute, perturbation)]
 
     def merge_details(self) -> list[dict[str, str]]:

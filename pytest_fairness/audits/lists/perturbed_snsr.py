@@ -27,13 +27,13 @@ def perturbed_snsr(
 ) -> dict[str, Json] | None:
     """Return the attribute's SNSR for original and for perturbed questions, and its change.
 
-    Only entities with complete lists for both are used; the result is `None` if there are too few. The p-value is from
-    a test that swaps original and perturbed lists within entities; the interval is a percentile bootstrap over
-    entities.
+    Only entities with complete lists for both kinds of questions are used; the result is `None` if there are too few
+    such entities. The p-value is from a test that swaps original and perturbed lists within entities; the interval is a
+    percentile bootstrap over entities.
 
     Args:
         probe: probe of the item.
-        item: item of `robustness`, which names the perturbation.
+        item: item of the audit `robustness`; the label `perturbation` of the item names the perturbation.
         answers: answers of the item.
         attribute: name of the attribute.
     """

@@ -48,8 +48,8 @@ class RobustnessSettings(SimilaritySettings):
 class Robustness(EntityAudit[SimilaritySettings]):
     """Mean similarity between lists for perturbed and for original questions; higher is better.
 
-    It is 0..1 on the normalised scale. Neutral lists are compared. A perturbation that changes only the words for the
-    attribute leaves the neutral question unchanged; in this case, lists for the same value are compared.
+    The value is 0..1 on the normalised scale. Neutral lists are compared. A perturbation that changes only the words
+    for the attribute leaves the neutral question unchanged; in this case, lists for the same value are compared.
     """
 
     info = AuditInfo(
@@ -173,7 +173,7 @@ def _same_questions(clean: Sequence[Draw], perturbed: Sequence[Draw]) -> Pairs:
 
 
 def _clean_draws(probe: RecommendationProbe, answers: Sequence[Answer], perturbation: str) -> float:
-    """Return how many trials of original questions count; trials requested for `uncertainty` only are left out."""
+    """Return the number of trials of original questions that count; trials only for `uncertainty` are left out."""
     if probe.responses is not None:
         return math.inf
     perturbed = (answer.trial + 1 for answer in answers if answer.labels.get("perturbation", "") == perturbation)

@@ -90,7 +90,7 @@ class Snsv(_Sensitivity[SimilaritySettings]):
 
 
 class PafsSettings(SimilaritySettings):
-    """Settings of `pafs`: how lists are compared, and for which attribute."""
+    """Settings of `pafs`: how lists are compared, and which attribute is scored."""
 
     attribute: str | None = Field(
         default=None,

@@ -40,8 +40,8 @@ class ShortfallSettings(AuditSettings):
 class Shortfall(ValueGapAudit[ShortfallSettings]):
     """Largest gap between values in the share of missing items, 0..1.
 
-    In a refused or unreadable list all items are missing; a failed request is left out. If the direct wording was
-    refused, an answer to the indirect wording does not count.
+    A refused or unreadable list counts as a list in which all items are missing; a failed request is left out. If the
+    direct wording was refused, an answer to the indirect wording does not count.
     """
 
     info = AuditInfo(
@@ -136,7 +136,7 @@ class Shortfall(ValueGapAudit[ShortfallSettings]):
         answers: Sequence[Answer],
         measurement: Measurement,
     ) -> list[Concern]:
-        """Return also the concern that answers are missing for every value; see `UnitAudit.concerns`."""
+        """Return the concerns of `UnitAudit.concerns`, and the concern that answers are missing for every value."""
         return [
             *super().concerns(probe, item, answers, measurement),
             *answer_checks.missing_in_every_group(measurement),
@@ -151,7 +151,7 @@ class Shortfall(ValueGapAudit[ShortfallSettings]):
 def _only_indirect_lists(
     probe: RecommendationProbe, answers: Sequence[Answer], values: Sequence[str]
 ) -> dict[str, int]:
-    """Return the number of lists that came only with the indirect wording, by value; empty if there are none."""
+    """Return, by value, the number of lists that only the indirect wording produced; empty if there are none."""
     reworded = {answer.labels["entity"] for answer in answers if answer.labels.get("form")}
     counts = Counter(dict.fromkeys(values, 0))
     for lists in Lists.parts(probe, (answer for answer in answers if answer.labels["entity"] in reworded)):

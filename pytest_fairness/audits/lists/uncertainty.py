@@ -35,7 +35,7 @@ class UncertaintySettings(RepeatSettings):
 
 
 class Uncertainty(EntityAudit[UncertaintySettings]):
-    """Mean entropy of repeated lists, in bits, over entities; for an attribute, the largest gap between its values."""
+    """Entropy of repeated lists, in bits, averaged over entities; for an attribute, the largest gap between values."""
 
     info = AuditInfo(
         name="uncertainty",
@@ -141,7 +141,7 @@ class Uncertainty(EntityAudit[UncertaintySettings]):
         return Mean() if columns == 1 else LargestGap(columns)
 
     def p_value(self, table: UnitTable, random: np.random.Generator) -> float | None:
-        """Return the p-value of equal values; `None` for the neutral lists, which are a single group."""
+        """Return the p-value of the hypothesis that values do not differ; `None` for neutral lists (a single group)."""
         return super().p_value(table, random) if len(table.columns) > 1 else None
 
     def describe(self, measurement: Measurement) -> str:

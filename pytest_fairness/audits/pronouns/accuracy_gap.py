@@ -129,7 +129,7 @@ class AccuracyGap(PronounAudit[AccuracyGapSettings]):
     def loss_of_answers(
         self, probe: CoreferenceProbe, item: AuditItem[AccuracyGapSettings], current: Sequence[Answer]
     ) -> Callable[[Coded], int]:
-        """Return a function: 1 for a wrong answer to the version with the lower accuracy in this run, otherwise 0."""
+        """Return the loss function: 1 for a wrong answer to the version with the lower accuracy in this run, else 0."""
         table = self.table(probe, item, current)
         gap = float(self.statistic(len(table.columns)).value(table.means()))
         harmed = "anti" if gap > 0 else "pro"
@@ -141,7 +141,7 @@ class AccuracyGap(PronounAudit[AccuracyGapSettings]):
         return f"accuracy gap {measurement.value:.3g} ({pro:.1%} along the stereotype, {anti:.1%} against it)"
 
     def contributions(self, measurement: Measurement) -> Mapping[str, float]:
-        """Return the number of pairs that are understood in one version only."""
+        """Return two numbers of pairs: only the pro version, and only the anti version, is answered right."""
         pairs = measurement.details["mcnemar"]
         return {
             "pairs understood along the stereotype only": pairs["only_pro_right"],
@@ -156,7 +156,7 @@ class AccuracyGap(PronounAudit[AccuracyGapSettings]):
 
 
 def discordant(rows: Floats) -> tuple[int, int]:
-    """Return the number of pairs with more right answers to the pro version, and to the anti version."""
+    """Return two numbers of pairs: more right answers to the pro version, and more to the anti version."""
     return int((rows[:, 0] > rows[:, 1]).sum()), int((rows[:, 0] < rows[:, 1]).sum())
 
 

@@ -236,12 +236,15 @@ def _affirmed(mentions: Sequence[_Mention]) -> set[int]:
 
 
 def _named(who: set[int]) -> Choice:
-    """Return the choice of a single person."""
+    """Return the choice for a single person: `first` for the number 0, `second` for 1."""
     return "first" if who == {0} else "second"
 
 
 def _hedged(plain: str, mentions: Sequence[_Mention], open_at: re.Match[str], question: str) -> Choice:
-    """Return the choice of an answer that calls the question open: a person, if the answer still decides for one."""
+    """Return the choice of an answer that says that the question cannot be decided.
+
+    The choice is `ambiguous`, or a person if the answer nevertheless names one as its choice.
+    """
     last_open = max(match.start() for match in _OPEN.finditer(plain, open_at.start()))
     commitments = [match.end() for match in _COMMITS.finditer(plain, last_open)]
     for start in commitments[:MAX_COMMITMENTS]:

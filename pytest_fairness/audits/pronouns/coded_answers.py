@@ -20,7 +20,7 @@ class Coded:
     Attributes:
         labels, trial: labels and trial of the answer; see `Answer`.
         sentence: sentence of the prompt; empty for a file of recorded answers without sentences.
-        names: names of the two people, the first and the second of `choice`.
+        names: names of the two people; `choice` calls them `first` and `second`.
         choice: the person that the answer names; `None` if the answer is missing or names nobody.
         text: text of the answer.
     """
@@ -34,7 +34,7 @@ class Coded:
 
     @property
     def cell(self) -> tuple[str, ...]:
-        """Return the labels that identify the prompt, without the trial."""
+        """Return the answer's labels, which identify the prompt; the trial is not one of the labels."""
         return tuple(
             self.labels[name] for name in ("item", "first", "pronoun", "line", "version") if name in self.labels
         )
@@ -82,7 +82,7 @@ def became_worse(
 
 
 def examples(coded: Iterable[Coded]) -> list[dict[str, Json]]:
-    """Return sentences with an answer each, without repeating a sentence, at most `SHOWN_SENTENCES`."""
+    """Return at most `SHOWN_SENTENCES` different sentences, each with one answer."""
     shown: dict[tuple[str, ...], dict[str, Json]] = {}
     for each in coded:
         shown.setdefault(each.cell, example(each))

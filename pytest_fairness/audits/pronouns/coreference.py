@@ -72,7 +72,10 @@ class Coreference(PronounAudit[CoreferenceSettings]):
     def table(
         self, probe: CoreferenceProbe, item: AuditItem[CoreferenceSettings], answers: Sequence[Answer]
     ) -> UnitTable:
-        """Return the table of one run: each item's stereotypical minus anti-stereotypical choices, and its answers."""
+        """Return the table of one run, with one row for each item.
+
+        The columns are stereotypical minus anti-stereotypical choices, and the number of coded answers.
+        """
         return choices_table(code(probe, answers))
 
     def statistic(self, columns: int) -> UnitStatistic:
@@ -87,7 +90,7 @@ class Coreference(PronounAudit[CoreferenceSettings]):
     def loss_of_answers(
         self, probe: CoreferenceProbe, item: AuditItem[CoreferenceSettings], current: Sequence[Answer]
     ) -> Callable[[Coded], int]:
-        """Return a function: 1 for a stereotypical answer, −1 for an anti-stereotypical answer, otherwise 0."""
+        """Return the loss function: 1 for a stereotypical answer, −1 for an anti-stereotypical answer, otherwise 0."""
         losses = {"stereotypical": 1, "anti_stereotypical": -1}
         return lambda coded: losses.get(code_of(coded) or "", 0)
 
@@ -114,7 +117,7 @@ class Coreference(PronounAudit[CoreferenceSettings]):
         return f"{measurement.value:.3g} ({counts['stereotypical']} choices along the stereotype, {against})"
 
     def contributions(self, measurement: Measurement) -> Mapping[str, float]:
-        """Return the score of each item that has one."""
+        """Return the scores of the items; an item without a score, or with the score 0, is left out."""
         scores = {name: found["score"] for name, found in measurement.details["by_item"].items()}
         return {name: score for name, score in scores.items() if score}
 

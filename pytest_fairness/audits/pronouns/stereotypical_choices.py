@@ -23,7 +23,10 @@ PRONOUNS = ("she", "he")
 
 
 def code_of(coded: Coded) -> Code | None:
-    """Return the choice relative to the stereotype; the first name is the stereotypically masculine occupation."""
+    """Return whether the choice agrees with the stereotype, as a code; `None` if the answer has no choice.
+
+    The first name is the stereotypically masculine occupation.
+    """
     match coded.choice:
         case None | "ambiguous":
             return coded.choice
@@ -90,7 +93,7 @@ def choice_counts(coded: Sequence[Coded]) -> dict[str, Json]:
 
 
 def flips(coded: Sequence[Coded]) -> tuple[int, int]:
-    """Return the number of sentences whose choice changes with the pronoun: as the stereotype predicts, and against it.
+    """Return two numbers of sentences: the choice changes with the pronoun as stereotypes predict, and against them.
 
     A sentence counts if "she" and "he" lead to different people: both choices are stereotypical, or both are not.
     """
@@ -116,7 +119,7 @@ def _names_subject(coded: Coded) -> bool:
 
 
 def _strongest(coded: Iterable[Coded], rows: Mapping[str, Floats]) -> list[Coded]:
-    """Return the stereotypical answers, those of the items with the strongest preference first."""
+    """Return the stereotypical answers; answers to the items with the strongest preference come first."""
     hits = [each for each in coded if code_of(each) == "stereotypical"]
     return sorted(hits, key=lambda each: -round(float(rows[each.labels["item"]][0] / rows[each.labels["item"]][1]), 12))
 

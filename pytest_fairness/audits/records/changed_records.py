@@ -80,7 +80,9 @@ def _pairs(first: Trials, second: Trials) -> Iterator[tuple[Answer, Answer]]:
 
 
 def shares(records: Sequence[RecordChange], *, repeated: bool) -> dict[str, Json]:
-    """Return the share of records whose answer changes, with Wilson's interval, and that share for repeated prompts.
+    """Return the share of records whose answer changes if flipped, with Wilson's interval.
+
+    The detail `floor` is the share of answers that change if the unchanged prompt is repeated.
 
     Args:
         records: records with all answers.

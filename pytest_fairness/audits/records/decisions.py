@@ -67,7 +67,8 @@ class RecordAudit(UnitAudit[CounterfactualProbe, SettingsT]):
     """Base class of audits of decisions about records, with one item for each attribute that is flipped.
 
     Class attributes:
-        forms: kinds of answers about a record that are measured: unchanged record, repeated prompt, flipped record.
+        forms: kinds of answers that are measured: to the unchanged record, to the repeated prompt, to the flipped
+            record.
     """
 
     kind: ClassVar[str] = "counterfactual"
@@ -107,7 +108,7 @@ class RecordAudit(UnitAudit[CounterfactualProbe, SettingsT]):
         return super().compare(probe, item, current, baseline)
 
     def contributions(self, measurement: Measurement) -> Mapping[str, float]:
-        """Return how many records favour either of two values."""
+        """Return, for each of the two compared values, the number of records that favour this value."""
         details = measurement.details
         if details.get("n10") is None:
             return {}
@@ -115,7 +116,7 @@ class RecordAudit(UnitAudit[CounterfactualProbe, SettingsT]):
         return {f"records in favour of {first}": details["n10"], f"records in favour of {second}": details["n01"]}
 
     def finding(self, result: ItemResult) -> Finding:
-        """Return the finding that decisions depend on the attribute, and whom they favour; see `Audit.finding`."""
+        """Return the finding that decisions depend on the attribute; see `Audit.finding`."""
         axis, details = axis_of(result), details_of(result)
         description = f"Decisions depend on {axis}."
         if details.get("n10") is not None:
@@ -134,7 +135,7 @@ class RecordAudit(UnitAudit[CounterfactualProbe, SettingsT]):
     def comparable(
         self, current: Sequence[Answer], baseline: Sequence[Answer]
     ) -> tuple[Sequence[Answer], Sequence[Answer]]:
-        """Return the answers of both runs, cut to the same number of trials; more trials make a gap smaller."""
+        """Return the answers of both runs, cut to the same number of trials, because more trials make a gap smaller."""
         last = min(max((answer.trial for answer in run), default=0) for run in (current, baseline))
         first, second = ([answer for answer in run if answer.trial <= last] for run in (current, baseline))
         return first, second
@@ -149,7 +150,7 @@ def moved_records(
         table: table of this run, for the names of the columns.
         units: names of the records that are complete in both runs.
         current, baseline: (records, columns) shares in the two runs.
-        change: (records,) by how much each record became worse.
+        change: (records,) worsening of each record; a record that became worse has a number above 0.
     """
     more = change.tolist()
     order = sorted((row for row, size in enumerate(more) if size > 0), key=lambda row: (-more[row], units[row]))
@@ -183,7 +184,7 @@ def judge_details(probe: CounterfactualProbe, answers: Sequence[Answer]) -> dict
 
 
 def counts(groups: Sequence[str], pairs: Iterable[tuple[str, Answer]]) -> tuple[dict[str, int], dict[str, int]]:
-    """Return the number of usable and of missing answers, by group."""
+    """Return two counts of answers by group: of the usable answers, and of the missing answers."""
     seen = [(group, answer.usable) for group, answer in pairs]
     usable, absent = (Counter(group for group, there in seen if there is wanted) for wanted in (True, False))
     return {group: usable[group] for group in groups}, {group: absent[group] for group in groups}

@@ -47,8 +47,9 @@ class FlipDirection(RecordAudit[FlipDirectionSettings]):
     """Share of positive answers for one value minus the share for another value, over the same records; −1..1.
 
     Each record is shown with each value of the attribute. A system that answers at random, with the same probability
-    for all values, has the value 0 on average. With more than two values, the two whose shares differ most are
-    compared, in the probe's order. A value above 0 means that the first of the two gets the positive answer more often.
+    for all values, has the value 0 on average. If the attribute has more than two values, the audit compares the two
+    values whose shares differ most, in the probe's order. A result above 0 means that the first of these two values
+    gets the positive answer more often.
     """
 
     info = AuditInfo(
@@ -106,7 +107,10 @@ class FlipDirection(RecordAudit[FlipDirectionSettings]):
         )
 
     def statistic(self, columns: int) -> UnitStatistic:
-        """Return the statistic: the largest difference between two values, above 0 if the first is larger."""
+        """Return the statistic: the difference between the two columns whose means differ most.
+
+        The difference is above 0 if the column that comes first in the probe's order has the larger mean.
+        """
         return SignedGap(columns)
 
     def p_value(self, table: UnitTable, random: np.random.Generator) -> float:
@@ -154,10 +158,11 @@ class FlipDirection(RecordAudit[FlipDirectionSettings]):
     def describe(self, measurement: Measurement) -> str:
         """Return the value and the two shares as a phrase."""
         details = measurement.details
-        one, other = (f"{details['positive_share'][value]['mean']:.1%} as {value}" for value in details["values"])
+        first, second = details["values"]
+        share = {value: f"{details['positive_share'][value]['mean']:.1%}" for value in details["values"]}
         return (
-            f"direction {measurement.value:.3g} ({details['positive']!r} for {one} and {other}, of the same "
-            f"{details['records']} records)"
+            f"direction {measurement.value:.3g} (of the same {details['records']} records, {share[first]} get "
+            f"{details['positive']!r} if shown as {first} and {share[second]} if shown as {second})"
         )
 
     def examples(
@@ -167,11 +172,11 @@ class FlipDirection(RecordAudit[FlipDirectionSettings]):
         measurement: Measurement,
         answers: Sequence[Answer],
     ) -> list[list[Example]]:
-        """Return two different answers for each of the records that favour a value as the result does."""
+        """Return two different answers for each record that favours the same value as the result."""
         return side_by_side(measurement.details["leaning"], item.labels["attribute"], answers)
 
     def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
-        """Return how many records favour either value, and the records that changed most."""
+        """Return the number of records that favour each of the two values, and the records that changed most."""
         details = measurement.details
         first, second = details["values"]
         found = []
@@ -186,7 +191,7 @@ class FlipDirection(RecordAudit[FlipDirectionSettings]):
 
 
 def _furthest(means: Floats) -> tuple[int, int]:
-    """Return the two columns that differ most, in the table's order; the first two if all are equal."""
+    """Return the two columns whose means differ most, in the table's order; the first two if all means are equal."""
     high, low = int(means.argmax()), int(means.argmin())
     return (min(high, low), max(high, low)) if high != low else (0, 1)
 

@@ -78,7 +78,7 @@ class FlipRate(RecordAudit[FlipRateSettings]):
     def table(
         self, probe: CounterfactualProbe, item: AuditItem[FlipRateSettings], answers: Sequence[Answer]
     ) -> UnitTable:
-        """Return, by record, the share of answers that change when flipped, and when the prompt is repeated."""
+        """Return two shares for each record: answers that change with the flip, and with a repetition of the prompt."""
         flip = probe.flips[item.labels["attribute"]]
         records = {
             name: record_change(answered, probe.positive, flip.attribute, flip.values)
@@ -111,11 +111,11 @@ class FlipRate(RecordAudit[FlipRateSettings]):
         )
 
     def statistic(self, columns: int) -> UnitStatistic:
-        """Return the statistic: share that changes when flipped minus share that changes when repeated."""
+        """Return the statistic: share of answers that change with the flip, minus share that change when repeated."""
         return ShareDifference()
 
     def p_value(self, table: UnitTable, random: np.random.Generator) -> float | None:
-        """Return the p-value of the hypothesis that flipping changes no more answers than repeating; by sign flips."""
+        """Return the p-value of a sign-flip test. Its hypothesis: flipping changes no more answers than repeating."""
         rows = table.rows[table.complete]
         return paired_tests.sign_flip(rows[:, 0] - rows[:, 1], SIGNS, random)
 

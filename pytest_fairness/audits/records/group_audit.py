@@ -1,7 +1,7 @@
 """Base class of audits of gaps between groups of records; only answers about unchanged records are used.
 
 The groups are the values of an attribute, and the unit is the record. If no record of a group counts for a rate, the
-group's rate is not defined; it is reported and left out.
+group's rate is not defined; an undefined rate is named in the report and is not compared.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ SettingsT = TypeVar("SettingsT", bound=AuditSettings)
 
 
 class GroupAudit(RecordAudit[SettingsT]):
-    """Base class of audits of the largest gap between groups in a rate, 0..1.
+    """Base class of audits whose value is the largest gap between two groups in a rate, 0..1.
 
-    With several rates, the largest of their gaps is the value.
+    If the audit has several rates, the value is the largest of the gaps in these rates.
 
     Class attributes:
         rates: names of the rates.
@@ -51,11 +51,11 @@ class GroupAudit(RecordAudit[SettingsT]):
     rates: ClassVar[tuple[str, ...]]
 
     def hit(self, probe: CounterfactualProbe, answer: Answer) -> bool:
-        """Return whether the answer is a hit of its rate; by default, a positive answer is."""
+        """Return whether the answer adds to the numerator of its rate (a hit); by default, positive answers do."""
         return bool(answer.content == probe.positive)
 
     def rate_of(self, probe: CounterfactualProbe, answer: Answer) -> str | None:
-        """Return the name of the rate for which the answer counts; `None` if that is not known."""
+        """Return the name of the rate to which the answer belongs; `None` if the rate is not known."""
         return self.rates[0]
 
     def statistic(self, columns: int) -> ShareGap:
@@ -104,7 +104,7 @@ class GroupAudit(RecordAudit[SettingsT]):
         )
 
     def check_table(self, table: UnitTable) -> None:
-        """Raise `NotMeasurable` if the table or a group has too few records, or no rate is defined for two groups."""
+        """Raise `NotMeasurable` if there are too few records, in all or in a group, or if no rate can be compared."""
         super().check_table(table)
         cells = len(table.columns) // 2
         sizes = np.nansum(table.rows[:, cells:], axis=0)
@@ -114,11 +114,15 @@ class GroupAudit(RecordAudit[SettingsT]):
             raise NotMeasurable(f"only {few} records of {name} {self.usable}, {MINIMUM_UNITS} are needed")
         if math.isnan(float(self.statistic(len(table.columns)).value(table.means()))):
             raise NotMeasurable(
-                f"no rate is defined for two groups; not defined: {', '.join(table.details['undefined'])}"
+                "no rate can be compared: each is defined for fewer than two groups (no records to compute it for: "
+                f"{', '.join(table.details['undefined'])})"
             )
 
     def p_value(self, table: UnitTable, random: np.random.Generator) -> float | None:
-        """Return the p-value of a test that permutes the answers between groups, among records of the same rate."""
+        """Return the p-value of a permutation test.
+
+        Results of records are exchanged between groups, separately for each rate; see `rate_of`.
+        """
         rows, statistic = table.rows[table.complete], self.statistic(len(table.columns))
         half = rows.shape[1] // 2
         cells = rows[:, half:].argmax(axis=1).astype(np.int64)
@@ -178,7 +182,7 @@ class GroupAudit(RecordAudit[SettingsT]):
 
 
 def _furthest_rates(measurement: Measurement) -> list[float]:
-    """Return the rates of all groups; of several rates those with the largest gap."""
+    """Return every group's value of one rate: the rate with the largest gap."""
     by_name: dict[str, list[float]] = {}
     for part in measurement.details["rates"]:
         if part["rate"] is not None:

@@ -105,5 +105,5 @@ class Accuracy(TruthAudit):
 
 
 def is_truly_positive(probe: CounterfactualProbe, answer: Answer) -> bool:
-    """Return whether the true answer of the answer's record is the positive one; it must be known."""
+    """Return whether the record's true answer is the positive answer; the true answer must be known."""
     return probe.truth is not None and answer.labels["truth"] == probe.truth.positive

@@ -140,7 +140,8 @@ class CaseAudit(Audit[StereotypeProbe, SettingsT]):
         if short := found.short_sides(item.labels, cases, complete):
             have = ", ".join(f"{count} for {side}" for side, count in short.items())
             raise NotMeasurable(
-                f"too few {self.scored}: {have}, {MINIMUM_RESPONSES} are needed; {self.remedy(probe, item, answers)}"
+                f"too few {self.scored}: {have}; at least {MINIMUM_RESPONSES} are needed"
+                f"{' for each' if len(short) > 1 else ''}; {self.remedy(probe, item, answers)}"
             )
         left_out = [case.name for case in cases if case.name not in complete]
         return MeasuredCases(found, found.scores.of_cases(complete), left_out)
