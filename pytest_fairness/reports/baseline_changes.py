@@ -26,7 +26,7 @@ LONGEST_EXAMPLE = 300
 
 
 def headline(found: Sequence[ItemChange], old: str, new: str, unchanged: int) -> str:
-    """Return one or two sentences: how many items changed how, and between which points in time."""
+    """Return the number of changed items by kind of change, and of unchanged items, in one or two sentences."""
     if not found:
         return f"No baseline changed from {old} to {new}: {counted(unchanged, 'item')}."
     counts = [(sum(change.state == state for change in found), WORDS.get(state, state)) for state in ORDER]
@@ -100,7 +100,7 @@ def _worse_by(change: ItemChange) -> str:
 
 
 def _details(change: ItemChange) -> Iterator[str]:
-    """Yield the finding, what drives it, who accepted it and why, and what else changed."""
+    """Yield the finding, its top contributors, who accepted the new value and why, and all other changes."""
     entry = change.new or change.old
     if entry is None:
         return
@@ -162,13 +162,13 @@ def _other_changes(old: Entry, new: Entry) -> Iterator[str]:
 
 
 def _has_sides(change: ItemChange) -> bool:
-    """Return whether the contributions are words with a sign for their group."""
+    """Return whether the contributions are words whose sign shows which group uses them more."""
     numbers = [number for _, was, now in change.moved for number in (was, now) if number is not None]
     return min(numbers, default=0.0) < 0 and bool(change.info and change.info.name in registry.AUDITS["generation"])
 
 
 def _moved(change: ItemChange, name: str, was: float | None, now: float | None) -> str:
-    """Return a contribution with its numbers; only the ten largest of each baseline are known."""
+    """Return a contribution with its old and new number; `None`: it is not among the ten largest of that baseline."""
     if was is None:
         return f"{name} {number(now)}{' (new)' if change.old and change.old.contributions else ''}"
     return f"{name} (was {number(was)})" if now is None else f"{name} {_from_to(was, now)}"

@@ -1,4 +1,4 @@
-"""Failures at their lines in the repository: GitHub's workflow commands and GitLab's Code Quality report."""
+"""Annotations of failures at lines of files: GitHub's workflow commands and GitLab's Code Quality report."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Failure(NamedTuple):
 def github_commands(document: Mapping[str, Json], folder: str = "") -> list[str]:
     """Return a workflow command `::error file=…,line=…,title=…::…` for each failure, the worst first.
 
-    Failures with the same finding become one command with their number.
+    Failures with the same finding become one command, which contains the number of these failures.
 
     Args:
         document: the report document.

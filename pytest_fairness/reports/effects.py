@@ -22,12 +22,12 @@ def size_of(item: Item) -> str:
 
 
 def largest_first(items: Sequence[Item]) -> list[Item]:
-    """Return measured items by the size of their effect."""
+    """Return measured items, those with the largest effect first."""
     return sorted(items, key=lambda item: (_ORDER.index(size_of(item)), item["nodeid"]))
 
 
 def effect_text(item: Item) -> str:
-    """Return the effect size with its symbol, as `h 0.62`; empty without one."""
+    """Return the effect size with its symbol, as `h 0.62`; empty for an item without an effect size."""
     effect = item.get("effect")
     if effect is None:
         return ""

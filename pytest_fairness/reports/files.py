@@ -79,7 +79,7 @@ def write(document: Mapping[str, Json], path: Path, trends: Trends, folder: str 
 
 
 def write_text(path: Path, text: str, option: str) -> None:
-    """Write a report; create missing folders. `option` is for messages.
+    """Write a report; create missing folders. Error messages name the option `option`.
 
     Raises:
         FairnessError: the file cannot be written; an existing file stays unchanged.
@@ -126,7 +126,7 @@ def read(path: Path) -> dict[str, Json]:
 
 
 def _whole_number(digits: str) -> float:
-    """Return the number, as a float if it is long: a huge float is infinite, a huge integer an error later on."""
+    """Return the number, as a float if it has many digits, because a huge integer would cause an error later."""
     return int(digits) if len(digits) <= MAX_DIGITS else float(digits)
 
 

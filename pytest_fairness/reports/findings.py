@@ -13,11 +13,11 @@ SHOWN_CONTRIBUTORS = 3
 
 
 def finding(item: Item, method: Mapping[str, Json]) -> str:
-    """Return the groups compared, the change, what is allowed, and the top contributors or why there is no decision.
+    """Return the compared groups, the change, the allowed change, and the top contributors or why no decision was made.
 
-    Of an item that is measured without a verdict, the size stands in place of what is allowed.
+    For an item that is measured without a verdict, the size of the effect replaces the allowed change.
 
-    The text holds words of models and probes as they are: a report escapes it as it escapes the verdict's reason.
+    The text contains words of models and probes unchanged; a report must escape the text before it shows it.
 
     Args:
         item: an item of the report document.
@@ -36,7 +36,7 @@ def finding(item: Item, method: Mapping[str, Json]) -> str:
 
 
 def _remarks(item: Item) -> Iterator[str]:
-    """Yield what the numbers alone do not say: why there is no decision, and what a failure or a pass hides."""
+    """Yield remarks on a verdict: why there is no decision, whether a disadvantage changed sides, and concerns."""
     match item["verdict"]:
         case VerdictName.NO_BASELINE:
             yield "no baseline and no limit"
@@ -61,7 +61,7 @@ def _compared(item: Item, method: Mapping[str, Json]) -> str:
 
 
 def _amount(item: Item, unit: str) -> str:
-    """Return the change with the tolerance; for an item over its limit or without a change the value."""
+    """Return the change with its tolerance; over the limit or without a change, return the value with the limit."""
     change, limit, tolerance = item["change"], item["limit"], item["tolerance"]
     if change and item["verdict"] != VerdictName.OVER_LIMIT:
         allowed = "" if tolerance is None else f" (allowed {number(tolerance)})"

@@ -110,7 +110,7 @@ def report(document: Mapping[str, Json], max_length: int = MAX_LENGTH) -> str:
 
 
 def _add_folded(text: MarkdownText, title: str, lines: Sequence[str]) -> None:
-    """Add lines in a collapsed section; nothing for no lines."""
+    """Add the lines in a collapsed section; add nothing if there are no lines."""
     if lines:
         head = ["<details>", f"<summary>{title}</summary>", ""]
         text.add_rows([*head, *lines], len(head))

@@ -30,7 +30,7 @@ WORST_FIRST = list(WORDS)
 
 
 def severity(item: Item) -> tuple[int, float, str]:
-    """Return the sort key that puts the worst verdict first, then the largest change in tolerances."""
+    """Return a sort key: worst verdict first and, within a verdict, the largest change (in tolerances) first."""
     change, tolerance = item["change"], item["tolerance"]
     worse = (change["value"] or 0.0) / (tolerance or 1.0) if change else 0.0
     return WORST_FIRST.index(VerdictName(item["verdict"])), -worse, item["nodeid"]
@@ -59,7 +59,7 @@ def reason(item: Item) -> str:
 
 
 def served_model_changes(items: Iterable[Item]) -> list[str]:
-    """Return a sentence for each change of the models behind a target's name since the baseline."""
+    """Return a sentence for each target name behind which the models have changed since the baseline."""
     found = {item["details"].get("served_model_changed") for item in items} - {None}
     return [f"served model changed: {printable(change)}" for change in sorted(map(str, found))]
 

@@ -49,7 +49,7 @@ class RunComparison:
 
     Attributes:
         items: all items of both runs, ordered by state.
-        facts: name, old value and new value of targets, dates, counts and requests.
+        facts: targets, dates, counts and requests of both runs; each fact has a name, an old value and a new value.
     """
 
     items: Sequence[ItemChange]

@@ -48,7 +48,8 @@ def rebaseline_command(
 ) -> list[str] | None:
     """Return the command that makes new baselines of these items.
 
-    It names a whole file instead of all of its items, of many, or of items whose names a terminal cannot print.
+    The command names a whole file instead of items if it concerns all or many items of the file, or items whose names a
+    terminal cannot print.
 
     Args:
         nodeids: node ids, relative to pytest's rootdir.

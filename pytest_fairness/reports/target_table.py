@@ -15,8 +15,9 @@ Cells = Mapping[str, Item]
 def items_by_target(document: Mapping[str, Json]) -> tuple[list[str], list[tuple[str, Cells]]]:
     """Return the names of the targets, and a row for each audit item.
 
-    A row is the item's id without the target's name, after the probe's name in a report with several probes, and the
-    results by target. Both lists are empty for a run whose target has no name.
+    A row has the item's name and its results by target. The name is the item's id without the target's name; in a
+    report with several probes, it begins with the probe's name. Both lists are empty for a run whose target has no
+    name.
     """
     names: list[str] = list(document["summary"].get("by_target", ()))
     rows: defaultdict[tuple[str, str], dict[str, Item]] = defaultdict(dict)

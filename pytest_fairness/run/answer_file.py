@@ -1,4 +1,4 @@
-"""Measurement of a file of answers without a probe file: the probe that the file stands for."""
+"""Probe made from a file of answers, so that the file can be measured without a probe file."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ LONGEST_VALUE = 40
 
 @dataclass(frozen=True)
 class FileProbe:
-    """Probe that a file of answers stands for.
+    """Probe made from a file of answers.
 
     Attributes:
         probe: the probe.
-        text: the same as a probe file.
-        without_group: number of rows that are left out, as they name no group.
+        text: the probe as the text of a probe file.
+        without_group: number of rows that are left out because they name no group.
     """
 
     probe: Probe
@@ -47,12 +47,12 @@ class AnswerFile:
 
     Attributes:
         path: CSV or JSON Lines file, one answer a row.
-        group: column of the groups.
-        unmarked: group that the others are compared with.
-        marked: groups to compare; empty for all others.
-        text: column of the answers.
-        strata: columns within whose values answers are compared.
-        audits: names of the audits; empty for all that need no settings.
+        group: name of the column with the groups.
+        unmarked: group that the other groups are compared with.
+        marked: groups to compare with the unmarked one; empty for all other groups.
+        text: name of the column with the answers.
+        strata: columns such as the prompt; only answers with the same values in these columns are compared.
+        audits: names of the audits; empty for all audits that need no settings.
     """
 
     path: Path
@@ -64,10 +64,11 @@ class AnswerFile:
     audits: Sequence[str] = ()
 
     def probe(self, written: Path | None = None) -> FileProbe:
-        """Return the probe that the file stands for.
+        """Return the probe made from the file of answers.
 
         Args:
-            written: probe file that the text is for; by default one beside the answers.
+            written: path at which the probe's text will be saved; default: the path of the answers with the suffix
+                `.yaml`.
 
         Raises:
             FairnessError: the file cannot be read, or has no such column, group or answers.
@@ -104,7 +105,7 @@ class AnswerFile:
         return FileProbe(probe, text, without_group)
 
     def _probe_text(self, file: str, marked: Sequence[str]) -> str:
-        """Return the probe file; `file` is the path of the answers from its folder."""
+        """Return the text of the probe file; `file` is the path of the answers, relative to the probe file's folder."""
         axis = re.sub(r"\W", "_", self.group, flags=re.ASCII)
         if axis in ("text", "trial", "prompt") or axis[0].isdigit():
             axis = f"_{axis}"
@@ -162,5 +163,5 @@ def _meant(name: str, choices: Sequence[str] | Counter[str]) -> str:
 
 
 def _quoted(value: object) -> str:
-    """Return a value as JSON, which is YAML, too."""
+    """Return a value as JSON, which is valid YAML too."""
     return json.dumps(value, ensure_ascii=False)

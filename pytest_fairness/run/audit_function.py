@@ -82,7 +82,7 @@ class AuditResults(list[Audited]):
         return self.table.to_pandas()
 
     def words(self) -> DataTable:
-        """Return every word of the answers of the measured items; empty for audits without words.
+        """Return a table of every word in the measured items' answers; audits without words add no rows.
 
         Raises:
             FairnessError: the answers are no longer recorded.

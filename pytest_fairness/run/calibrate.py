@@ -31,10 +31,11 @@ class Calibration:
         audit: name of the audit.
         cases: number of labelled sets of outputs that were measured, by label.
         unmeasured: number of sets that could not be measured.
-        present: error rates of the probe's own limit; `None` if the probe sets no limit, or no set with one of the
-            labels was measured.
+        present: error rates of the probe's own limit; `None` if the probe sets no limit, or if one of the two labels
+            has no measured set.
         curve: error rates of all limits that classify the sets differently.
-        best: error rates of the recommended limit, with few errors of both kinds; `None` if there is no such limit.
+        best: error rates of the recommended limit, which causes few errors of both kinds; `None` if there is no such
+            limit.
     """
 
     audit: str

@@ -58,7 +58,7 @@ class History:
         Args:
             document: the report document.
             targets: target of each item; an item that is not listed here has the target that the document names.
-            servers: address of each target whose name does not show it.
+            servers: address of each target whose name does not contain the address.
         """
         items = [
             {**{name: item[name] for name in _ITEM}, "target": targets.get(_key(item), document["target"])}
@@ -127,12 +127,13 @@ class History:
     def trends(self, targets: Mapping[Key, str], servers: Mapping[str, str] | None = None) -> dict[Key, list[Point]]:
         """Return the last points of each item with new answers, for reports.
 
-        A run that sent nothing measured recorded answers again. So did a run that sent some, for an item whose value
-        and interval did not change at all.
+        A run that only reused recorded answers adds no points. If a run reused some answers, an item whose value and
+        interval equal those of its previous point gets no new point.
 
         Args:
             targets: the items, and the target of each; runs of another target do not count.
-            servers: address of each target whose name does not show it; runs of another address do not count.
+            servers: address of each target whose name does not contain the address; runs with another address do not
+                count.
         """
         found: dict[Key, list[Point]] = defaultdict(list)
         for run in self._runs("ASC"):

@@ -69,7 +69,7 @@ class ItemView(ABC):
     def words(self) -> DataTable:
         """Return a table with every word of the item's answers and its counts by group.
 
-        Empty if the audit uses no words.
+        The table is empty if the audit uses no words.
 
         Raises:
             FairnessError: the item was not measured, or its answers are no longer recorded.

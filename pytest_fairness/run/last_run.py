@@ -39,7 +39,9 @@ def keep(
 
 
 def last_run(store: Store) -> dict[str, Json] | None:
-    """Return the report document of the last run with the added keys `trials` and `target` of each item, or `None`.
+    """Return the report document of the last run; `None` if no run is stored.
+
+    The document has the additional key `trials`, and each of its items has the additional key `target`; see `keep`.
 
     Raises:
         StoreError: the store cannot be read.

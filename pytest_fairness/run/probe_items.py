@@ -108,7 +108,7 @@ class ProbeItem(AuditItem[Any]):
 
     @property
     def fingerprint(self) -> Mapping[str, str]:
-        """Return, by readable name, all inputs that determine the item's prompts and how its answers are parsed."""
+        """Return all inputs that determine the item's prompts and how its answers are parsed, by readable name."""
         model = {} if self.classifier is None else {"model": self.classifier.identity}
         return {**self.probe.fingerprint(self.labels), **self.audit.fingerprint(self.probe, self), **model}
 

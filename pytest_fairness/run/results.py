@@ -26,7 +26,7 @@ def judge(measured: ItemMeasurement, compared: BaselineComparison, nodeid: str, 
 
     Args:
         measured: measurement of the current run.
-        compared: the baseline and the change since then.
+        compared: the baseline and the change since the baseline.
         nodeid: the item's id in pytest.
         accept: command that makes the current run the baseline, for the verdict's reason.
     """
@@ -41,7 +41,7 @@ def judge(measured: ItemMeasurement, compared: BaselineComparison, nodeid: str, 
 
 
 def measured_only(measured: ItemMeasurement, nodeid: str) -> ItemResult:
-    """Return the result of an item that is measured without a verdict: no baseline, no limit, no tolerance counts.
+    """Return the result of an item that is measured without a verdict; baseline, limit and tolerance are ignored.
 
     Args:
         measured: measurement of the current run.
@@ -62,7 +62,11 @@ def measured_only(measured: ItemMeasurement, nodeid: str) -> ItemResult:
 def _result(
     measured: ItemMeasurement, compared: BaselineComparison, nodeid: str, verdict: Verdict, served: str | None
 ) -> ItemResult:
-    """Return the result with a verdict; `served` is the change of the models behind the target's name."""
+    """Return the result with a verdict.
+
+    `served` describes how the models that the server reports differ from the baseline's models (see `served_change`);
+    `None` if they do not differ.
+    """
     item, entry, measurement = measured.item, compared.entry, measured.measurement
     info = item.audit.info
     effect = effect_of(info.effect, lambda value: float(info.loss(value)), measurement, gravest_concern(measurement))

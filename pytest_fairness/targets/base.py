@@ -27,7 +27,7 @@ class Target(Protocol):
         concurrency: maximum number of requests in flight that is useful for the target, or `None` for no limit.
 
     Optional attributes:
-        address: address of the server without user, password and query, if the name does not show it.
+        address: address of the server without user, password and query; only if the name does not contain the address.
         likelihoods: `True` if the target answers requests with the answer format `likelihood`; other targets get no
             such requests.
         lasting: `True` if answers depend only on the request, as embeddings do. Recorded answers are then reused

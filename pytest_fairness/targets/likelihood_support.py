@@ -10,7 +10,7 @@ from pytest_fairness.targets.base import Target
 
 
 def can_be_asked(target: Target, request: Request) -> bool:
-    """Return whether the target can answer this kind of request."""
+    """Return whether the target can answer the request, which may need a likelihood."""
     return request.answer_format != "likelihood" or bool(getattr(target, "likelihoods", False))
 
 

@@ -1,4 +1,4 @@
-"""Conversion of texts from other programs and servers for messages on one line."""
+"""Conversion of texts to a single line, for use in messages."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pytest_fairness.records import Json
 
 
 def identifier(value: Json) -> str | None:
-    """Return a model name reported by a server on one line; `None` if it is not a text."""
+    """Return the model name that a server reports, on one line; `None` if the value is not a text."""
     return one_line(value, 100) or None if isinstance(value, str) else None
 
 

@@ -33,8 +33,8 @@ class DaemonThreads:
         """Run a function in a thread and return its result; if the caller is cancelled, the result is dropped.
 
         Raises:
-            Exception: the function raised an exception. Escaped: the function raised an exception that is no
-                `Exception`, such as `SystemExit`.
+            Exception: the exception that the function raised.
+            Escaped: the function raised an exception that is not an `Exception`, such as `SystemExit`.
         """
         loop = asyncio.get_running_loop()
         future: asyncio.Future[T] = loop.create_future()

@@ -77,7 +77,8 @@ def diverging_bars(rows: Sequence[Mapping[str, Json]], axis: str) -> Spec:
     """Return horizontal bars on both sides of 0, in the order of the rows.
 
     Args:
-        rows: mappings of `name`, `amount` (its sign selects the side) and `strong` (filled, otherwise outlined).
+        rows: mappings with the keys `name`, `amount` (its sign selects the side) and `strong` (whether the bar is
+            filled, rather than outlined).
         axis: title of the axis.
     """
     return {
@@ -98,10 +99,10 @@ def diverging_bars(rows: Sequence[Mapping[str, Json]], axis: str) -> Spec:
 
 
 def interval_plot(rows: Sequence[Mapping[str, Json]], axis: str, *, domain: Sequence[float] | None = None) -> Spec:
-    """Return one row per name: a dot for the mean and a line for its interval.
+    """Return a chart with one row per name: a dot for the mean and a line for its interval.
 
     Args:
-        rows: mappings of `name`, `mean` and, with an interval, `low` and `high`.
+        rows: mappings with the keys `name`, `mean` and, for a name with an interval, `low` and `high`.
         axis: title of the axis.
         domain: lowest and highest value on the axis; default: 0 and the largest number.
     """

@@ -15,7 +15,7 @@ COLOURS = {"stereotypical": FIRST, "ambiguous": QUIET, "unparsed": LINE}
 
 
 def counts(_item: Item, detail: Json) -> Chart | None:
-    """Return stacked bars of the number of answers of each kind, by cell or for all cells together."""
+    """Return a chart of the number of answers of each kind as stacked bars, by cell or for all cells together."""
     if not isinstance(detail, Mapping) or not detail:
         return None
     cells = {str(cell): kinds for cell, kinds in detail.items() if isinstance(kinds, Mapping)}

@@ -22,7 +22,7 @@ HEADINGS = ("variant", "effect", "value", "change", "from", "to", "p", "unusable
 
 
 def compared(item: Item, _detail: Json) -> Chart | None:
-    """Return the change of each variant from the original prompt with its interval; below 0 is less bias."""
+    """Return a chart of each variant's bias minus that of the original prompt, with interval; below 0 is less bias."""
     found = variant_results.variants_of(item)
     if not found:
         return None

@@ -57,7 +57,7 @@ def _two(shares: Json) -> list[float | None]:
 
 
 def contributions(item: Item, detail: Json) -> Chart | None:
-    """Return a chart of each word's contribution to the divergence; its bar points to the group that uses it more."""
+    """Return a chart of each word's contribution to the divergence; its bar points to the group that uses it most."""
     found = [word for word in mappings_in(detail) if as_float(word.get("bits")) is not None]
     if not found:
         return None
@@ -84,7 +84,7 @@ def contributions(item: Item, detail: Json) -> Chart | None:
 
 
 def distinguishing(item: Item, detail: Json) -> Chart | None:
-    """Return a chart of the words with the largest classifier weights, or differences of the groups' mean weights."""
+    """Return a chart of the words with the largest weights: classifier weights, or differences of the groups' means."""
     if not isinstance(detail, Mapping):
         return None
     weights: dict[str, float] = {}

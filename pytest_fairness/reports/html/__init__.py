@@ -1,4 +1,4 @@
-"""The HTML report: one self-contained file without scripts and network access."""
+"""The HTML report: one self-contained file, which needs no network access."""
 
 from __future__ import annotations
 

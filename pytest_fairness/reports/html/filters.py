@@ -1,4 +1,4 @@
-"""Template filters: values as the HTML report shows them."""
+"""Template filters, which convert values to the texts that the HTML report shows."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def cell(value: Json) -> str:
 
 
 def plain(name: str) -> str:
-    """Return the name of a detail as words."""
+    """Return the name of a detail in words, without underscores."""
     return name.replace("_", " ")
 
 

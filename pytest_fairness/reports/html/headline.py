@@ -35,12 +35,13 @@ PHRASES = {
 
 @dataclass(frozen=True)
 class Finding:
-    """What was found in one item.
+    """Finding of one group's worst item.
 
     Attributes:
-        anchor, probe: anchor of the item, and name of its probe.
-        sentence: the finding, with its words marked.
-        size: the largest change of the group's items, as a multiple of what is allowed; empty where nothing is.
+        anchor, probe: HTML anchor of the item, and name of its probe.
+        sentence: the finding, in which the contributing words are marked.
+        size: phrase with the largest change of the group's items, as a multiple of the allowed change; empty if no
+            change has a tolerance.
     """
 
     anchor: str
@@ -66,7 +67,7 @@ def verdict(items: Sequence[Item]) -> str:
 
 
 def _measured(items: Sequence[Item]) -> str:
-    """Return the sizes in a run without verdicts: `5 checks measured, without verdicts: 1 large, 2 none`."""
+    """Return the number of checks by size of effect: `5 checks measured, without verdicts: 1 large, 2 none`."""
     sizes = Counter(size_of(item) or "without effect size" for item in items if item["value"] is not None)
     found = [f"{sizes[size]:,} {size}" for size in (*FOUND, UNKNOWN, Size.NONE, "without effect size") if sizes[size]]
     lost = len(items) - sizes.total()
@@ -75,7 +76,7 @@ def _measured(items: Sequence[Item]) -> str:
 
 
 def tone(item: Item) -> str:
-    """Return the outcome whose colour and shape show the item: without a usable baseline, nothing is known yet."""
+    """Return the outcome that selects an item's colour and shape: `inconclusive` if it failed but is not worse."""
     name = outcome(item)
     return "inconclusive" if name == "failed" and item["verdict"] not in WORSE else name
 
@@ -87,13 +88,13 @@ def about(item: Item) -> str:
 
 
 def affected(items: Iterable[Item]) -> list[str]:
-    """Return who the failed items are about, those with most failures first, as `Kelly (2 checks)`."""
+    """Return the groups that the failed items are about, those with most failures first, as `Kelly (2 checks)`."""
     counts = Counter(name for item in items if item["verdict"] in WORSE and (name := about(item)))
     return _first([f"{name} ({counted(number, 'check')})" for name, number in counts.most_common()])
 
 
 def unaffected(items: Sequence[Item]) -> list[str]:
-    """Return who only items are about that passed and are not significantly worse."""
+    """Return the groups for which every item passed without a significant change."""
     changed = {about(item) for item in items if item["verdict"] != VerdictName.PASS or is_significant(item)}
     return _first(sorted({about(item) for item in items} - changed - {""}))
 
@@ -116,7 +117,7 @@ def findings(items: Iterable[tuple[str, Item, str]]) -> list[Finding]:
 
 
 def _sentence(item: Item, line: str) -> list[text_diff.Piece]:
-    """Return the finding with the words marked that it lists; the same words elsewhere in the sentence stay plain."""
+    """Return the finding, with words marked only where the finding lists them, and not elsewhere in the sentence."""
     sentence = (item["details"].get("suggestions") or {}).get("found") or line
     words = frozenset().union(*text_diff.contributing_words(item).values())
     # Each second part is a list of words.
@@ -125,12 +126,12 @@ def _sentence(item: Item, line: str) -> list[text_diff.Piece]:
 
 
 def is_significant(item: Mapping[str, Json]) -> bool:
-    """Return whether the item's change, or its excess over the limit, is more than noise."""
+    """Return whether the item's change is significant, or the item has top contributors."""
     return bool((item["change"] or {}).get("significant") or item.get("contributors"))
 
 
 def _size(items: Iterable[Item]) -> str:
-    """Return the largest change of these items as a multiple of what is allowed; empty if no change is allowed."""
+    """Return the largest change of these items as a multiple of the tolerance; empty if no item has a tolerance."""
     times = [
         item["change"]["value"] / item["tolerance"]
         for item in items

@@ -1,4 +1,4 @@
-"""Marks in texts: words that contribute to an item's value or, where it has none, the words that differ."""
+"""Marking of words in texts: words that contribute to an item's value or, if there are none, words that differ."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ MAX_COMPARED = 1500
 
 @dataclass(frozen=True)
 class Piece:
-    """A piece of a text, unchanged; `marked` if a reader should see it."""
+    """Piece of a text, unchanged; `marked` if the report highlights the piece."""
 
     text: str
     marked: bool
 
 
 def marked(text: str, words: Set[str]) -> list[Piece]:
-    """Return the text in pieces with the words marked, which are case-folded; the joined pieces are the text."""
+    """Return the text in pieces, in which these (case-folded) words are marked; the joined pieces are the text."""
     pieces = _PIECES.findall(text) if words else [text]
     return _joined([Piece(piece, piece.casefold() in words) for piece in pieces if piece])
 
 
 def side_by_side(first: str, second: str) -> tuple[list[Piece], list[Piece]]:
-    """Return both texts in pieces, those marked that the other text does not have at this place."""
+    """Return both texts in pieces; a piece is marked if the other text does not have it at the same place."""
     pieces = _pieces(first, second)
     left, right = ([piece.casefold().strip() or piece for piece in side[:MAX_COMPARED]] for side in pieces)
     same: tuple[set[int], set[int]] = (set(), set())
@@ -55,7 +55,7 @@ def side_by_side(first: str, second: str) -> tuple[list[Piece], list[Piece]]:
 
 
 def _pieces(first: str, second: str) -> list[list[str]]:
-    """Return the words of both texts and what separates them; of two lists, their lines."""
+    """Return the pieces of both texts: words and separators or, if both texts are lists, lines."""
     texts = (first, second)
     if all(text.count("\n") >= MIN_LIST_LINES and max(map(len, text.split("\n"))) <= MAX_LIST_LINE for text in texts):
         return [text.splitlines(keepends=True) for text in texts]
@@ -75,7 +75,8 @@ def _joined(pieces: list[Piece]) -> list[Piece]:
 def contributing_words(item: Item) -> dict[str, frozenset[str]]:
     """Return the case-folded words that contribute most to an item's value, by the group whose texts have more of them.
 
-    The group is empty for words of both. Words that grew since the baseline come before those of this run alone.
+    The group is an empty text for words that belong to no single group. If words grew since the baseline, only these
+    are returned.
     """
     details: Mapping[str, Json] = item["details"]
     significant = [

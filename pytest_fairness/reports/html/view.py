@@ -35,12 +35,12 @@ Words = Mapping[str, frozenset[str]]
 
 @dataclass(frozen=True)
 class Figure:
-    """A drawn chart.
+    """Drawn chart.
 
     Attributes:
         chart: caption, description and table.
         drawn: an SVG element; empty for a chart without a drawing.
-        left_out: number of rows that only the JSON report has.
+        left_out: number of further rows of the table, which only the JSON report has.
     """
 
     chart: Chart
@@ -50,7 +50,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Sheet:
-    """A table with its title; only the JSON report has the `left_out` further rows."""
+    """Table with its title; `left_out` is the number of further rows, which only the JSON report has."""
 
     title: str
     table: Table
@@ -63,9 +63,10 @@ class Side:
 
     Attributes:
         group: name of the group.
-        question, answer: the texts, the answer in pieces; empty without a request or a response.
+        question: text of the prompt; empty if the prompt is unknown.
+        answer: the answer in pieces; empty if there is no response.
         status: status of the answer.
-        before: pieces of the baseline's answer, compared with the current one; `None` if the baseline has none.
+        before: the baseline's answer in pieces; `None` if the baseline has no answer to the prompt.
     """
 
     group: str
@@ -85,7 +86,7 @@ class Example:
 
 @dataclass(frozen=True)
 class Strip:
-    """Positions on a scale of changes from `Strip.LOWEST` to `Strip.HIGHEST` tolerances, in percent."""
+    """Picture of a change: positions, in percent, on a scale from `Strip.LOWEST` to `Strip.HIGHEST` tolerances."""
 
     LOWEST: ClassVar[float] = -1.0
     HIGHEST: ClassVar[float] = 3.0
@@ -96,7 +97,7 @@ class Strip:
 
     @classmethod
     def of(cls, item: Item) -> Self | None:
-        """Return the change of an item with its interval; `None` without a change or a tolerance."""
+        """Return the picture of an item's change and interval; `None` for an item without a change or a tolerance."""
         tolerance, change = as_float(item["tolerance"]), item["change"] or {}
         moved = as_float(change.get("value"))
         if moved is None or not tolerance:
@@ -115,12 +116,14 @@ class ItemView:
     """One item of the report.
 
     Attributes:
-        name: anchor.
-        item, outcome, tone: the item, its outcome, and the outcome whose colour and shape show the item.
-        verdict, title, line, reason: symbol and word of the verdict, the audit in words, the finding, and the reason.
-        probe, audit, groups: positions in the lists of filters.
-        full: whether examples, tables and charts are shown.
-        strip: picture of the change in the list.
+        name: HTML anchor of the item.
+        item, outcome, tone: the item, its outcome, and the outcome that selects its colour and shape; see
+            `headline.tone`.
+        verdict, title, line, reason: the verdict (symbol and word), the audit in words, the finding, and the verdict's
+            reason.
+        probe, audit, groups: positions of the item's probe, audit and groups in the lists of the page's filters.
+        full: whether the item is shown with its examples, tables and charts.
+        strip: picture of the change in the list of items; `None` without a picture.
     """
 
     name: str
@@ -191,28 +194,28 @@ class View:
 
     @property
     def tone(self) -> str:
-        """Return the worst tone of the items."""
+        """Return the outcome that selects the colour of the verdict: the worst of the items' tones."""
         tones = {one.tone for one in self.items}
         return next(name for name in OUTCOMES if name in tones)
 
     @property
     def findings(self) -> Sequence[headline.Finding]:
-        """Return what was found, in a sentence for each of the most affected groups."""
+        """Return a finding for each of the most affected groups."""
         return headline.findings((one.name, one.item, one.line) for one in self.items)
 
     @property
     def affected(self) -> Sequence[str]:
-        """Return who the failed items are about."""
+        """Return the groups that the failed items are about."""
         return headline.affected(self.document["items"])
 
     @property
     def unaffected(self) -> Sequence[str]:
-        """Return who only passed items are about."""
+        """Return the groups for which every item passed without a significant change."""
         return headline.unaffected(self.document["items"])
 
     @property
     def opened(self) -> Sequence[ItemView]:
-        """Return the items that the page shows open."""
+        """Return the items whose details the page shows open."""
         return [one for one in self.items if one.tone == "failed"][:MAX_OPEN]
 
     @property
@@ -233,7 +236,7 @@ class View:
 
     @property
     def categories(self) -> Table:
-        """Return the counts by category."""
+        """Return a table of the number of items by the probes' category and by outcome."""
         columns = ("total", "passed", "failed", "inconclusive", "errors")
         by_category = self.document["summary"]["by_category"]
         return Table(
@@ -243,7 +246,7 @@ class View:
 
     @property
     def targets(self) -> Sheet | None:
-        """Return value and verdict of each audit item for each target; `None` for fewer than two targets."""
+        """Return a table of the value and verdict of each audit item by target; `None` for fewer than two targets."""
         names, rows = target_table.items_by_target(self.document)
         if len(names) < 2:
             return None
@@ -374,10 +377,11 @@ def _example(own: Sequence[Mapping[str, Json]], words: Words | None) -> Example:
 
 
 def _side(own: Sequence[Mapping[str, Json]], place: int, words: Words | None) -> Side:
-    """Return one of the answers, with the words marked that drive the value; without single words, what differs.
+    """Return one answer of an example, in which contributing words (if there are none, differences) are marked.
 
-    Nothing is marked for an item without a significant change, whose `words` are `None`.
-    Each of two answers is compared with the other, each of several with the first, an answer before with the current.
+    If `words` is `None`, the item has no significant change, and nothing is marked. If `words` is empty, differences
+    between texts are marked: each of two answers is compared with the other, each of more answers with the first, and a
+    baseline's answer with the current one.
     """
     one, other = own[place], own[1 if place == 0 and len(own) > 1 else 0]
     group, current = str(one.get("group", "example")), _text(one, "text")

@@ -42,7 +42,8 @@ class DataTable:
     Attributes:
         columns: the columns, in order.
         rows: mappings from every column's name to its value.
-        paper_columns: columns of the LaTeX table and of notebooks: heading, and a function from a row to the text.
+        paper_columns: columns of the LaTeX table and of notebooks, each with its heading and a function from a row to
+            the text of the cell.
     """
 
     columns: Sequence[Column]
@@ -51,7 +52,7 @@ class DataTable:
 
     @classmethod
     def joined(cls, tables: Iterable[DataTable], empty: DataTable) -> DataTable:
-        """Return one table with the rows of all tables, which have the columns of `empty`."""
+        """Return one table with the rows of all tables; `empty` is a table with the same columns."""
         return cls(empty.columns, list(chain.from_iterable(table.rows for table in tables)), empty.paper_columns)
 
     def __len__(self) -> int:

@@ -17,7 +17,7 @@ CalibrationJson = Mapping[str, Json]
 
 
 def text(calibrations: Sequence[CalibrationJson]) -> str:
-    """Return a section for each audit: error rates of several limits, the current one and the best one among them.
+    """Return a section for each audit: error rates of several limits, including the current and the best limit.
 
     Args:
         calibrations: JSON of `run.calibrate.Calibration`.

@@ -19,7 +19,7 @@ _CHANCE = 0.05
 
 
 def table_lines(items: Sequence[Item], width: int) -> list[str]:
-    """Return the table of measured items; one line for each, whatever the length of its name.
+    """Return the table of measured items; each item has one line, in which a long name is cut.
 
     Args:
         items: items of one probe that were measured.
@@ -32,7 +32,9 @@ def table_lines(items: Sequence[Item], width: int) -> list[str]:
 
 
 def explanation_lines(items: Sequence[Item], methods: Mapping[str, Mapping[str, Json]], width: int) -> list[str]:
-    """Return a sentence for each item, equal ones once: what was found, or what could have been found.
+    """Return a sentence for each item; equal sentences appear once, with the number of their items.
+
+    The sentence is the finding or, if no difference was found, says which difference could have been found.
 
     Args:
         items: items that were measured.

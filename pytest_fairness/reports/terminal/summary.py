@@ -157,7 +157,7 @@ def _heading(document: Mapping[str, Json], items: Sequence[Item], width: int) ->
 
 
 def _rows(items: Sequence[Item], document: Mapping[str, Json], width: int, *, verbose: bool) -> list[Line]:
-    """Return a row for each item with its finding below, where the row does not say it all."""
+    """Return a row for each item, followed by the item's finding if the row alone is not sufficient."""
     several = len({item["probe"] for item in document["items"]}) > 1
     compared = any(item["change"] for item in items)
     heading = {"change": "change ± 95 %"} if compared else {"value": "value [95 %]"}
@@ -176,14 +176,14 @@ def _rows(items: Sequence[Item], document: Mapping[str, Json], width: int, *, ve
 
 
 def _is_remarkable(item: Item) -> bool:
-    """Return whether an item's row does not say it all."""
+    """Return whether an item's row alone is not sufficient, so that the finding is shown below the row."""
     if item["verdict"] == VerdictName.NO_BASELINE:
         return bool(item.get("undecided"))
     return item["verdict"] != VerdictName.PASS or is_tolerated_worsening(item) or bool(item["concerns"])
 
 
 def _text(item: Item, document: Mapping[str, Json], *, verbose: bool) -> str:
-    """Return the text below an item's row; a verbose run has the reasons of failures in pytest's own section."""
+    """Return the text below an item's row; empty if the row alone is sufficient."""
     if not _is_remarkable(item):
         return ""
     if verbose and outcome(item) != "failed":
@@ -192,7 +192,7 @@ def _text(item: Item, document: Mapping[str, Json], *, verbose: bool) -> str:
 
 
 def _cells(item: Item, *, several_probes: bool, compared: bool) -> dict[str, str]:
-    """Return the cells of an item by column; empty where there is nothing to say.
+    """Return the cells of an item by column; a cell without a value is empty.
 
     Args:
         item: the item.
@@ -252,7 +252,7 @@ def _cut_name(name: str, width: int) -> str:
 
 
 def _remainder(items: Sequence[Item], hidden: int, width: int) -> list[Line]:
-    """Return how many rows are left out, and the verdicts by probe, the worst first."""
+    """Return lines with the number of rows that are left out, and the verdicts by probe, the worst first."""
     by_probe: defaultdict[str, list[Item]] = defaultdict(list)
     for item in items:
         by_probe[item["probe"]].append(item)

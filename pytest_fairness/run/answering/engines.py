@@ -54,7 +54,7 @@ class Engines(Closing):
         return self._engines[id(target)][1]
 
     def freshness(self, target: Target) -> Freshness:
-        """Return the rule for which recorded responses of a target the run reuses; it is the same in all processes."""
+        """Return the rule that decides which recorded responses of a target are reused; the same in all processes."""
         settings = self._settings
         oldest = self._started - settings.max_age_hours * 3600
         if settings.replay or (getattr(target, "lasting", False) and not settings.fresh):
@@ -64,7 +64,7 @@ class Engines(Closing):
         return Freshness(self._run.name, oldest)
 
     def recorded(self, target: Target, keys: Sequence[str]) -> set[str]:
-        """Return the keys with a recorded response that this run reuses; if there is no store, do not create one."""
+        """Return those of the keys for which this run reuses a recorded response; do not create a missing store."""
         return self.store.recorded(keys, self.freshness(target)) if self._settings.store.exists() else set()
 
     def oldest_of(self, keys: Iterable[str]) -> float | None:
@@ -89,10 +89,7 @@ class Engines(Closing):
         return self.engine(target).answers(requests)
 
     def newly_planned(self) -> dict[str, bool]:
-        """Return the keys of requests planned since the last call.
-
-        The value says whether an answer was already recorded.
-        """
+        """Return the requests planned since the last call: for each key, whether an answer was already recorded."""
         found: dict[str, bool] = {}
         for _, engine in self._engines.values():
             for key, recorded in engine.newly_planned().items():

@@ -118,7 +118,7 @@ def _have_same_prompts(item: ProbeItem, other: ProbeItem) -> bool:
 
 
 def read_all(prompts: Sequence[Prompt], responses: Sequence[Response | FairnessError]) -> list[Answer]:
-    """Return the answers in these responses; a request that failed alone becomes a missing answer.
+    """Return the answers in these responses; a failure of a single request becomes a missing answer.
 
     Raises:
         FairnessError: a failure concerns all requests.

@@ -19,7 +19,7 @@ from pytest_fairness.targets.python_callable import Application, CallableTarget
 
 
 class OpenTargets:
-    """Targets of a run; each object is made at first use, and nothing is sent to it here.
+    """Targets of a run; each target object is made at first use, and nothing is sent to the target.
 
     Args:
         settings: the run's settings.

@@ -19,7 +19,7 @@ def scored(item: ProbeItem, answers: Sequence[Answer], store: Store | None) -> S
     Args:
         item: the item.
         answers: answers as they were parsed from the responses.
-        store: store that keeps the scores, so that no text is scored twice; `None`: scores are not kept.
+        store: store that keeps the scores, so that no text is scored twice; if `None`, scores are not kept.
 
     Raises:
         ModelError: the model cannot be loaded.

@@ -26,7 +26,7 @@ from pytest_fairness.run.probe_items import ProbeItem
 
 @dataclass(frozen=True)
 class BaselineComparison:
-    """Baseline of an item, the baseline's answers and the change since then; all fields are empty without a baseline.
+    """Baseline of an item, answers of the baseline, and the item's change since then; empty without a baseline.
 
     Attributes:
         stale_parts: names of inputs that changed since the baseline was made; if there are any, there is no comparison.
@@ -46,7 +46,7 @@ class BaselineComparer:
     """Comparer of measurements with the baselines in a folder.
 
     Args:
-        settings: the run's settings; the folder of the baselines, and the root.
+        settings: the run's settings; the folder of the baselines and the root are used.
         started: start of the run, in seconds since the epoch; it becomes the date of new baselines.
         measurer: measurer that measures the answers of baselines.
         most_kept: maximum number of answers of a baseline that stays in memory for the next item of its probe.
@@ -58,10 +58,10 @@ class BaselineComparer:
         self._kept: Baseline | None = None
 
     def compare(self, measured: ItemMeasurement) -> BaselineComparison:
-        """Return the baseline of a measured item, and the change since then.
+        """Return the baseline of a measured item, and the item's change since the baseline.
 
         Raises:
-            BaselineError: a file of the baseline is damaged, or is the baseline of another file.
+            BaselineError: a file of the baseline is damaged, or the baseline belongs to another probe or test file.
         """
         item = measured.item
         baseline = self._read(item)
@@ -93,7 +93,7 @@ class BaselineComparer:
         """Return the measurement as a new baseline, without a comparison.
 
         Raises:
-            BaselineError: the present baseline is that of another file.
+            BaselineError: the present baseline belongs to another probe or test file.
         """
         item = measured.item
         try:

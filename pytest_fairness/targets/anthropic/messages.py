@@ -49,7 +49,7 @@ class Messages(SdkClient):
 
         The API accepts no seed, and requires `max_tokens`.
 
-        Sampling parameters that equal the default 1 are not sent to a model that accepts none.
+        If the model accepts no sampling parameters, parameters with the default value 1 are not sent.
 
         Raises:
             RequestFailed: this request got no response, or a response that is not a message.

@@ -61,7 +61,7 @@ def _names(value: Json) -> list[str]:
 
 
 def _filled(value: Json, values: Mapping[str, Json]) -> tuple[Json, bool]:
-    """Return the value with its placeholders replaced, and whether nothing was left out of it."""
+    """Return the value with its placeholders replaced, and whether the value is complete (nothing was left out)."""
     match value:
         case str():
             alone = re.fullmatch(r"\{(\w+)\}", value)

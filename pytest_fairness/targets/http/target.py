@@ -246,7 +246,7 @@ class HttpTarget:
     def _unreadable(self, message: str) -> RequestFailed | TargetError:
         """Return the error for an unreadable answer.
 
-        After several without a readable one, the error for a wrong JSONPath.
+        After several unreadable answers and no readable one, return the error for a wrong JSONPath.
         """
         self._unreadable_answers += 1
         if not self._readable_answers and self._unreadable_answers >= MAX_UNREADABLE:
@@ -271,7 +271,7 @@ class HttpTarget:
     # Secrets
 
     def _hidden(self, text: str) -> str:
-        """Return a text without the values of environment variables and of the address' query; short words stay."""
+        """Return the text without the values of environment variables and of the address' query; short words stay."""
         return hiding([*self._secrets.values(), *filter(is_distinct, secrets_of(self._url))])(text)
 
     def _without_secrets(self, text: str) -> str:
@@ -281,7 +281,7 @@ class HttpTarget:
 def _is_answer(value: Json, answer_format: AnswerFormat) -> bool:
     """Return whether a value can be an answer: a text or a list of texts.
 
-    An object only if the format is not `text`.
+    An object is an answer only if the format is not `text`.
     """
     if answer_format == "text" and isinstance(value, list):
         return all(isinstance(part, str) for part in value)

@@ -80,7 +80,7 @@ def place(fetched: Path, path: Path) -> None:
     """Move a downloaded model to its final path.
 
     Raises:
-        TargetError: its SHA-256 is not that of the embedded model.
+        TargetError: the file's SHA-256 is not that of the embedded model.
     """
     found = sha256(fetched)
     if found != SHA256:

@@ -64,7 +64,7 @@ too large."""
 
 
 class Batches:
-    """Queue of requests that are answered in batches; requests for likelihoods and for texts are in separate batches.
+    """Queue of requests, answered in batches; a batch has only requests for texts, or only requests for likelihoods.
 
     Args:
         answer: function that answers a batch; called in a thread.
