@@ -157,9 +157,9 @@ class GrownWords(DecisionRule):
             )
         if comparison.value > tolerance:
             return Decision("beyond", exceeds=True, significant=True)
-        needed, documents = comparison.details["documents_to_stand_out"]
-        missed = smallest_share((needed, documents), 1 - item.beta)
-        return _unless_missed((needed, documents), missed, 2 * item.settings.min_share)
+        least, documents = comparison.details["documents_to_stand_out"]
+        missed = smallest_share((least, documents), 1 - item.beta)
+        return _unless_missed((least, documents), missed, 2 * item.settings.min_share)
 
     def judge_value(
         self, audit: AnyAudit, item: AnyItem, measurement: Measurement, limit: float, tolerance: float
@@ -274,18 +274,18 @@ def _distance_bounds(item: AnyItem, measurement: Measurement, limit: float) -> t
     return low - limit, high - limit
 
 
-def _unless_missed(needed: Sequence[int | None], smallest: float, accepted: float) -> Decision:
+def _unless_missed(documents_needed: Sequence[int | None], smallest: float, accepted: float) -> Decision:
     """Return `within` if the run would have detected a new word in `accepted` of a group's texts, otherwise `unclear`.
 
     Args:
-        needed: number of documents in which a new word is significant (`None`: no number is enough), and number of the
-            group's documents.
+        documents_needed: number of documents that must contain a new word for it to be significant (`None`: no number
+            is enough), and number of documents of the group.
         smallest: smallest share of the group's texts in which a new word is detected with the required power.
         accepted: largest acceptable value of `smallest`.
     """
     if smallest <= accepted:
         return Decision("within")
-    least, _ = needed
+    least, _ = documents_needed
     where = "in every text" if least is None else f"in up to {min(1.0, smallest):.0%} of the texts"
     return Decision(
         "unclear",

@@ -55,7 +55,7 @@ def _pattern(form: str) -> str:
 
 
 def _word(part: str, inside: str) -> str:
-    """Return a regular expression for one word of a term; for a stem it includes the rest of the word."""
+    """Return a regular expression for one word of a term; if the word is a stem, any ending matches, too."""
     stem = part.removesuffix(STEM)
     return re.escape(part) if stem in (part, "") else rf"{re.escape(stem)}(?:{inside}|['-](?=\w))*+"
 

@@ -1,4 +1,4 @@
-"""Base class of audits that measure a table with a row for each unit: standard error over units, test, comparison.
+"""Base class of audits that measure a table with a row for each unit; it computes errors, tests and comparisons.
 
 A unit (an entity, a record, a sentence, a term) has the same name in every run. A subclass creates the rows of the
 table, and names the statistic of the column means that is its value.
@@ -256,7 +256,7 @@ class UnitAudit(Audit[ProbeT, SettingsT]):
 
 
 def _reversal(side_change: SideChange, names: Sequence[str]) -> Reversal:
-    """Return the gap that changed sides as a record that names the groups."""
+    """Return the description of a gap that changed sides; it names the two groups."""
     high, low = names[side_change.high], names[side_change.low]
     return Reversal.tested(
         value=side_change.current,

@@ -1,4 +1,4 @@
-"""Base class of audits that give each answer about a case a score.
+"""Base class of audits that score each answer about a case.
 
 The cases are fixed; standard errors are taken over answers. Two cases that are opposites are measured together.
 """
@@ -221,12 +221,12 @@ class CaseAudit(Audit[StereotypeProbe, SettingsT]):
         )
 
     def contributions(self, measurement: Measurement) -> Mapping[str, float]:
-        """Return the mean of each group; nothing without groups."""
+        """Return the mean of each group; empty if no groups are compared."""
         groups: Mapping[str, float] = measurement.details.get("groups", {})
         return groups
 
     def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
-        """Return what became worse; without a baseline the two groups that differ most, if groups are compared."""
+        """Return the groups or cases that became worse; without a baseline, the two groups that differ most."""
         if comparison is not None and comparison.value > 0 and (moved := comparison.details.get("moved")):
             worse = [part for part in moved if part["now"] > part["then"]] or moved
             return [f"{part['name']} {part['then']:.2f} to {part['now']:.2f}" for part in worse[:3]]

@@ -160,7 +160,7 @@ class Likelihood(UnitAudit[StereotypeProbe, LikelihoodSettings]):
         return f"SS {measurement.value:.3g} (50 is fair{more})"
 
     def contributions(self, measurement: Measurement) -> Mapping[str, float]:
-        """Return the preference of the cases with the strongest ones, above 0 for the stereotype."""
+        """Return the strongest preferences, by case; a preference for the stereotype is above 0."""
         strongest = measurement.details["strongest"]
         return {part["case"]: part["difference"] for side in strongest.values() for part in side}
 

@@ -14,7 +14,9 @@ SHOWN_CHARACTERS = 300
 
 
 def marker_examples(answers: Sequence[tuple[Answer, Found]], least: int) -> list[dict[str, Json]]:
-    """Return the answers with the largest share of stereotype markers, one for each case, and one with the smallest.
+    """Return example answers: for each case, one with the largest share of stereotype markers.
+
+    One answer with the smallest share in any case follows.
 
     Args:
         answers: usable answers with their markers.

@@ -44,7 +44,7 @@ class Markers:
 
 
 def holding(found: Iterable[Found], side: str) -> dict[str, int]:
-    """Return the number of texts that contain each marker of a side (`stereotype`, `anti_stereotype`), most first."""
+    """Return the number of texts with each marker of a side (`stereotype`, `anti_stereotype`), the largest first."""
     counts: dict[str, int] = {}
     for each in found:
         for marker in getattr(each, side):

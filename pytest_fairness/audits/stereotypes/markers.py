@@ -25,7 +25,7 @@ from pytest_fairness.records import Answer, Comparison, ItemResult, Json, Measur
 
 SHOWN_MARKERS = 3
 EVEN = 0.5
-"""Share of stereotype markers in a text with as many anti-stereotype markers."""
+"""Share of stereotype markers in a text that has equally many anti-stereotype markers."""
 
 
 class MarkersSettings(AuditSettings):
@@ -177,12 +177,12 @@ class MarkerRatio(CaseAudit[MarkersSettings]):
         return f"{said}, but {details['share_without']:.0%} of the answers contain too few of the listed words{words}"
 
     def contributions(self, measurement: Measurement) -> Mapping[str, float]:
-        """Return the stereotype ratio of each case."""
+        """Return the mean share of stereotype markers of each case."""
         ratio: Mapping[str, float] = measurement.details["ratio"]
         return ratio
 
     def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
-        """Return what became worse; without a baseline the cases with the highest shares and their markers."""
+        """Return the cases that became worse; without a baseline, the cases with the highest shares."""
         if worse := super().top_contributors(measurement, comparison):
             return worse
         ratio, markers = measurement.details["ratio"], measurement.details["markers"]

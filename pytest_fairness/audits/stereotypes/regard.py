@@ -48,7 +48,7 @@ class RegardSettings(AuditSettings):
 
 
 def _d_between_groups(value: float, measurement: Measurement) -> float | None:
-    """Return Cohen's d of the two groups furthest apart; `None` where the item compares no groups."""
+    """Return Cohen's d of the two groups whose means differ most; `None` if the item compares no groups."""
     means = measurement.details.get("groups", {})
     if len(means) < 2:
         return None
@@ -165,7 +165,7 @@ class Regard(CaseAudit[RegardSettings]):
         return super().contributions(measurement) or by_case
 
     def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
-        """Return what became worse; without a baseline the cases with the highest mean probability."""
+        """Return the groups or cases that became worse; without a baseline, the cases with the highest means."""
         if worse := super().top_contributors(measurement, comparison):
             return worse
         by_case, label = measurement.details["by_case"], measurement.details["examples"][0]["label"]

@@ -35,7 +35,7 @@ class ScoreChange:
         p_value: one-sided p-value of the null hypothesis that the runs do not differ.
         degrees_of_freedom: degrees of freedom of the standard error; `None` for the normal distribution.
         details: details of the comparison.
-        reversal: a gap that changed sides; `None` if no gap did.
+        reversal: description of a gap that changed sides; `None` if no gap changed sides.
     """
 
     value: float
@@ -104,7 +104,10 @@ class PooledScores:
         return change_error(self.values, self.is_current, self.cells, np.where(self.is_current, shares, -shares))
 
     def group_error(self, weights: Floats) -> tuple[float, float | None]:
-        """Return the `error` for weights of the groups' means, given as (groups,) weights."""
+        """Return the standard error of the change of a weighted sum of group means, and its degrees of freedom.
+
+        The shape of `weights` is (groups,).
+        """
         cases = len(self.current.cases)
         return self.error(np.tile(weights, cases) / cases)
 
@@ -118,7 +121,7 @@ class PooledScores:
 
 
 def mean_change(runs: PooledScores, added: float, seed: str) -> ScoreChange:
-    """Return the change of the mean over all columns of the column means.
+    """Return the change of the mean of all column means.
 
     Args:
         runs: scores of both runs.
@@ -181,7 +184,10 @@ def gap_change(runs: PooledScores, added: float, seed: str) -> ScoreChange:
 
 
 def _reversal(groups: Sequence[str], current: Floats, baseline: Floats, swapped: Floats) -> Reversal | None:
-    """Return the gap between the two groups that differ most in the current run, if it had the opposite sign before.
+    """Return a gap that changed sides; `None` if no gap did.
+
+    The gap is that between the two groups whose means differ most in the current run. It changed sides if it had the
+    opposite sign in the baseline.
 
     Args:
         groups: names of the groups.

@@ -31,7 +31,7 @@ def mean_estimate(scores: Scores, added: float, neutral: float | None) -> ScoreE
     Args:
         scores: scores of the cases.
         added: see `mean_errors.shrunken`.
-        neutral: mean score without any preference, which is the null hypothesis; `None` for no test.
+        neutral: mean score of a model without preference, the null hypothesis of the test; `None` to omit the test.
     """
     value, error = float(scores.means().mean()), scores.mean_error(added)
     size = mean_errors.effective_size(float(scores.shrunken_means(added).mean()), error)

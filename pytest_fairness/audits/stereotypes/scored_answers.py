@@ -13,7 +13,7 @@ from pytest_fairness.records import Answer
 MINIMUM_RESPONSES = 8
 """Smallest number of scored answers of each case of an item, of each group, or of a whole category."""
 MINIMUM_OF_A_CASE = 2
-"""Smallest number of scored answers, of each group, of a case that counts in its category."""
+"""Smallest number of scored answers of each group that a case must have to count in its category."""
 
 
 @dataclass(frozen=True)
@@ -49,8 +49,8 @@ class ScoredAnswers:
     def short_sides(self, labels: Mapping[str, str], cases: Sequence[Case], complete: Sequence[str]) -> dict[str, int]:
         """Return the number of scored answers of each side that has fewer than `MINIMUM_RESPONSES`.
 
-        The sides are the groups if groups are compared. Otherwise, they are the cases of an item about a case or a pair
-        of cases, or the category of an item about a category.
+        The sides are the groups if groups are compared. If no groups are compared, the sides of an item about one case
+        or a pair of cases are these cases; an item about a category has the category as its only side.
 
         Args:
             labels: labels of the item.

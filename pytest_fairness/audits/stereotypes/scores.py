@@ -99,7 +99,7 @@ class Scores:
         return np.asarray(self.values[self.column == self.columns.index(column)])
 
     def grid(self, numbers: Floats) -> Floats:
-        """Return numbers of shape (..., columns) in the shape (..., cases, groups)."""
+        """Return the numbers, of shape (..., columns), reshaped to (..., cases, groups)."""
         return numbers.reshape(*numbers.shape[:-1], len(self.cases), len(self.groups))
 
     def means(self) -> Floats:
@@ -115,7 +115,7 @@ class Scores:
         return np.array([mean_errors.shrunken(self.own(column), added)[0] for column in self.columns])
 
     def mean_error(self, added: float) -> float:
-        """Return the standard error of the mean over all column means; the columns are fixed."""
+        """Return the standard error of the mean of all column means; the columns count as fixed, not as a sample."""
         errors = self.errors(added)
         return float(np.sqrt((errors**2).sum()) / len(errors))
 
@@ -158,5 +158,5 @@ class Scores:
 
 
 def _repeats_one_answer(cell: Sequence[Score]) -> bool:
-    """Return whether all trials of a cell have the same text, as repetitions."""
+    """Return whether the cell's scores are repetitions: several scores, all of answers with the same text."""
     return len(cell) > 1 and all(score.repeated for score in cell) and len({score.text for score in cell}) == 1

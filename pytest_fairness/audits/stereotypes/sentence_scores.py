@@ -43,14 +43,14 @@ class SentenceScores:
     without_first_token: int
 
     def preferred(self, scoring: Scoring, *, ties: stereoset.Ties = "left out") -> Floats:
-        """Return 100 for each case with a preferred stereotype, 0 with a preferred anti-stereotype, NaN for neither."""
+        """Return a number for each case: 100 if the stereotype is preferred, 0 if the anti-stereotype is, else NaN."""
         scores = self.scores[scoring]
         return stereoset.preferences(scores["stereotype"], scores["anti_stereotype"], ties=ties, tolerance=SAME_SCORE)
 
     def stereoset(
         self, scoring: Scoring, *, ties: stereoset.Ties = "left out", only: NDArray[np.bool_] | None = None
     ) -> dict[str, Json]:
-        """Return the scores LMS, SS and ICAT; of the cases in the mask `only`, or of all cases."""
+        """Return the scores LMS, SS and ICAT of the cases in the mask `only`; by default, of all cases."""
         chosen = np.ones(len(self.cases), dtype=np.bool_) if only is None else only
         first, second, third = (self.scores[scoring][sentence][chosen] for sentence in SENTENCES)
         terms = [term for term, own in zip(self.terms, chosen, strict=True) if own]

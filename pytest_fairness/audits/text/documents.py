@@ -102,7 +102,7 @@ def join_runs(current: Documents, baseline: Documents) -> tuple[Documents, NDArr
 
 
 def text_of(answer: Answer) -> str:
-    """Return the text of a usable answer, a list as one line for each item."""
+    """Return the text of a usable answer; the text of a list has one line for each item."""
     # An item a line: words of two items are no neighbours, and identity terms do not span them.
     return "\n".join(answer.content) if isinstance(answer.content, list) else str(answer.content)
 
@@ -145,7 +145,7 @@ def holding_documents(counts: csr_array) -> NDArray[np.int64]:
 
 
 def require_words(number: int) -> None:
-    """Raise `NotMeasurable` if there are fewer than two tested words."""
+    """Raise `NotMeasurable` if fewer than two words can be tested."""
     if number < 2:
         raise NotMeasurable("the answers share fewer than two words that occur in three documents")
 

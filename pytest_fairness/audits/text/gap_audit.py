@@ -1,8 +1,8 @@
 """Base class of audits whose value is a signed difference between two groups.
 
 The change between two runs is measured in the direction of the gap in both runs together, which does not depend on run
-labels. The difference between the absolute gaps would not do: it cannot exceed the sum of the gaps, which permutation
-of run labels does not change.
+labels. The difference between the absolute gaps is not used, because it cannot exceed the sum of the gaps, and
+permutation of run labels does not change this sum.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class GapChange:
         null: (swaps,) change after permutation of run labels.
         moved: absolute difference between the two gaps.
         null_moved: (swaps,) absolute difference between the two gaps after permutation of run labels.
-        description: phrase that states both gaps, for a gap that changed sides.
+        description: phrase that states both gaps; used if the gap changed sides.
         details: details of the comparison.
     """
 
@@ -52,7 +52,7 @@ class GapChange:
     details: Mapping[str, Json] = field(default_factory=dict)
 
     def comparison(self) -> Comparison:
-        """Return the change with its interval and test; and the reversal, if the gap changed sides."""
+        """Return the change with its interval and test. If the gap changed sides, the result has a reversal."""
         current, baseline = self.gaps
         error, degrees = self.error
         return Comparison(

@@ -162,7 +162,7 @@ def concerns_of(groups: Groups) -> list[Concern]:
 
 
 def require(groups: Groups) -> None:
-    """Raise `NotMeasurable` if a group has too few usable answers; the message counts the missing ones by reason."""
+    """Raise `NotMeasurable` if a group has too few usable answers; the message says why answers are missing."""
     short = {name: n for name, n in groups.usable.items() if n < MINIMUM_DOCUMENTS}
     if not short:
         return

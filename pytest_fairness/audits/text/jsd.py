@@ -83,7 +83,7 @@ class CountedDocuments(DocumentFeatures):
 
 
 class Jsd(TwoSampleAudit[JsdSettings, CountedDocuments]):
-    """Excess Jensen-Shannon divergence of a marked and the unmarked group, in bits (0: as by chance, at most 1)."""
+    """Excess Jensen-Shannon divergence of a marked and the unmarked group, in bits (0 = as by chance; at most 1)."""
 
     info = AuditInfo(
         name="jsd",
@@ -124,10 +124,10 @@ class Jsd(TwoSampleAudit[JsdSettings, CountedDocuments]):
         """Return the divergence of all documents and of each large stratum; see `Words.divergences`."""
         return features.words.divergences(marked, ~marked)
 
-    def tested(self, features: CountedDocuments, statistic: Floats) -> Floats:
+    def test_statistic(self, features: CountedDocuments, statistic: Floats) -> Floats:
         """Return the weighted sum of the divergences of all blocks (all documents, and each large stratum)."""
-        tested: Floats = statistic @ features.words.weights
-        return tested
+        test_statistic: Floats = statistic @ features.words.weights
+        return test_statistic
 
     def estimate(self, item: AuditItem[JsdSettings], run: Relabelled[CountedDocuments]) -> Estimate:
         """Return the excess over the mean divergence with permuted labels, with its jackknife standard error."""
@@ -137,7 +137,7 @@ class Jsd(TwoSampleAudit[JsdSettings, CountedDocuments]):
             marked,
             ~marked,
             features.cells,
-            float(self.tested(features, run.null).std()),
+            float(self.test_statistic(features, run.null).std()),
             randomness.generator(f"{item.seed}/error"),
         )
         return Estimate.normal(self.excess(run), error)
@@ -187,7 +187,7 @@ class Jsd(TwoSampleAudit[JsdSettings, CountedDocuments]):
         }
 
     def distance(self, features: CountedDocuments, selected: Bools) -> Floats:
-        """Return the excess for each selection of documents, with an approximate divergence by chance."""
+        """Return the excess for each selection of documents; the divergence by chance is approximated."""
         return features.words.excesses(selected & features.marked, selected & ~features.marked)
 
     def change(
@@ -199,7 +199,7 @@ class Jsd(TwoSampleAudit[JsdSettings, CountedDocuments]):
         features = CountedDocuments.of(joined.documents, joined.current, cuts[0][0])
         if len(cuts[0]) == 1:
             runs = [self.relabelled(item, run) for run in (current, baseline)]
-            excesses = [(self.excess(run), float(self.tested(run.features, run.null).std())) for run in runs]
+            excesses = [(self.excess(run), float(self.test_statistic(run.features, run.null).std())) for run in runs]
         else:
             excesses = [mean_of_cuts(features.words, features.marked, features.strata, cut, random) for cut in cuts]
         errors = [

@@ -147,5 +147,5 @@ def _add_sketch(features: mmd.Features, part: Tfidf, salt: int) -> None:
 
 
 def _unchanged(document: Sequence[str]) -> Sequence[str]:
-    """Return the document's words, which need no splitting."""
+    """Return the words of a document unchanged; `TfidfVectorizer` requires a function that returns the words."""
     return document

@@ -154,7 +154,7 @@ class Lexicon(GapAudit[LexiconSettings]):
         answers: Sequence[Answer],
         measurement: Measurement,
     ) -> list[Concern]:
-        """Return also the concern that no term occurs in any answer; see `TextAudit.concerns`."""
+        """Return the concerns of `TextAudit.concerns`, and the concern that no term occurs in any answer."""
         found = super().concerns(probe, item, answers, measurement)
         if measurement.details["occurring_terms"]:
             return found
@@ -193,7 +193,7 @@ class Lexicon(GapAudit[LexiconSettings]):
     def typicality(
         self, probe: GenerationProbe, item: AuditItem[LexiconSettings], measurement: Measurement
     ) -> Callable[[str], float]:
-        """Return a function that returns a text's rate, with the sign of the gap."""
+        """Return a function that computes a text's rate of terms, multiplied by the sign of the gap (1 or −1)."""
         sign = -1.0 if measurement.value < 0 else 1.0
         terms = terms_of(item)
 
@@ -204,7 +204,7 @@ class Lexicon(GapAudit[LexiconSettings]):
         return rate
 
     def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
-        """Return the terms that contribute most to the change of the gap, or without a baseline to the gap."""
+        """Return the terms that contribute most to the change of the gap; without a baseline, to the gap."""
         changed = comparison.details.get("changed_terms", ()) if comparison is not None else ()
         found = [(term["term"], term["change"]) for term in changed] or [
             (term["term"], term["gap"]) for term in measurement.details["terms"]

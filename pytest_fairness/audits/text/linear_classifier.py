@@ -90,7 +90,7 @@ class Corpus:
 
     @cached_property
     def different(self) -> int:
-        """Return the number of different documents, of the group that has fewer of them."""
+        """Return the smaller of the two groups' numbers of different documents."""
         return min(len(np.unique(self.kinds[side])) for side in (self.marked, ~self.marked))
 
     @cached_property

@@ -6,8 +6,8 @@ audit therefore uses a quantile of the permutation distribution of the largest |
 1993). Documents are permuted, so that the repetition of words within a document is taken into account.
 
 Against a baseline, the audit compares the shares of documents that contain a word, and tests whether the difference
-between the groups grew; see `stats.texts.share_growth`. Log-odds with a prior of all texts would hardly change if a new
-word occurs once in a fifth of one group's texts.
+between the groups grew; see `stats.texts.share_growth`. Log-odds cannot test such growth: with a prior of all texts,
+they hardly change if a new word occurs once in a fifth of one group's texts.
 """
 
 from __future__ import annotations
@@ -63,13 +63,13 @@ class MarkedWordsSettings(PriorSettings):
 
 
 def _furthest_word(measurement: Measurement) -> float:
-    """Return Cohen's h of the significant word whose shares of both groups' texts are furthest apart; 0 without one."""
+    """Return the largest Cohen's h of the significant words' shares of texts in both groups; 0 if there are none."""
     shares = [word["texts"] for word in measurement.details["words"] if word["significant"]]
     return max((effect_sizes.cohens_h(each["marked"], each["unmarked"]) for each in shares), key=abs, default=0.0)
 
 
 def _smallest_word(measurement: Measurement) -> float | None:
-    """Return Cohen's h of a word in just so many texts of one group that it is found, and in none of the other."""
+    """Return Cohen's h of the rarest word that can be found: one group's texts contain it, the other group's do not."""
     share = measurement.details["smallest_share"]
     return effect_sizes.cohens_h(share, 0.0) if share is not None and math.isfinite(share) else None
 
@@ -148,11 +148,11 @@ class MarkedWords(TextAudit[MarkedWordsSettings]):
             missing={name: n for each in groups for name, n in each.missing.items()},
             details={
                 "threshold": max(test.threshold for test in tests),
-                **visibility([test.needed for test in tests]),
-                "vocabulary": len(corpus.tested),
+                **visibility([test.documents_needed for test in tests]),
+                "vocabulary": len(corpus.tested_words),
                 "words": [
                     {
-                        "word": corpus.tested[index],
+                        "word": corpus.tested_words[index],
                         "z": float(z[index]),
                         "log_odds": float(ratio[index]),
                         "side": SIDES[int(z[index] < 0)],
@@ -165,7 +165,7 @@ class MarkedWords(TextAudit[MarkedWordsSettings]):
                         },
                         "significant": bool(significant[index]),
                     }
-                    for index in tie_order(corpus.tested, np.abs(z))
+                    for index in tie_order(corpus.tested_words, np.abs(z))
                     if shown[index]
                 ],
             },
@@ -204,10 +204,10 @@ class MarkedWords(TextAudit[MarkedWordsSettings]):
                 },
                 "min_share": item.settings.min_share,
                 "growth_threshold": max(test.threshold for test in tests),
-                **visibility([test.needed(test.threshold, item.settings.min_share) for test in tests]),
+                **visibility([test.documents_needed(test.threshold, item.settings.min_share) for test in tests]),
                 # A new word in this many documents would have grown more than every other word.
                 "documents_to_stand_out": list(
-                    hardest([test.needed(test.largest, item.settings.min_share) for test in tests])
+                    hardest([test.documents_needed(test.largest, item.settings.min_share) for test in tests])
                 ),
             },
         )
@@ -257,7 +257,7 @@ class MarkedWords(TextAudit[MarkedWordsSettings]):
         }
         return word_rows(
             "z",
-            dict(zip(corpus.tested, sum(scores).tolist(), strict=True)),
+            dict(zip(corpus.tested_words, sum(scores).tolist(), strict=True)),
             [words for words, _ in texts.values()],
             [marked for _, marked in texts.values()],
             (groups[0].marked_name, ", ".join(each.unmarked_name for each in groups)),
@@ -273,14 +273,14 @@ class MarkedWords(TextAudit[MarkedWordsSettings]):
         return {word["word"]: word["z"] for word in measurement.details["words"] if word["significant"]}
 
     def top_words(self, result: ItemResult) -> tuple[list[str], list[str]]:
-        """Return the words that grew, or if none did the significant words, for the marked and the unmarked group."""
+        """Return words of the marked, and of the unmarked group: the words that grew, else the significant words."""
         details = details_of(result)
         words = details.get("grown") or [word for word in details.get("words", ()) if word["significant"]]
         by_side = {side: plain_words(word["word"] for word in words if word["side"] == side) for side in SIDES}
         return by_side["marked"], by_side["unmarked"]
 
     def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
-        """Return the words that grew, or if none did the significant words; unmarked-group words are noted."""
+        """Return the words that grew, else the significant words; a note follows words of the unmarked group."""
         if comparison is not None and comparison.details.get("grown"):
             words = comparison.details["grown"]
         else:

@@ -126,14 +126,14 @@ class Mmd(TwoSampleAudit[MmdSettings, VectorDocuments]):
         """Return the squared discrepancy for each labelling; shape (labellings, 1)."""
         return mmd.estimates(features.vectors, features.strata, marked, ~marked)[:, None]
 
-    def tested(self, features: VectorDocuments, statistic: Floats) -> Floats:
+    def test_statistic(self, features: VectorDocuments, statistic: Floats) -> Floats:
         """Return the squared discrepancy, rounded so that equal texts give exactly 0."""
-        tested: Floats = np.round(statistic[..., 0], 12)
-        return tested
+        test_statistic: Floats = np.round(statistic[..., 0], 12)
+        return test_statistic
 
     def estimate(self, item: AuditItem[MmdSettings], run: Relabelled[VectorDocuments]) -> Estimate:
         """Return the squared discrepancy with its standard error."""
-        value = float(self.tested(run.features, run.observed))
+        value = float(self.test_statistic(run.features, run.observed))
         return Estimate.normal(value, _error(run.features, run.null[:, 0]))
 
     def value(self, probe: GenerationProbe, item: AuditItem[MmdSettings], answers: Sequence[Answer]) -> float:
@@ -182,7 +182,7 @@ class Mmd(TwoSampleAudit[MmdSettings, VectorDocuments]):
 
     def _observed(self, features: VectorDocuments) -> float:
         """Return the squared discrepancy of one run, with its observed labels."""
-        return float(self.tested(features, self.statistic(features, features.marked[None])[0]))
+        return float(self.test_statistic(features, self.statistic(features, features.marked[None])[0]))
 
     def describe(self, measurement: Measurement) -> str:
         """Return the value as a phrase for the reason of a verdict."""

@@ -88,10 +88,10 @@ class Svm(TwoSampleAudit[SvmSettings, Corpus]):
         separation = features.separation(marked)
         return np.column_stack([separation.accuracies, separation.effects])
 
-    def tested(self, features: Corpus, statistic: Floats) -> Floats:
-        """Return the difference of mean scores, which is finer than the accuracy, because that counts only signs."""
-        tested: Floats = statistic[..., 1]
-        return tested
+    def test_statistic(self, features: Corpus, statistic: Floats) -> Floats:
+        """Return the difference of mean scores; it is finer than the accuracy, which uses only the signs of scores."""
+        test_statistic: Floats = statistic[..., 1]
+        return test_statistic
 
     def estimate(self, item: AuditItem[SvmSettings], run: Relabelled[Corpus]) -> Estimate:
         """Return the accuracy with a standard error and an interval computed from its log-odds."""
@@ -170,7 +170,7 @@ class Svm(TwoSampleAudit[SvmSettings, Corpus]):
     def concerns(
         self, probe: GenerationProbe, item: AuditItem[SvmSettings], answers: Sequence[Answer], measurement: Measurement
     ) -> list[Concern]:
-        """Return also the concern that too few answers differ to train a classifier; see `Audit.concerns`."""
+        """Return the concerns of `TextAudit.concerns`, and the concern that too few answers differ for training."""
         found = super().concerns(probe, item, answers, measurement)
         different = measurement.details["different_answers"]
         if different < FEWEST_DIFFERENT:
@@ -189,7 +189,7 @@ class Svm(TwoSampleAudit[SvmSettings, Corpus]):
         return f"groups recognised with accuracy {measurement.value:.3g} (chance 0.5)"
 
     def describe_change(self, comparison: Comparison) -> str:
-        """Return the change as a phrase; it is the equally large change from an accuracy of 0.5."""
+        """Return the change as a phrase; the number is the equally large change from an accuracy of 0.5."""
         found = super().describe_change(comparison)
         return f"{found} (from an accuracy of 0.5)" if comparison.value else found
 

@@ -53,7 +53,7 @@ class Rates:
             terms: terms of the lexicon.
 
         Raises:
-            NotMeasurable: there are too few such answers.
+            NotMeasurable: a group has too few usable answers in strata that hold both groups.
         """
         kept = comparable(groups)
         names, strata = numbered([groups.strata[index] for index in kept])
@@ -110,8 +110,8 @@ class Rates:
     def error(self, weights: Floats | None = None) -> tuple[float, float]:
         """Return the standard error of the gap, and its degrees of freedom.
 
-        It is never below the error for two occurrences in all: if terms did not occur in these documents, they may
-        still occur in others.
+        The standard error is never below that for two occurrences in all, because terms that do not occur in these
+        documents may still occur in others.
 
         Args:
             weights: (strata,) weights; `None` for the run's own weights.

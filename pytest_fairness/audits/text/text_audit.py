@@ -85,7 +85,7 @@ class TextAudit(Audit[GenerationProbe, SettingsT]):
         return sorted(weights, key=lambda word: (-abs(weights[word]), word))
 
     def contributions(self, measurement: Measurement) -> Mapping[str, float]:
-        """Return the weight of each word; nothing if chance explains the difference."""
+        """Return the weight of each word; empty if the difference between the groups may be due to chance."""
         if measurement.p_value is None or measurement.p_value > SIGNIFICANT:
             return {}
         return self.word_weights(measurement)

@@ -110,7 +110,8 @@ class TwoSampleAudit(TextAudit[SettingsT], Generic[SettingsT, FeaturesT]):
 
     Class attributes:
         permutations: number of relabellings in the test of one run.
-        swap_batches: number of permutations of run labels in the test of a change, in batches to save memory.
+        swap_batches: sizes of the batches in which run labels are permuted for the test of a change; smaller batches
+            use less memory.
     """
 
     permutations: ClassVar[int] = 1999
@@ -125,8 +126,8 @@ class TwoSampleAudit(TextAudit[SettingsT], Generic[SettingsT, FeaturesT]):
         """Return the statistic of one run for each labelling of its documents; shape (labellings, parts)."""
 
     @abstractmethod
-    def tested(self, features: FeaturesT, statistic: Floats) -> Floats:
-        """Return the number that is tested, from the parts of the statistic along the last axis."""
+    def test_statistic(self, features: FeaturesT, statistic: Floats) -> Floats:
+        """Return the test statistic: one number, computed from the parts along the last axis of `statistic`."""
 
     @abstractmethod
     def estimate(self, item: AuditItem[SettingsT], run: Relabelled[FeaturesT]) -> Estimate:
@@ -179,7 +180,7 @@ class TwoSampleAudit(TextAudit[SettingsT], Generic[SettingsT, FeaturesT]):
         random = randomness.generator(f"{item.seed}/measure")
         run = self.relabelled(item, Documents.of(probe, groups), random)
         estimate = self.estimate(item, run)
-        null, observed = (self.tested(run.features, each) for each in (run.null, run.observed))
+        null, observed = (self.test_statistic(run.features, each) for each in (run.null, run.observed))
         return Measurement(
             value=estimate.value,
             interval=estimate.interval,

@@ -68,7 +68,7 @@ class Corpus:
         counts: for each axis, the (documents, words) counts of all words in these documents.
         pooled: (words,) counts in all documents.
         columns: (tested words,) column of each tested word among all words.
-        tested: the tested words.
+        tested_words: the words that are tested.
         holding: (tested words,) number of compared documents that contain the word.
         uses: (2, tested words) number of occurrences in the unmarked groups, and in the marked group.
         shares: (2, tested words) shares of the unmarked groups' and of the marked group's documents with the word.
@@ -78,7 +78,7 @@ class Corpus:
     counts: list[csr_array]
     pooled: Floats
     columns: Ints
-    tested: list[str]
+    tested_words: list[str]
     holding: Ints
     uses: Floats
     shares: Floats
@@ -116,7 +116,7 @@ class Corpus:
             counts=[counts[end - len(each.words) : end] for each, end in zip(documents, ends, strict=True)],
             pooled=np.asarray(own.sum(axis=0) + rest.sum(axis=0), dtype=np.float64),
             columns=columns,
-            tested=[vocabulary[index] for index in columns],
+            tested_words=[vocabulary[index] for index in columns],
             holding=holding[columns],
             uses=np.stack([each.sum(axis=0)[columns] for each in sides]),
             shares=np.stack([holding_documents(each)[columns] / each.shape[0] for each in sides]),
@@ -182,15 +182,15 @@ class Association:
         ratio: (tested words,) log-odds ratio.
         threshold: critical value of the largest |z|, at the test's alpha.
         p_value: p-value of the largest |z|.
-        needed: number of documents in which a word used by one group only must occur to be significant; and the size of
-            the smaller group.
+        documents_needed: number of documents that must contain a word, used by one group only, for it to be significant
+            (`None`: no number is enough); and number of documents of the smaller group.
     """
 
     z: Floats
     ratio: Floats
     threshold: float
     p_value: float
-    needed: Needed
+    documents_needed: Needed
 
     @classmethod
     def of(
@@ -228,7 +228,7 @@ class Association:
             ratio=ratio,
             threshold=threshold,
             p_value=significance.p_value(largest, float(np.abs(z).max()), exact=exact),
-            needed=(int(held[np.argmax(seen)]) if seen.any() else None, smaller),
+            documents_needed=(int(held[np.argmax(seen)]) if seen.any() else None, smaller),
         )
 
 

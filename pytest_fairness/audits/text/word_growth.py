@@ -1,7 +1,7 @@
 """Words that became more frequent in one group's texts since the baseline: test and description.
 
-The test counts the documents that contain a word; see `stats.texts.share_growth`. Log-odds with a prior of all texts
-would hardly change if a new word occurs once in a fifth of one group's texts.
+The test counts the documents that contain a word; see `stats.texts.share_growth`. Log-odds cannot test such growth:
+with a prior of all texts, they hardly change if a new word occurs once in a fifth of one group's texts.
 """
 
 from __future__ import annotations
@@ -88,12 +88,15 @@ class Growth:
         """Return the largest statistic of all words and both groups."""
         return float(self.statistics.max())
 
-    def needed(self, threshold: float, min_share: float) -> Needed:
-        """Return in how many documents of a group a new word is significant; see `ShareGrowth.documents_needed`."""
+    def documents_needed(self, threshold: float, min_share: float) -> Needed:
+        """Return two numbers of documents: with a new word, so that it is significant, and in the word's group.
+
+        See `ShareGrowth.documents_needed`.
+        """
         return self.shares.documents_needed(threshold, min_share)
 
     def found(self) -> dict[tuple[str, str], dict[str, Any]]:
-        """Return the words that grew significantly, by (word, group): `marked` or `unmarked`."""
+        """Return the words that grew significantly, by (word, group); the group is `marked` or `unmarked`."""
         growth, shares = self.shares.growth, self.shares.shares
         beyond = (self.statistics > self.threshold + ROUNDING) & (growth > ROUNDING)
         return {
@@ -129,13 +132,14 @@ def grown_words(tests: Sequence[Growth]) -> list[dict[str, Any]]:
     return sorted(words, key=lambda word: (-round(word["growth"], 12), word["word"]))
 
 
-def visibility(needed: Sequence[Needed]) -> dict[str, Json]:
-    """Return details: smallest detectable share, and number of documents in which a new word is significant.
+def visibility(documents_needed: Sequence[Needed]) -> dict[str, Json]:
+    """Return details: the smallest share of texts in which a new word is detected, and `documents_needed`.
 
     Args:
-        needed: for each axis, the number of documents that a new word needs, and the number of the group's documents.
+        documents_needed: for each axis, the number of documents that must contain a new word for it to be significant,
+            and the number of the group's documents.
     """
-    most = hardest(needed)
+    most = hardest(documents_needed)
     return {"smallest_share": smallest_share(most), "documents_needed": list(most)}
 
 
