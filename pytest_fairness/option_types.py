@@ -101,8 +101,8 @@ def _prices(lines: Sequence[str]) -> tuple[Price, ...]:
             price = Price("", -1, -1)
         if not (price.model and 0 <= price.prompt < math.inf and 0 <= price.completion < math.inf):
             raise ValueError(
-                f"has a line that is not MODEL INPUT OUTPUT: {line!r}. Write two prices of a million tokens, one for "
-                "the tokens sent and one for the tokens received, each a number from 0 on."
+                f"has a line that is not of the form `MODEL INPUT OUTPUT`: {line!r}. Write the model's name, its price "
+                "per million input tokens and its price per million output tokens; prices must be 0 or more."
             )
         if price.model in prices:
             raise ValueError(f"has two prices for {price.model!r}. Remove one of them.")

@@ -1,4 +1,4 @@
-"""Attributes of people and their values: as written in a probe, combined, and as words of a prompt."""
+"""Attributes of people and their values, as a probe file lists them, in combinations, and as words of a prompt."""
 
 from __future__ import annotations
 

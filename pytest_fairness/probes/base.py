@@ -273,16 +273,16 @@ class Probe(ProbeModel):
     def lacking(cls, data: Content) -> dict[str, str]:  # noqa: ARG003 - for the kinds that override the method
         """Return the inputs that audits may require but the probe lacks.
 
-        A key is a name as in `AuditSettings.needs`; its value says what to write, for the error message.
+        A key is the name of an input, as in `AuditSettings.needs`; the value says what to write, for the error message.
 
         Args:
-            data: see `diagnostics`.
+            data: the file's plain content; see `diagnostics`.
         """
         return {}
 
     @classmethod
     def diagnostics(cls, data: Content, audits: Mapping[str, type[AuditSettings]]) -> Iterator[Diagnostic]:
-        """Yield the diagnostics of keys that contradict each other, which the models of single keys cannot detect.
+        """Yield the diagnostics of keys that contradict each other; models of single keys cannot detect such errors.
 
         Args:
             data: the file's plain content. Any part may have a wrong type, which pydantic reports separately.

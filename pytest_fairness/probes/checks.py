@@ -51,8 +51,8 @@ def missing_keys(data: Content, remedies: Mapping[str, str]) -> Iterator[Diagnos
     """Yield a diagnostic for each key that a probe without recorded answers must have.
 
     Args:
-        data: the content.
-        remedies: required keys; the value says what to write.
+        data: the file's plain content.
+        remedies: for each required key, a phrase that says what to write.
     """
     for key, remedy in remedies.items():
         if key not in data and not is_recorded(data):
@@ -117,14 +117,14 @@ def taken_strata(data: Content, names: Collection[str]) -> Iterator[Diagnostic]:
 
 
 def most_trials(data: Content, default: int) -> int:
-    """Return the maximum number of trials in the content; 0 if `trials` is invalid."""
+    """Return the maximum number of trials that the content sets, else `default`; 0 if `trials` is invalid."""
     trials = data.get("trials", default)
     most = trials.get("max") if isinstance(trials, Mapping) else trials
     return most if isinstance(most, int) and most <= MAX_TRIALS else 0
 
 
 def capped_product(sizes: Iterable[int]) -> int:
-    """Return the product of sizes; stop multiplying as soon as it exceeds `MAX_PROMPTS`."""
+    """Return the product of sizes; stop multiplying as soon as the product exceeds `MAX_PROMPTS`."""
     product = 1
     for size in sizes:
         # Larger products are not worked out: a hostile file could make their digits fill the memory.
@@ -136,9 +136,9 @@ def too_many_prompts(data: Content, count: int, factors: str, key: str) -> Itera
     """Yield a diagnostic at a key if the probe would send more than a million prompts.
 
     Args:
-        data: the content.
+        data: the file's plain content.
         count: the number of prompts.
-        factors: names of the factors of the number, for the message.
+        factors: phrase that names the factors whose product is `count`, for the message.
         key: the key at which the diagnostic is reported.
     """
     if count > MAX_PROMPTS and not is_recorded(data):

@@ -61,9 +61,9 @@ def _clauses(text: str) -> list[_Clause]:
 
 
 def _without(sentence: list[_Clause], names: Collection[str]) -> str | None:
-    """Return a sentence without these clauses, its final punctuation included.
+    """Return a sentence without the clauses that contain one of these placeholders; keep its final punctuation.
 
-    `None` if all its clauses are removed.
+    Return `None` if all clauses of the sentence are removed.
     """
     left = []
     lead = ""
@@ -82,9 +82,9 @@ def _without(sentence: list[_Clause], names: Collection[str]) -> str | None:
 
 
 def _lead(clause: str) -> str:
-    """Return the introduction of a clause: the part up to the last colon that words separate from the placeholder.
+    """Return the introduction of a clause: the text up to the last colon before the first placeholder.
 
-    Return an empty text if there is no such colon.
+    A colon counts only if words stand between it and the placeholder. Return an empty text if no colon counts.
     """
     first = next(iter(_placeholder_starts(clause)), len(clause))
     for colon in reversed(list(_COLON.finditer(clause, 0, first))):

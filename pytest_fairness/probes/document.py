@@ -49,7 +49,7 @@ class Document:
     """Errors of the YAML text: character index and message."""
 
     def find(self, location: Location) -> tuple[Node, Location, bool]:
-        """Return the node at a location, its location, and whether every part of the location was found.
+        """Return the node at a location, the location of that node, and whether every part of the location was found.
 
         Parts of the location that are no key or index of the file are skipped, such as a missing key, or the names that
         pydantic adds for alternatives.
@@ -91,7 +91,7 @@ class Lines:
 
 
 def not_text(what: str, node: Node) -> str:
-    """Return the error message for a value that must be text; for an unquoted value, it shows the value in quotes."""
+    """Return the error message for a value that must be text; the message shows how to write an unquoted value."""
     written = node.written or ""
     if node.value is None:
         return f"{what} must be text, but nothing is written"

@@ -1,4 +1,4 @@
-"""Rules that exchange recorded answers between prompts that differ only in the group, for balanced samples."""
+"""Rules for the exchange of recorded answers between prompts that differ only in the group, for balanced samples."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names of files that every operating system keeps apart and accepts."""
+"""Checks that file names are valid, and differ from each other, on every operating system."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _FORBIDDEN = re.compile(r'^\.|[/\\:*?"<>|]')
 
 
 def name_problem(name: str) -> str | None:
-    """Return why files cannot be named so on every operating system; `None` if they can."""
+    """Return the reason why a name cannot be a file name on every operating system; `None` if it can."""
     if not name.strip() or not name.isprintable() or _FORBIDDEN.search(name):
         return "no file can have this name"
     if _RESERVED.fullmatch(name):
@@ -21,5 +21,5 @@ def name_problem(name: str) -> str | None:
 
 
 def name_key(name: str) -> str:
-    """Return a key that is equal for names of one file on file systems that ignore case (Windows, macOS)."""
+    """Return a key that is equal for two names if they mean one file where letter case is ignored (Windows, macOS)."""
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())

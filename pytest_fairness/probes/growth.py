@@ -70,6 +70,6 @@ def growing(start: int, end: int) -> list[int]:
 
 
 def shares(stages: Sequence[Stage]) -> list[float]:
-    """Return, for each stage, its number of answers as a share of that of the last stage."""
+    """Return, for each stage, its number of answers divided by the number of answers of the last stage."""
     sizes = [(stage.trials or 1) * (stage.entities or 1) for stage in stages]
     return [size / sizes[-1] for size in sizes]

@@ -36,7 +36,7 @@ def read(path: Path, name: str, holds: str = "answers") -> Table:
     """Return the table in a file.
 
     Args:
-        path: `.csv`, `.json` (a list), or else JSON Lines.
+        path: the file; the suffix `.csv` means CSV, `.json` means a JSON list, and any other suffix means JSON Lines.
         name: the file's name for messages.
         holds: the noun for the file's rows in messages.
 

@@ -1,4 +1,4 @@
-"""Probes of kind `coreference`: sentences with two people and one pronoun, which may refer to either."""
+"""Probes of kind `coreference`: sentences with two people and one pronoun, which may refer to either person."""
 
 from __future__ import annotations
 
@@ -130,8 +130,9 @@ class Asked:
     """Sentence and question of one prompt.
 
     Attributes:
-        sentence, question: texts that were sent, the question without its question mark; empty for recorded answers.
-        names: the two occupations: the masculine and the feminine one or, for WinoBias, the correct one and the other.
+        sentence, question: texts of the prompt; empty for recorded answers.
+        names: the two occupations: first the masculine, then the feminine one. For WinoBias sentences, first the
+            occupation that the pronoun refers to, then the other one.
     """
 
     sentence: str

@@ -43,8 +43,8 @@ class Sentence:
         text: the sentence without brackets.
         marked: the sentence as it is written, with brackets.
         correct: the occupation that the pronoun refers to.
-        other: the other occupation in the sentence; the first of several.
-        pronoun: the last pronoun in brackets; all refer to the same person.
+        other: the other occupation in the sentence; if there are several, the first of them.
+        pronoun: the last pronoun in brackets; all pronouns in brackets refer to the same person.
     """
 
     text: str
@@ -60,7 +60,7 @@ class Pair:
 
     Attributes:
         number: the running number of both lines.
-        pro, anti: the sentences.
+        pro, anti: the sentence of the pro-stereotyped file, and the sentence of the anti-stereotyped file.
         differ: `words` if the sentences differ in more than pronouns, `brackets` if only their brackets differ,
             `None` if they are parallel.
     """

@@ -1,4 +1,4 @@
-"""Flips: changes of one attribute of a record and of the columns that depend on it; texts are never edited."""
+"""Flips: changes of one attribute of a record, and of the columns that depend on it; texts are never edited."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ class Flip:
     Attributes:
         attribute: column of the attribute.
         values: at least two values; with two, differences are relative to the first one.
-        along: for each dependent column, its value with the first attribute value → its value with the second one. The
-            opposite flip exchanges the two.
+        along: for each dependent column, a mapping from the column's value if the attribute has its first value, to the
+            column's value if the attribute has its second value. The opposite flip uses the mapping in reverse.
     """
 
     attribute: str
@@ -87,7 +87,8 @@ def flips_of(written: Mapping[str, Any]) -> dict[str, Flip]:
 def check_flips(written: dict[str, Any]) -> dict[str, Any]:
     """Return the value of a probe's key `flip` unchanged if it is valid.
 
-    `with` holds dependent columns if one attribute is flipped, otherwise attributes with their dependent columns.
+    The key `with` holds the dependent columns if one attribute is flipped. If several are flipped, it holds the
+    dependent columns of each attribute, by attribute name.
 
     Raises:
         ValidationError: attributes, values and dependent columns contradict each other.

@@ -165,7 +165,7 @@ class CounterfactualProbe(Probe):
                     return
 
     def _value(self, record: Record, flip: Flip) -> str | None:
-        """Return the record's value of a flip's attribute; `None` if the value is not one that is flipped."""
+        """Return the record's value of the flipped attribute; `None` if the flip does not apply to this value."""
         value = record.fields.get(flip.attribute)
         return value if value in flip.values else None
 
@@ -201,7 +201,7 @@ class CounterfactualProbe(Probe):
         return Prompt(self._request(text, draw), labels, trial, self.choices)
 
     def fingerprint(self, labels: Mapping[str, str]) -> dict[str, str]:
-        """Return the item's own flip.
+        """Return the inputs of the item; if the item is about an attribute, the flip of this attribute is included.
 
         The records are left out, because answers are compared record by record.
         """

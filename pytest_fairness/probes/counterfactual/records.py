@@ -39,7 +39,7 @@ Fields = Mapping[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """Record: its id, which is the same in every run, and its fields without missing values."""
+    """Record with an id, which is the same in every run, and with the fields that have a value."""
 
     id: str
     fields: Fields
@@ -148,7 +148,11 @@ def drawn(written: Written, rows: Sequence[Fields]) -> list[Record]:
 
 
 def _named(rows: Sequence[Fields], column: str) -> list[Record]:
-    """Return the records with their ids: the value of `column`, or a digest of the content (numbered if it repeats)."""
+    """Return the records with their ids.
+
+    The id of a record is its value in `column`. If no record has this column, the id is a digest of the record's
+    content, with a number added if several records have the same content.
+    """
     if not any(column in row for row in rows):
         seen: Counter[str] = Counter()
         records = []
@@ -182,7 +186,7 @@ def _table(file: Path) -> list[dict[str, Json]]:
 def _uci(file: Path) -> list[dict[str, Json]]:
     """Return the rows of a file in UCI's format.
 
-    It has no header, blanks after commas, comments with `|`, and labels that may end in `.`.
+    Such a file has no header. It has blanks after commas, comments with `|`, and labels that may end in `.`.
     """
     lines = table.read_text(file, file.name).replace("\r\n", "\n").split("\n")
     rows: list[dict[str, Json]] = []

@@ -98,7 +98,7 @@ def digest() -> str:
 
 
 def folded(names: Iterable[str]) -> frozenset[str]:
-    """Return the words of names in the forms in which they are looked up: lower case, with and without accents."""
+    """Return the words of names in the forms in which words are looked up: lower case, with and without accents."""
     words = {
         word
         for name in names

@@ -149,9 +149,10 @@ class GenerationProbe(Probe):
         return asked
 
     def fingerprint(self, labels: Mapping[str, str]) -> dict[str, str]:
-        """Return the item's inputs: of its own axis, only the compared values.
+        """Return the inputs that identify the item.
 
-        The order of values and terms has no effect.
+        For an axis in the item's labels, only the two compared values are included. The order of values and
+        terms has no effect.
         """
         parts = {}
         if self.responses is None:

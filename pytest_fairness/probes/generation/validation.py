@@ -58,7 +58,7 @@ def _axes(axes: Content) -> Iterator[Diagnostic]:
 
 
 def _intersections(intersections: Json, axes: list[str]) -> Iterator[Diagnostic]:
-    """Yield the diagnostics of repeated intersections, and of those that do not name two different axes."""
+    """Yield the diagnostics of repeated intersections, and of intersections without two different axes."""
     seen: set[frozenset[str]] = set()
     for i, crossed in checks.items(intersections):
         if not isinstance(crossed, list) or not all(isinstance(name, str) for name in crossed):

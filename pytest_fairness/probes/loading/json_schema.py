@@ -62,7 +62,7 @@ def _audits(kind: str, models: Mapping[str, type[AuditSettings]], definitions: d
 def _draft_07(schema: Any) -> Any:
     """Return pydantic's schema converted to draft-07.
 
-    Keys get their old names; keys beside a `$ref` are removed, because draft-07 ignores them.
+    Keys get their names in draft-07; keys beside a `$ref` are removed, because draft-07 ignores them.
     """
     if isinstance(schema, list):
         return [_draft_07(part) for part in schema]

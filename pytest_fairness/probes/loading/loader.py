@@ -124,7 +124,7 @@ def _lines(document: Document) -> dict[str, int]:
 
 
 def _kind(data: dict[str, object], kinds: Kinds) -> tuple[str | None, list[Diagnostic]]:
-    """Return the kind by whose model a probe is checked, and the diagnostics of the key `kind`."""
+    """Return the kind whose model checks the probe, and the diagnostics of the key `kind`."""
     names = ", ".join(kinds)
     if "kind" not in data:
         return None, [Diagnostic((), f"`kind` is missing: what kind of probe this is ({names})")]

@@ -83,7 +83,7 @@ def diagnostics(
 
 
 def _is_secondary(error: ErrorDetails, prefix: Location, document: Document) -> bool:
-    """Return whether the error of a too short list results only from invalid values, which have their own errors."""
+    """Return whether a list is reported as too short only because invalid values, reported separately, do not count."""
     node, _, _ = document.find((*prefix, *error["loc"]))
     return error["type"] == "too_short" and len(node.value) >= error["ctx"]["min_length"]
 
@@ -155,7 +155,7 @@ def _number(bound: float) -> str:
 
 
 def _instead(kind: str, node: Node) -> str:
-    """Return the end of a message, `, not VALUE`, if the message does not already contain the value."""
+    """Return the end of a message, `, not VALUE`; an empty text if the message already contains the value."""
     return f", not {_written(node)}" if kind in _BOUNDS else ""
 
 

@@ -105,7 +105,7 @@ class RelevantFile(DataFile):
         return file
 
     def read(self) -> dict[str, tuple[str, ...]]:
-        """Return the relevant items by entity, with the file's names and order.
+        """Return the relevant items by entity; the names and the order are those of the file.
 
         Raises:
             ProbeError: a row's items are neither a list of texts nor a text.

@@ -45,7 +45,7 @@ class Wording:
 
 
 class RecommendationProbe(Probe):
-    """Probe of ranked lists; the prompts about each entity name each value of the attributes, or none (neutral)."""
+    """Probe of ranked lists: each entity gets a prompt for every value of the attributes, and a neutral prompt."""
 
     model_config = ConfigDict(
         json_schema_extra={"anyOf": [{"required": ["prompt", "neutral", "entities"]}, {"required": ["responses"]}]}
@@ -133,7 +133,9 @@ class RecommendationProbe(Probe):
 
     @cached_property
     def relevant(self) -> dict[str, tuple[str, ...]] | None:
-        """Relevant items by the probe's name of the entity (letter case is ignored); `None` if the probe names no file.
+        """Relevant items by entity, in the probe's spelling of its name; `None` if the probe names no file.
+
+        Letter case is ignored when the names in the file are compared with those in the probe.
 
         Raises:
             ProbeError: the file cannot be read.
@@ -258,7 +260,7 @@ class RecommendationProbe(Probe):
         return Prompt(self._request(text, draw, "titles"), labels, trial)
 
     def follow_ups(self, answers: Sequence[Answer]) -> list[Prompt]:
-        """Return prompts that repeat a short list (up to `requery` times), or use indirect words after a refusal."""
+        """Return prompts that repeat a short list (up to `requery` times), or a refused prompt with indirect words."""
         if self.responses is not None:
             return []
         indirect = {
@@ -271,7 +273,7 @@ class RecommendationProbe(Probe):
         return [self._prompt(self._text(labels), labels, trial) for labels, trial in wanted]
 
     def fingerprint(self, labels: Mapping[str, str]) -> dict[str, str]:
-        """Return the item's own attributes.
+        """Return the inputs of the item; of the attributes, only those that the item compares are included.
 
         The entities are left out, because lists are compared entity by entity.
         """
@@ -318,7 +320,7 @@ class RecommendationProbe(Probe):
 
 
 def _reworded(plain: Mapping[str, Attribute], words: Mapping[str, Sequence[str]]) -> dict[str, Attribute]:
-    """Return the attributes with their values' words replaced by `words`; other attributes are unchanged."""
+    """Return the attributes; `words` replaces the words of the values of each attribute that it names."""
     return {
         name: Attribute(
             name,

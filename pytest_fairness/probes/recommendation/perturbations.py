@@ -37,7 +37,7 @@ class Typos(ProbeModel):
         return typos_in_template(clean, self.rate, self.seed, self.operations)
 
     def value(self, clean: str) -> Perturbed:
-        """Return the words for an attribute's value with typing errors."""
+        """Return the words for an attribute's value after typing errors are added."""
         return typos(clean, self.rate, self.seed, self.operations)
 
 

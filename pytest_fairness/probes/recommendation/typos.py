@@ -1,4 +1,4 @@
-"""Typing errors in texts: reproducible, with a set share of the letters, and listed for reports."""
+"""Reproducible typing errors in a given share of a text's letters, with a list of the errors for reports."""
 
 from __future__ import annotations
 

@@ -151,7 +151,7 @@ def _rows(path: Path, name: str) -> tuple[Row, ...]:
 
 
 def _given(fields: Mapping[str, Json]) -> dict[str, Json]:
-    """Return the fields of a row without empty ones; fields with JSON lists are converted to lists."""
+    """Return the fields of a row that are not empty; a JSON list in a field is converted to a list."""
     given = {name: value for name, value in fields.items() if value not in (None, "")}
     for name in _LISTS:
         written = given.get(name)

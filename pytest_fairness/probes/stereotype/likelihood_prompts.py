@@ -13,7 +13,7 @@ SENTENCES = ("stereotype", "anti_stereotype", "unrelated")
 
 
 def prompts(case: Case) -> Iterator[Prompt]:
-    """Yield one prompt for each sentence that requests its likelihood after the case's context.
+    """Yield a prompt for each sentence of a case: a request for the sentence's likelihood after the case's context.
 
     There is one trial, because a likelihood is not sampled.
     """

@@ -79,7 +79,8 @@ class StereotypeProbe(Probe):
     def cases_of(self, labels: Mapping[str, str]) -> tuple[Case, ...]:
         """Return the cases of an item.
 
-        Its labels name a case (`{"case": "nurse"}`), two opposite cases (`{"case": "ceo/nurse"}`) or a category.
+        The labels of the item name a case (`{"case": "nurse"}`), two opposite cases (`{"case": "ceo/nurse"}`) or a
+        category.
         """
         if "case" in labels:
             return tuple(self.by_name[name] for name in labels["case"].split("/") if name in self.by_name)

@@ -101,7 +101,7 @@ def stereoset(path: Path, name: str) -> tuple[Row, ...] | None:
 
 def _example(example: Json, task: str) -> dict[str, Json]:
     if not isinstance(example, Mapping):
-        raise ValueError("an example is an object")  # noqa: TRY004 - all errors of the file are reported alike
+        raise ValueError("an example must be a JSON object")  # noqa: TRY004 - all errors of the file are reported alike
     for key in ("id", "target", "bias_type", "sentences"):
         if key not in example:
             raise ValueError(f"`{key}` is missing")
@@ -135,7 +135,7 @@ def _sentences(written: Json) -> Iterator[tuple[str, str]]:
 class _Places:
     """Line numbers of examples.
 
-    They are found by the examples' ids in the text, because JSON readers give no positions.
+    The line of an example is found by the example's id in the text, because JSON readers give no positions.
     """
 
     def __init__(self, text: str) -> None:
@@ -143,7 +143,7 @@ class _Places:
         self._at, self._line = 0, 1
 
     def line(self, example: Any) -> int:
-        """Return the number of the line with the example's id; without an id, that of the last example with one."""
+        """Return the line number of the example's id; without an id, the line of the last example that had one."""
         identifier = example.get("id") if isinstance(example, Mapping) else None
         found = self._text.find(json.dumps(identifier), self._at) if isinstance(identifier, str) else -1
         if found >= 0:

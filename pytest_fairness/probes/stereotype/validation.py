@@ -23,7 +23,7 @@ _ONLY_LIKELIHOOD = ("context", "unrelated", "target", "direction")
 
 
 def diagnostics(data: Content) -> Iterator[Diagnostic]:
-    """Yield the diagnostics of a probe file's plain content; `of_cases` yields those of cases in another file."""
+    """Yield the diagnostics of a probe file's plain content; for cases in a separate file, see `of_cases`."""
     recorded = checks.is_recorded(data)
     cases = [case for _, case in checks.items(data.get("cases"))]
     yield from (each.below("cases") for each in of_cases(cases, recorded=recorded))
@@ -86,7 +86,7 @@ def is_open(case: Content, *, recorded: bool = False) -> bool:
 
 
 def _opposites(rows: list[tuple[int, Content]]) -> Iterator[Diagnostic]:
-    """Yield the diagnostics of cases whose `opposite` does not exist, or does not name them in return."""
+    """Yield the diagnostics of cases whose `opposite` does not exist, or does not name the case in return."""
     cases = {name: case for _, case in rows if isinstance(name := case.get("name"), str)}
     for index, case in rows:
         name, opposite = case.get("name"), case.get("opposite")

@@ -110,7 +110,7 @@ def test_a_request_has_a_time_limit(project: Project) -> None:
         (
             "fairness_prices",
             "gpt cheap",
-            "2: fairness_prices has a line that is not MODEL INPUT OUTPUT: 'gpt cheap'",
+            "2: fairness_prices has a line that is not of the form `MODEL INPUT OUTPUT`: 'gpt cheap'",
         ),
         ("fairness_max_age", "-1", "fairness_max_age must be a number from 0 on"),
         ("fairness_timeout", "0", "fairness_timeout must be a number above 0"),

@@ -109,7 +109,7 @@ ERRORS = {
     ),
     "data.intersentence[0]: `context` is missing": ("dev.json", stereoset(example(context=None))),
     "data.intrasentence[0]: `target` is missing": ("dev.json", stereoset(within=({"id": "a"},))),
-    "data.intersentence[0]: an example is an object": (
+    "data.intersentence[0]: an example must be a JSON object": (
         "dev.json",
         stereoset().replace('"intersentence": []', '"intersentence": [5]'),
     ),
