@@ -33,7 +33,7 @@ class ModelError(FairnessError):
 
 
 class RetryReason(Enum):
-    """Reason why a failed request may be sent again; it determines how soon and how often."""
+    """Reason why a failed request may be sent again; it determines how soon and how often the request is repeated."""
 
     TRANSIENT = auto()
     """The connection broke, the server had an internal error, or the response was malformed."""
@@ -54,7 +54,8 @@ class RequestFailed(FairnessError):
         message: complete message for the user.
         retry: reason why another attempt may succeed; `None` if another attempt would fail in the same way.
         retry_after: seconds that the target asks to wait before the next request, or `None`.
-        check: settings to check if the target rejects every request in this way; `None` if the server rejected nothing.
+        check: settings that the user should check if the target rejects every request in this way; `None` if the
+            settings are not the cause.
     """
 
     def __init__(
@@ -88,7 +89,7 @@ class NotMeasurable(FairnessError):
     Args:
         message: complete message for the user.
         unusable: whether some answers arrived but were not usable; the report then shows them.
-        hopeless: whether more answers would not help either.
+        hopeless: whether the item could not be measured with more answers either.
     """
 
     def __init__(self, message: str, *, unusable: bool = False, hopeless: bool = False) -> None:
@@ -102,7 +103,7 @@ class BaselineError(FairnessError):
 
     Args:
         message: complete message for the user.
-        remade: whether the problem is solved by making the baseline anew.
+        remade: whether a new baseline (`--fairness-rebaseline`) solves the problem.
     """
 
     def __init__(self, message: str, *, remade: bool = False) -> None:

@@ -35,10 +35,10 @@ class Kind(Generic[ProbeT]):
     Attributes:
         model: pydantic model that validates probe files of the kind.
         reader: reader of the answer file under `responses:`; `None` if probes of the kind take no such file.
-        exchange: rules that exchange recorded answers between groups for the command `sample`; `None` if the kind has
-            none.
-        quality: function that compares answers with the right answers in the probe; `None` if probes of the kind have
-            none.
+        exchange: rules by which the command `sample` exchanges recorded answers between groups; `None` if the kind has
+            no such rules.
+        quality: function that compares answers with the right answers in the probe; `None` if such probes have no right
+            answers.
     """
 
     model: type[ProbeT]
@@ -67,7 +67,7 @@ def kind_of(probe: ProbeT) -> Kind[ProbeT]:
 
 
 def schemas() -> dict[str, KindSchema]:
-    """Return, for each kind, the models that the loader needs: of its probes and of its audits' settings."""
+    """Return, for each kind, the model of its probes and the models of its audits' settings, for the loader."""
     settings = registry.settings_models()
     return {name: KindSchema(kind.model, settings.get(name, {})) for name, kind in KINDS.items()}
 
@@ -91,6 +91,6 @@ def rows(probe: Probe) -> list[Answer]:
 
 
 def quality(probe: Probe, answers: Sequence[Answer]) -> AnswerQuality | None:
-    """Return the quality of answers (share of right or relevant ones); `None` if the probe does not define it."""
+    """Return the quality of answers (share of right or relevant answers); `None` if the probe does not define it."""
     score = kind_of(probe).quality
     return None if score is None else score(probe, answers)

@@ -90,7 +90,7 @@ def _setting(
     name: str | None = None,
     **places: Any,
 ) -> Any:
-    """Return a field of `RunSettings` that holds its row of the table.
+    """Return a field of `RunSettings`; its metadata is the row of the table of options.
 
     `**places` are further attributes of `Option`.
     """
@@ -117,7 +117,7 @@ class RunSettings:
     Attributes:
         root: pytest's rootdir, or the current folder outside pytest; paths of the ini file are relative to it.
         target_is_default: whether no option, environment variable or ini setting names a target.
-        targets: targets by the user's names for them; empty for a single target without a name.
+        targets: targets by the names that the user gave them; empty for a single target without a name.
     """
 
     root: Path

@@ -72,7 +72,7 @@ def _named(sentence: str, choices: tuple[str, ...]) -> set[str]:
 def _is_clause(sentence: str, match: re.Match[str]) -> bool:
     """Return whether the matched choice is a separate clause.
 
-    A choice that begins with a non-letter (`>50K`) always is.
+    A choice that begins with a non-letter (`>50K`) always counts as a separate clause.
     """
     if not match[0][0].isalpha():
         return True

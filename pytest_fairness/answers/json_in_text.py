@@ -104,8 +104,8 @@ def _fields(siblings: list[Any]) -> frozenset[str]:
 def as_list(value: Json) -> list[str]:
     """Return the list items in a JSON value.
 
-    They are the items of an array or of an object's only array; else an object's values, if its keys are numbers; else
-    its keys.
+    For an array, return its items. For an object with a single array, return the items of that array. For any other
+    object, return its values if all its keys are numbers, else its keys.
     """
     if isinstance(value, Pairs):
         arrays = [part for _, part in value if isinstance(part, list) and not isinstance(part, Pairs)]

@@ -21,7 +21,7 @@ def request(judging: Judging, text: str, vote: int) -> Request:
 
 
 def vote(judging: Judging, response: Response | None) -> str | None:
-    """Return the choice that the judge model named; `None` if it named none or several, or did not answer."""
+    """Return the choice that the judge model named; `None` if it named no choice or several, or did not answer."""
     if response is None:
         return None
     named = choices.read(reading.whole_characters(response.text), (*judging.choices, NONE))

@@ -71,7 +71,7 @@ def _inline(lines: list[str], cleaned: Clean) -> list[str]:
 def _unmarked(lines: list[str], cleaned: Clean) -> list[str]:
     """Return the items of lines without numbers or bullets, or of one comma-separated line.
 
-    An empty list if the text is prose.
+    Return an empty list if the text is prose.
     """
     if len(lines) > 1 and lines[0].rstrip().endswith(":"):
         lines = lines[1:]

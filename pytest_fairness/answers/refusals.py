@@ -118,7 +118,8 @@ _ANSWERED = re.compile(r"\b(?:here (?:is|are)|here's|below (?:is|are)|the follow
 def is_refusal(text: str) -> bool:
     """Return whether a text is a refusal.
 
-    If a list of at least three items, or "here are …" and a text, follows the refusal, the text counts as an answer.
+    The text counts as an answer if the refusal is followed by a list of at least three items, or by "here are …" and
+    further text.
     """
     head = re.sub("[ \t]+", " ", _APOSTROPHES.sub("'", text[: 2 * _HEAD]))[:_HEAD].casefold()
     return _declines(head) and not _answers(text)

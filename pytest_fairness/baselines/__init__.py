@@ -1,1 +1,1 @@
-"""Baseline files: read, write, compare, decide."""
+"""Baseline files: reader, writer, comparison of revisions, and verdicts on measurements."""

@@ -48,9 +48,9 @@ class ItemChange:
     """Change of one entry.
 
     Attributes:
-        baseline, id: present names of the baseline and the item, or those that it had.
-        old, new: the entry before and after; one of them is `None` for a new or removed item.
-        old_key: the names before, if the item was renamed.
+        baseline, id: names of the baseline and of the item; for a removed item, its last names.
+        old, new: the entry before and after the change; `old` is `None` for a new item, `new` for a removed item.
+        old_key: the former names, if the item was renamed; else `None`.
         info: description of the audit; `None` if it is not installed.
         examples: answers that differ.
     """
@@ -86,7 +86,7 @@ class ItemChange:
 
     @property
     def half_width(self) -> float | None:
-        """Return half the 95 % confidence interval of the change of independent runs."""
+        """Return half the width of the change's 95 % confidence interval, for independent runs; `None` if unknown."""
         errors = [entry.standard_error for entry in (self.old, self.new) if entry is not None]
         known = [error for error in errors if error is not None]
         if len(known) < 2:
@@ -96,7 +96,7 @@ class ItemChange:
 
     @property
     def tolerance(self) -> float | None:
-        """Return the tolerance that the probe allows now; the audit's own for files of earlier versions."""
+        """Return the item's tolerance; for an entry of an earlier version, which has none, the audit's default."""
         entry = self.new or self.old
         if entry is not None and entry.tolerance is not None:
             return entry.tolerance
@@ -110,9 +110,9 @@ class ItemChange:
 
     @property
     def moved(self) -> list[tuple[str, float | None, float | None]]:
-        """Return the contributions that changed, with both numbers, the largest change first.
+        """Return name, old and new number of each contribution that changed; the largest change is first.
 
-        The list is empty where chance explains the change, as chance has no cause to name.
+        The list is empty if chance explains the change, because such a change has no cause that could be named.
         """
         if self.new is None or (self.old is not None and not self.beyond_chance and self.half_width != 0):
             return []
@@ -141,8 +141,8 @@ def changes(old: Snapshot, new: Snapshot) -> list[ItemChange]:
 def _renamed(removed: Mapping[Key, Entry], added: Mapping[Key, Entry]) -> dict[Key, Key]:
     """Return the old name of each item that was renamed, by its new name.
 
-    An item was renamed if the same item of the same file, or the same measurement, has another name. Equal measurements
-    of several removed items decide nothing, unless one has the same id.
+    An item counts as renamed if a removed item has the same id and the same file, or the same measurement. If several
+    removed items have the same measurement, only one with the same id counts.
     """
     by_file = {(entry.file or "", key[1]): key for key, entry in removed.items() if entry.file is not None}
     by_numbers: dict[object, list[Key]] = defaultdict(list)

@@ -44,7 +44,7 @@ class RunToRun:
 
 @dataclass(frozen=True)
 class MeasuredBy:
-    """Version and alpha of the audit that measured a value; it depends on them besides the answers and the fingerprint.
+    """Version and alpha of the audit that measured a value; the value depends on both, and on answers and fingerprint.
 
     Attributes:
         version: version of the audit.
@@ -74,12 +74,13 @@ class Entry:
         run_to_run: variation of the value between runs; `None` if there were too few trials to divide them.
         measured_by: version and alpha of the audit; `None` in files of earlier versions of pytest-fairness.
         served: names of the models that the server reported, sorted; `None` if it reported none.
-        file: the probe file, or the file of the Python test, relative to the root; like all that follow `None` in files
-            of earlier versions.
+        file: the probe file, or the file of the Python test, relative to the root. This attribute and the following
+            ones are `None` in files of earlier versions.
         labels: the subject of the item, as in `AuditItem`.
-        limit, tolerance: what the probe allowed; `limit` is `None` if there was none.
-        contributions: what the value is made of, see `Audit.contributions`; at most `MOST_CONTRIBUTIONS`.
-        accepted_by: who made the baseline; `None` if unknown or turned off.
+        limit, tolerance: limit and tolerance of the item at the measurement; `limit` is `None` if the item had none.
+        contributions: contribution of each word, group or record to the value, see `Audit.contributions`; at most
+            `MOST_CONTRIBUTIONS`.
+        accepted_by: name of the person who accepted the value; `None` if unknown, or if names are not to be kept.
         reason: why the value was accepted; `None` if no reason was given.
     """
 
@@ -167,13 +168,13 @@ class Entry:
             raise BaselineError(f"An entry cannot be kept: {fault(error)}.") from error
 
     def same_measurement(self, other: Entry) -> bool:
-        """Return whether nothing differs in files but the date, who accepted the value and why."""
+        """Return whether both entries have the same JSON, apart from `date`, `accepted_by` and `reason`."""
         told: dict[str, Json] = {"date": "", "accepted_by": None, "reason": None}
         return bool(replace(self, **told).to_json() == replace(other, **told).to_json())
 
 
 def _largest(contributions: Mapping[str, float]) -> dict[str, float]:
-    """Return the largest finite contributions by name; names are text of models and probes, of any length."""
+    """Return the largest finite contributions by name; names are cut, because models and probes can make them long."""
     finite = {name: float(number) for name, number in contributions.items() if math.isfinite(number)}
     order = sorted(finite, key=lambda name: (-abs(finite[name]), name))[:MOST_CONTRIBUTIONS]
     return {name[:LONGEST_NAME]: finite[name] for name in order}
@@ -197,7 +198,7 @@ SUMMARY = TypeAdapter(Summary)
 
 
 def fault(error: ValidationError) -> str:
-    """Return the first error and its place: `items.jsd.value: Input should be a valid number, found 'high'`."""
+    """Return the first error with its location: `items.jsd.value: Input should be a valid number, found 'high'`."""
     first = error.errors(include_url=False)[0]
     match first["type"]:
         case "missing":

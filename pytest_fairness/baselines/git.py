@@ -40,7 +40,7 @@ def git(folder: Path, *arguments: str) -> bytes:
 
 
 def user_name(folder: Path) -> str | None:
-    """Return the name of the user that git knows in a folder; `None` if it knows none."""
+    """Return the setting `user.name` of git in a folder; `None` if it is not set."""
     try:
         return git(folder, "config", "user.name").decode("utf-8", "replace").strip() or None
     except GitError:

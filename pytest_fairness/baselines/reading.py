@@ -94,9 +94,9 @@ def read_baseline(folder: Path, name: str) -> Baseline | None:
 
 
 def require_own(baseline: Baseline | None, item: str, file: Path, root: Path) -> None:
-    """Raise `BaselineError` if the baseline is that of another probe file or test that still exists.
+    """Raise `BaselineError` if the baseline belongs to another probe file or Python test that still exists.
 
-    Tests may share a baseline: in Python files, only the entry of the same item counts.
+    Tests in different Python files may share a baseline; then only the entry with this item id is checked.
 
     Args:
         baseline: the present baseline, if there is one.

@@ -29,8 +29,8 @@ class Snapshot:
 
     Attributes:
         name: the revision as the user named it, with its commit, or `working tree`.
-        folder: folder of the files, which are copies for a commit.
-        items: the entries by name of the baseline and id of the item.
+        folder: folder of the files; for a commit, a folder with copies of the files.
+        items: the entries, by the name of the baseline and the id of the item.
         problems: a sentence for each file that cannot be read.
         unreadable: names of the baselines that cannot be read.
     """
@@ -42,7 +42,10 @@ class Snapshot:
     unreadable: set[str] = field(default_factory=set)
 
     def answers(self, baseline: str) -> Mapping[str, Sequence[Row]]:
-        """Return the answer sets of a baseline; none if the file is absent, too large or damaged, which is noted."""
+        """Return the answer sets of a baseline; none if their file is absent or cannot be read.
+
+        A file that cannot be read is added to `problems`.
+        """
         path = self.folder / f"{baseline}{ANSWERS_SUFFIX}"
         try:
             return read_answers(path, MOST_ANSWER_BYTES) or {}
@@ -103,7 +106,7 @@ def _commit(place: Path, revision: str) -> str:
 
 
 def _in_commit(place: Path, commit: str, inside: str, copy: Path, name: str) -> Snapshot:
-    """Return the baselines in a commit, whose files are copied to a folder."""
+    """Copy the baseline files of a commit to the folder `copy`, and return the baselines."""
     copy.mkdir()
     too_large = []
     try:
@@ -142,7 +145,7 @@ def _snapshot(name: str, folder: Path) -> Snapshot:
 
 
 def _problem(name: str, folder: Path, error: Exception) -> str:
-    """Return the message of an error about a file, with the snapshot in place of a copy's folder."""
+    """Return the message of an error about a file; the snapshot's name replaces the path of the folder."""
     message = str(error).replace(f"{folder}/", "")
     if name != WORKING_TREE:
         message = message.partition(". Restore it with")[0]

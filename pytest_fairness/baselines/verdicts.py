@@ -270,7 +270,7 @@ def _advice(
         measurement: measurement of this run.
         size: number of trials or other units in this run; `None` for recorded files.
         factor: factor by which this run and its baseline must grow so that the standard error is small enough.
-        baseline: the baseline, where the change is undecided.
+        baseline: the baseline if the change is undecided, else `None`.
     """
     if not math.isfinite(factor) or factor > MOST_TIMES:
         return _Text(

@@ -28,8 +28,8 @@ def update_baseline(
 ) -> None:
     """Write new entries into a probe's baseline; the other entries and their answers stay as they are.
 
-    An entry with the same measurement stays as it is, with its date, who accepted it and why, so that rebaselining on
-    the same answers changes no byte; a new reason is a change.
+    If the measurement is the same as before, the old entry is kept with its `date`, `accepted_by` and `reason`, so that
+    the same answers change no byte of the files. If a new reason is given, the new entry replaces the old one.
 
     Args:
         folder: folder of the baselines; it is created if it does not exist.

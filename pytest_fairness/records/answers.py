@@ -11,7 +11,7 @@ from pytest_fairness.records.plain_json import Json
 
 
 class Status(StrEnum):
-    """Status of an answer. Audits measure only answers with the status `OK`; all others count as missing, by group."""
+    """Status of an answer. Audits measure only answers with the status `OK`; all other answers count as missing."""
 
     OK = "ok"
     REFUSED = "refused"
@@ -36,7 +36,7 @@ class Judging:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """Classification of an answer by a judge model: its name, and the choice of each vote (`None`: no choice)."""
+    """Classification of an answer: the judge model's name (`by`), and the choice of each vote (`None`: no choice)."""
 
     by: str
     votes: tuple[str | None, ...]

@@ -1,4 +1,4 @@
-"""Size of the effect that an item measured, in a number and in words."""
+"""Size of the effect that an item measured, as a number and in words."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pytest_fairness.records.plain_json import Json, without_nonfinite
 
 
 class Size(StrEnum):
-    """Size of an effect in words, by the cut-offs of its audit."""
+    """Size of an effect in words, according to the cut-offs of the audit."""
 
     NONE = "none"
     SMALL = "small"
@@ -23,13 +23,14 @@ class Effect:
     """Effect size of a measurement.
 
     Attributes:
-        name: of the effect size (`Cohen's h`).
-        value: the effect size; infinite where groups differ and answers within a group do not.
-        interval: the effect sizes of the bounds of the value's 95 % interval; `None` without such an interval.
-        size: in words; `none` where no difference was found, `None` where the answers do not tell.
-        detectable: smallest effect size that as many answers show with 80 % power; `None` if not known, or if
-            they could show no effect at all.
-        description: size, number and what a reader must know of them, as a phrase.
+        name: name of the effect size (`Cohen's h`).
+        value: the effect size; infinite if the groups differ but answers within a group do not.
+        interval: effect sizes that correspond to the bounds of the value's 95 % interval; `None` without such an
+            interval.
+        size: effect size in words; `none` if no difference was found, `None` if the answers do not allow a conclusion.
+        detectable: smallest effect size that the same number of answers detects with 80 % power; `None` if it is
+            unknown, or if this number of answers cannot detect any effect.
+        description: phrase with the effect size in words and as a number, and what is needed to interpret them.
     """
 
     name: str

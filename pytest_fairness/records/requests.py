@@ -34,7 +34,7 @@ class Request:
         sampling: sampling parameters; each request has its own seed, see `with_own_seed`.
         trial: number of the trial, from 0.
         answer_format: `likelihood` asks for the log-probabilities of the tokens of `continuation`, `embedding` for the
-            vector of `prompt`; all others ask for text.
+            vector of `prompt`; all other formats ask for text.
         continuation: text whose likelihood is requested; `None` for other formats.
     """
 
@@ -46,7 +46,9 @@ class Request:
     continuation: str | None = None
 
     def with_own_seed(self) -> Self:
-        """Return the request with a seed derived from the probe's seed, if it has one, and from the request's texts.
+        """Return the request with its own seed, derived from the probe's seed and the request's texts and trial number.
+
+        If the probe has no seed, the request is returned unchanged.
 
         With one seed for all requests, a server would sample the answers to two prompts with the same random numbers.
         Tests of differences assume that the answers are independent.
@@ -59,7 +61,7 @@ class Request:
     def seed(self) -> int:
         """Return a seed from 0 to 2**31 - 1 for targets that need one.
 
-        It is reproducible and differs between requests.
+        The seed is reproducible and differs between requests.
         """
         return self._derived_seed(0) if self.sampling.seed is None else self.sampling.seed
 
@@ -84,7 +86,7 @@ class Response:
             base64).
         finish_reason: `stop`, `length` (cut off by `max_tokens`), `refusal` or `content_filter`, if the target reports
             it; or `TOO_LONG`.
-        prompt_tokens, completion_tokens: as the target counts them; `None` if it does not report them.
+        prompt_tokens, completion_tokens: numbers of tokens that the target reports; `None` if it reports none.
         created: time of arrival, in seconds since the epoch.
         model, fingerprint: `model` and `system_fingerprint` as the server reports them; `None` if it does not.
     """

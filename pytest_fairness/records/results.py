@@ -53,8 +53,8 @@ class Verdict:
         upper_bound: one-sided 95 % upper confidence bound of the change; `None` if the audit has none.
         contributors: words, groups or records that contribute most to the value, the strongest first; empty unless the
             change, or the excess over the limit, is significant.
-        undecided: phrase that says why the verdict is inconclusive, and how large a run would decide; `None` where
-            there is a decision, or where the name says it.
+        undecided: phrase that says why the verdict is inconclusive, and how large a run would decide; `None` if there
+            is a decision, or if the verdict's name already says why.
     """
 
     name: VerdictName
@@ -77,7 +77,7 @@ class ItemResult:
         method: description of the audit; see `AuditInfo.to_json`.
         finding: finding of a failed item in words, as plain JSON; see `audits.findings.Finding`.
         line: line of the audit in the probe file, or of the Python test, from 1; `None` if unknown.
-        effect: effect size of the measurement, as plain JSON; see `Effect`. `None` where there is none.
+        effect: effect size of the measurement, as plain JSON; see `Effect`. `None` if there is no effect size.
     """
 
     nodeid: str

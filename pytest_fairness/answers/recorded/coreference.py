@@ -28,7 +28,7 @@ class CoreferenceReader(Reader[CoreferenceProbe]):
 
     @cached_property
     def _items(self) -> dict[str, str]:
-        """Names of the probe's items, by folded name."""
+        """Names of the probe's items, by the folded form of the name (see `fields.folded`)."""
         return {fields.folded(name): name for name in self.probe.sentences}
 
     def answers(self) -> list[Answer]:
@@ -80,7 +80,7 @@ class CoreferenceReader(Reader[CoreferenceProbe]):
     def _item(self, row: Row, written: Mapping[str, str]) -> tuple[tuple[str, str] | None, str]:
         """Return the two occupations and the item name of a row.
 
-        `None` in place of the occupations if the row has an error or belongs to another probe.
+        The occupations are `None` if the row has an error or belongs to another probe.
         """
         if self._items:
             item = self._items.get(fields.folded(written["item"]))

@@ -20,14 +20,15 @@ class CounterfactualReader(Reader[CounterfactualProbe]):
     """Reader of a counterfactual probe's answer file, which has one answer per row.
 
     The first row of a record has the record's own attribute values. A row in which one attribute has another value is a
-    flipped row. Several rows may have the record's own values: as many of them are trials as the record has rows for
-    its most frequent flip. The remaining ones are repetitions, which show how much answers differ by chance. Without
-    flipped rows, all are trials. Rows without any of the probe's values are left out.
+    flipped row. Several rows may have the record's own values. Let n be the number of the record's rows for its most
+    frequent flip: n rows with the record's own values are then trials, and further such rows are repetitions, which
+    show how much answers differ by chance. If a record has no flipped rows, all its rows are trials. Rows without any
+    of the probe's values are left out.
     """
 
     @cached_property
     def _values(self) -> dict[str, dict[str, str]]:
-        """Values of each flipped attribute, by folded value."""
+        """Values of each flipped attribute, by the folded form of the value (see `fields.folded`)."""
         return {name: {fields.folded(value): value for value in flip.values} for name, flip in self.probe.flips.items()}
 
     def answers(self) -> list[Answer]:

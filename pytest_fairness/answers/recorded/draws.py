@@ -18,7 +18,7 @@ class Draws:
 
     Args:
         name: the file's name, for messages.
-        column: the file's column of trial numbers; `None`: the rows of a cell are numbered in the file's order.
+        column: the file's column of trial numbers; `None` if the rows of a cell are to be numbered in the file's order.
         cure: advice added to the error of a trial that occurs twice.
 
     Attributes:
@@ -40,7 +40,7 @@ class Draws:
         raise_file_errors(self.errors, self._name)
 
     def lacks(self, row: Row, columns: Iterable[str]) -> bool:
-        """Return whether a row lacks any of these columns; if it does, add an error."""
+        """Return whether a row lacks any of these columns; add an error to `errors` if the row does."""
         lacking = [column for column in columns if column not in row.fields]
         if lacking:
             self.add_error(row, f"no {', '.join(map(repr, lacking))} in this row")
@@ -49,7 +49,7 @@ class Draws:
     def written(self, row: Row, default: int) -> int | None:
         """Return the trial number written in a row.
 
-        `default` if the file has no trial column, `None` if the number is invalid.
+        Return `default` if the file has no trial column, and `None` if the number is invalid.
         """
         if self._column is None:
             return default

@@ -33,9 +33,9 @@ def require_columns(file: str, columns: Mapping[str, str], there: Sequence[str],
 
     Args:
         file: the file's name, for messages.
-        columns: required column of the file for each of the probe's names.
+        columns: required columns of the file, by the name that the probe uses for them (an axis, `prompt`, `text`, …).
         there: the file's columns.
-        unmapped: the probe's names for which `responses.columns` cannot name another column.
+        unmapped: names that `responses.columns` cannot map to another column.
     """
     faults = []
     for name, column in columns.items():
@@ -55,6 +55,6 @@ def answer(
     answer_format: AnswerFormat = "text",
     choices: tuple[str, ...] = (),
 ) -> Answer:
-    """Return the answer in a field; an empty field (`None`) gives an answer with the status of a missing one."""
+    """Return the answer in a field; an empty field (`None`) counts as a missing response."""
     response = None if written is None else Response(text(written))
     return reading.answer(Prompt(Request("", answer_format=answer_format), labels, trial, choices), response)

@@ -25,7 +25,7 @@ class GenerationReader(TextReader[GenerationProbe]):
 
     @cached_property
     def _values(self) -> dict[str, dict[str, str]]:
-        """Values of each axis, by folded value."""
+        """Values of each axis, by the folded form of the value (see `fields.folded`)."""
         return {name: {fields.folded(value): value for value in axis.values} for name, axis in self.probe.axes.items()}
 
     def answers(self) -> list[Answer]:
@@ -34,7 +34,7 @@ class GenerationReader(TextReader[GenerationProbe]):
         return self._texts()
 
     def _columns(self) -> dict[str, str]:
-        """Return the file's columns by label name, axes first; a stratum has the name of its column."""
+        """Return the file's columns by label name, axes first; the label of a stratum is the name of its column."""
         needed = [*self.probe.axes, *(("prompt",) if "prompt" in self.responses.columns else ())]
         strata = {stratum: stratum for stratum in self.responses.strata}
         return self._mapped(needed) | strata | self._mapped(["text"], ["trial"])

@@ -27,7 +27,7 @@ class Reader(ABC, Generic[ProbeT]):
     Attributes:
         name: the file's name, for messages.
         content: the file's columns and rows.
-        columns: the file's column for each of the probe's names.
+        columns: the file's columns, by the name that the probe uses for them (an axis, `trial`, `text`, …).
         draws: trial numbers and errors of the rows.
 
     Class attributes:
@@ -59,10 +59,10 @@ class Reader(ABC, Generic[ProbeT]):
 
     @abstractmethod
     def _columns(self) -> dict[str, str]:
-        """Return the file's column for each of the probe's names; raise `ProbeError` if a required one is absent."""
+        """Return the file's columns by the probe's names for them; raise `ProbeError` if a required one is absent."""
 
     def _mapped(self, needed: Iterable[str], optional: Sequence[str] = ()) -> dict[str, str]:
-        """Map the probe's names to columns of the file; leave out optional names without a column."""
+        """Return the file's columns by the probe's names for them; leave out optional names that have no column."""
         written = self.responses.columns
         there = [name for name in optional if name in written or name in self.content.columns]
         return {name: written.get(name, name) for name in [*needed, *there]}

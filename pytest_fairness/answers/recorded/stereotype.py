@@ -23,7 +23,7 @@ class StereotypeReader(TextReader[StereotypeProbe]):
 
     @cached_property
     def _known(self) -> dict[tuple[str, str], dict[str, str]]:
-        """Labels of the answers, by the folded names of case and group."""
+        """Labels of the answers, by the folded forms of the case's and group's names (see `fields.folded`)."""
         return {
             (fields.folded(case.name), fields.folded(group)): self.probe.labels(case, group or None)
             for case in self.probe.open_cases
@@ -37,7 +37,7 @@ class StereotypeReader(TextReader[StereotypeProbe]):
         return answers
 
     def _columns(self) -> dict[str, str]:
-        """Return the file's columns by label name; a stratum has the name of its column."""
+        """Return the file's columns by label name; the label of a stratum is the name of its column."""
         needed = ["case", *(["group"] if any(group for _, group in self._known) else []), "text"]
         return self._mapped(needed, ["trial"]) | {stratum: stratum for stratum in self.responses.strata}
 
