@@ -5,7 +5,7 @@ from __future__ import annotations
 from pytest_fairness.errors import AnswersMissing
 
 NAMED_PAUSE = 10.0
-"""Length in seconds from which a pause is mentioned in messages; a longer pause was demanded by the target."""
+"""Minimum length (seconds) of a pause that messages mention; only the target demands such long pauses."""
 
 
 def given_up(name: str, seconds: float, pause: float, last_error: str) -> str:

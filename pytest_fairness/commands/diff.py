@@ -18,8 +18,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="?",
         default="HEAD",
         metavar="REV",
-        help="git revision to compare the working tree with, or A..B for two revisions, or A...B for B since it left A "
-        "(default: HEAD)",
+        help="git revision to compare the working tree with, or A..B for two revisions, or A...B for the "
+        "changes in B since it branched off A (default: HEAD)",
     )
     parser.add_argument("--baselines", type=Path, metavar="DIR", help="folder of the baselines (default: baselines)")
     parser.add_argument(

@@ -146,7 +146,7 @@ def _write(root: Path, files: Mapping[Path, str], *, force: bool) -> list[Path]:
 
 
 def _print_next_steps(written: list[Path]) -> None:
-    print("\nName the audited target in pyproject.toml, if it does not yet; `local` is the embedded model:")
+    print("\nName the audited target in pyproject.toml unless it is already there; `local` is the embedded model:")
     print('[tool.pytest.ini_options]\nfairness_target = "local"')
     if util.find_spec("xllamacpp") is None:
         print("The embedded model needs another package:\npip install 'pytest-fairness[local]'")

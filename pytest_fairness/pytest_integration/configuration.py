@@ -19,7 +19,7 @@ from pytest_fairness.targets.address import public_target
 
 _BY_NAME = {option.name: option for option in SETTINGS}
 _NAMED_TARGET = re.compile(r"(?P<name>[A-Za-z0-9][A-Za-z0-9._-]{0,99})\s*=\s*(?P<target>.+)", re.DOTALL)
-"""`NAME=TARGET`. In a target, an equals sign follows a colon only."""
+"""Pattern of `NAME=TARGET`; an equals sign of the target itself comes after a colon."""
 
 
 def settings_from(config: pytest.Config) -> RunSettings:

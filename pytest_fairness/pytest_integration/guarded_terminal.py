@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 WITHOUT_SYMBOLS = {"± ": "+-", "≤ ": "<=", "→ ": "->"} | dict(zip("✗✓·…−“”’", 'x+.~-""\'', strict=True))
 """Text in place of symbols, of the same width, for a terminal whose encoding lacks them."""
 KEPT = 200
-"""Characters of an unfinished line that are kept, as a command may be written in several pieces."""
+"""Maximum number of characters of an unfinished line that are kept: a command may be written in several pieces."""
 
 
 class GuardedFile:

@@ -16,7 +16,7 @@ ENVIRONMENT_PREFIX = "PYTEST_FAIRNESS_"
 ENVIRONMENT: list[str] = [
     name for option in OPTIONS if (name := option.environment) and name.startswith(ENVIRONMENT_PREFIX)
 ]
-"""Variables that are read under this prefix."""
+"""Names of the environment variables with this prefix that the plugin reads."""
 INI_NAMES = [option.name for option in OPTIONS if option.in_ini]
 
 

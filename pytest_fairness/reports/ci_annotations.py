@@ -14,7 +14,7 @@ from pytest_fairness.reports.formatting import printable
 from pytest_fairness.reports.report_items import Item, outcome, severity
 
 MAX_ANNOTATIONS = 10
-"""Most errors of one step that GitHub shows as annotations."""
+"""Maximum number of errors that GitHub shows as annotations for one step."""
 
 _SEVERITIES = {
     VerdictName.ERROR: "critical",

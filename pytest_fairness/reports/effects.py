@@ -9,7 +9,7 @@ from pytest_fairness.reports.formatting import number
 from pytest_fairness.reports.report_items import Item
 
 UNKNOWN = "unknown"
-"""Word for a size that the answers do not tell."""
+"""Word for the size of an effect that the answers do not determine."""
 FOUND = (Size.LARGE, Size.MODERATE, Size.SMALL)
 """Sizes of a difference that was found."""
 _ORDER = (*FOUND, UNKNOWN, Size.NONE, "")

@@ -16,7 +16,7 @@ JOINERS = "\u200c\u200d"  # Persian and Indic words and emoji need these harmles
 
 
 ROUNDING = 1e-12
-"""Largest rounding error of a sum that is 0."""
+"""Largest rounding error in a sum whose exact value is 0."""
 
 
 def number(value: float | None) -> str:

@@ -13,7 +13,7 @@ from pytest_fairness.reports.report_items import Item
 from pytest_fairness.reports.text_layout import width_of, wrap
 
 WHOLE_FILE_FROM = 9
-"""Number of items of one file from which the command names the file."""
+"""Minimum number of a file's items for which the command names the file instead of the items."""
 
 _ACCEPTABLE = {VerdictName.REGRESSION, VerdictName.STALE_BASELINE, VerdictName.NO_BASELINE}
 _TRAILING_COMMAND = re.compile(r": (?P<command>(?:pytest --fairness-rebaseline|python -m pytest_fairness) .*)$")

@@ -20,10 +20,10 @@ from pytest_fairness.probes.field_types import shown
 
 KIND = "generation"
 MOST_GROUPS = 20
-"""Most values of a column of groups; a column of texts or numbers has more."""
+"""Maximum number of different values in a column of groups; a column of texts or numbers has more."""
 SHOWN_VALUES = 10
 LONGEST_VALUE = 40
-"""Characters of a value in a message."""
+"""Maximum number of characters of a value in a message."""
 
 
 @dataclass(frozen=True)
@@ -147,8 +147,8 @@ class AnswerFile:
         marked = [value for value, _ in values.most_common() if value != self.unmarked]
         if not marked:
             raise FairnessError(
-                f"{name}: every row has {self.unmarked!r} in the column {self.group!r}, and nothing to compare with. "
-                "Add answers for another group, or give another --group."
+                f"{name}: every row has {self.unmarked!r} in the column {self.group!r}, so that no group can "
+                "be compared with it. Add answers for another group, or give another --group."
             )
         return list(self.marked) or marked
 

@@ -19,7 +19,7 @@ SMALL = {"width": 360}
 """Size of a chart that stands beside another one."""
 
 SHOWN = 15
-"""Maximum number of bars on one side of a chart, or of its rows. The table lists all."""
+"""Maximum number of a chart's rows, or of the bars on one of its sides; the chart's table has all rows."""
 
 
 CROSS = "M-1 -.6 -.6 -1 0 -.4 .6 -1 1 -.6 .4 0 1 .6 .6 1 0 .4 -.6 1 -1 .6 -.4 0Z"

@@ -30,7 +30,7 @@ PHRASES = {
     VerdictName.NO_BASELINE: ("has no baseline yet", "have no baseline yet"),
     VerdictName.INCONCLUSIVE: ("is inconclusive", "are inconclusive"),
 }
-"""What is said of one item, and of several, with each verdict but `pass`; the worst verdict first."""
+"""Phrases for one item and for several items with a verdict, for all verdicts except `pass`, the worst first."""
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from pytest_fairness.reports.report_items import Item, group_names, mappings_in
 
 _PIECES = re.compile(r"\s+|\w[\w'’-]*|.", re.DOTALL)
 MIN_LIST_LINES, MAX_LIST_LINE = 2, 60
-"""A text is a list if it has so many line ends and no longer line."""
+"""A text counts as a list if it has at least `MIN_LIST_LINES` line ends, and no line longer than `MAX_LIST_LINE`."""
 MAX_COMPARED = 1500
 """Maximum number of compared pieces of a text; the rest is shown without marks."""
 

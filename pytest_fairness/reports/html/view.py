@@ -22,9 +22,9 @@ MAX_ROWS = 200
 MAX_EXAMPLES = 6
 
 MAX_OPEN = 10
-"""Maximum number of items that the page shows open, the worst failures."""
+"""Maximum number of failed items (the worst) whose details the page shows open."""
 MAX_FULL = 200
-"""Maximum number of measured items, the worst, with examples, tables and charts; the JSON report has those of all."""
+"""Maximum number of items (the worst) with examples, tables and charts; the JSON report has them for all items."""
 
 OUTCOMES = ("failed", "error", "inconclusive", "measured", "passed")
 

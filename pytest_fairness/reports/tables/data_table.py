@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Cell = str | int | float | bool | None
-"""A value of a table; `None` for an unknown one."""
+"""A value of a table; `None` for an unknown value."""
 Row = Mapping[str, Cell]
 
 PANDAS_TYPES = {str: "string", int: "Int64", float: "float64", bool: "boolean"}

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pytest_fairness.reports.formatting import printable
 
 LONG = 40
-"""Rows from which on a table may break over pages."""
+"""Minimum number of rows of a table that may break over several pages."""
 
 _ESCAPES = str.maketrans(
     {

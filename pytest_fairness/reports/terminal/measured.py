@@ -12,7 +12,7 @@ from pytest_fairness.reports.report_items import Item
 from pytest_fairness.reports.text_layout import cut_middle, table, width_of, wrap
 
 SHOWN = 10
-"""Explanations below the table."""
+"""Maximum number of explanations below the table."""
 _HEADER = ("size", "value [95 % interval]", "p", "effect", "item")
 _GAP = 2
 _CHANCE = 0.05
@@ -55,8 +55,8 @@ def explanation_lines(items: Sequence[Item], methods: Mapping[str, Mapping[str, 
     if known:
         found = sum(size_of(item) in FOUND for item in known)
         lines += wrap(
-            f"{found} of {counted(len(known), 'item')} with a difference; of as many items without any, about "
-            f"{number(len(known) * _CHANCE)} would show one by chance.",
+            f"{found} of {counted(len(known), 'item')} with a difference; if no item had any, about "
+            f"{number(len(known) * _CHANCE)} would still show one by chance.",
             width,
         )
     return lines

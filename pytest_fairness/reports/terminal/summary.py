@@ -39,9 +39,9 @@ MOST_ROWS = 30
 WORST_ROWS = 10
 FINDING_LINES = 3
 LEAST_NAME = 20
-"""Columns of an item's name below which other cells are left out."""
+"""Minimum width of an item's name in columns; other cells are left out to keep it."""
 LEAST_PROBE = 4
-"""Columns to which a probe's name is cut before the item is cut."""
+"""Minimum width of a probe's name in columns; if this is not enough, the item's name is cut too."""
 SHOWN_VARIANTS = 12
 SHOWN_MESSAGES = 3
 _INDENT = "    "

@@ -196,7 +196,7 @@ def test_a_wrong_argument_is_a_sentence_with_its_cure(
 def test_a_single_group_has_nothing_to_be_compared_with(capsys: pytest.CaptureFixture[str]) -> None:
     written(change=lambda _, cells: {**cells, "gender": "man"})
     assert measure() == 2
-    assert "answers.csv: every row has 'man' in the column 'gender', and nothing to compare with." in (
+    assert "answers.csv: every row has 'man' in the column 'gender', so that no group can be compared with it." in (
         capsys.readouterr().err
     )
 
