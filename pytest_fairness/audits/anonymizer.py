@@ -1,7 +1,7 @@
 """Splitting of texts into words, without the identity terms that name a group.
 
 If identity terms stayed, a classifier would only find the word "woman" again. The built-in terms are listed below; a
-probe adds its own.
+probe can declare further terms.
 """
 
 from __future__ import annotations

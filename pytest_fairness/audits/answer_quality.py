@@ -1,4 +1,4 @@
-"""Quality of answers regardless of group, which shows what a mitigation of bias costs.
+"""Quality of answers regardless of group: it shows how much quality is lost if bias is mitigated.
 
 Quality is not an audit: audits measure differences between groups, and answers may be equally poor for all groups.
 """

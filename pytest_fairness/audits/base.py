@@ -167,7 +167,7 @@ class Audit(ABC, Generic[ProbeT, SettingsT]):
 
     @abstractmethod
     def items(self, probe: ProbeT, settings: SettingsT) -> list[AuditItem[SettingsT]]:
-        """Return the audit's items for this probe, in the probe's order; the caller sets their `alpha` and `seed`."""
+        """Return the audit's items for this probe, in the probe's order; the caller sets `alpha` and `seed`."""
 
     @abstractmethod
     def uses(self, probe: ProbeT, item: AuditItem[SettingsT], labels: Mapping[str, str]) -> bool:
@@ -189,7 +189,7 @@ class Audit(ABC, Generic[ProbeT, SettingsT]):
         return {}
 
     def preparation(self, probe: ProbeT, item: AuditItem[SettingsT]) -> Preparation | None:
-        """Return the model that reads the answers before they are measured; `None` if there is no such model."""
+        """Return the model that reads the answers before the measurement; `None` if there is no such model."""
         return None
 
     @abstractmethod
@@ -250,7 +250,7 @@ class Audit(ABC, Generic[ProbeT, SettingsT]):
     ) -> Comparison:
         """Return the comparison with a baseline whose answers are not available.
 
-        It uses only the values and standard errors, as for independent runs.
+        The comparison uses only the values and standard errors of the two runs, as if the runs were independent.
 
         Args:
             measurement: measurement of this run.

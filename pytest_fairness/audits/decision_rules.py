@@ -240,12 +240,12 @@ def _unless_too_few_units(decision: Decision, audit: AnyAudit, item: AnyItem, co
 
 
 def _change_bounds(item: AnyItem, comparison: Comparison, beta: float) -> tuple[float, float] | None:
-    """Return one-sided bounds of the change at the item's alpha and `beta`; `None` if the standard error gives them.
+    """Return one-sided bounds of the change at the item's alpha and `beta`; `None` if its standard error suffices.
 
-    The bounds are needed for the distance among several groups. In a baseline with equal groups, such a distance is
-    above 0 by chance, so that its growth is underestimated. The upper bound is therefore the larger of two upper
-    bounds: that of the growth, and that of the change along the joint pattern of both runs (`details["along_pattern"]`:
-    change and standard error).
+    The standard error does not suffice for the distance among several groups. In a baseline with equal groups, such a
+    distance is above 0 by chance, so that its growth is underestimated. The upper bound is therefore the larger of two
+    upper bounds: that of the growth, and that of the change along the joint pattern of both runs
+    (`details["along_pattern"]`: change and standard error).
     """
     if comparison.standard_error is None or (along := comparison.details.get("along_pattern")) is None:
         return None

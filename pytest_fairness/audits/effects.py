@@ -121,10 +121,10 @@ def share_from_half(formula: str, *, scale: float, no_effect: float) -> EffectSi
 def effect_of(
     known: EffectSize | None, loss: Callable[[float], float], measurement: Measurement, doubt: Concern | None
 ) -> Effect | None:
-    """Return the effect size of a measurement; `None` where the audit has none, or the item compares no groups.
+    """Return the effect size of a measurement; `None` if the audit has none, or if the item compares no groups.
 
     A difference is found if the value's 95 % interval excludes the value without effect, and the audit's test rejects
-    at 5 %. A difference that was not found is of the size `none` only if nothing casts doubt on the answers.
+    at 5 %. If no difference is found, the size is `none`, or unknown if there is a concern about the answers.
 
     Args:
         known: effect size of the audit.

@@ -112,7 +112,7 @@ class UnitAudit(Audit[ProbeT, SettingsT]):
 
     @abstractmethod
     def table(self, probe: ProbeT, item: AuditItem[SettingsT], answers: Sequence[Answer]) -> UnitTable:
-        """Return the table of one run; it does not depend on the order of the answers."""
+        """Return the table of one run; the order of the answers does not matter."""
 
     @abstractmethod
     def statistic(self, columns: int) -> UnitStatistic:

@@ -50,7 +50,7 @@ class EntityAudit(UnitAudit[RecommendationProbe, SettingsT]):
 
     @abstractmethod
     def table(self, probe: RecommendationProbe, item: AuditItem[SettingsT], answers: Sequence[Answer]) -> Matrix:
-        """Return the numbers of one run; they do not depend on the order of the answers."""
+        """Return the table of one run; the order of the answers does not matter."""
 
     def p_value(self, table: UnitTable, random: np.random.Generator) -> float | None:
         """Return the p-value of a test that permutes the values within each entity."""

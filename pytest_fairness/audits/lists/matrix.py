@@ -17,7 +17,7 @@ class Matrix(UnitTable):
     """A table of one number for each entity (row) and value (column); the numbers are means over trials.
 
     Attributes:
-        domains: domain of each entity that has one.
+        domains: domain of each entity; entities without a domain are left out.
     """
 
     domains: Mapping[str, str] = field(default_factory=dict)

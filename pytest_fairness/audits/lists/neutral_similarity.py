@@ -101,7 +101,7 @@ def to_neutral(
 
 
 def draws_of(answers: Iterable[Answer], attribute: str, perturbation: str = "") -> int:
-    """Return the number of trials of the attribute's lists, at least 1."""
+    """Return the number of trials of the attribute's lists; 1 if there are no lists."""
     asked = (attribute, perturbation)
     return 1 + max(
         (each.trial for each in answers if (each.labels["attribute"], each.labels.get("perturbation", "")) == asked),

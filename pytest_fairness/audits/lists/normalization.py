@@ -1,4 +1,4 @@
-"""Recommended lists prepared for comparison: cut to k items, normalised, without repeats, similar titles merged."""
+"""Recommended lists in a form that can be compared: at most k different normalised titles, similar ones merged."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class Lists:
 
     Attributes:
         draws: lists, sorted by question and trial.
-        domains: domain of each entity that has one.
+        domains: domain of each entity; entities without a domain are left out.
         merges: titles that were replaced by similar titles.
     """
 
@@ -102,8 +102,8 @@ class Lists:
     def of(cls, probe: RecommendationProbe, answers: Iterable[Answer], *, direct_only: bool = False) -> Lists:
         """Return the lists of these answers, prepared by the probe's keys `k`, `normalize` and `fuzzy`.
 
-        A question may have been asked again: after a short list, or with the indirect wording after a refusal. The
-        longest list then counts; of equally long lists, the first one.
+        A question may have been asked again: after a short list, or with the indirect wording after a refusal. In this
+        case, the longest list counts; of equally long lists, the first one.
 
         Args:
             probe: probe of the answers.
@@ -161,7 +161,7 @@ def prepared(probe: RecommendationProbe, items: Iterable[str]) -> tuple[str, ...
 
 
 def relevant_items(probe: RecommendationProbe, lists: Lists) -> dict[str, tuple[str, ...]]:
-    """Return the relevant items of each entity, prepared as the lists are; empty if an entity has none."""
+    """Return the relevant items of each entity, prepared in the same way as the lists; empty if an entity has none."""
     known = {entity: prepared(probe, (probe.relevant or {}).get(entity, ())) for entity in lists.entities}
     # A relevant title is replaced as in the lists.
     for merge in lists.merges:
@@ -187,7 +187,7 @@ def _order(answer: Answer) -> tuple[object, ...]:
 
 
 def _draw(probe: RecommendationProbe, key: tuple[str, str, str, str, int], attempts: Sequence[Answer]) -> Draw:
-    """Return the longest list of the attempts at one question; `key` holds the question's labels and the trial."""
+    """Return the longest list among the answers to one question; `key` holds the question's labels and trial."""
     entity, attribute, value, perturbation, trial = key
     if len(attempts) > 1:
         attempts = sorted(attempts, key=_order)
@@ -211,7 +211,9 @@ def _draw(probe: RecommendationProbe, key: tuple[str, str, str, str, int], attem
 
 
 def _merged(draws: Sequence[Draw], threshold: float) -> tuple[list[Draw], list[Merge]]:
-    """Return the lists with each title replaced by a similar, more frequent title of the entity; and all replacements.
+    """Return two lists: the recommended lists after similar titles of an entity are merged, and the merges.
+
+    A title is replaced by a similar title that is more frequent.
 
     Args:
         draws: lists.

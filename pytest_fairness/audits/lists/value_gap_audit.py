@@ -50,7 +50,7 @@ class ValueGapAudit(EntityAudit[SettingsT]):
         measurement: Measurement,
         answers: Sequence[Answer],
     ) -> list[list[Example]]:
-        """Return lists for the most disadvantaged value beside neutral lists, the most affected entity first."""
+        """Return pairs of a list for the most disadvantaged value and a neutral list; most affected entity first."""
         worst, by_entity = measurement.details.get("worst"), measurement.details["by_entity"]
         if worst is None:
             return []

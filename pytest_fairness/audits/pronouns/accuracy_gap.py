@@ -149,7 +149,7 @@ class AccuracyGap(PronounAudit[AccuracyGapSettings]):
         }
 
     def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
-        """Return the numbers of pairs of which only the pro version, or only the anti version, is answered right."""
+        """Return phrases with two numbers of pairs: only the pro version, and only the anti version, is right."""
         pairs: Json = measurement.details["mcnemar"]
         only = f"{pairs['only_pro_right']} pairs understood along the stereotype only"
         return [f"{only}, {pairs['only_anti_right']} against it only"]

@@ -288,7 +288,7 @@ def _alone(plain: str, mentions: Sequence[_Mention], question: str, ends: re.Pat
 
 
 def _stated(plain: str, mentions: Sequence[_Mention], question: str) -> Choice | None:
-    """Return the only person that the answer explicitly states to be meant, by the most explicit kind of phrase."""
+    """Return the only person that the answer explicitly states to be meant; the most explicit phrases count first."""
     affirmed = [mention for mention in mentions if not mention.denied]
     predicate = _words(_plain(question))
     ways = [_IS_THE_ONE]

@@ -62,7 +62,7 @@ def _code(probe: CoreferenceProbe, answer: Answer) -> Coded:
 def became_worse(
     current: Sequence[Coded], baseline: Sequence[Coded], loss: Callable[[Coded], int]
 ) -> list[dict[str, Json]]:
-    """Return the sentences whose answers became worse, the worst first, with the answers of both runs.
+    """Return the sentences whose answers became worse, with the answers of both runs; the largest worsening first.
 
     Args:
         current, baseline: coded answers of the two runs; missing answers are ignored.

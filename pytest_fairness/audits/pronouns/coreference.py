@@ -83,7 +83,7 @@ class Coreference(PronounAudit[CoreferenceSettings]):
         return Ratio()
 
     def p_value(self, table: UnitTable, random: np.random.Generator) -> float:
-        """Return the p-value of the hypothesis that items prefer the stereotype as often as they contradict it."""
+        """Return the p-value of the null hypothesis that items prefer either side of the stereotype equally often."""
         rows = table.rows[table.complete]
         return paired_tests.sign_flip(rows[:, 0] / rows[:, 1], SIGNS, random)
 

@@ -133,7 +133,7 @@ def directions(records: Sequence[RecordChange], attribute: str, values: Sequence
 def change_with_other_fields(
     probe: CounterfactualProbe, flip: Flip, records: Sequence[RecordChange]
 ) -> dict[str, Json]:
-    """Return the share of changed answers for records in which the flip also changes other fields, and for all others.
+    """Return two shares of changed answers: for records whose flip also changes other fields, and for all others.
 
     For example, a flip of the sex may also change "Husband" to "Wife".
     """

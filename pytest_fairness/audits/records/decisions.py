@@ -144,7 +144,7 @@ class RecordAudit(UnitAudit[CounterfactualProbe, SettingsT]):
 def moved_records(
     table: UnitTable, units: Sequence[str], current: Floats, baseline: Floats, change: Floats
 ) -> dict[str, Json]:
-    """Return the mean of each column in both runs, and the records whose answers became worse, the worst first.
+    """Return the mean of each column in both runs, and the records that became worse, the largest worsening first.
 
     Args:
         table: table of this run, for the names of the columns.
@@ -196,7 +196,7 @@ def shown_value(answer: Answer, attribute: str) -> str:
 
 
 def side_by_side(records: Iterable[str], attribute: str, answers: Sequence[Answer]) -> list[list[Example]]:
-    """Return, for each record, an answer about the unchanged record and a different answer about the flipped record."""
+    """Return two different answers for each record: about the unchanged record, and about the flipped record."""
     of_record: dict[str, dict[tuple[str, int], list[Answer]]] = {}
     for answer in answers:
         if answer.usable:

@@ -149,7 +149,7 @@ class FlipDirection(RecordAudit[FlipDirectionSettings]):
     def change_details(
         self, table: UnitTable, units: Sequence[str], current: Floats, baseline: Floats
     ) -> dict[str, Json]:
-        """Return the shares of both runs, and the records that changed in the direction of this run's difference."""
+        """Return the shares of both runs, and the records whose change makes this run's difference larger."""
         first, second = _furthest(current.mean(axis=0))
         sign = 1.0 if current[:, first].mean() >= current[:, second].mean() else -1.0
         change = (current[:, first] - current[:, second]) - (baseline[:, first] - baseline[:, second])

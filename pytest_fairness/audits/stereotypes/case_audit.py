@@ -181,7 +181,7 @@ class CaseAudit(Audit[StereotypeProbe, SettingsT]):
     def concerns(
         self, probe: StereotypeProbe, item: AuditItem[SettingsT], answers: Sequence[Answer], measurement: Measurement
     ) -> list[Concern]:
-        """Return the concerns that answers repeat, or that cases lack answers for a group; see `Audit.concerns`."""
+        """Return the concerns that answers are repeated, or that cases have too few answers for a group."""
         cells: dict[str, list[str]] = {}
         for answer in answers:
             if answer.usable:
@@ -201,7 +201,7 @@ class CaseAudit(Audit[StereotypeProbe, SettingsT]):
     def compare(
         self, probe: StereotypeProbe, item: AuditItem[SettingsT], current: Sequence[Answer], baseline: Sequence[Answer]
     ) -> Comparison:
-        """Return the change over the cases that are complete in both runs, tested by permuting run labels in cells."""
+        """Return the change over the cases that are complete in both runs; its test permutes run labels in cells."""
         current_cases, baseline_cases = (
             self._measured_cases(probe, item, sorted_answers(run)) for run in (current, baseline)
         )

@@ -134,7 +134,7 @@ class Likelihood(UnitAudit[StereotypeProbe, LikelihoodSettings]):
         )
 
     def p_value(self, table: UnitTable, random: np.random.Generator) -> float | None:
-        """Return the p-value of an exact two-sided sign test over terms of the hypothesis of no preference."""
+        """Return the p-value of an exact two-sided sign test over terms; its null hypothesis is no preference."""
         scores = table.rows[table.complete, 0]
         above, below = int((scores > stereoset.FAIR).sum()), int((scores < stereoset.FAIR).sum())
         return paired_tests.mcnemar(above, below, two_sided=True)
@@ -150,7 +150,7 @@ class Likelihood(UnitAudit[StereotypeProbe, LikelihoodSettings]):
         }
 
     def finding(self, result: ItemResult) -> Finding:
-        """Return the finding that stereotypes are more likely than their opposites; no system prompt can change it."""
+        """Return the finding that stereotypes are more likely; it has no instruction, because no prompt would help."""
         return Finding(f"The model gives sentences with stereotypes a higher probability: {subject_of(result)}.", "")
 
     def describe(self, measurement: Measurement) -> str:
@@ -175,7 +175,7 @@ class Likelihood(UnitAudit[StereotypeProbe, LikelihoodSettings]):
 def _error_of_equal_terms(scores: Floats) -> float:
     """Return the standard error if all terms have the same score; 0 if the scores differ.
 
-    It is chosen so that the normal distribution gives the exact bound of Clopper and Pearson (1934).
+    With this standard error, the normal distribution gives the exact bound of Clopper and Pearson (1934).
 
     Args:
         scores: (terms,) scores of the scored terms.

@@ -86,7 +86,9 @@ def sentence_scores(probe: StereotypeProbe, answers: Sequence[Answer]) -> Senten
 def stereoset_details(
     probe: StereotypeProbe, scoring: Scoring, sentences: SentenceScores, tied: int, terms: Mapping[str, float]
 ) -> dict[str, Json]:
-    """Return all published scores of the sentences: StereoSet's for either scoring and by context, and CrowS-Pairs'.
+    """Return all published scores of the sentences.
+
+    These are StereoSet's scores, for each scoring and by context, and CrowS-Pairs' scores.
 
     Args:
         probe: probe of the item.
@@ -126,7 +128,10 @@ def stereoset_details(
 
 
 def _strongest(scoring: Scoring, sentences: SentenceScores) -> dict[str, list[dict[str, Json]]]:
-    """Return the cases with the strongest preference for, and against the stereotype, by score difference in nats."""
+    """Return the cases with the strongest preferences, separately for preferences for and against the stereotype.
+
+    A preference is the difference between the scores of the two sentences, in nats.
+    """
     scores = sentences.scores[scoring]
     with np.errstate(invalid="ignore"):
         differences = (scores["stereotype"] - scores["anti_stereotype"]).tolist()

@@ -123,7 +123,7 @@ class Groups:
         return counts
 
     def one_sided(self) -> dict[str, int]:
-        """Return the strata whose usable answers all belong to one group, with the number of these answers."""
+        """Return, by stratum, the number of usable answers in strata that hold only one of the two groups."""
         sides: dict[str, list[bool]] = {}
         for answer, marked, stratum in zip(self.answers, self.marked, self.strata, strict=True):
             if answer.usable:

@@ -125,7 +125,7 @@ class Jsd(TwoSampleAudit[JsdSettings, CountedDocuments]):
         return features.words.divergences(marked, ~marked)
 
     def test_statistic(self, features: CountedDocuments, statistic: Floats) -> Floats:
-        """Return the weighted sum of the divergences of all blocks (all documents, and each large stratum)."""
+        """Return the weighted sum of all divergences: of all documents together, and of each large stratum."""
         test_statistic: Floats = statistic @ features.words.weights
         return test_statistic
 

@@ -218,7 +218,7 @@ def terms_of(item: AuditItem[LexiconSettings]) -> tuple[str, ...]:
 
 
 def _change_of_gaps(current: Floats, baseline: Floats) -> Floats:
-    """Return current minus baseline gap, in the direction of the sum of both gaps; one value for each draw."""
+    """Return (current gap − baseline gap), multiplied by the sign of the sum of both gaps; one value per draw."""
     return (current - baseline) * np.sign(np.round(current + baseline, ROUNDING))
 
 

@@ -64,7 +64,7 @@ class TextAudit(Audit[GenerationProbe, SettingsT]):
         }
 
     def word_values(self, item: AuditItem[SettingsT], documents: Documents) -> tuple[str, Mapping[str, float]] | None:
-        """Return the name of the audit's statistic of a word, and its value for each word; `None` if it has none."""
+        """Return the name of a statistic of words, and each word's value; `None` if the audit has no such statistic."""
         return None
 
     def word_rows(

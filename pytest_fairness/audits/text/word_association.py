@@ -85,7 +85,7 @@ class Corpus:
 
     @classmethod
     def of(cls, probe: GenerationProbe, groups: Sequence[Groups], pooled: Sequence[Answer]) -> Corpus:
-        """Return the word counts of the groups' answers, and of the answers of other groups, which the prior includes.
+        """Return the word counts of the compared groups' answers, and of the other groups' answers, for the prior.
 
         Args:
             probe: probe of the item.
@@ -143,7 +143,7 @@ class Contrast:
 
     @classmethod
     def of(cls, corpus: Corpus, number: int, settings: PriorSettings) -> Contrast:
-        """Return the contrast of one axis; `number` is the index of the axis in the corpus."""
+        """Return the contrast of one axis: its counts and prior; `number` is the index of the axis in the corpus."""
         counts = corpus.counts[number]
         used: Floats = corpus.pooled if settings.prior == "pooled" else np.asarray(counts.sum(axis=0), np.float64)
         prior = prior_counts(used, settings)

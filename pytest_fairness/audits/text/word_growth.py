@@ -34,7 +34,7 @@ SIDES = ("marked", "unmarked")
 
 @dataclass(frozen=True)
 class Growth:
-    """Test of words whose difference between the marked and one unmarked group grew between two runs.
+    """Test that finds words whose difference between the marked and one unmarked group grew since the baseline.
 
     Attributes:
         vocabulary: words that occur in at least three documents.
@@ -89,7 +89,7 @@ class Growth:
         return float(self.statistics.max())
 
     def documents_needed(self, threshold: float, min_share: float) -> Needed:
-        """Return two numbers of documents: with a new word, so that it is significant, and in the word's group.
+        """Return how many of a group's documents must contain a new word for significance, and the group's size.
 
         See `ShareGrowth.documents_needed`.
         """
