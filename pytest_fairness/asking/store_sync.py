@@ -197,6 +197,7 @@ class StoreSync:
             target=self._target.identity,
             run=self._run,
             max_requests=self._settings.max_requests,
+            preflight=getattr(self._target, "preflight", True),
         )
 
     def _record(self, result: AttemptResult) -> None:

@@ -30,6 +30,8 @@ class Target(Protocol):
         address: address of the server without user, password and query; only if the name does not contain the address.
         likelihoods: `True` if the target answers requests with the answer format `likelihood`; other targets get no
             such requests.
+        preflight: `False` if no server can reject a key or a model name; the first request of a run is then not sent
+            alone.
         lasting: `True` if answers depend only on the request, as embeddings do. Recorded answers are then reused
             regardless of their age, except with `--fairness-fresh`.
 

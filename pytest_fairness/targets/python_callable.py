@@ -33,6 +33,7 @@ class ApplicationTarget(ABC):
     """
 
     concurrency: int | None = None
+    preflight = False
 
     def __init__(self, name: str, version: str | None) -> None:
         self.name = name

@@ -131,6 +131,7 @@ class SharedTarget:
         self.name, self.identity = target.name, target.identity
         self.reusable, self.concurrency = target.reusable, target.concurrency
         self.likelihoods: bool = getattr(target, "likelihoods", False)
+        self.preflight: bool = getattr(target, "preflight", True)
         self._numbers = count()
         self._waiting: dict[int, asyncio.Future[Response]] = {}
         self._reading: asyncio.Task[None] | None = None

@@ -99,8 +99,8 @@ def test_gitlab_reads_an_empty_list_without_failures(project: Project) -> None:
 
 def test_pytest_itself_knows_the_line(project: Project) -> None:
     project.probe(text=TWO_AUDITS)
-    result = project.run("--fairness", "--tb", "line", "-k", "refusals and Kim", target="python:app:biased")
-    assert says(result, f"probes/gifts.yaml:{LINE}: refusals[name=Kim]")
+    result = project.run("--fairness", "-v", "--tb", "line", "-k", "refusals and Kim", target="python:app:biased")
+    assert says(result, f"probes/gifts.yaml:{LINE}: Kim vs Alex")
     report = project.report("-k", "Kim")
     assert {item["audit"]: item["line"] for item in report["items"]} == {"jsd": 7, "refusals": LINE}
 

@@ -72,6 +72,7 @@ class Claims:
         target: str = "",
         run: RunId | None = None,
         max_requests: int | None = None,
+        preflight: bool = True,
     ) -> Claim:
         """Claim requests for an owner, so that no other owner sends them.
 
@@ -92,6 +93,7 @@ class Claims:
             target: identity of the target, whose rate limit applies.
             run: the run, whose budget applies.
             max_requests: budget of the run: maximum number of attempts, retries included.
+            preflight: whether the first request of the run to the target is claimed alone.
         """
         now = time.time()
         with self._database.transaction() as connection:
@@ -110,7 +112,7 @@ class Claims:
             if max_requests is not None:
                 free = min(free, max_requests - sent)
             claim = Claim([], [], StopReason.OVER_BUDGET if spent else None, rate_limit.resume_at)
-            passed, first = (True, None) if run is None else self._runs.preflight(run, target)
+            passed, first = self._runs.preflight(run, target) if preflight and run is not None else (True, None)
             if not passed:
                 free = min(free, 1)
                 if first is not None and self._claimed([first], fresh):

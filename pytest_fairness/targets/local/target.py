@@ -34,6 +34,7 @@ class LocalTarget:
     """
 
     reusable = True
+    preflight = False
     concurrency: int | None = SLOTS
 
     def __init__(self, model: Path | None, settings: RunSettings) -> None:

@@ -35,6 +35,7 @@ class TransformersTarget:
     """
 
     reusable = True
+    preflight = False
     concurrency: int | None = None
     likelihoods = True
 

@@ -23,7 +23,7 @@ def test_without_it_nothing_is_collected_and_marked_tests_are_skipped_with_a_rea
     project.write("test_own.py", "import pytest\ndef test_a(): pass\n@pytest.mark.fairness\ndef test_b(): pass\n")
     result = project.run("-rs", "--strict-markers")
     result.assert_outcomes(passed=1, skipped=1)
-    result.stdout.fnmatch_lines(["SKIPPED*test_own.py*run with --fairness only"])
+    result.stdout.fnmatch_lines(["SKIPPED*test_own.py*fairness audits run only with --fairness"])
     assert not project.calls()
     assert not (project.path / ".fairness").exists()
 
@@ -284,6 +284,8 @@ def test_junit_has_value_baseline_limit_and_verdict(project: Project) -> None:
         "verdict": "regression",
         "finding": "Kim vs Alex: +1 (allowed 0.1)",
         "target": "python:app:biased",
+        "effect": "3.141592653589793",
+        "size": "large",
     }
     failure = cases[KIM].find("failure")
     assert failure is not None

@@ -85,8 +85,8 @@ def test_a_failure_has_the_same_question_of_both_groups(project: Project) -> Non
 def test_a_trend_shows_after_two_runs(project: Project) -> None:
     project.probe()
     for runs in (1, 2):
-        project.run("--fairness", "--fairness-report", "report.html")
-        assert ("The last 2 runs" in (project.path / "report.html").read_text("utf-8")) == (runs == 2)
+        project.run("--fairness-fresh", "--fairness", "--fairness-report", "report.html", target="python:app:biased")
+        assert ("Value in the last 2 runs" in (project.path / "report.html").read_text("utf-8")) == (runs == 2)
 
 
 def test_missing_packages_for_html_are_an_error_before_any_request(

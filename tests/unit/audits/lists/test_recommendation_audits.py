@@ -378,7 +378,7 @@ def test_the_example_of_the_documentation() -> None:
 
 
 def test_the_reason_names_no_change_if_nothing_changed() -> None:
-    answers = refused(run(1), "Muslim", share=0.3)
+    answers = refused(run(1), "Muslim", share=0.9)
     reason = judge("shortfall", answers, answers, limit=0.2).reason
     assert "Driven by Muslim (p = " in reason
     assert " to 0.00" not in reason

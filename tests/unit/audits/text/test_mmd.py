@@ -123,7 +123,7 @@ def test_a_change_in_half_of_the_answers_is_a_regression_of_a_whole_run(
     monkeypatch.setenv("SEED", "other")
     assert project.verdicts("--fairness-fresh", target="python:app:answer") == {"mmd[person=woman]": "pass"}
     monkeypatch.setenv("CHANGED", "1")
-    result = project.run("--fairness", "--fairness-fresh", target="python:app:answer")
+    result = project.run("--fairness", "-v", "--fairness-fresh", target="python:app:answer")
     assert result.ret == 1
     assert says(result, "mmd[person=woman]: squared discrepancy")
     assert any(says(result, f"Driven by {word}") for word in ("kitchen", "laundry", "children", "dinner", "cleaning"))
