@@ -88,7 +88,7 @@ class NotMeasurable(FairnessError):
 
     Args:
         message: complete message for the user.
-        unusable: whether some answers arrived but were not usable; the report then shows them.
+        unusable: whether some answers arrived but were not usable; the report then shows these answers.
         hopeless: whether the item could not be measured with more answers either.
     """
 

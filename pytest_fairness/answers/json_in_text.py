@@ -37,8 +37,8 @@ _decoder = json.JSONDecoder(
 def find(text: str) -> Json | None:
     """Return the longest JSON object or array in a text, or `None`; JSON that contains no text does not count.
 
-    JSON that is cut off or broken counts as one piece, and its parts are not searched. If it is the longest piece, the
-    result is `None`.
+    JSON that is cut off or broken counts as one piece, and its parts are not searched. If broken JSON is the longest
+    piece, the result is `None`.
     """
     best: Json | None = None
     longest, broken, index = 0, 0, 0

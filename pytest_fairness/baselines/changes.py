@@ -51,7 +51,7 @@ class ItemChange:
         baseline, id: names of the baseline and of the item; for a removed item, its last names.
         old, new: the entry before and after the change; `old` is `None` for a new item, `new` for a removed item.
         old_key: the former names, if the item was renamed; else `None`.
-        info: description of the audit; `None` if it is not installed.
+        info: description of the audit; `None` if the audit is not installed.
         examples: answers that differ.
     """
 
@@ -191,7 +191,7 @@ def _with_examples(found: Iterable[ItemChange], old: Snapshot, new: Snapshot) ->
 
 
 def _examples(change: ItemChange, old: Sequence[Row], new: Sequence[Row]) -> list[Example]:
-    """Return answers of the item's group that differ, first those with most of the words that drive the change."""
+    """Return differing answers of the item's group; answers with most of the words that drive the change are first."""
     before = {_place(row): row for row in old}
     labels = (change.new and change.new.labels) or {}
     own = [row for row in new if all(row.labels.get(name, value) == value for name, value in labels.items())]

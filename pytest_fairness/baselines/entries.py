@@ -29,7 +29,7 @@ Deviation = Annotated[Number, Field(ge=0)]
 
 @dataclass(frozen=True)
 class RunToRun:
-    """Variation of an item's value between several runs of its probe, estimated from the trials of one run.
+    """Variation of an item's value between repeated runs of the probe, estimated from the trials of one run.
 
     Attributes:
         runs: number of parts into which the trials were divided; each part stands for one run.

@@ -40,7 +40,7 @@ def stale_parts(entry: Entry, parts: Mapping[str, Json]) -> list[str]:
 def changed_sampling(entry: Entry, sampling: Mapping[str, float]) -> list[str]:
     """Return the sampling parameters that differ from the baseline's, each as `temperature 1.0 → 0.7`.
 
-    A different seed does not count, because it draws another sample from the same distribution.
+    A different seed does not count as a difference, because it only draws another sample from the same distribution.
 
     Args:
         entry: the baseline's entry.

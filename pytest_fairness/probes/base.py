@@ -212,7 +212,7 @@ class Probe(ProbeModel):
 
     @cached_property
     def sampling(self) -> records.Sampling:
-        """The sampling parameters, with the probe's seed; each request has a seed derived from it."""
+        """The sampling parameters, with the probe's seed; the seed of each request is derived from the probe's seed."""
         return records.Sampling(**self.sampling_settings.model_dump())
 
     def format_of(self, labels: Mapping[str, str]) -> AnswerFormat:

@@ -29,7 +29,7 @@ class Diagnostic:
     """One error of a probe file.
 
     Attributes:
-        location: location of the invalid value; for a missing value, the location at which it should be.
+        location: location of the invalid value, or the location at which a missing value should be.
         message: description of the error and its remedy.
         at_key: whether the key is invalid, rather than the value.
         piece: the invalid part of a text, as written in the file.

@@ -43,7 +43,7 @@ class Loading:
 
     Attributes:
         path: the probe file.
-        root: folder to which paths in messages are relative, if they are inside it.
+        root: folder to which paths in messages are relative, if the paths are inside this folder.
         audits: the validated settings of the probe's audits, in the file's order.
         lines: the line of each audit's name in the file, from 1.
     """

@@ -103,8 +103,8 @@ class Comparison:
         interval: two-sided 95 % confidence interval of `value`.
         standard_error: standard error of `value`.
         p_value: one-sided p-value of the null hypothesis that nothing changed.
-        paired: whether the answers of the baseline were compared; if not, only its stored value and standard error
-            were.
+        paired: whether the answers of the baseline were compared; if not, only the baseline's stored value and standard
+            error were compared.
         details: further results about the change that reports show, as plain JSON.
         degrees_of_freedom: degrees of freedom of `standard_error`; `None` for the normal distribution.
         reversal: gap that now disadvantages another group than in the baseline; `None` if there is none.

@@ -122,7 +122,7 @@ def _of_attribute(name: str, values: Any) -> Iterator[Diagnostic]:
 
 
 def _along(along: Any, values: Mapping[str, Any]) -> Iterator[Diagnostic]:
-    """Yield the diagnostics of `with`: the dependent columns, under their attribute if several are flipped."""
+    """Yield the diagnostics of the value of `with`: dependent columns, or attributes with their dependent columns."""
     if not isinstance(along, Mapping):
         message = "must be a mapping of columns, each with its pairs, `relationship: {Husband: Wife}`"
         yield Diagnostic((), message)

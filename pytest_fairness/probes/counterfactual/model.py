@@ -1,4 +1,4 @@
-"""Probes of kind `counterfactual`: decisions about the same record with one attribute flipped."""
+"""Probes of kind `counterfactual`: decisions about a record, and about the same record with one attribute flipped."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Records of a counterfactual probe: written in the probe, in a file beside it, or from OpenML."""
+"""Records of a counterfactual probe: written in the probe, in a file in the probe's folder, or from OpenML."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reader of YAML: for any bytes it returns a tree or errors with positions, never a traceback.
+"""Reader of YAML: for any bytes, the reader gives a tree or errors with positions, never another exception.
 
 The tree is built from the events of PyYAML's parser, so that no objects other than text, numbers, booleans, lists and
 mappings are constructed.

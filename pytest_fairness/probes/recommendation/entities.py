@@ -28,7 +28,7 @@ class Entity(ProbeModel):
 
 
 def _table(path: Path, info: ValidationInfo, holds: str) -> Table:
-    """Return the rows of a file that a probe names; raise its errors as errors of the key that names the file."""
+    """Return the rows of a file that a probe names; raise its errors as errors of the probe's key for the file."""
     with file_errors():
         return table.read(path, shown(path, loading(info).root), holds)
 
@@ -42,7 +42,7 @@ def _column(name: str, content: Table) -> None:
 
 
 class EntitiesFile(DataFile):
-    """Entities in a file: all of them or a sample."""
+    """Entities in a file: all entities of the file, or a sample."""
 
     column: Line = Field(default="name", validate_default=True, description="The column with the entities' names.")
     domain: Line | None = Field(default=None, description="The column with the entities' domains.")

@@ -60,7 +60,7 @@ class ShareChange:
     def swapped(self, count: int, random: np.random.Generator) -> Floats:
         """Return the change for each of `count` random permutations of run labels within cells; shape (count,).
 
-        This is the null distribution of no change.
+        This is the distribution if the runs do not differ.
         """
         coefficients, found = self.coefficients, np.zeros(count)
         for cell in np.unique(self.cells):

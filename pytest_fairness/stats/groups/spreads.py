@@ -84,8 +84,8 @@ class Spread:
     """A distance among several numbers, one for each group.
 
     Attributes:
-        size: function that returns the distance for each row of (..., groups) numbers. It is 0 if all numbers are
-            equal; if all numbers are multiplied by c, it is |c| times as large.
+        size: function that returns the distance for each row of (..., groups) numbers. The distance is 0 if all numbers
+            are equal, and |c| times as large if all numbers are multiplied by c.
         gradient: function that returns the (groups,) gradient of the distance at (groups,) numbers.
     """
 
@@ -163,7 +163,7 @@ def growth_error(
 ) -> float:
     """Return the standard error of size(current) − size(baseline), from random draws of both runs' means.
 
-    The means of either run are drawn from a normal distribution around the observed means.
+    The means of each run are drawn from a normal distribution around the observed means.
 
     Args:
         size: function that returns the distance for each row of (..., groups) numbers.

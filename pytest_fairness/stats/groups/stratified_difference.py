@@ -154,7 +154,7 @@ def swapped(
 ) -> tuple[Floats, Floats]:
     """Return the weighted mean differences of both runs after random exchange of units between the runs.
 
-    This is the null distribution of no change. Units are exchanged within cells (group within stratum); see
+    This is the distribution if the runs do not differ. Units are exchanged within cells (group within stratum); see
     `relabelling.run_swaps`.
 
     Args:

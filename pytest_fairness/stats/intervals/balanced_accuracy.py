@@ -70,7 +70,7 @@ class Accuracy:
 
     @property
     def above_chance_error(self) -> float:
-        """Return the standard error of `above_chance`; near 0 it is smaller than that of `log_odds`."""
+        """Return the standard error of `above_chance`; for values near 0, it is smaller than that of `log_odds`."""
         error = self.log_odds_error
         return error * _floored_sd(max(0.0, self.log_odds / error - SHRINKAGE))
 

@@ -67,8 +67,8 @@ def least_difference_error(n: int) -> float:
 def paired_interval(differences: NDArray[np.float64], z: float) -> tuple[float, float]:
     """Return the interval of the difference between two shares of the same units, within −1..1 (Agresti and Min 2005).
 
-    Each unit has a yes or a no for either share, which makes four possible pairs. Half a unit is added to the count of
-    each pair, so that the interval also holds if few units differ.
+    Each unit has a yes or a no for each of the two shares, which makes four possible pairs. Half a unit is added to the
+    count of each pair, so that the interval also holds if few units differ.
 
     Args:
         differences: (units,) first minus second number of each unit, both 0..1.

@@ -45,7 +45,7 @@ def permuted_means(rows: Floats, count: int, random: np.random.Generator) -> tup
 def swapped_means(
     current: Floats, baseline: Floats, count: int, random: np.random.Generator
 ) -> tuple[Floats, Floats, bool]:
-    """Return both runs' column means after random swaps of their rows: the null distribution of no change.
+    """Return both runs' column means after random swaps of rows between the runs (null hypothesis: no change).
 
     Each entity's rows of the current and of the baseline run change places with probability 0.5.
 
@@ -63,7 +63,7 @@ def swapped_means(
 
 
 def flipped_means(differences: Floats, count: int, random: np.random.Generator) -> tuple[Floats, bool]:
-    """Return column means after random changes of the entities' signs: the null distribution of no difference.
+    """Return column means after random changes of the entities' signs (null hypothesis: the means are 0).
 
     Args:
         differences: (entities, columns) differences; all differences of an entity get the same sign.

@@ -36,7 +36,7 @@ def sign_flip(differences: Floats, count: int, random: np.random.Generator, *, t
         differences: (units,) one difference for each independent unit.
         count: number of random draws; if there are no more combinations of signs than this, each is used once.
         random: random generator.
-        two_sided: whether a mean difference below 0 counts as well.
+        two_sided: whether the test is two-sided, so that a mean difference below 0 counts too.
     """
     # The sign of a difference of 0 does not matter; without such units more tests are exact.
     moving = differences[differences != 0]

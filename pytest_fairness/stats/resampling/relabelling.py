@@ -50,7 +50,7 @@ def _all_choices(labels: Bools, members: list[Ints]) -> Iterator[Ints]:
 
 
 def run_swaps(current: Bools, cells: Ints, count: int, random: np.random.Generator) -> tuple[Bools, Bools]:
-    """Return which units each run holds after random exchange between the runs: the null distribution of no change.
+    """Return which units each run holds after random exchange between the runs (null hypothesis: no change).
 
     The units of both runs are in one array. Units are exchanged only within cells; a cell is a group within a stratum.
     In each cell both runs get as many units as the smaller run has there, so that a cell that is empty in one run is

@@ -142,8 +142,8 @@ class Words:
         """Return the excess divergence of each labelling, in bits, summed over blocks by weight; shape (labellings,).
 
         The mean over permuted labels is approximated without random draws. A word with t occurrences in all, c(d) of
-        them in document d, is treated as k = t² / Σ c(d)² occurrences of equal size, each of which falls into either
-        group at random. The arguments are those of `divergences`.
+        them in document d, is treated as k = t² / Σ c(d)² occurrences of equal size, each of which falls into one of
+        the two groups at random. The arguments are those of `divergences`.
         """
         return np.concatenate(
             [self.weights @ (part.divergences() - part.by_chance()) for part in self._parts(first, second)]

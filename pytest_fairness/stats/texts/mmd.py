@@ -55,7 +55,7 @@ def estimates(features: Features, strata: Ints, first: Bools, second: Bools) -> 
         strata: (units,) stratum number of each unit.
         first: (labellings, units) whether the unit is in the first sample. All labellings have the same number of units
             in each stratum.
-        second: the same for the second sample. A unit may be in neither.
+        second: (labellings, units) whether the unit is in the second sample. A unit may be in neither sample.
 
     Returns:
         (labellings,) estimates; below 0 if the samples are more similar than random samples are on average.

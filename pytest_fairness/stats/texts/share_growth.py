@@ -1,9 +1,9 @@
 """Test of words whose difference between two groups grew from one run to another.
 
 A word's difference is the share of the marked group's documents that contain the word, minus that share of the unmarked
-group. The test statistic of a word is the change of its difference between two runs, divided by the change's standard
-deviation under permuted run labels. Because many words are tested at once, the critical value comes from the
-permutation distribution of the largest statistic (max-T; Westfall and Young 1993).
+group. The test statistic of a word is the change of the word's difference from one run to another, divided by the
+change's standard deviation under permuted run labels. Because many words are tested at once, the critical value comes
+from the permutation distribution of the largest statistic (max-T; Westfall and Young 1993).
 
 A word that became more frequent in one group is also associated with that group in the documents of both runs together.
 The permutation of run labels does not change this association. The association may therefore be used to weight the
@@ -115,7 +115,7 @@ class ShareGrowth:
         return np.asarray(np.maximum(0.0, current - np.maximum(0.0, baseline)))
 
     def statistics(self, current: Bools) -> Floats:
-        """Return the test statistic of each word towards either group.
+        """Return the test statistic of each word's growth towards each of the two groups.
 
         Args:
             current: (draws, documents) whether the draw assigns the document to the current run. Each draw assigns as
@@ -221,7 +221,7 @@ def _change_error(held: Floats, sizes: Floats, weights: Floats) -> Floats:
 
 
 def _credit(held: Floats, sizes: Floats, weights: Floats) -> Floats:
-    """Return each word's association with either group, in standard deviations, 0..`CREDIT`; shape (2, words).
+    """Return each word's association with each group, in standard deviations, 0..`CREDIT`; shape (2, words).
 
     The standard deviation is that under permuted group labels.
 

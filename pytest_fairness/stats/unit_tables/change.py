@@ -55,8 +55,8 @@ class UnitChange:
         along: change along the joint pattern of both runs, if there are several groups; otherwise equal to `value`.
         along_error: standard error of `along`.
         degrees_of_freedom: degrees of freedom of both standard errors.
-        either_side: whether the gap is so small, in both runs together, that either of two groups may be the higher
-            one.
+        either_side: whether it is unknown which of two groups is higher, because the gap in both runs together is
+            small.
         side_change: reversal of a gap; `None` if no gap was reversed.
     """
 

@@ -40,9 +40,9 @@ class Sample:
 class UnitStatistic(ABC):
     """A statistic of the column means of a table.
 
-    The statistic may be a distance between groups. It then has one number for each group (`groups`) and the pairs of
-    groups that are compared. Such a distance is above 0 by chance alone, so that its confidence bounds do not follow
-    from its standard error.
+    The statistic may be a distance between groups. The statistic then has one number for each group (`groups`) and the
+    pairs of groups that are compared. Such a distance is above 0 by chance alone, so that its confidence bounds do not
+    follow from its standard error.
 
     Attributes:
         pairs: index pairs of the groups that are compared; empty if the value does not compare groups.
