@@ -169,7 +169,7 @@ def _p(p_value: float | None) -> str:
 
 
 def tolerance_of(audit: AnyAudit, item: AnyItem) -> float:
-    """Return the item's tolerance: that of the probe file or, if it sets none, the audit's default."""
+    """Return the item's tolerance: the one in the probe file or, if the file sets none, the audit's default."""
     tolerance = item.settings.tolerance
     return float(audit.info.tolerance if tolerance is None else tolerance)
 

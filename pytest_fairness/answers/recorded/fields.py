@@ -17,7 +17,7 @@ def text(value: Json) -> str:
 
 
 def folded(value: str) -> str:
-    """Return a value in its folded form, which ignores letter case and repeated white space, for comparisons."""
+    """Return the form in which values are compared: without differences in letter case and repeated white space."""
     return " ".join(value.casefold().split())
 
 

@@ -120,8 +120,8 @@ def drawn(written: Written, rows: Sequence[Fields]) -> list[Record]:
     """Return the records that prompts are about: all, or a seeded sample that does not depend on the records' order.
 
     With `balance`, one record is drawn of each combination of values in turn, until `sample` records are drawn. Without
-    `sample`, each combination gets as many records as the rarest one has. A record without a value in a column of
-    `balance` is not drawn.
+    `sample`, each combination gets as many records as the rarest combination has. A record without a value in a column
+    of `balance` is not drawn.
 
     Raises:
         ProbeError: two records have the same id, or there are too few for the sample.

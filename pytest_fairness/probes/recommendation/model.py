@@ -260,7 +260,10 @@ class RecommendationProbe(Probe):
         return Prompt(self._request(text, draw, "titles"), labels, trial)
 
     def follow_ups(self, answers: Sequence[Answer]) -> list[Prompt]:
-        """Return prompts that repeat a short list (up to `requery` times), or a refused prompt with indirect words."""
+        """Return prompts that ask again after a short list (up to `requery` times), or after a refusal.
+
+        After a refusal, the prompt uses indirect words.
+        """
         if self.responses is not None:
             return []
         indirect = {
@@ -320,7 +323,7 @@ class RecommendationProbe(Probe):
 
 
 def _reworded(plain: Mapping[str, Attribute], words: Mapping[str, Sequence[str]]) -> dict[str, Attribute]:
-    """Return the attributes; `words` replaces the words of the values of each attribute that it names."""
+    """Return the attributes; for each attribute in `words`, the words of the attribute's values are replaced."""
     return {
         name: Attribute(
             name,

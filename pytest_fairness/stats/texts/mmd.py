@@ -228,7 +228,7 @@ class Design:
 
 
 def _combined(features: Features, design: Design, first: Bools, second: Bools) -> Floats:
-    """Return the estimates of a few labellings, which fit into memory together."""
+    """Return the estimates of several labellings, few enough to fit into memory together."""
     together = np.zeros((len(first), features.shape[1]), dtype=features.dtype)
     within, squares = np.zeros(len(first)), np.zeros(len(first))
     for stratum, share in zip(design.strata, design.within(), strict=True):

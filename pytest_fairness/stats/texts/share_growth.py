@@ -118,8 +118,8 @@ class ShareGrowth:
         """Return the test statistic of each word's growth towards each of the two groups.
 
         Args:
-            current: (draws, documents) whether the draw assigns the document to the current run. Each draw assigns as
-                many documents of a stratum and group as the current run has.
+            current: (draws, documents) whether the draw assigns the document to the current run. In each stratum and
+                group, a draw assigns as many documents to the current run as this run really has.
 
         Returns:
             (2, draws, words) statistics towards the marked group, and towards the unmarked group.

@@ -52,7 +52,8 @@ class UnitChange:
         value: estimated change of the loss.
         standard_error: standard error of `value`.
         p_value: one-sided p-value of the null hypothesis that the runs do not differ.
-        along: change along the joint pattern of both runs, if there are several groups; otherwise equal to `value`.
+        along: signed change along the groups' means in both runs together (see `Spread.signed`) if there are several
+            groups; otherwise equal to `value`.
         along_error: standard error of `along`.
         degrees_of_freedom: degrees of freedom of both standard errors.
         either_side: whether it is unknown which of two groups is higher, because the gap in both runs together is

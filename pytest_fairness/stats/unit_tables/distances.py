@@ -170,7 +170,7 @@ class Evenness(StandardDeviation):
     def bounds(self, sample: Sample, alpha: float, beta: float) -> tuple[float, float]:
         """Return one-sided bounds of the loss, which is minus the evenness.
 
-        They are the bounds of the standard deviation, scaled to the mean absolute deviation.
+        The bounds of the standard deviation are scaled to the mean absolute deviation.
         """
         spread = float(value_spread(sample.means))
         scale = (1 - float(evenness(sample.means))) / spread if spread else 1.0
