@@ -152,7 +152,7 @@ def _is_word_in_capitals(match: re.Match[str], name: str) -> bool:
 
 
 def _mask(term: str, mask: str) -> str:
-    """Return the mask; if the term is a possessive, such as "woman's", the mask becomes one too."""
+    """Return the mask, with a possessive ending if the term has one ("woman's")."""
     possessive = normalise(term).endswith(("'s", "s'"))
     return f"{mask}'s" if possessive else mask
 

@@ -184,7 +184,7 @@ class Audit(ABC, Generic[ProbeT, SettingsT]):
     def fingerprint(self, probe: ProbeT, item: AuditItem[SettingsT]) -> dict[str, str]:
         """Return, by readable name, the settings and lists that determine how the item's answers are read.
 
-        A baseline with another fingerprint is stale, because its value is not comparable.
+        A baseline whose fingerprint differs from the run's is stale, because its value is not comparable.
         """
         return {}
 

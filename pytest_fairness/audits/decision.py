@@ -30,7 +30,8 @@ class Decision:
         outcome: whether the estimate is acceptable (`within`), too bad (`beyond`) or not known precisely enough
             (`unclear`).
         exceeds: whether the estimate exceeds the threshold.
-        significant: whether the test against no change, or against equal groups, rejects at the item's alpha.
+        significant: whether the test of no change (or of equal groups) rejects this null hypothesis at the item's
+            alpha.
         upper_bound: one-sided upper confidence bound of the estimate; `None` if there is no standard error.
         accepted: largest upper bound with which the outcome is `within`.
         times_more_units: factor by which the number of units must grow for a decision to be expected.
@@ -69,7 +70,7 @@ def decide(
         standard_error: standard error of the estimate; without one the outcome is never `within`.
         threshold: an estimate above the threshold is too bad if it is significant.
         accepted: largest upper bound with which the outcome is `within`; at least the threshold.
-        significant: whether the test against no change, or against equal groups, rejects at `alpha`.
+        significant: whether the test of no change (or of equal groups) rejects this null hypothesis at `alpha`.
         proof: whether the outcome `beyond` also requires a lower bound above the threshold.
         alpha: one-sided significance level of the lower bound.
         beta: probability that an estimate whose true value is `accepted` gets the outcome `within`.

@@ -141,7 +141,7 @@ class AccuracyGap(PronounAudit[AccuracyGapSettings]):
         return f"accuracy gap {measurement.value:.3g} ({pro:.1%} along the stereotype, {anti:.1%} against it)"
 
     def contributions(self, measurement: Measurement) -> Mapping[str, float]:
-        """Return two numbers of pairs: only the pro version, and only the anti version, is answered right."""
+        """Return the numbers of pairs with a right answer to the pro version only, and to the anti version only."""
         pairs = measurement.details["mcnemar"]
         return {
             "pairs understood along the stereotype only": pairs["only_pro_right"],
@@ -149,14 +149,14 @@ class AccuracyGap(PronounAudit[AccuracyGapSettings]):
         }
 
     def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
-        """Return phrases with two numbers of pairs: only the pro version, and only the anti version, is right."""
+        """Return phrases: numbers of pairs answered right in the pro version only, and in the anti version only."""
         pairs: Json = measurement.details["mcnemar"]
         only = f"{pairs['only_pro_right']} pairs understood along the stereotype only"
         return [f"{only}, {pairs['only_anti_right']} against it only"]
 
 
 def discordant(rows: Floats) -> tuple[int, int]:
-    """Return two numbers of pairs: more right answers to the pro version, and more to the anti version."""
+    """Return the number of pairs whose pro version has more right answers, and of those whose anti version has."""
     return int((rows[:, 0] > rows[:, 1]).sum()), int((rows[:, 0] < rows[:, 1]).sum())
 
 

@@ -93,7 +93,7 @@ def choice_counts(coded: Sequence[Coded]) -> dict[str, Json]:
 
 
 def flips(coded: Sequence[Coded]) -> tuple[int, int]:
-    """Return two numbers of sentences: the choice changes with the pronoun as stereotypes predict, and against them.
+    """Return how many sentences change their choice with the pronoun: as stereotypes predict, and against them.
 
     A sentence counts if "she" and "he" lead to different people: both choices are stereotypical, or both are not.
     """

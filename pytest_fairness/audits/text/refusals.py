@@ -157,7 +157,10 @@ def measured(groups: Groups) -> Measurement:
 
 
 def share_change(current: Groups, baseline: Groups) -> ShareChange:
-    """Return the answers of both runs without failed requests; refused and unreadable answers are the hits."""
+    """Return the change of the share of refused or unreadable answers between two runs; see `ShareChange`.
+
+    Failed requests are left out.
+    """
     found = [
         (answer.status in REFUSED, marked, run is current, (stratum, marked))
         for run in (current, baseline)

@@ -118,7 +118,7 @@ class Svm(TwoSampleAudit[SvmSettings, Corpus]):
         }
 
     def distance(self, features: Corpus, selected: Bools) -> Floats:
-        """Return the difference of mean scores for each selection of documents; a negative one counts as 0."""
+        """Return the difference of mean scores for each selection of documents; a negative difference counts as 0."""
         distance: Floats = np.maximum(features.separation(used=selected).effects, 0)
         return distance
 
