@@ -11,7 +11,7 @@ TIMEOUT = 60
 
 
 class GitError(FairnessError):
-    """Failure of the `git` command, or no such command."""
+    """Failure of a `git` command, or missing program `git`."""
 
 
 def git(folder: Path, *arguments: str) -> bytes:

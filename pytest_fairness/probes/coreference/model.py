@@ -239,9 +239,9 @@ class CoreferenceProbe(Probe):
         ]
 
     def fingerprint(self, labels: Mapping[str, str]) -> dict[str, str]:
-        """Return only the type of the sentences.
+        """Return the inputs that all sentences share, such as their type and the system prompt.
 
-        Their texts are left out, because answers are compared sentence by sentence.
+        The texts of the sentences are left out, because answers are compared sentence by sentence.
         """
         parts = {"kind of items": "winobias" if self.is_winobias else "ambiguous sentences"}
         if self.responses is not None:

@@ -72,7 +72,7 @@ class Pair:
 
 
 def read(pro: Path, anti: Path) -> tuple[Pair, ...]:
-    """Return the pairs of a pro-stereotyped and an anti-stereotyped file, in the order of the first.
+    """Return the pairs of a pro-stereotyped and an anti-stereotyped file, in the order of the first file.
 
     Raises:
         ProbeError: a file cannot be read, or a line is invalid or has no counterpart; each line of the message is

@@ -28,7 +28,7 @@ def crows_pairs(table: Table, name: str) -> tuple[Row, ...]:
 
     `sent_more` is always the stereotyped sentence.
 
-    A pair has no target term. Its name is `pair-N`; N is the number in the first, unnamed column.
+    A pair has no target term. The name of a pair is `pair-N`; N is the number in the first, unnamed column.
 
     Args:
         table: the file's rows.

@@ -57,7 +57,7 @@ def evenness(means: Floats) -> Floats:
 def _spread_gradient(means: Floats) -> Floats:
     """Return the (values,) gradient of `value_spread`.
 
-    It is not defined if all means are equal; then the gradient for an increase of the first mean is returned.
+    If all means are equal, the gradient is not defined; the gradient for an increase of the first mean is returned.
     """
     centred = means - means.mean()
     if not centred.any():
@@ -69,7 +69,7 @@ def _spread_gradient(means: Floats) -> Floats:
 def _deviation_gradient(means: Floats) -> Floats:
     """Return the (values,) gradient of 1 − `evenness`.
 
-    It is not defined if all means are equal; then the gradient for an increase of the first mean is returned.
+    If all means are equal, the gradient is not defined; the gradient for an increase of the first mean is returned.
     """
     centred = means - means.mean()
     if not centred.any():

@@ -35,7 +35,7 @@ SINGULAR = 1e-9
 
 @dataclass(frozen=True)
 class Classifier:
-    """Ridge regression with a separate intercept for each stratum and leave-one-out predictions.
+    """Ridge regression with leave-one-out predictions and a separate intercept for each stratum.
 
     Features and labels are centred within strata: a unit is compared only with units of its own stratum, so that words
     typical of a stratum do not reveal the group. A unit's prediction is trained without the unit itself and without all
