@@ -19,7 +19,7 @@ def add_arguments(parser: argparse.ArgumentParser, source: str | None = None) ->
 
     Args:
         parser: the command's parser.
-        source: help text of the first argument, for a command whose probe file is optional; else `None`.
+        source: help text of the first argument if the probe file is optional; `None` if the probe file is required.
     """
     parser.add_argument("probe", type=Path, nargs="?" if source else None, help=source or "probe file")
     parser.add_argument("--target", help="target of the answers (default: all)")

@@ -43,7 +43,7 @@ class Forecast:
         completion_tokens: estimated number of tokens of their responses; `None` also if nothing limits their length.
         known: number of recorded responses, of any age, from which the tokens are estimated. If it is 0, the tokens are
             estimated from the length of the prompts and from `max_tokens`; `completion_tokens` is then an upper limit.
-        cost: cost of these tokens, if both numbers are known and the target has a price.
+        cost: cost of these tokens; `None` unless both numbers are known and the target has a price.
         may_ask_more: whether answers can lead to follow-up requests, which are not counted.
         judge_requests: maximum number of requests to the judge model; equal answers are judged once.
         embedded: maximum number of texts sent to each embedding model, by the model's name in the probe; equal texts
@@ -78,7 +78,7 @@ class Forecast:
 
 
 class Forecaster:
-    """Forecaster of a run's requests, probe by probe; a request that several probes need counts for the first one.
+    """Forecaster of a run's requests, probe by probe; a request of several probes counts only for the first of them.
 
     Args:
         run: the run; nothing is sent.

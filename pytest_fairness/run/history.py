@@ -125,7 +125,7 @@ class History:
                 yield run
 
     def trends(self, targets: Mapping[Key, str], servers: Mapping[str, str] | None = None) -> dict[Key, list[Point]]:
-        """Return the last points of each item with new answers, for reports.
+        """Return each item's points of the last runs with new answers, for reports.
 
         A run that only reused recorded answers adds no points. If a run reused some answers, an item whose value and
         interval equal those of its previous point gets no new point.

@@ -100,7 +100,7 @@ def _names_a_group(answer: Answer, names: Anonymizer) -> bool:
 
 
 def _dealt(groups: dict[Hashable, list[str]], seed: str) -> list[tuple[Hashable, str]]:
-    """Return pairs of a group and an answer that it gets; each group gets as many answers as the smallest group has."""
+    """Return pairs of a group and an answer for it; each group gets as many answers as the smallest group has."""
     size = min(map(len, groups.values()))
     random = randomness.generator(seed)
     kept = {group: random.permutation(len(texts))[:size].tolist() for group, texts in groups.items()}

@@ -168,7 +168,7 @@ def _spread(record: Record) -> str:
 
 
 def _without_item(name: str, entries: Sequence[str], command: Sequence[str] | None) -> list[Line]:
-    """Return lines about entries without an item: that they were removed or, with `command`, how to remove them."""
+    """Return lines about entries without an item: they were removed or, with `command`, the command removes them."""
     if not entries:
         return []
     text = f"baselines of {printable(name)} without an item: {', '.join(map(printable, entries))}"

@@ -1,4 +1,4 @@
-"""Class `Plot`: a chart for a notebook or a file, with fixed colours instead of the page's."""
+"""Class `Plot`: a chart for a notebook or a file, with fixed colours instead of CSS variables."""
 
 from __future__ import annotations
 

@@ -25,8 +25,9 @@ class TokenSampler:
     Each row has its own temperature, `top_p` and random generator.
 
     The largest log-probability after adding Gumbel noise is a sample from the distribution (Gumbel 1954; Maddison et
-    al. 2014), so greedy decoding of the noisy scores samples. The noise of a row depends only on its request and seed.
-    The batch may change the last bits of the log-probabilities, which matters only for two almost equal tokens.
+    al. 2014), so greedy decoding of the noisy scores is equivalent to sampling. The noise of a row depends only on its
+    request and seed. The batch may change the last bits of the log-probabilities, which matters only for two almost
+    equal tokens.
 
     Args:
         requests: the request of each row.
