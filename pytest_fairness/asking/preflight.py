@@ -1,4 +1,4 @@
-"""Preflight: a run's first request to a target is sent alone, so that a wrong key or model name causes one error."""
+"""Preflight: a run's first request to a server is sent alone, so that a wrong key or model name causes one error."""
 
 from __future__ import annotations
 

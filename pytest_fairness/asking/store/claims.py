@@ -76,9 +76,9 @@ class Claims:
     ) -> Claim:
         """Claim requests for an owner, so that no other owner sends them.
 
-        Claims of processes that have ended and claims that were not renewed in time are dropped first. The first
-        request of a run to a target is claimed alone; other requests can be claimed after `Runs.put_preflight` has
-        allowed all.
+        Claims of processes that have ended and claims that were not renewed in time are dropped first. With
+        `preflight`, the first request of a run to a target is claimed alone; other requests can be claimed after
+        `Runs.put_preflight` has allowed all.
 
         Args:
             keys: keys of requests in the order of sending; the iterable is read only as far as needed.
