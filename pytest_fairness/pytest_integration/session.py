@@ -43,6 +43,7 @@ from pytest_fairness.pytest_integration.items.item_results import (
 from pytest_fairness.pytest_integration.items.items import FairnessItem, ProbeFile
 from pytest_fairness.pytest_integration.items.probe_files import PROBE_SUFFIXES
 from pytest_fairness.records import VerdictName
+from pytest_fairness.reports.text_layout import wrap
 from pytest_fairness.run import Run, error_result, open_judge
 from pytest_fairness.targets import open_target
 
@@ -165,12 +166,17 @@ class FairnessSession:
             return []  # `--co -q` lists node ids for programs
         if self._header.lines:
             return self._header.wrapped(self._config.get_terminal_writer().fullwidth)
+        if not all(Path(word.partition("::")[0]).exists() for word in self._config.args):
+            return []  # pytest reports the missing path
         if items or self._found_probes:
             return ["fairness: no audit is selected"]
         folders = ", ".join(os.path.relpath(path) for path in self._run.settings.probes)
-        return [
-            f"fairness: no probes in {folders} (ini fairness_probes); name a file that is elsewhere on the command line"
-        ]
+        return wrap(
+            f"fairness: no probes in {folders} (ini fairness_probes). Name a file that is elsewhere on the command "
+            "line, or write a first probe with `python -m pytest_fairness init`",
+            self._config.get_terminal_writer().fullwidth,
+            hanging="  ",
+        )
 
     def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
         """Parametrize each Python test that sends requests by target, unless a conftest provides the target."""

@@ -74,6 +74,7 @@ class ItemResult:
         baseline: the baseline's `value`, `target` and `date`, or `None`.
         examples: example answers that reports show side by side; see `run.examples`.
         system: the probe's system prompt.
+        purpose: the probe's description.
         method: description of the audit; see `AuditInfo.to_json`.
         finding: finding of a failed item in words, as plain JSON; see `audits.findings.Finding`.
         line: line of the audit in the probe file, or of the Python test, from 1; `None` if unknown.
@@ -94,6 +95,7 @@ class ItemResult:
     category: str | None = None
     examples: Sequence[Mapping[str, Json]] = ()
     system: str | None = None
+    purpose: str | None = None
     method: Mapping[str, Json] = field(default_factory=dict)
     finding: Mapping[str, Json] | None = None
     line: int | None = None

@@ -51,6 +51,7 @@ def report_document(
     if not isinstance(started, str):
         started = _date(started)
     methods = {result.audit: result.method for result in ordered}
+    purposes = {result.probe: result.purpose.strip() for result in ordered if result.purpose}
     counts: dict[str, Json] = {name: int(requests.get(name) or 0) for name in REQUEST_COUNTS}
     return {
         "schema": SCHEMA_VERSION,
@@ -72,6 +73,7 @@ def report_document(
             "by_category": _counts_by(ordered, lambda result: result.category),
             **({"by_target": _by_target(ordered, targets)} if targets else {}),
         },
+        "purposes": purposes,
         "methods": {name: dict(method) for name, method in sorted(methods.items()) if method},
         "items": [_item(result) for result in ordered],
     }

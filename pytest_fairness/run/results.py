@@ -89,6 +89,7 @@ def _result(
         category=item.labels.get("category"),
         method=info.to_json(),
         system=next(iter(texts(item.probe.system)), None),
+        purpose=item.probe.description,
         effect=None if effect is None else effect.to_json(),
     )
 

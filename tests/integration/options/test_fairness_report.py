@@ -146,3 +146,11 @@ def test_collecting_only_writes_none(project: Project) -> None:
     project.probe()
     project.run("--fairness", "--collect-only", "--fairness-report", "report.json")
     assert not (project.path / "report.json").exists()
+
+
+def test_reports_give_the_purpose_of_each_probe(project: Project) -> None:
+    project.probe(text=f"description: Does <b>everyone</b> get the same advice?\n{PROBE}")
+    project.run("--fairness", "--fairness-report", "report.html", "--fairness-report", "report.json")
+    assert project.read("report.json")["purposes"] == {"gifts": "Does <b>everyone</b> get the same advice?"}
+    page = (project.path / "report.html").read_text("utf-8")
+    assert "Does &lt;b&gt;everyone&lt;/b&gt; get the same advice?" in page.partition("<main>")[0]

@@ -20,10 +20,10 @@ def test_a_run_without_any_probe_says_where_they_are_looked_for(project: Project
     project.probe("audits/one.yaml")
     result = project.run("--fairness", "audits")
     assert result.ret == pytest.ExitCode.NO_TESTS_COLLECTED
-    says(
-        result, "fairness: no probes in probes (ini fairness_probes); name a file that is elsewhere on the command line"
-    )
+    assert says(result, "fairness: no probes in probes (ini fairness_probes). Name a file that is elsewhere on the")
+    assert says(result, "or write a first probe with `python -m pytest_fairness init`")
     assert "no probes" not in project.run("--fairness", "audits/one.yaml", "-k", "nothing").stdout.str()
+    assert "no probes" not in project.run("--fairness", "audits/on.yaml").stdout.str()
 
 
 def test_a_folder_that_was_named_must_be_there(project: Project) -> None:
