@@ -71,13 +71,13 @@ def run(arguments: argparse.Namespace) -> None:
     """
     from pytest_fairness.reports import files
     from pytest_fairness.reports.document import report_document
-    from pytest_fairness.reports.formatting import counted
+    from pytest_fairness.reports.run_notes import on_rows_without_group
     from pytest_fairness.reports.terminal.summary import measured_summary
     from pytest_fairness.run.answer_file import AnswerFile
 
     started = time.time()
     for path in arguments.report:
-        files.require_writable(path)
+        files.require_writable(path, "--report")
     given = AnswerFile(
         path=arguments.answers,
         group=arguments.group,
@@ -90,8 +90,6 @@ def run(arguments: argparse.Namespace) -> None:
     found = given.probe(arguments.write_probe)
     if arguments.write_probe is not None:
         _write_probe(arguments.write_probe, found.text)
-    if found.without_group:
-        print(f"left out: {counted(found.without_group, 'row')} without a value in the column {arguments.group!r}\n")
     results = list(_results(found.probe, str(arguments.write_probe or arguments.answers)))
     document = report_document(
         results,
@@ -100,11 +98,12 @@ def run(arguments: argparse.Namespace) -> None:
         started=started,
         seconds=time.time() - started,
         requests={},
+        notes=on_rows_without_group(found.without_group, arguments.group),
     )
     for line in measured_summary(document, shutil.get_terminal_size().columns):
         print(line.text)
     for path in arguments.report:
-        files.write(document, path, {})
+        files.write(document, path, {}, option="--report")
         print(f"wrote {path}")
     if arguments.write_probe is not None:
         print(f"wrote {arguments.write_probe}, which gives the same numbers:")

@@ -27,8 +27,12 @@ Trends = Mapping[tuple[str, str], Sequence[Mapping[str, Json]]]
 """History of each item, by probe and item id; see `html.report`."""
 
 
-def require_writable(path: Path) -> None:
+def require_writable(path: Path, option: str = "--fairness-report") -> None:
     """Check that a report of this format can be written, before any request is sent.
+
+    Args:
+        path: the file to write.
+        option: name of the option in error messages.
 
     Raises:
         FairnessError: the suffix is unknown, or the format needs packages that are not installed.
@@ -39,7 +43,7 @@ def require_writable(path: Path) -> None:
         extensions.load(entry)
     elif path.suffix.lower() not in SUFFIXES:
         known = ", ".join([*SUFFIXES, CODE_QUALITY, *sorted(own)])
-        raise FairnessError(f"--fairness-report {path.name}: the suffix selects the format and must be one of {known}.")
+        raise FairnessError(f"{option} {path.name}: the suffix selects the format and must be one of {known}.")
     if path.suffix.lower() == ".html":
         # Deferred: templates and charts take time to import, and few runs write an HTML report.
         from pytest_fairness.reports.html import page
@@ -47,10 +51,12 @@ def require_writable(path: Path) -> None:
         try:
             page.require_extra()
         except FairnessError as error:
-            raise FairnessError(f"--fairness-report {path.name}: {error}") from error
+            raise FairnessError(f"{option} {path.name}: {error}") from error
 
 
-def write(document: Mapping[str, Json], path: Path, trends: Trends, folder: str = "") -> None:
+def write(
+    document: Mapping[str, Json], path: Path, trends: Trends, folder: str = "", option: str = "--fairness-report"
+) -> None:
     """Write a report document in the format of the path's suffix; create missing folders.
 
     Args:
@@ -58,6 +64,7 @@ def write(document: Mapping[str, Json], path: Path, trends: Trends, folder: str 
         path: the file to write.
         trends: history of the items.
         folder: path from the root of the repository to pytest's rootdir.
+        option: name of the option in error messages.
 
     Raises:
         FairnessError: the file cannot be written; an existing file stays unchanged.
@@ -75,7 +82,7 @@ def write(document: Mapping[str, Json], path: Path, trends: Trends, folder: str 
             text = _json(document)
         case suffix:
             text = extensions.load(extensions.declared("reports")[suffix.removeprefix(".")])(document)
-    write_text(path, text, "--fairness-report")
+    write_text(path, text, option)
 
 
 def write_text(path: Path, text: str, option: str) -> None:

@@ -9,7 +9,7 @@ from typing import Literal
 from pytest_fairness.records import ItemResult, Json
 from pytest_fairness.reports.formatting import counted
 
-Kind = Literal["default-target", "no-audit", "few-audits", "inconclusive-runs"]
+Kind = Literal["default-target", "no-audit", "few-audits", "inconclusive-runs", "rows-without-group"]
 
 
 @dataclass(frozen=True)
@@ -91,6 +91,13 @@ def on_inconclusive_runs(results: Sequence[ItemResult], runs: int, *, fails: boo
         )
         for result in results
     ]
+
+
+def on_rows_without_group(rows: int, column: str) -> list[RunNote]:
+    """Return the note on rows of an answer file that are left out because the column of the groups is empty."""
+    verbs = ("has", "was") if rows == 1 else ("have", "were")
+    text = f"{counted(rows, 'row')} {verbs[0]} no {column} and {verbs[1]} left out."
+    return [RunNote("rows-without-group", text)] if rows else []
 
 
 def _advice(result: ItemResult) -> str:

@@ -17,6 +17,7 @@ from pytest_fairness.probes import Probe, table
 from pytest_fairness.probes.base import TABLE_SUFFIXES
 from pytest_fairness.probes.diagnostics import nearest
 from pytest_fairness.probes.field_types import shown
+from pytest_fairness.probes.file_names import name_problem
 
 KIND = "generation"
 MOST_GROUPS = 20
@@ -96,27 +97,34 @@ class AnswerFile:
         values: Counter[str] = Counter()
         spellings: dict[str, str] = {}
         for row in content.rows:
-            group = fields.text(row.fields.get(self.group)).strip()
+            written_group = row.fields.get(self.group)
+            group = "" if written_group is None else fields.text(written_group).strip()
             # Readers of answers ignore letter case and blanks in names of groups.
             values[spellings.setdefault(fields.folded(group), group)] += 1
         without_group = values.pop("", 0)
-        text = self._probe_text(file, self._groups(name, values))
+        marked = self._groups(name, values)
+        if self.text == self.group:
+            raise FairnessError(
+                f"{name}: the column {self.text!r} holds the groups, not the answers. Give the column of the answers "
+                "with --text."
+            )
+        text = self._probe_text(file, marked)
         probe = probes.parse(text.encode(), path, kinds.schemas(), root=Path.cwd())
         return FileProbe(probe, text, without_group)
 
     def _probe_text(self, file: str, marked: Sequence[str]) -> str:
         """Return the text of the probe file; `file` is the path of the answers, relative to the probe file's folder."""
         axis = re.sub(r"\W", "_", self.group, flags=re.ASCII)
-        if axis in ("text", "trial", "prompt") or axis[0].isdigit():
+        if axis in ("", "text", "trial", "prompt") or axis[0].isdigit():
             axis = f"_{axis}"
         columns = {axis: self.group, "text": self.text}
         known = [audit for audit in registry.AUDITS[KIND] if audit != "lexicon"]  # which needs lists of words
         return "\n".join(
             [
                 f"kind: {KIND}",
-                f"name: {re.sub(r'[^A-Za-z0-9._-]', '_', self.path.stem).lstrip('._-')[:100] or 'answers'}",
+                f"name: {_quoted(self._name())}",
                 "axes:",
-                f"  {axis}: {{unmarked: {_quoted(self.unmarked)}, marked: {_quoted(list(marked))}}}",
+                f"  {_quoted(axis)}: {{unmarked: {_quoted(self.unmarked)}, marked: {_quoted(list(marked))}}}",
                 "responses:",
                 f"  file: {_quoted(file)}",
                 f"  columns: {_quoted(columns)}",
@@ -126,6 +134,11 @@ class AnswerFile:
                 "",
             ]
         )
+
+    def _name(self) -> str:
+        """Return the probe's name: the file's name, changed where no probe can have this name."""
+        name = re.sub(r"[^A-Za-z0-9._-]", "_", self.path.stem).lstrip("._-")[:100].rstrip(".") or "answers"
+        return f"answers-{name}" if name_problem(name) else name
 
     def _groups(self, name: str, values: Counter[str]) -> list[str]:
         """Return the groups to compare with the unmarked one, the most frequent first."""

@@ -60,7 +60,8 @@ class Documents:
         for side, name in ((marked, groups.marked_name), (~marked, groups.unmarked_name)):
             if not any(document for document, own in zip(documents, side, strict=True) if own):
                 raise NotMeasurable(
-                    f"no answer for {name} has a word besides identity terms; see `anonymize` in the probe file"
+                    f"no answer for {name} has a word besides identity terms, such as the names of the groups; check "
+                    "that these texts are the answers. In a probe, `anonymize` selects the terms"
                 )
         return cls(
             words=documents,

@@ -53,7 +53,7 @@ class Finding:
 def verdict(items: Sequence[Item]) -> str:
     """Return the verdict on the run: `4 of 62 checks got worse, 3 are inconclusive; 55 passed`."""
     total, counts = counted(len(items), "check"), Counter(item["verdict"] for item in items)
-    if {outcome(item) for item in items} in ({"measured"}, {"measured", "error"}):
+    if is_measured_only(items):
         return _measured(items)
     found = [(counts[name], phrases[counts[name] > 1]) for name, phrases in PHRASES.items() if counts[name]]
     passed = counts[VerdictName.PASS]
@@ -64,6 +64,11 @@ def verdict(items: Sequence[Item]) -> str:
     if not any(counts[name] for name in WORSE):
         parts.insert(0, "No check is known to be worse")
     return f"{', '.join(parts)}; {passed:,} passed"
+
+
+def is_measured_only(items: Sequence[Item]) -> bool:
+    """Return whether the run measured without verdicts: an item was measured, and no item was judged."""
+    return {outcome(item) for item in items} in ({"measured"}, {"measured", "error"})
 
 
 def _measured(items: Sequence[Item]) -> str:

@@ -170,7 +170,11 @@ class View:
     verdicts: list[str] = field(init=False)
 
     def __post_init__(self) -> None:
-        ordered = sorted(largest_first(self.document["items"]), key=lambda item: severity(item)[:2])
+        ordered = largest_first(self.document["items"])
+        if self.measured_only:
+            ordered.sort(key=lambda item: item["value"] is None)
+        else:
+            ordered.sort(key=lambda item: severity(item)[:2])
         # The history has the names before escaping.
         trends = [self.trends.get((item["probe"], item["id"]), ()) for item in ordered]
         self.document = filters.clean({**self.document, "items": ordered})
@@ -191,6 +195,11 @@ class View:
     def verdict(self) -> str:
         """Return the verdict on the run in words."""
         return headline.verdict(self.document["items"])
+
+    @property
+    def measured_only(self) -> bool:
+        """Return whether the run measured without verdicts."""
+        return headline.is_measured_only(self.document["items"])
 
     @property
     def tone(self) -> str:

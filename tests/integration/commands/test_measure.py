@@ -139,7 +139,48 @@ def test_groups_are_found_whatever_their_letter_case_and_rows_without_one_are_co
     written(change=lambda row, cells: {**cells, "gender": changed.get(row, cells["gender"])})
     found = report("--audit", "refusals", unmarked="Man")
     assert found["refusals[gender=WOMAN]"]["n"] == {"WOMAN": 59, "Man": 59}
-    assert "left out: 2 rows without a value in the column 'gender'" in capsys.readouterr().out
+    assert "2 rows have no gender and were left out." in capsys.readouterr().out
+    notes = json.loads(Path("report.json").read_text("utf-8"))["notes"]
+    assert notes == [{"kind": "rows-without-group", "text": "2 rows have no gender and were left out."}]
+
+
+def test_a_row_with_the_group_null_in_json_lines_has_no_group(capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [{"gender": ("man", "woman", None)[row % 3], "answer": "A lamp."} for row in range(61)]
+    Path("answers.jsonl").write_text("\n".join(map(json.dumps, rows)), "utf-8")
+    assert set(report("--audit", "refusals", file="answers.jsonl")) == {"refusals[gender=woman]"}
+    assert "20 rows have no gender and were left out." in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", ["2024", "null", "true", "yes", "1e3", "con", "nul.2024"])
+def test_names_that_yaml_or_windows_reads_otherwise_are_names(name: str) -> None:
+    written(f"{name}.csv")
+    text = Path(f"{name}.csv").read_text("utf-8")
+    Path(f"{name}.csv").write_text(
+        text.replace("gender,", f"{name},", 1).replace("woman,", "2024,").replace("man,", "null,"), "utf-8"
+    )
+    items = report("--audit", "refusals", file=f"{name}.csv", group=name, unmarked="null")
+    assert [item["n"] for item in items.values()] == [{"2024": 60, "null": 60}]
+
+
+def test_an_html_report_lists_measurements_by_size_and_then_those_that_failed() -> None:
+    # The words of the third group are all names of groups, which leaves only refusals to measure.
+    written(
+        change=lambda row, cells: {**cells, "gender": "other", "answer": "Other."} if row % 3 == 0 else cells,
+    )
+    assert measure("--report", "report.html", "--report", "report.json") == 2
+    page = Path("report.html").read_text("utf-8")
+    assert "Measurements, the largest effect first" in page
+    assert "by how much it changed since" not in page
+    assert "Checks, the worst first" not in page
+    items = json.loads(Path("report.json").read_text("utf-8"))["items"]
+    order = ["large", "moderate", "small", None, "none"]
+    measured = sorted(
+        (item for item in items if item["value"] is not None), key=lambda item: order.index(item["effect"]["size"])
+    )
+    places = [page.index(f": {item['id']}</span>") for item in measured]
+    places.append(page.index("no answer for other", page.index('id="checks"')))
+    assert len(places) == 7
+    assert places == sorted(places)
 
 
 def test_several_groups_are_compared_or_those_that_are_named() -> None:
@@ -174,6 +215,12 @@ def test_json_lines_and_columns_with_blanks_are_read() -> None:
             "(did you mean 'man'?). The groups are 'man' (60), 'woman' (60): give one with --unmarked.",
         ),
         ({"marked": "women"}, "did you mean 'woman'?"),
+        (
+            {"text": "gender"},
+            "answers.csv: the column 'gender' holds the groups, not the answers. Give the column of the answers with",
+        ),
+        ({"report": "r.pdf"}, "error: --report r.pdf: the suffix selects the format"),
+        ({"report": "answers.csv/r.md"}, "error: --report answers.csv/r.md: the report cannot be written"),
         ({"strata": "prompt"}, "answers.csv:1: no column 'prompt'."),
         ({"group": "answer"}, "too many for a column of groups. Give another --group"),
         ({"file": "other.csv"}, "other.csv: cannot be read: No such file or directory"),
