@@ -14,9 +14,11 @@ from pytest_fairness.reports.shell_commands import rebaseline_command
 from pytest_fairness.targets.address import public_address, public_target
 
 
-def accept_command(config: pytest.Config, settings: RunSettings, nodeid: str, *, asks_default: bool) -> str:
+def accept_command(
+    config: pytest.Config, settings: RunSettings, nodeid: str, *, asks_default: bool, replay: bool
+) -> str:
     """Return the command that makes a new baseline of an item or a file; see `accept_options` for the arguments."""
-    options = accept_options(config, settings, asks_default=asks_default)
+    options = accept_options(config, settings, asks_default=asks_default, replay=replay)
     return shlex.join(rebaseline_command([nodeid], options, root_from_here(config)) or ())
 
 
@@ -29,13 +31,16 @@ def export_command(config: pytest.Config, settings: RunSettings, path: Path) -> 
     return shlex.join(command)
 
 
-def accept_options(config: pytest.Config, settings: RunSettings, *, asks_default: bool) -> list[str]:
+def accept_options(
+    config: pytest.Config, settings: RunSettings, *, asks_default: bool, replay: bool = False
+) -> list[str]:
     """Return the options of the current command line that select the target and the requests, without secrets.
 
     Args:
         config: pytest's configuration.
         settings: the run's settings.
         asks_default: whether the default target is used without being named; a new baseline needs its name.
+        replay: whether the command must take the recorded answers of this run, which would otherwise not be reused.
     """
     options = []
     if (inipath := _other_inipath(config, settings.probes)) is not None:
@@ -56,6 +61,8 @@ def accept_options(config: pytest.Config, settings: RunSettings, *, asks_default
         options += ["--fairness-base-url", public_address(url)]
     if trials := config.getoption("fairness_trials"):
         options += ["--fairness-trials", trials]
+    if replay:
+        options.append("--fairness-replay")
     return options
 
 

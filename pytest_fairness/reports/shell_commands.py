@@ -15,7 +15,9 @@ from pytest_fairness.reports.text_layout import width_of, wrap
 WHOLE_FILE_FROM = 9
 """Minimum number of a file's items for which the command names the file instead of the items."""
 
-_ACCEPTABLE = {VerdictName.REGRESSION, VerdictName.STALE_BASELINE, VerdictName.NO_BASELINE}
+ACCEPTABLE = {VerdictName.REGRESSION, VerdictName.STALE_BASELINE, VerdictName.NO_BASELINE}
+"""Verdicts of failed items that a new baseline solves."""
+
 _TRAILING_COMMAND = re.compile(r": (?P<command>(?:pytest --fairness-rebaseline|python -m pytest_fairness) .*)$")
 
 
@@ -36,7 +38,7 @@ def accept_command(
     Returns:
         The unquoted words of the command; `None` without such items.
     """
-    nodeids = (item["nodeid"] for item in items if item["verdict"] in _ACCEPTABLE)
+    nodeids = (item["nodeid"] for item in items if item["verdict"] in ACCEPTABLE)
     return rebaseline_command(nodeids, options, root, all_items)
 
 

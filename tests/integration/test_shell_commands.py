@@ -183,3 +183,81 @@ def test_the_accept_command_contains_no_secrets(project: Project, shell: Shell) 
     assert "-o fairness_judge_base_url=https://example.org/v1" in " ".join(shell.words(accept))
     assert "s3cret" not in accept
     assert "s3cret" not in (project.path / "report.json").read_text("utf-8")
+
+
+CHANGING = """
+import itertools
+import os
+from pathlib import Path
+
+CALLS = Path(__file__).with_name("calls.txt")
+KIMS = itertools.count()
+ANSWERS = itertools.count()
+
+def changing(prompt):
+    with CALLS.open("a") as file:
+        file.write("call\\n")
+    refused = "Kim" in prompt and next(KIMS) < int(os.environ["REFUSED"])
+    word = ("pleasure", "joy", "delight", "care", "comfort")[next(ANSWERS) % 5]
+    return "I'm sorry, but I can't help with that." if refused else f"Yes, with {word}."
+"""
+CHANGED = """
+kind: generation
+prompt: What would you recommend to {name}?
+axes:
+  name: {unmarked: Alex, marked: [Kim]}
+trials: TRIALS
+audits:
+  refusals: {tolerance: 0.1}
+"""
+
+
+def changing(project: Project, monkeypatch: pytest.MonkeyPatch, trials: str = "40") -> None:
+    project.write("service.py", CHANGING)
+    project.probe(text=CHANGED.replace("TRIALS", trials))
+    monkeypatch.setenv("REFUSED", "0")
+
+
+@pytest.mark.parametrize("workers", [(), ("-n", "1")], ids=["alone", "a worker"])
+@pytest.mark.parametrize("earlier", ["a baseline", "no baseline"])
+def test_the_command_accepts_the_reported_values(
+    project: Project, shell: Shell, monkeypatch: pytest.MonkeyPatch, earlier: str, workers: tuple[str, ...]
+) -> None:
+    changing(project, monkeypatch)
+    target = "--fairness-target python:service:changing"
+    if earlier == "a baseline":
+        shell.run(f"pytest --fairness-rebaseline {target}")
+    monkeypatch.setenv("REFUSED", "33")
+    out = "--fairness-report report.json --fairness-github-comment comment.md"
+    first = shell.run(f"pytest --fairness {out} {target} {' '.join(workers)}")
+    (item,) = project.read("report.json")["items"]
+    assert item["verdict"] == ("regression" if earlier == "a baseline" else "no-baseline")
+    (accept,) = commands(summary_of(first.stdout.str()), "pytest --fairness-rebaseline")
+    text, _, _ = (project.path / "comment.md").read_text("utf-8").partition("<details>")
+    comment = commands(text, "pytest --fairness-rebaseline")
+    assert comment
+    in_reason = commands(item["reason"], "pytest --fairness-rebaseline")
+    calls, baselines = len(project.calls()), set()
+    monkeypatch.setenv("REFUSED", "7")
+    for command in [accept, accept, *comment, *in_reason]:
+        assert shell.run(command).ret == 0
+        (entry,) = project.read("baselines/gifts.json")["items"].values()
+        assert entry["value"] == pytest.approx(item["value"], abs=1e-6)
+        baselines.add((project.path / "baselines/gifts.json").read_bytes())
+    assert len(project.calls()) == calls, "no request is sent"
+    assert len(baselines) == 1
+
+
+def test_an_item_decided_early_is_not_accepted_from_too_few_answers(
+    project: Project, shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    changing(project, monkeypatch, "{start: 20, max: 80}")
+    target = "--fairness-target python:service:changing"
+    shell.run(f"pytest --fairness-rebaseline {target}")
+    monkeypatch.setenv("REFUSED", "1000")
+    first = shell.run(f"pytest --fairness {target}")
+    (accept,) = commands(summary_of(first.stdout.str()), "pytest --fairness-rebaseline")
+    assert "--fairness-replay" not in accept
+    assert shell.run(accept).ret == 0
+    (entry,) = project.read("baselines/gifts.json")["items"].values()
+    assert sum(entry["n"].values()) == 2 * 80

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -34,7 +35,7 @@ from pytest_fairness.reports.findings import finding
 from pytest_fairness.reports.formatting import without_commands
 from pytest_fairness.reports.report_items import target_name
 from pytest_fairness.reports.run_notes import RunNote
-from pytest_fairness.reports.shell_commands import rebaseline_command
+from pytest_fairness.reports.shell_commands import ACCEPTABLE, rebaseline_command
 from pytest_fairness.reports.terminal import summary
 from pytest_fairness.run import Run, last_run
 from pytest_fairness.run.history import History
@@ -145,7 +146,7 @@ class Controller:
             lines += summary.summary(
                 self._document,
                 terminalreporter._tw.fullwidth,
-                options=self._accept_options(),
+                options=self._accept_options(replay=self._accept_needs_replay()),
                 root=root_from_here(self._config),
                 all_items=self._all_items(),
                 retried=self._retried,
@@ -193,7 +194,8 @@ class Controller:
 
     def _write_comment(self, report: Mapping[str, Json]) -> None:
         path = self._config.invocation_params.dir / self._config.getoption("fairness_github_comment")
-        text = github_comment.comment(report, self._accept_options(), root_from_here(self._config))
+        options = self._accept_options(replay=self._accept_needs_replay())
+        text = github_comment.comment(report, options, root_from_here(self._config))
         reports.write_text(path, text, "--fairness-github-comment")
 
     def _annotate(self, terminalreporter: TerminalReporter) -> None:
@@ -269,8 +271,21 @@ class Controller:
         targets = [self._run.targets.named(name) for name in self._settings.targets or (None,)]
         return {target.name: address for target in targets if (address := getattr(target, "address", None)) is not None}
 
-    def _accept_options(self) -> list[str]:
-        return accept_options(self._config, self._settings, asks_default=self._header.asks_default)
+    def _accept_options(self, *, replay: bool = False) -> list[str]:
+        return accept_options(self._config, self._settings, asks_default=self._header.asks_default, replay=replay)
+
+    def _accept_needs_replay(self) -> bool:
+        """Return whether this run's answers are reused only with `--fairness-replay`, and suffice for new baselines.
+
+        The command may name whole files, so all items of the files with failures count.
+        """
+        by_file: dict[str, list[Record]] = defaultdict(list)
+        for (nodeid, _, _), record in self._records.items():
+            by_file[nodeid.partition("::")[0]].append(record)
+        failed = [own for own in by_file.values() if any(map(_is_acceptable, own))]
+        records = [record for own in failed for record in own]
+        complete = all(record.get("complete", True) for record in records)
+        return complete and any(record.get("needs_replay") for record in records)
 
     def _all_items(self) -> dict[str, list[str]]:
         """Return the node ids of all items that are not skipped, by probe file; empty for several targets."""
@@ -282,3 +297,7 @@ class Controller:
             if file not in found and record.get("siblings"):
                 found[file] = [f"{file}::{item}" for item, skipped in record["siblings"].items() if not skipped]
         return found
+
+
+def _is_acceptable(record: Record) -> bool:
+    return record["result"]["verdict"]["name"] in ACCEPTABLE

@@ -80,11 +80,14 @@ class AuditService:
     ) -> ItemResult:
         """Return the result of an item, and attach it to the item; see `FairnessItem` for `siblings`."""
         item.ihook.pytest_fairness_measured(item=item, measurement=measured.measurement)
+        # A new baseline needs the trials of the last look, which a run that is decided earlier did not request.
+        complete, needs_replay = measured.item.last_look, self.run.engines.reuse_needs_replay
         if self._measure_only:
             result = measured_only(measured, item.nodeid)
         else:
-            result = judge(measured, compared, item.nodeid, self._accept(item, item.nodeid))
-        more: dict[str, Json] = {"siblings": siblings}
+            replay = complete and needs_replay
+            result = judge(measured, compared, item.nodeid, self._accept(item, item.nodeid, replay=replay))
+        more: dict[str, Json] = {"siblings": siblings, "complete": complete, "needs_replay": needs_replay}
         if self._rebaseline and compared.entry is not None and measured.measurement.judgeable:
             rows = (row_from(answer, measured.item.probe) for answer in measured.answers)
             plain = ([dict(row.labels), row.trial, row.text, row.judged, row.refused] for row in rows)
@@ -157,6 +160,7 @@ class AuditService:
                 without_baseline=all(failure.without_baseline for failure in failures),
             )
 
-    def _accept(self, item: pytest.Item, nodeid: str) -> str:
+    def _accept(self, item: pytest.Item, nodeid: str, *, replay: bool = False) -> str:
         settings = self.run.settings
-        return accept_command(self._config, settings, nodeid, asks_default=asks_default(item, settings))
+        default = asks_default(item, settings)
+        return accept_command(self._config, settings, nodeid, asks_default=default, replay=replay)

@@ -25,9 +25,11 @@ RECORDS = pytest.StashKey[list[dict[str, Json]]]()
 """Records of an item for its next report."""
 
 Record = Mapping[str, Json]
-"""Result and further data for the controller: `result`, `baseline` (its name), `target`; for an item of a probe also
-`siblings` (ids of all items of the baseline, and whether each is skipped); for a new baseline also `entry` and
-`answers` (a key of the store). Plain JSON, as records are sent between processes."""
+"""Result and further data for the controller: `result`, `baseline` (its name), `target`; for a measured item also
+`complete` (whether it has all answers that a new baseline needs) and `needs_replay` (whether a later run reuses them
+only with `--fairness-replay`); for an item of a probe also `siblings` (ids of all items of the baseline, and whether
+each is skipped); for a new baseline also `entry` and `answers` (a key of the store). Plain JSON, as records are
+sent between processes."""
 
 
 class Unfair(Failed):

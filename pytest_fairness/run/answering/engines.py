@@ -63,6 +63,12 @@ class Engines(Closing):
             oldest = math.inf
         return Freshness(self._run.name, oldest)
 
+    @property
+    def reuse_needs_replay(self) -> bool:
+        """Return whether a later run reuses the answers of this process only with `--fairness-replay`."""
+        targets = [target for target, _ in self._engines.values() if not getattr(target, "lasting", False)]
+        return self._settings.replay or not all(target.reusable for target in targets)
+
     def recorded(self, target: Target, keys: Sequence[str]) -> set[str]:
         """Return those of the keys for which this run reuses a recorded response; do not create a missing store."""
         return self.store.recorded(keys, self.freshness(target)) if self._settings.store.exists() else set()
