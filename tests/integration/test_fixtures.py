@@ -109,7 +109,9 @@ def test_checks_have_baselines_and_rebaseline_like_items(project: Project) -> No
     assert result.parseoutcomes() == {"no": 1}, "no-baseline"
     assert "FAILURES" not in result.stdout.str()
     assert says(result, "2 items have no baseline and no limit.")
-    assert says(result, "pytest --fairness-rebaseline --fairness-target python:app:polite \\ test_own.py::test_letters")
+    command = "pytest --fairness-rebaseline --fairness-target python:app:polite \\ --fairness-replay"
+    command += " test_own.py::test_letters"
+    assert says(result, command)
     result = project.run("--fairness-rebaseline")
     result.assert_outcomes(passed=1)
     assert shows(result, f"  {IDS[0]}: none -> 0")

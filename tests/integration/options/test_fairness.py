@@ -325,15 +325,16 @@ def test_the_summary_ends_with_the_command_that_accepts_the_changes(project: Pro
     section = result.stdout.str().partition("= fairness =")[2].rpartition("\n=")[0]
     command = section.partition("To record the values as the baseline:")[2]
     words = command.replace("\\\n", " ").split()
-    assert words[:6] == [
+    assert words[:7] == [
         "pytest",
         "--fairness-rebaseline",
         "--fairness-target",
         "python:app:polite",
         "--fairness-trials",
         "9",
+        "--fairness-replay",
     ]
-    assert words[6:] == ["probes/gifts.yaml"], "all items of the file"
+    assert words[7:] == ["probes/gifts.yaml"], "all items of the file"
 
 
 def test_autouse_fixtures_of_a_conftest_reach_probe_items(project: Project) -> None:
