@@ -89,7 +89,7 @@ class NotMeasurable(FairnessError):
     Args:
         message: complete message for the user.
         unusable: whether some answers arrived but were not usable; the report then shows these answers.
-        hopeless: whether the item could not be measured with more answers either.
+        hopeless: `True` if even more answers could not make the item measurable.
     """
 
     def __init__(self, message: str, *, unusable: bool = False, hopeless: bool = False) -> None:

@@ -181,7 +181,7 @@ class RunSettings:
     )
     accepted_by: str | None = _option(
         None,
-        "Who accepts new baselines, kept in them; the name none keeps nobody",
+        "Name of the person who accepts new baselines, stored in them (none: store no name)",
         LINE,
         metavar="NAME",
         default="the user of the CI job, or `git config user.name`",

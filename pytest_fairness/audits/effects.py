@@ -190,10 +190,10 @@ def _described(
     if size is Size.NONE:
         smallest = ""
         if detectable is not None:
-            smallest = f"; {answers} answers show one from about {detectable:.2g}{_named(known, detectable)} on"
+            smallest = f"; {answers} answers show differences from about {detectable:.2g}{_named(known, detectable)} on"
         return f"no difference found ({number}){smallest}"
     small = known.cutoffs[0]
-    below = f", below {small:g}, from which on it is called small" if abs(value) < small else ""
+    below = f", below {small:g}, the cut-off of small" if abs(value) < small else ""
     but = "" if doubt is None else f"; but {doubt.message}"
     return f"{size} difference ({number}{below}){but}"
 

@@ -16,7 +16,7 @@ _ARTICLE = re.compile(r"an?\s+(?=\S)", re.IGNORECASE)
 
 
 class ValueSettings(ProbeModel):
-    """Value of an attribute that has a separate name, and an optional indirect wording."""
+    """Attribute value written as a mapping: its name, its words in the prompt, and optional indirect words."""
 
     label: Line = Field(description="The value's name in reports and baselines.")
     text: Line = Field(description="The words that replace {value}.")

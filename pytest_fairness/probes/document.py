@@ -65,7 +65,10 @@ class Document:
         return node, tuple(found), len(found) == len(location)
 
     def index(self, diagnostic: Diagnostic) -> int:
-        """Return the character index at which a diagnostic is reported: that of the key, the piece, or the value."""
+        """Return the character index of a diagnostic.
+
+        It is the start of the invalid key, of the invalid part of a text (`Diagnostic.piece`), or of the value.
+        """
         if diagnostic.at_key and diagnostic.location:
             parent, _, _ = self.find(diagnostic.location[:-1])
             key = parent.keys.get(str(diagnostic.location[-1]))

@@ -62,7 +62,10 @@ def most(trials: Trials) -> int:
 
 
 def growing(start: int, end: int) -> list[int]:
-    """Return the sizes of a growing number at its interim analyses; the growth factor is constant and at most 1.5."""
+    """Return the number of trials or entities at each interim analysis, from `start` to `end`.
+
+    Before rounding, each number is the previous one times a constant factor of at most 1.5.
+    """
     steps = math.ceil(math.log(end / start) / math.log(GROWTH)) if start < end else 0
     sizes = (round(start * (end / start) ** (step / steps)) for step in range(steps))
     # Small sizes may be equal after rounding.

@@ -217,7 +217,7 @@ def _probe_file(probe: str | Path) -> Path:
 
 
 def _name_of(target: str | Application | Target) -> str:
-    """Return the name of a function, for tables and messages."""
+    """Return the function name of the target, or `target` if it has none; for tables and messages."""
     return str(getattr(target, "__name__", "target"))
 
 

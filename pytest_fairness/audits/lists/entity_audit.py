@@ -78,9 +78,9 @@ class EntityAudit(UnitAudit[RecommendationProbe, SettingsT]):
     def comparable(
         self, current: Sequence[Answer], baseline: Sequence[Answer]
     ) -> tuple[Sequence[Answer], Sequence[Answer]]:
-        """Return the answers of both runs, cut to the same number of trials of each attribute.
+        """Return the answers of both runs; for each attribute, both runs keep the same number of trials.
 
-        With more trials, chance contributes less to the range of the means.
+        The range of the means depends on this number: with more trials, chance contributes less to the range.
         """
         return equal_trials(current, baseline)
 

@@ -64,7 +64,10 @@ class Uncertainty(EntityAudit[UncertaintySettings]):
         ]
 
     def uses(self, probe: RecommendationProbe, item: AuditItem[UncertaintySettings], labels: Mapping[str, str]) -> bool:
-        """Return whether the labels belong to an unperturbed list: neutral, or of the item's attribute."""
+        """Return whether the labels belong to an unperturbed list for the attribute of the item.
+
+        If the item has no attribute, the list must be neutral.
+        """
         return not labels.get("perturbation") and labels["attribute"] == item.labels.get("attribute", NEUTRAL)
 
     def finding(self, result: ItemResult) -> Finding:

@@ -97,7 +97,7 @@ class Coreference(PronounAudit[CoreferenceSettings]):
     def change_details(
         self, table: UnitTable, units: Sequence[str], current: Floats, baseline: Floats
     ) -> dict[str, Json]:
-        """Return the items whose preference for the stereotype grew, the largest growth first."""
+        """Return details: units of the table whose preference for the stereotype grew, the largest growth first."""
         scores = [run[:, 0] / run[:, 1] for run in (current, baseline)]
         order = sorted(
             range(len(units)), key=lambda row: (-round(float(scores[0][row] - scores[1][row]), 12), units[row])

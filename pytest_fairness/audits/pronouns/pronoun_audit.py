@@ -28,12 +28,12 @@ class PronounAudit(UnitAudit[CoreferenceProbe, SettingsT]):
     def loss_of_answers(
         self, probe: CoreferenceProbe, item: AuditItem[SettingsT], current: Sequence[Answer]
     ) -> Callable[[Coded], int]:
-        """Return the function that gives the loss of a coded answer of either run.
+        """Return the loss function for coded answers; the same function is applied to both runs.
 
         Args:
             probe: probe of the item.
             item: item that is compared.
-            current: answers of this run; they determine which kind of answer is worse.
+            current: answers of this run; an audit may use them to determine which answers count as worse.
         """
 
     def items(self, probe: CoreferenceProbe, settings: SettingsT) -> list[AuditItem[SettingsT]]:

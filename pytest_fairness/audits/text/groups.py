@@ -74,8 +74,8 @@ class Groups:
         Args:
             probe: probe of the answers.
             answers: answers of both groups, in any order.
-            marked: labels of the marked group; all other answers are the unmarked group. All other labels together name
-                the stratum.
+            marked: labels of the marked group; answers without these labels are the unmarked group. Labels with other
+                names than those in `marked` form the stratum.
             unmarked_name: name of the unmarked group.
         """
         ordered = sorted(answers, key=lambda answer: (sorted(answer.labels.items()), answer.trial, answer.text or ""))

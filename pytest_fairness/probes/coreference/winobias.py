@@ -102,8 +102,8 @@ def read(pro: Path, anti: Path) -> tuple[Pair, ...]:
             continue
         counterpart = there[1][number][1]
         if sentence.correct != counterpart.correct:
-            meant = f"{sentence.correct} here and {counterpart.correct} there"
-            errors.append(f"{first_name}:{line}: the pronoun refers to the {meant}, in {second_name}")
+            meant = f"the {sentence.correct}, but in {second_name} to the {counterpart.correct}"
+            errors.append(f"{first_name}:{line}: the pronoun refers to {meant}")
         pairs.append(Pair(number, sentence, counterpart, _difference(sentence, counterpart)))
     raise_file_errors(errors, f"{first_name}, {second_name}")
     if not pairs:

@@ -45,7 +45,7 @@ def checked(item: ProbeItem, baseline: Baseline, entry: Entry, own: float) -> tu
     A difference is accepted only if another version, or another alpha, measured the stored value.
 
     Args:
-        item: the item at its last look, as in its baseline; see `ProbeItem.for_baseline`.
+        item: the item at its last interim analysis, at which baselines are measured; see `ProbeItem.for_baseline`.
         baseline: the baseline that holds the entry.
         entry: the item's entry.
         own: value that the audit now measures from the entry's answers.

@@ -189,7 +189,7 @@ def test_winobias_files_are_read_as_they_are(tmp_path: Path) -> None:
         ("1 [The nurse] met the poet as [she] ran.", pronouns.ANTI, "here are nurse"),
         ("1 [The poet] met the nurse as [she] ran.", pronouns.ANTI, "here are nurse"),
         (pronouns.PRO, pronouns.ANTI.replace("[The developer] argued with the", "The developer met [the designer],"),
-         "the pronoun refers to the developer here and designer there, in anti.txt"),
+         "the pronoun refers to the developer, but in anti.txt to the designer"),
         (pronouns.PRO + "1 [The nurse] met the guard as [she] ran.", pronouns.ANTI,
          "pro.txt:8: the number 1 is in line 1 already"),
         ("\n", "\n", "the file holds no sentences"),

@@ -104,7 +104,7 @@ def test_a_token_across_the_boundary_belongs_to_the_continuation() -> None:
 @pytest.mark.parametrize(
     ("echo", "said"),
     [
-        (None, r"offers no completions that echo log-probabilities \(HTTP 404: .*\), so it gives no likelihoods"),
+        (None, r"offers no completions that echo log-probabilities \(HTTP 404: .*\), so it cannot give likelihoods"),
         (Reply("'echo' is not supported", status=400), r"offers no completions that echo .*\(HTTP 400: 'echo' is not"),
         (Reply("too long a prompt", status=400), "HTTP 400 from .*: too long a prompt"),
         (
