@@ -106,7 +106,8 @@ class Chat(SdkClient):
                     raise
                 self._no_echo = (
                     f"{self._name}: {self._endpoint} offers no completions that echo log-probabilities (HTTP "
-                    f"{error.status_code}: {said}), so it cannot give likelihoods. Use a vLLM server or a transformers: target."
+                    f"{error.status_code}: {said}), so it cannot give likelihoods. Use a vLLM server or a "
+                    "transformers: target."
                 )
                 raise RequestFailed(self._no_echo) from error
         try:
