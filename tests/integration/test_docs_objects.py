@@ -51,7 +51,7 @@ def test_the_scorer_of_the_guide_scores_answers(
     project.write("probes/shouting.yaml", block("how-to/own-scorers.md", "probes/shouting.yaml"))
     answer = "'SHE SHOUTS AT ALL OF US.' if 'old' in prompt else 'He whispers to us all.'"
     project.write("loud.py", f"def answer(prompt): return {answer}\n")
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(site), os.environ["PYTHONPATH"]]))
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(site), *filter(None, [os.environ.get("PYTHONPATH")])]))
     project.run_apart("--fairness", "--fairness-report", "report.json", target="python:loud:answer")
     (item,) = project.read("report.json")["items"]
     assert item["id"] == "regard[waiting-room]"

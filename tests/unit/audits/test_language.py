@@ -65,7 +65,7 @@ def test_recorded_english_answers_are_english(name: str) -> None:
 
 def test_shares_do_not_depend_on_the_order_of_many_answers() -> None:
     texts = [f"{text} {number}" for number in range(100) for text in REFUSALS.values()]
-    shuffled = random.Random(1).sample(texts, len(texts))  # noqa: S311
+    shuffled = random.Random(1).sample(texts, len(texts))  # noqa: S311 no secret depends on it
     shares = language.foreign_shares({"group": texts})
     assert shares == language.foreign_shares({"group": shuffled})
     assert sum(shares["group"].values()) == pytest.approx(1.0, abs=0.01)
