@@ -41,7 +41,7 @@ class SignificantChange(DecisionRule):
 
     strict: bool = False
     proof: ClassVar[bool] = False
-    """Whether a regression also requires a lower bound above the tolerance."""
+    """Switch for a stricter rule: a regression then also requires a lower bound above the tolerance."""
 
     def for_gate(self, gate: str) -> DecisionRule:
         """Return the variant of the rule for the value of a probe's key `gate`."""

@@ -46,7 +46,7 @@ def lines(result: pytest.RunResult) -> list[str]:
 
 
 def header_shows(result: pytest.RunResult, *parts: str) -> bool:
-    """Whether a line of the header holds these texts in this order."""
+    """Return whether a line of the header holds these texts in this order."""
     pattern = re.compile(".*".join(map(re.escape, parts)))
     return any(map(pattern.search, lines(result)))
 

@@ -154,7 +154,7 @@ def test_the_notebook_of_the_documentation_runs_and_shows_what_it_shows(tmp_path
 
 
 def outputs(cell: Any) -> list[Any]:
-    """What a cell prints and shows; drawings depend on the version of the program that draws."""
+    """Return the printed and shown outputs of a cell, without drawings, which depend on the version of the renderer."""
     return [
         (output.get("text"), {kind: data for kind, data in output.get("data", {}).items() if "<svg" not in data})
         for output in cell.get("outputs", [])

@@ -76,7 +76,7 @@ class Case(ProbeModel):
 
     @property
     def open(self) -> bool:
-        """Whether the answers are texts (`True`) or likelihoods of sentences (`False`)."""
+        """Return `True` if the answers are texts, and `False` if they are likelihoods of sentences."""
         return self.prompt is not None or not isinstance(self.stereotype, str)
 
     @property
