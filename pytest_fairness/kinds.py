@@ -73,21 +73,25 @@ def schemas() -> dict[str, KindSchema]:
 
 
 def rows(probe: Probe) -> list[Answer]:
-    """Return the recorded answers of a probe, read from the file under `responses:`.
+    """Return the recorded answers of a probe, read from the file under `responses:`; raise the errors of `reader`."""
+    return reader(probe).answers()
+
+
+def reader(probe: Probe) -> Reader[Any]:
+    """Return the reader of the file under `responses:`.
 
     Raises:
-        ProbeError: the file cannot be read, lacks a column, has an invalid row, or lacks answers of the probe; or
-            probes of its kind take no such file.
+        ProbeError: the file cannot be read, or lacks a column; or probes of its kind take no such file.
         ValueError: the probe has no `responses:`.
     """
     if probe.responses is None:
         raise ValueError(f"the probe {probe.name} has no `responses:`")
-    reader = kind_of(probe).reader
-    if reader is None:
+    of_kind = kind_of(probe).reader
+    if of_kind is None:
         raise ProbeError(
             f"{probe.name}: probes of the kind {probe.kind!r} take no recorded answers. Remove `responses`."
         )
-    return reader(probe, probe.responses).answers()
+    return of_kind(probe, probe.responses)
 
 
 def quality(probe: Probe, answers: Sequence[Answer]) -> AnswerQuality | None:

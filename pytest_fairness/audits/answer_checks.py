@@ -15,7 +15,7 @@ from pytest_fairness.audits import language
 from pytest_fairness.audits.base import AnyAudit, AnyItem
 from pytest_fairness.errors import short_message
 from pytest_fairness.probes.base import Probe
-from pytest_fairness.records import Answer, Concern, Measurement, Status
+from pytest_fairness.records import Answer, Concern, Measurement, RowsWithoutGroup, Status
 
 VERSION = 4
 """Version of the checks; stored measurements are reused only for the same version."""
@@ -39,6 +39,8 @@ TRUNCATED_SHARE = 0.10
 """Largest share of the usable answers that may be cut off at `max_tokens`."""
 FOREIGN_SHARE = 0.10
 """Largest share of a group's answers that may be in another language than English, for audits that measure refusals."""
+WITHOUT_GROUP_SHARE = 0.10
+"""Largest share of the rows of an answer file that may be left out because they name no group."""
 MOSTLY = 0.50
 """Share of answers in other languages than English above which every audit of texts adds a note."""
 QUOTED = 60
@@ -172,6 +174,17 @@ def failed_requests(answers: Sequence[Answer]) -> Concern | None:
     several = "" if len(errors) == 1 else f" ({count} times, and {len(errors) - 1} other errors)"
     return Concern(
         "failed_requests", f"{total} of {len(answers)} requests failed: {text}{several}", withholds="nothing"
+    )
+
+
+def rows_without_group(left_out: RowsWithoutGroup) -> Concern | None:
+    """Return the concern that many rows of an answer file name no group; `None` if only few do."""
+    if left_out.rows <= WITHOUT_GROUP_SHARE * left_out.of:
+        return None
+    return Concern(
+        "rows_without_group",
+        f"{left_out}: more than {WITHOUT_GROUP_SHARE:.0%}, so that the answers of a group may be missing. Fill in the "
+        "empty cells",
     )
 
 

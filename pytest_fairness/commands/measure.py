@@ -98,7 +98,7 @@ def run(arguments: argparse.Namespace) -> None:
         started=started,
         seconds=time.time() - started,
         requests={},
-        notes=on_rows_without_group(found.without_group, arguments.group),
+        notes=on_rows_without_group(results),
     )
     for line in measured_summary(document, shutil.get_terminal_size().columns):
         print(line.text)

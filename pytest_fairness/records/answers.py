@@ -91,3 +91,27 @@ class Answer:
     def usable(self) -> bool:
         """Return whether the answer can be measured."""
         return self.status is Status.OK
+
+
+@dataclass(frozen=True, slots=True)
+class RowsWithoutGroup:
+    """Rows of an answer file that are left out because a cell that names the group is empty.
+
+    Attributes:
+        rows: number of these rows.
+        of: number of all rows, without those that name a group of another probe.
+        columns: columns with the empty cells.
+        first_line: line of the first of these rows.
+    """
+
+    rows: int
+    of: int
+    columns: tuple[str, ...]
+    first_line: int
+
+    def __str__(self) -> str:
+        verb, were = ("has", "is") if self.rows == 1 else ("have", "are")
+        where = f"line {self.first_line}" if self.rows == 1 else f"first: line {self.first_line}"
+        noun = "column" if len(self.columns) == 1 else "columns"
+        named = " or ".join(map(repr, self.columns))
+        return f"{self.rows:,} of {self.of:,} rows {verb} no value in the {noun} {named} ({where}) and {were} left out"

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from pytest_fairness.records import ItemResult, Json
+from pytest_fairness.records import ItemResult, Json, RowsWithoutGroup
 from pytest_fairness.reports.formatting import counted
 
 Kind = Literal["default-target", "no-audit", "few-audits", "inconclusive-runs", "rows-without-group"]
@@ -93,11 +93,14 @@ def on_inconclusive_runs(results: Sequence[ItemResult], runs: int, *, fails: boo
     ]
 
 
-def on_rows_without_group(rows: int, column: str) -> list[RunNote]:
-    """Return the note on rows of an answer file that are left out because the column of the groups is empty."""
-    verbs = ("has", "was") if rows == 1 else ("have", "were")
-    text = f"{counted(rows, 'row')} {verbs[0]} no {column} and {verbs[1]} left out."
-    return [RunNote("rows-without-group", text)] if rows else []
+def on_rows_without_group(results: Sequence[ItemResult]) -> list[RunNote]:
+    """Return a note for each probe whose answer file has rows that are left out because they name no group."""
+    left_out = {
+        result.probe: RowsWithoutGroup(**found)
+        for result in results
+        if result.measurement and (found := result.measurement.details.get("rows_without_group"))
+    }
+    return [RunNote("rows-without-group", f"{probe}: {rows}.") for probe, rows in left_out.items()]
 
 
 def _advice(result: ItemResult) -> str:

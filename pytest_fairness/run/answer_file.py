@@ -34,12 +34,10 @@ class FileProbe:
     Attributes:
         probe: the probe.
         text: the probe as the text of a probe file.
-        without_group: number of rows that are left out because they name no group.
     """
 
     probe: Probe
     text: str
-    without_group: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,7 +99,7 @@ class AnswerFile:
             group = "" if written_group is None else fields.text(written_group).strip()
             # Readers of answers ignore letter case and blanks in names of groups.
             values[spellings.setdefault(fields.folded(group), group)] += 1
-        without_group = values.pop("", 0)
+        values.pop("", None)  # the reader of the answers counts these rows
         marked = self._groups(name, values)
         if self.text == self.group:
             raise FairnessError(
@@ -110,7 +108,7 @@ class AnswerFile:
             )
         text = self._probe_text(file, marked)
         probe = probes.parse(text.encode(), path, kinds.schemas(), root=Path.cwd())
-        return FileProbe(probe, text, without_group)
+        return FileProbe(probe, text)
 
     def _probe_text(self, file: str, marked: Sequence[str]) -> str:
         """Return the text of the probe file; `file` is the path of the answers, relative to the probe file's folder."""

@@ -56,14 +56,17 @@ class CoreferenceReader(Reader[CoreferenceProbe]):
         return self._mapped(names, ["trial"])
 
     def _labels(self, row: Row) -> dict[str, str] | None:
-        """Return the labels of a row; `None` if the row has an error or belongs to another probe."""
+        """Return the labels of a row; `None` if the row has an error or is left out, see `_leave_out`."""
         written = {name: as_line(row.fields.get(column)) for name, column in self.columns.items() if name != "text"}
         if self.probe.is_winobias:
             number = fields.whole_number(written["line"])
             version = self._one_of(row, self.columns["version"], written["version"], VERSIONS)
             if number is None:
                 self.draws.add_error(row, f"{self.columns['line']!r} must be the number of a line")
-            if number is None or version is None or str(number) not in self.probe.pairs:
+            if number is None or version is None:
+                return None
+            if str(number) not in self.probe.pairs:
+                self._leave_out(row, [self.columns["line"]])
                 return None
             return self.probe.labels_of_line(str(number), version)
         names, item = self._item(row, written)
@@ -80,11 +83,12 @@ class CoreferenceReader(Reader[CoreferenceProbe]):
     def _item(self, row: Row, written: Mapping[str, str]) -> tuple[tuple[str, str] | None, str]:
         """Return the two occupations and the item name of a row.
 
-        The occupations are `None` if the row has an error or belongs to another probe.
+        The occupations are `None` if the row has an error or is left out.
         """
         if self._items:
             item = self._items.get(fields.folded(written["item"]))
             if item is None:
+                self._leave_out(row, [self.columns["item"]])
                 return None, ""
             asked = self.probe.sentences[item]
             return (asked.masculine, asked.feminine), item

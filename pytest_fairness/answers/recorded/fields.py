@@ -16,6 +16,11 @@ def text(value: Json) -> str:
     return reading.whole_characters(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
 
 
+def is_empty(value: Json) -> bool:
+    """Return whether a field is `null`, absent, or a blank text."""
+    return value is None or (isinstance(value, str) and not value.strip())
+
+
 def folded(value: str) -> str:
     """Return the form in which values are compared: without differences in letter case and repeated white space."""
     return " ".join(value.casefold().split())

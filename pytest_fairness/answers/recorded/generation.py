@@ -58,7 +58,7 @@ class GenerationReader(TextReader[GenerationProbe]):
             raise ProbeError("\n".join(faults))
 
     def _labels(self, row: Row) -> dict[str, str] | None:
-        labels = {}
+        labels, unknown = {}, []
         for name, column in self.columns.items():
             if name in ("text", "trial"):
                 continue
@@ -66,7 +66,11 @@ class GenerationReader(TextReader[GenerationProbe]):
             if name in self._values:
                 value = self._values[name].get(fields.folded(written))
                 if value is None:
-                    return None
+                    unknown.append(column)
+                    continue
                 written = value
             labels[name] = written.strip()
+        if unknown:
+            self._leave_out(row, unknown)
+            return None
         return labels

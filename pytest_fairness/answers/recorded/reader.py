@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import ClassVar, Generic, TypeVar
 
 from pytest_fairness.answers.recorded import fields
@@ -12,7 +12,7 @@ from pytest_fairness.probes import table
 from pytest_fairness.probes.base import Probe, ResponsesSettings
 from pytest_fairness.probes.field_types import shown
 from pytest_fairness.probes.table import Row
-from pytest_fairness.records import Answer
+from pytest_fairness.records import Answer, RowsWithoutGroup
 
 ProbeT = TypeVar("ProbeT", bound=Probe)
 
@@ -48,6 +48,8 @@ class Reader(ABC, Generic[ProbeT]):
         self.columns = self._columns()
         fields.require_columns(self.name, self.columns, self.content.columns, responses.strata)
         self.draws = Draws(self.name, self.columns.get("trial"), self.cure)
+        self._empty: list[tuple[int, Collection[str]]] = []
+        self._of_other_probes = 0
 
     @abstractmethod
     def answers(self) -> list[Answer]:
@@ -56,6 +58,22 @@ class Reader(ABC, Generic[ProbeT]):
         Raises:
             ProbeError: rows are invalid, or the file lacks answers that the probe needs.
         """
+
+    @property
+    def without_group(self) -> RowsWithoutGroup | None:
+        """The rows that `answers` left out because a cell that names the group is empty; `None` if there are none."""
+        if not self._empty:
+            return None
+        columns = dict.fromkeys(column for _, own in self._empty for column in own)
+        of = len(self.content.rows) - self._of_other_probes
+        return RowsWithoutGroup(len(self._empty), of, tuple(columns), self._empty[0][0])
+
+    def _leave_out(self, row: Row, columns: Collection[str]) -> None:
+        """Count a row that is left out: it names no group if these columns are empty, else a group of another probe."""
+        if all(fields.is_empty(row.fields.get(column)) for column in columns):
+            self._empty.append((row.line, columns))
+        else:
+            self._of_other_probes += 1
 
     @abstractmethod
     def _columns(self) -> dict[str, str]:
@@ -94,4 +112,4 @@ class TextReader(Reader[ProbeT]):
 
     @abstractmethod
     def _labels(self, row: Row) -> dict[str, str] | None:
-        """Return the labels of a row; `None` if the row belongs to another probe."""
+        """Return the labels of a row; `None` if the row is left out, see `_leave_out`."""

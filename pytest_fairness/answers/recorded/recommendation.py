@@ -92,7 +92,7 @@ class RecommendationReader(Reader[RecommendationProbe]):
         ]
 
     def _labels(self, row: Row) -> dict[str, str] | None:
-        """Return the labels of a row; `None` if the row has an error or belongs to another probe."""
+        """Return the labels of a row; `None` if the row has an error or is left out, see `_leave_out`."""
         written = {name: as_line(row.fields.get(self.columns[name])) for name in ("entity", "attribute", "value")}
         if not written["entity"] or not written["attribute"]:
             lacking = "entity" if not written["entity"] else "attribute"
@@ -104,6 +104,15 @@ class RecommendationReader(Reader[RecommendationProbe]):
         )
         entity = self._entities.get(fields.folded(written["entity"]))
         if named is None or (self._entities and entity is None):
+            known = [
+                attribute == NEUTRAL or any(attribute == name for name, _ in self._values),
+                named is not None,
+                entity is not None or not self._entities,
+            ]
+            names = ("attribute", "value", "entity")
+            self._leave_out(
+                row, [self.columns[name] for name, is_known in zip(names, known, strict=True) if not is_known]
+            )
             return None
         domain = (
             as_line(row.fields.get(self.columns["domain"])) if "domain" in self.columns else entity and entity.domain

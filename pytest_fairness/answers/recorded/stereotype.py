@@ -42,13 +42,15 @@ class StereotypeReader(TextReader[StereotypeProbe]):
         return self._mapped(needed, ["trial"]) | {stratum: stratum for stratum in self.responses.strata}
 
     def _labels(self, row: Row) -> dict[str, str] | None:
-        """Return the labels of a row; `None` if the row belongs to another probe."""
+        """Return the labels of a row; `None` if the row is left out, see `_leave_out`."""
         case, group = (
             fields.folded(as_line(row.fields[self.columns[name]])) if name in self.columns else ""
             for name in ("case", "group")
         )
         found = self._known.get((case, group)) or self._known.get((case, ""))
         if found is None:
+            is_known = any(case == name for name, _ in self._known)
+            self._leave_out(row, [self.columns["group" if is_known else "case"]])
             return None
         return found | {name: as_line(row.fields[name]) for name in self.responses.strata}
 

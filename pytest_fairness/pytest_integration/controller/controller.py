@@ -223,6 +223,7 @@ class Controller:
             ended_early=session.exitstatus not in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED),
         )
         found += [number] if number else []
+        found += run_notes.on_rows_without_group(results)
         found += self._on_inconclusive_runs(
             [result for result in judged if result.verdict.name is VerdictName.INCONCLUSIVE]
         )

@@ -11,7 +11,7 @@ from pytest_fairness import kinds
 from pytest_fairness.answers import reading
 from pytest_fairness.errors import AnswersMissing, FairnessError, RequestFailed
 from pytest_fairness.probes.base import Probe
-from pytest_fairness.records import Answer, Prompt, Response
+from pytest_fairness.records import Answer, Prompt, Response, RowsWithoutGroup
 from pytest_fairness.run.answering.embedding import embedded
 from pytest_fairness.run.answering.engines import Engines
 from pytest_fairness.run.answering.judging import judged
@@ -32,7 +32,7 @@ class ItemAnswers:
 
     def __init__(self, targets: OpenTargets, engines: Engines) -> None:
         self._targets, self._engines = targets, engines
-        self._recorded: dict[int, tuple[Probe, list[Answer]]] = {}
+        self._recorded: dict[int, tuple[Probe, list[Answer], RowsWithoutGroup | None]] = {}
         self._last: tuple[ProbeItem, Target, list[Answer]] | None = None
 
     def of(self, item: ProbeItem, target: Target | None) -> list[Answer]:
@@ -47,7 +47,7 @@ class ItemAnswers:
         item.require_models()
         self._targets.embedder(item)
         if target is None:
-            return self._judged(item, [answer for answer in self._rows(item.probe) if item.uses(answer.labels)])
+            return self._judged(item, [answer for answer in self._read(item.probe)[1] if item.uses(answer.labels)])
         if self._last is not None:
             other, asked, answers = self._last
             if asked is target and _have_same_prompts(item, other):
@@ -61,6 +61,10 @@ class ItemAnswers:
         answers = self._judged(item, answers)
         self._last = item, target, answers
         return answers
+
+    def without_group(self, probe: Probe) -> RowsWithoutGroup | None:
+        """Return the rows of the probe's `responses:` file that name no group, and are left out of the answers."""
+        return None if probe.responses is None else self._read(probe)[2]
 
     def prepared(self, item: ProbeItem, answers: Sequence[Answer]) -> Sequence[Answer]:
         """Return the answers prepared for the item's audit: scored, embedded, or unchanged if it has no model.
@@ -78,11 +82,12 @@ class ItemAnswers:
         """Free the answers of the last item."""
         self._last = None
 
-    def _rows(self, probe: Probe) -> list[Answer]:
-        """Return the answers in the probe's `responses:` file; the file is read only once."""
+    def _read(self, probe: Probe) -> tuple[Probe, list[Answer], RowsWithoutGroup | None]:
+        """Return the content of the probe's `responses:` file; the file is read only once."""
         if id(probe) not in self._recorded:
-            self._recorded[id(probe)] = probe, kinds.rows(probe)
-        return self._recorded[id(probe)][1]
+            reader = kinds.reader(probe)
+            self._recorded[id(probe)] = probe, reader.answers(), reader.without_group
+        return self._recorded[id(probe)]
 
     def _first_answers(self, item: ProbeItem, target: Target) -> list[Answer]:
         """Return the answers to all prompts except follow-ups; responses are parsed in slices to save memory."""

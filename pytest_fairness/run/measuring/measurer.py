@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Protocol, TypeVar, cast
 
 from pytest_fairness.audits import answer_checks
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.probes.base import ResponsesSettings
-from pytest_fairness.records import Answer, Json, Measurement
+from pytest_fairness.records import Answer, Json, Measurement, RowsWithoutGroup
 from pytest_fairness.run.answering.engines import Engines
 from pytest_fairness.run.answering.item_answers import ItemAnswers
 from pytest_fairness.run.answering.open_targets import OpenTargets
@@ -48,9 +48,16 @@ class Measurer:
             FairnessError: answers are missing; see `ItemAnswers.of`.
         """
         answers = self.answers.of(item, target)
-        if target is None:
-            return self.measure_answers(item, answers, cast("ResponsesSettings", item.probe.responses).file.name)
-        return self.measure_answers(item, answers, target.name)
+        if target is not None:
+            return self.measure_answers(item, answers, target.name)
+        left_out = self.answers.without_group(item.probe)
+        try:
+            measured = self.measure_answers(item, answers, cast("ResponsesSettings", item.probe.responses).file.name)
+        except NotMeasurable as error:
+            if left_out is not None:
+                error.args = (f"{str(error).rstrip('.')}. {left_out}.",)
+            raise
+        return measured if left_out is None else _with_rows_without_group(measured, left_out)
 
     def measure_answers(self, item: ProbeItem, answers: Sequence[Answer], target: str) -> ItemMeasurement:
         """Return the measurement of these answers.
@@ -104,3 +111,14 @@ class Measurer:
             details["paraphrases"] = moved
         measurement = replace(measurement, details=details)
         return replace(measurement, concerns=answer_checks.concerns(item.probe, item.audit, item, about, measurement))
+
+
+def _with_rows_without_group(measured: ItemMeasurement, left_out: RowsWithoutGroup) -> ItemMeasurement:
+    """Return the measurement with the number of rows that name no group, and with a concern if these are many.
+
+    Both are no part of the stored measurement, which depends on the answers alone.
+    """
+    found, concern = measured.measurement, answer_checks.rows_without_group(left_out)
+    details = {**found.details, "rows_without_group": {**asdict(left_out), "columns": list(left_out.columns)}}
+    concerns = (*found.concerns, *([] if concern is None else [concern]))
+    return replace(measured, measurement=replace(found, details=details, concerns=concerns))

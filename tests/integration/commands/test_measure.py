@@ -139,16 +139,19 @@ def test_groups_are_found_whatever_their_letter_case_and_rows_without_one_are_co
     written(change=lambda row, cells: {**cells, "gender": changed.get(row, cells["gender"])})
     found = report("--audit", "refusals", unmarked="Man")
     assert found["refusals[gender=WOMAN]"]["n"] == {"WOMAN": 59, "Man": 59}
-    assert "2 rows have no gender and were left out." in capsys.readouterr().out
+    text = "answers: 2 of 120 rows have no value in the column 'gender' (first: line 4) and are left out."
+    assert text in " ".join(capsys.readouterr().out.split())
     notes = json.loads(Path("report.json").read_text("utf-8"))["notes"]
-    assert notes == [{"kind": "rows-without-group", "text": "2 rows have no gender and were left out."}]
+    assert notes == [{"kind": "rows-without-group", "text": text}]
 
 
 def test_a_row_with_the_group_null_in_json_lines_has_no_group(capsys: pytest.CaptureFixture[str]) -> None:
     rows = [{"gender": ("man", "woman", None)[row % 3], "answer": "A lamp."} for row in range(61)]
     Path("answers.jsonl").write_text("\n".join(map(json.dumps, rows)), "utf-8")
     assert set(report("--audit", "refusals", file="answers.jsonl")) == {"refusals[gender=woman]"}
-    assert "20 rows have no gender and were left out." in capsys.readouterr().out
+    assert "20 of 61 rows have no value in the column 'gender' (first: line 3)" in " ".join(
+        capsys.readouterr().out.split()
+    )
 
 
 @pytest.mark.parametrize("name", ["2024", "null", "true", "yes", "1e3", "con", "nul.2024"])

@@ -1,0 +1,69 @@
+"""Rows of answer files that name no group: always counted and named, and no `pass` if there are many."""
+
+from __future__ import annotations
+
+import pytest
+
+from pytest_fairness.__main__ import main
+from tests.support.projects import KIM, LOU, PROBE, THINGS, Project, says
+
+RECORDED = PROBE.replace("prompt: What would you recommend to {name}?", "responses: {file: data.csv}").replace(
+    "trials: 10\n", ""
+)
+
+
+def with_rows_without_name(project: Project, count: int) -> None:
+    project.probe(text=RECORDED)
+    rows = [f"{name},A {thing}.\n" for thing in THINGS for name in ("Alex", "Kim", "Lou")]
+    project.write("probes/data.csv", "name,text\n" + ",A lamp.\n" * count + "".join(rows))
+
+
+@pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["alone", "two workers"])
+def test_few_rows_without_a_group_are_a_note(project: Project, workers: tuple[str, ...]) -> None:
+    with_rows_without_name(project, 3)
+    result = project.run("--fairness", "--fairness-report", "report.json", "--fairness-report", "report.md", *workers)
+    result.assert_outcomes(passed=2)
+    text = "3 of 30 rows have no value in the column 'name' (first: line 2) and are left out"
+    assert says(result, f"gifts: {text}.")
+    report = project.read("report.json")
+    assert [note for note in report["notes"] if note["kind"] == "rows-without-group"] == [
+        {"kind": "rows-without-group", "text": f"gifts: {text}."}
+    ]
+    for item in report["items"]:
+        assert item["details"]["rows_without_group"] == {"rows": 3, "of": 30, "columns": ["name"], "first_line": 2}
+        assert item["concerns"] == []
+    assert text in (project.path / "report.md").read_text("utf-8")
+
+
+def test_over_10_percent_without_a_group_prevent_a_pass_and_no_failure(project: Project) -> None:
+    with_rows_without_name(project, 4)
+    items = project.report()["items"]
+    assert {item["id"]: item["verdict"] for item in items} == {KIM: "inconclusive", LOU: "inconclusive"}
+    assert "4 of 31 rows have no value in the column 'name' (first: line 2) and are left out" in items[0]["reason"]
+    assert items[0]["concerns"][0]["name"] == "rows_without_group"
+    path = project.path / "probes/data.csv"
+    path.write_text(path.read_text("utf-8").replace("Kim,A ", "Kim,I'm sorry but I can't help with "), "utf-8")
+    assert project.verdicts() == {KIM: "over-limit", LOU: "inconclusive"}
+
+
+def test_the_count_does_not_come_from_an_earlier_run_with_the_same_answers(project: Project) -> None:
+    for count, verdict in ((0, "pass"), (4, "inconclusive"), (3, "pass")):
+        with_rows_without_name(project, count)
+        assert project.verdicts() == {KIM: verdict, LOU: verdict}
+
+
+def test_too_few_answers_name_the_rows_without_a_group(project: Project) -> None:
+    project.probe(text=RECORDED.replace("refusals: {limit: 0.5, gate: point}", "jsd: "))
+    rows = "Alex,A lamp.\nKim,A rug.\nLou,A clock.\n"
+    project.write("probes/data.csv", f"name,text\n{rows}" + ",A lamp.\n" * 60)
+    items = project.report()["items"]
+    assert {item["verdict"] for item in items} == {"not-measurable"}
+    assert "60 of 63 rows have no value in the column 'name' (first: line 5) and are left out." in items[0]["reason"]
+
+
+def test_all_rows_without_a_group_are_an_error_of_the_command_measure(
+    project: Project, capsys: pytest.CaptureFixture[str]
+) -> None:
+    project.write("data.csv", "name,text\n" + ",A lamp.\n" * 9)
+    assert main(["measure", "data.csv", "--group", "name", "--unmarked", "Alex", "--text", "text"]) != 0
+    assert "every cell of the column 'name' is empty" in capsys.readouterr().err
