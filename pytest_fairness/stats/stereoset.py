@@ -93,6 +93,6 @@ def by_term(values: Floats, terms: Sequence[str]) -> dict[str, float]:
 
 
 def _over_terms(values: Floats, terms: Sequence[str]) -> float | None:
-    """Return the mean over terms of each term's mean value; `None` if all values are NaN."""
+    """Return the mean of the terms' mean values (see `by_term`); `None` if all values are NaN."""
     means = list(by_term(values, terms).values())
     return sum(means) / len(means) if means else None

@@ -1,4 +1,4 @@
-"""Standard error of the change of a weighted sum between two runs; a cell of the sum is a group within a stratum."""
+"""Standard error of the change, between two runs, of a weighted sum over cells (a cell is a group within a stratum)."""
 
 from __future__ import annotations
 
@@ -10,18 +10,20 @@ from pytest_fairness.stats.arrays import Bools, Floats, Ints
 def change_error(values: Floats, current: Bools, cells: Ints, coefficients: Floats) -> tuple[float, float | None]:
     """Return the standard error of sum(coefficients × values), where values vary by chance within cells.
 
-    The variance of a cell is pooled over both runs, so that constant differences between cells (such as a question that
-    is always refused) do not add to the error. If a cell has one value in each run, half the squared difference of the
-    two values is used: an unbiased estimate of the variance if nothing changed.
+    Differences between cells, such as a question that is always refused, do not add to the error. The variance of a
+    cell is pooled over both runs. If a cell has one value in each run, half the squared difference of the two values is
+    used: an unbiased estimate of the variance if nothing changed.
 
     Args:
-        values: (n,) values of both runs.
-        current: (n,) whether the value belongs to the current run.
-        cells: (n,) cell number of each value, from 0.
-        coefficients: (n,) positive for one run and negative for the other; 0 for values that are left out.
+        values: (n,) value of each answer, of both runs.
+        current: (n,) whether the answer belongs to the current run.
+        cells: (n,) cell number of each answer, from 0.
+        coefficients: (n,) factor of each value. Within a cell, the factors of one run are positive and those of the
+            other run negative; answers that are left out have the factor 0.
 
     Returns:
-        the standard error, and its degrees of freedom (Satterthwaite 1946); 0 and `None` if no value varies.
+        the standard error, and its degrees of freedom (Satterthwaite 1946); 0 and `None` if all values of the same cell
+        and run are equal.
     """
     groups = cells * 2 + current
     sizes = np.bincount(groups, minlength=2 * (int(cells.max()) + 1)).astype(np.float64)

@@ -67,7 +67,7 @@ def largest_bounds(
 
     Args:
         differences: (pairs,) estimated differences; NaN for an undefined difference.
-        errors: (pairs,) their standard errors.
+        errors: (pairs,) standard error of each difference.
         alpha: probability that the lower bound is above the true value; twice that if the true difference is 0, because
             chance may produce a difference in either direction.
         beta: probability that the upper bound is below the true value.
@@ -85,11 +85,11 @@ def spread_bounds(
 ) -> tuple[float, float]:
     """Return one-sided bounds of the population standard deviation of several means.
 
-    The sum of squared deviations from the mean, divided by a scale, has approximately a noncentral chi-square
-    distribution. Its degrees of freedom are those of Satterthwaite (1946) if the errors are unequal. The lower bound is
-    the standard deviation for which the observed sum is the quantile 1 − `alpha` of this distribution; for the upper
-    bound, the observed sum is the quantile `beta`. For few units the scale is multiplied by the squared ratio of
-    Student's quantile to the normal quantile.
+    The sum of squared deviations from the mean has approximately a scaled noncentral chi-square distribution, with the
+    degrees of freedom of Satterthwaite (1946). For the lower bound, the noncentrality is chosen so that the observed
+    sum is the quantile 1 − `alpha` of this distribution; for the upper bound, so that it is the quantile `beta`. If
+    `covariance` has few degrees of freedom, the scale is multiplied by the squared ratio of Student's quantile to the
+    normal quantile.
 
     Args:
         means: (values,) estimated means.
@@ -121,9 +121,9 @@ def spread_bounds(
 
 
 def exchanged(numbers: Floats, cells: Ints, strata: Ints, count: int, random: np.random.Generator) -> Floats:
-    """Return the sum of each cell after the numbers are permuted within strata.
+    """Return the sum of each cell after random permutation of the numbers within strata.
 
-    The sums are the null distribution of groups that do not differ.
+    The draws are the null distribution: they show which sums occur if the groups do not differ.
 
     Args:
         numbers: (units,) one number for each unit.

@@ -16,11 +16,12 @@ def odds_ratio(
 ) -> tuple[float | None, list[float] | None, float | None]:
     """Return the odds ratio of the marked to the unmarked group, its 95 % interval and its two-sided p-value.
 
-    The interval is a bootstrap of documents within cells (group within stratum); the test permutes group labels within
-    strata. A result is `None` if it is not defined, for example because a group has a count of 0.
+    The interval comes from a bootstrap of documents within cells (a cell is a group within a stratum). The test
+    permutes group labels within strata. A result is `None` if it is not defined, for example because a group has a
+    count of 0.
 
     Args:
-        counts: (documents, 2) number of occurrences, and number of all other words.
+        counts: (documents, 2) for each document, how often the word occurs and how many other words the document has.
         marked: (documents,) whether the document belongs to the marked group.
         strata: (documents,) stratum number of each document.
         draws: number of bootstrap samples, and of relabellings.

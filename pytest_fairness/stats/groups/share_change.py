@@ -1,4 +1,4 @@
-"""Change, from one run to another, of the gap between two groups' shares of hits; both runs have the same cells."""
+"""Change of the gap between two groups' shares of hits from the baseline to the current run."""
 
 from __future__ import annotations
 
@@ -10,21 +10,22 @@ from pytest_fairness.stats.arrays import Bools, Floats, Ints
 from pytest_fairness.stats.groups.change_error import change_error
 
 FEW = 5
-"""A group with fewer hits, or fewer misses, than this in both runs together counts as extreme."""
+"""A group is extreme if it has fewer hits, or fewer misses, than this number in both runs together."""
 
 
 @dataclass(frozen=True)
 class ShareChange:
-    """Hits and misses of two runs; the change of the gap between two groups is computed from them.
+    """Hits and misses of two groups in two runs, and the change of the gap between the groups.
 
-    The gap is one group's share of hits minus the other group's share. The first of these groups is the one whose share
-    is larger in both runs together.
+    The gap is the larger minus the smaller of the groups' shares of hits. Which group has the larger share is decided
+    from both runs together. Both runs have the same cells.
 
     Attributes:
         hits: (answers,) 1 for a hit, else 0.
         marked: (answers,) whether the answer belongs to the marked group.
         current: (answers,) whether the answer belongs to the current run.
-        cells: (answers,) cell number of each answer (group within stratum), the same number in both runs.
+        cells: (answers,) number of the answer's cell (group within stratum); the same cell has the same number in both
+            runs.
     """
 
     hits: Floats
@@ -60,7 +61,7 @@ class ShareChange:
     def swapped(self, count: int, random: np.random.Generator) -> Floats:
         """Return the change for each of `count` random permutations of run labels within cells; shape (count,).
 
-        This is the distribution if the runs do not differ.
+        The draws are the null distribution: they show which changes occur if the runs do not differ.
         """
         coefficients, found = self.coefficients, np.zeros(count)
         for cell in np.unique(self.cells):

@@ -2,8 +2,10 @@
 
 The largest gap, the standard deviation and the mean absolute deviation are never negative. They are above 0 by chance
 alone even if all groups are truly equal. In a baseline with equal groups, the distance is therefore too large, and its
-growth up to the current run is underestimated. For two groups the remedy is a signed difference: positive if the same
-group is higher as in the mean of both runs. `Spread.signed` generalises this to more groups: the groups' means,
+growth up to the current run is underestimated.
+
+A signed distance removes this bias. For two groups, subtract the same group's mean in both runs: the group with the
+lower mean in both runs together. `Spread.signed` generalises the signed distance to more groups: the groups' means,
 averaged over both runs, define the positive direction.
 """
 
@@ -23,12 +25,12 @@ Pairs = Sequence[tuple[int, int]]
 DRAWS = 4000
 """Number of random draws from which `growth_error` computes a standard error."""
 CLEAR_ERRORS = 3.0
-"""The sum of both runs' gaps, in standard errors of the change, from which on the direction of the gap counts as
+"""If the sum of both runs' gaps is at least this many standard errors of the change, the direction of the gap counts as
 known."""
 
 
 def value_range(means: Floats) -> Floats:
-    """Return the largest minus the smallest value, for each row of `means`; shape (..., values).
+    """Return the largest minus the smallest value of each row; `means` has shape (..., values).
 
     This is SNSR (Zhang et al. 2023).
     """
@@ -37,7 +39,7 @@ def value_range(means: Floats) -> Floats:
 
 
 def value_spread(means: Floats) -> Floats:
-    """Return the population standard deviation of the values, for each row of `means`; shape (..., values).
+    """Return the population standard deviation of the values of each row; `means` has shape (..., values).
 
     This is SNSV (Zhang et al. 2023). The V stands for "variance" in the paper, but its formula is a standard deviation.
     """
@@ -46,9 +48,9 @@ def value_spread(means: Floats) -> Floats:
 
 
 def evenness(means: Floats) -> Floats:
-    """Return 1 minus the mean absolute deviation of the values, for each row of `means`; shape (..., values).
+    """Return 1 minus the mean absolute deviation of the values of each row; `means` has shape (..., values).
 
-    This is PAFS (Sah et al. 2025). For means in 0..1 it is 0.5..1.
+    This is PAFS (Sah et al. 2025). If all means are in 0..1, PAFS is in 0.5..1.
     """
     found: Floats = 1 - np.abs(means - means.mean(axis=-1, keepdims=True)).mean(axis=-1)
     return found
@@ -81,7 +83,7 @@ def _deviation_gradient(means: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class Spread:
-    """A distance among several numbers, one for each group.
+    """Distance measure for several numbers, one for each group, with its gradient.
 
     Attributes:
         size: function that returns the distance for each row of (..., groups) numbers. The distance is 0 if all numbers
@@ -93,11 +95,11 @@ class Spread:
     gradient: Callable[[Floats], Floats]
 
     def signed(self, pattern: Floats) -> Callable[[Floats], Floats]:
-        """Return a function like `size` that is negative for numbers opposite to the pattern.
+        """Return a signed version of `size`, which is negative for numbers opposite to the pattern.
 
         The numbers are split into two parts. The part that is a negative multiple of the pattern counts as negative;
-        the distance of the rest counts as positive. For two groups, the result is their difference: positive if the
-        same group is higher as in the pattern.
+        the distance of the rest counts as positive. For two groups, the result is a plain difference: the number of the
+        group that is higher in the pattern minus the number of the other group.
 
         Args:
             pattern: (groups,) numbers that define the positive direction.
@@ -113,7 +115,7 @@ class Spread:
 
 
 def largest_difference(pairs: Pairs) -> Spread:
-    """Return the `Spread` that is the largest absolute difference between the groups of a pair; NaN is left out."""
+    """Return the distance measure "largest absolute difference of any pair of groups"; pairs with NaN are left out."""
     first, second = (np.array(side) for side in zip(*pairs, strict=True))
 
     def size(numbers: Floats) -> Floats:
@@ -133,16 +135,16 @@ MEAN_DEVIATION = Spread(lambda means: 1 - evenness(means), _deviation_gradient)
 
 
 def furthest(numbers: Floats, pairs: Pairs) -> tuple[int, int]:
-    """Return the pair of groups with the largest difference, as two indices; the group with the higher number is first.
+    """Return the indices of the two groups whose numbers differ most; first the group with the higher number.
 
-    The first pair is returned if no groups differ.
+    If no groups differ, return the first pair.
 
     Args:
         numbers: (groups,) number of each group.
         pairs: index pairs of the groups that are compared.
     """
     differences = np.array([numbers[first] - numbers[second] for first, second in pairs])
-    # Rounded, so that equal differences are a tie whatever their last bits are; the first of a tie is taken.
+    # Rounded, so that differences that are equal except for rounding errors are a tie; the first of a tie is taken.
     place = int(np.nanargmax(np.round(np.abs(differences), 12)))
     first, second = pairs[place]
     return (first, second) if differences[place] >= 0 else (second, first)

@@ -15,7 +15,7 @@ CHUNK = 2**22
 
 
 def precision(*counts: Ints | Floats) -> Floats:
-    """Return 1 / (sum of 1/n) for each stratum, where n is the size of a cell; 0 if a cell of the stratum is empty.
+    """Return 1 / (sum of 1/n over the cells) of each stratum, where n is a cell's size; 0 if a cell is empty.
 
     The variance of a mean of n units is proportional to 1/n. These weights therefore minimise the variance of a
     weighted mean of differences if all units vary equally.
@@ -59,9 +59,9 @@ def coefficients(marked: Bools, strata: Ints, weights: Floats) -> Floats:
 def difference_error(values: Floats, marked: Bools, strata: Ints, weights: Floats) -> tuple[float, float]:
     """Return the standard error of the weighted mean difference, and its degrees of freedom.
 
-    It is Welch's standard error within strata, with the degrees of freedom of Satterthwaite (1946). If a group has only
-    one unit in a stratum, the variance within this stratum is unknown. It is then estimated from the variation of the
-    differences among all such strata, as for paired data.
+    The standard error is Welch's within strata, with the degrees of freedom of Satterthwaite (1946). In a stratum in
+    which a group has only one unit, the variance is unknown. The variance of all such strata is therefore estimated
+    from the variation of their differences, as for paired data.
 
     Args:
         values: (units,) value of each unit.
@@ -79,14 +79,16 @@ def difference_error(values: Floats, marked: Bools, strata: Ints, weights: Float
             n = int(sizes[stratum])
             parts.append((float(share[stratum] ** 2 * squares[stratum] / (n - 1) / n), n - 1))
     if single.any():
-        parts.append(_of_single(values, marked, strata, share, single))
+        parts.append(_single_unit_variance(values, marked, strata, share, single))
     total = sum(part for part, _ in parts)
     if total <= 0:
         return 0.0, float(max(1, len(values) - 2 * int(used.sum())))
     return math.sqrt(total), total**2 / sum(part**2 / degrees for part, degrees in parts)
 
 
-def _of_single(values: Floats, marked: Bools, strata: Ints, share: Floats, single: Bools) -> tuple[float, int]:
+def _single_unit_variance(
+    values: Floats, marked: Bools, strata: Ints, share: Floats, single: Bools
+) -> tuple[float, int]:
     """Return the variance contributed by strata in which a group has a single unit, and its degrees of freedom.
 
     Args:
@@ -103,7 +105,7 @@ def _of_single(values: Floats, marked: Bools, strata: Ints, share: Floats, singl
         centre = float(size @ apart) / float(size.sum())
         spread, degrees = float(size @ (apart - centre) ** 2) / (len(chosen) - 1), len(chosen) - 1
     else:
-        # One alone has nothing to be compared with: all units of the other strata tell how units vary.
+        # The differences of a single stratum have no variation; the variance is estimated from the units of all strata.
         cells = strata * 2 + marked
         means = np.bincount(cells, values) / np.maximum(np.bincount(cells), 1)
         degrees = max(1, len(values) - len(np.unique(cells)))
@@ -154,8 +156,8 @@ def swapped(
 ) -> tuple[Floats, Floats]:
     """Return the weighted mean differences of both runs after random exchange of units between the runs.
 
-    This is the distribution if the runs do not differ. Units are exchanged within cells (group within stratum); see
-    `relabelling.run_swaps`.
+    The draws are the null distribution: they show which differences occur if the runs do not differ. Units are
+    exchanged within cells (group within stratum); see `relabelling.run_swaps`.
 
     Args:
         values: (units,) values of both runs.
@@ -180,12 +182,15 @@ def swapped(
 def at_equal_size(
     values: Floats, marked: Bools, strata: Ints, current: Bools, cuts: int, random: np.random.Generator
 ) -> tuple[Floats, Floats]:
-    """Return both runs' mean differences after the runs are cut at random to equal size in each cell; one for each cut.
+    """Return the weighted mean difference of each run, after both runs are cut at random to equal size in each cell.
 
     Args:
         values, marked, strata, current: as in `swapped`.
         cuts: number of random cuts.
         random: random generator.
+
+    Returns:
+        the differences of the current run and those of the baseline, one for each cut.
     """
     share = _equal_size_coefficients(marked, strata, current) * values
     first, second = relabelling.equal_size(current, strata * 2 + marked, cuts, random)
@@ -197,11 +202,11 @@ def equal_size_weights(marked: Bools, strata: Ints, current: Bools) -> Floats:
 
     The arguments are those of `swapped`.
     """
-    return precision(*_smaller_run(marked, strata, current))
+    return precision(*_common_sizes(marked, strata, current))
 
 
-def _smaller_run(marked: Bools, strata: Ints, current: Bools) -> tuple[Ints, Ints]:
-    """Return each stratum's number of marked units, and of unmarked units, in the run with the smaller number."""
+def _common_sizes(marked: Bools, strata: Ints, current: Bools) -> tuple[Ints, Ints]:
+    """Return the number of marked units, and of unmarked units, that both runs have at least in each stratum."""
     number = int(strata.max()) + 1
     runs = [cell_sizes(marked[run], strata[run], number) for run in (current, ~current)]
     return np.minimum(runs[0][0], runs[1][0]), np.minimum(runs[0][1], runs[1][1])
@@ -209,7 +214,7 @@ def _smaller_run(marked: Bools, strata: Ints, current: Bools) -> tuple[Ints, Int
 
 def _equal_size_coefficients(marked: Bools, strata: Ints, current: Bools) -> Floats:
     """Return each unit's coefficient (see `coefficients`) for runs that are cut to equal size; shape (units,)."""
-    first, second = _smaller_run(marked, strata, current)
+    first, second = _common_sizes(marked, strata, current)
     weights = precision(first, second)
     sizes = np.where(marked, first[strata], second[strata])
     return np.asarray(np.where(marked, 1.0, -1.0) * (weights / weights.sum())[strata] / np.maximum(sizes, 1))
@@ -231,6 +236,6 @@ def permuted(
     first, second = cell_sizes(marked, strata, len(weights))
     share = weights / weights.sum()
     ours, others = (values * (share / sizes)[strata] for sizes in (first, second))
-    # A unit adds `ours` where it is marked, and takes `others` away where it is not.
+    # A marked unit adds `ours` to the difference, and an unmarked unit subtracts `others`.
     sums, exact = relabelled((ours + others)[:, None], marked, strata, count, random)
     return sums[:, 0] - others.sum(), exact

@@ -19,7 +19,7 @@ class Accuracy:
 
     Attributes:
         value: mean of both groups' shares of correctly classified answers, 0..1; chance is 0.5.
-        n: number of answers in two groups of equal size that would give the same standard error; see `effective_size`.
+        n: effective number of answers; see `effective_size`.
         standard_error: standard error of `value`.
     """
 
@@ -33,11 +33,12 @@ class Accuracy:
 
         The standard error is that of a binomial share to which one right and one wrong answer were added, times a
         factor. The factor is above 1 because each run trains another classifier. For an accuracy of 0.5 the factor
-        follows from `null_sd`; towards an accuracy of 1 it shrinks to 1, because the few errors there are independent.
+        follows from `null_sd`; for larger accuracies the factor is smaller, and for an accuracy of 1 it is 1, because
+        the few wrong answers of a good classifier are independent.
 
         Args:
             value: balanced accuracy, 0..1.
-            n: number of answers; see the attribute `n`.
+            n: effective number of answers; see `effective_size`.
             null_sd: standard deviation of the accuracy over labels permuted within strata.
         """
         shrunk = (value * n + 1) / (n + 2)
@@ -76,7 +77,7 @@ class Accuracy:
 
 
 def effective_size(marked: int, unmarked: int) -> float:
-    """Return the total size of two equal groups whose accuracy would have the same standard error."""
+    """Return the number of answers of two equally large groups whose accuracy would have the same standard error."""
     return 4 / (1 / marked + 1 / unmarked)
 
 
@@ -89,8 +90,7 @@ def logistic(log_odds: float) -> float:
 class Change:
     """The change of an accuracy between two runs, computed on the log-odds scale, which has no ceiling.
 
-    The change in log-odds is converted back into an accuracy: it is reported as the change from an accuracy of 0.5 that
-    is equally large in log-odds.
+    The change in log-odds is then converted into the equally large change of an accuracy that was 0.5 before.
 
     Attributes:
         value: change of the accuracy, −0.5..0.5; above 0 if the first run's accuracy is higher. An accuracy below
@@ -105,7 +105,7 @@ class Change:
 
     @classmethod
     def of(cls, first: Accuracy, second: Accuracy) -> Change:
-        """Return the change from the second run's accuracy to the first run's accuracy; the runs are independent."""
+        """Return the accuracy of the first run minus the accuracy of the second run; the runs are independent."""
         log_odds = first.above_chance - second.above_chance
         error = math.hypot(first.above_chance_error, second.above_chance_error)
         value = logistic(log_odds) - 0.5

@@ -23,9 +23,9 @@ class Errors:
     Attributes:
         limit: the limit, in the unit of the scores.
         false_positive: share of the acceptable cases that raise an alarm, 0..1.
-        false_positive_interval: two-sided 95 % confidence interval of that share (Wilson 1927).
+        false_positive_interval: two-sided 95 % confidence interval of `false_positive` (Wilson 1927).
         missed: share of the problematic cases that raise no alarm, 0..1.
-        missed_interval: two-sided 95 % confidence interval of that share.
+        missed_interval: two-sided 95 % confidence interval of `missed`.
     """
 
     limit: float
@@ -56,9 +56,10 @@ def errors(scores: Floats, problematic: Bools, limit: float) -> Errors:
 
 
 def curve(scores: Floats, problematic: Bools) -> list[Errors]:
-    """Return the error rates of all limits that separate the cases in different ways; the lowest limit is first.
+    """Return the error rates of each limit half-way between two neighbouring scores; the lowest limit is first.
 
-    The limits lie half-way between neighbouring scores. The arguments are those of `errors`.
+    Every other limit between the lowest and the highest score has the error rates of one of these limits. The arguments
+    are those of `errors`.
     """
     found = np.unique(scores)
     return [errors(scores, problematic, float(limit)) for limit in (found[1:] + found[:-1]) / 2]

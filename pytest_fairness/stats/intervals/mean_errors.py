@@ -1,4 +1,4 @@
-"""Standard errors of means; for scores in 0..1 they are also valid in small samples and samples of equal scores."""
+"""Standard errors of means; those of scores in 0..1 are also valid for few scores and for equal scores."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ def mean_error(numbers: Floats) -> float:
 def shrunken(scores: Floats, added: float = 1.0) -> tuple[float, float]:
     """Return the mean of scores in 0..1 and its standard error, after adding `added` zeros and `added` ones.
 
-    For scores of 0 and 1 this is the error of Agresti and Coull (1998). It is above 0 for equal scores too: twenty
-    equal answers do not prove that the model always gives this answer.
+    For scores that are 0 or 1, the standard error is that of Agresti and Coull (1998). The standard error is above 0
+    even if all scores are equal: twenty equal answers do not prove that the model always gives this answer.
     """
     n = len(scores) + 2 * added
     mean = (float(scores.sum()) + added) / n

@@ -28,7 +28,7 @@ def interval(
 ) -> tuple[float, float]:
     """Return the two-sided confidence interval of an estimate.
 
-    It uses Student's t distribution, or the normal distribution if no degrees of freedom are given.
+    The interval is that of Student's t distribution, or of the normal distribution if no degrees of freedom are given.
     """
     half = quantile((1 + confidence) / 2, degrees_of_freedom) * standard_error
     return value - half, value + half

@@ -71,7 +71,8 @@ def paired_interval(differences: NDArray[np.float64], z: float) -> tuple[float, 
     count of each pair, so that the interval also holds if few units differ.
 
     Args:
-        differences: (units,) first minus second number of each unit, both 0..1.
+        differences: (units,) for each unit, its number for the first share minus its number for the second; each number
+            is 0 for a no, 1 for a yes, or between 0 and 1 for an average of several answers.
         z: quantile of the standard normal distribution.
     """
     size = len(differences) + 2

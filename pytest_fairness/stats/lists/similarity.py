@@ -42,12 +42,12 @@ def similarities(
         measure: `jaccard` compares sets; `serp` weights each shared item by its rank in the first list; `prag` counts
             the pairs of items that both lists put in the same order.
         variant: scale of the result. `normalized` ignores repeated items; `fairllm` and `langfair` count them as the
-            code of that name does.
+            authors' code and LangFair do.
         k: length of a full list, at least 1.
 
     Returns:
-        (pairs,) similarities, 0..1 if no list repeats an item. NaN if both lists are empty, because two refusals are no
-        agreement; 0 if one list is empty.
+        (pairs,) similarities, 0..1 if no list repeats an item. The similarity is 0 if one list is empty. It is NaN if
+        both lists are empty, because two refusals are no agreement.
     """
     return Pairs(first, second, variant=variant, k=k).similarities(measure)
 
@@ -64,13 +64,13 @@ class Pairs:
         k: int,
     ) -> None:
         if len(first) != len(second):
-            raise ValueError(f"{len(first)} first lists and {len(second)} second ones make no pairs")
+            raise ValueError(f"`first` and `second` must have the same length, not {len(first)} and {len(second)}")
         self.variant, self.k = variant, k
         numbers: defaultdict[str, int] = defaultdict()
         numbers.default_factory = numbers.__len__
         self._first, self._second = (_encoded(lists, numbers, k, variant) for lists in (first, second))
         self._size, self._other_size = (np.count_nonzero(side >= 0, axis=1) for side in (self._first, self._second))
-        # How often each item of the first list stands in the second, and where first; (pairs, k) each.
+        # For each item of the first list, how often it occurs in the second list, and its index there; (pairs, k) each.
         self._times = np.empty(self._first.shape, dtype=np.int64)
         self._place = np.empty(self._first.shape, dtype=np.int64)
         for start in range(0, len(first), PAIRS_AT_ONCE):
@@ -107,7 +107,8 @@ class Pairs:
             case "normalized":
                 score = self._present @ (k - places) / (k * (k + 1) / 2)
             case "fairllm":
-                # The weights are one too large, and an item that the second list repeats counts each time.
+                # As in the authors' code, each weight is one too large, and an item that the second list repeats counts
+                # each time.
                 weights = self._size[:, None] - places + 1
                 score = 0.5 * (self._times * weights).sum(axis=1) / (self._other_size * (self._other_size + 1))
             case "langfair":
@@ -118,7 +119,8 @@ class Pairs:
     def _prag(self) -> Floats:
         """Return the share of the first list's pairs of items that the second list has in the same order."""
         size, agree = self._size, np.zeros(len(self._first), dtype=np.int64)
-        # An item that the second list lacks stands behind all others there, one that is no item before them.
+        # An item that the second list lacks gets a place behind all items of this list; padding gets a place before
+        # them.
         place = np.where(self._present, self._place, self.k)
         place[self._first < 0] = -1
         place = np.ascontiguousarray(place.T.astype(np.int16))
@@ -126,7 +128,7 @@ class Pairs:
             agree += np.count_nonzero(place[row] < place[row + 1 :], axis=0)
         pairs = size * (size + 1) if self.variant == "langfair" else size * (size - 1) / 2
         score: Floats = agree / pairs
-        # One item makes no pair: the lists are equal or not.
+        # A list of one item has no pair of items: its score is 1 if both lists are equal, else 0.
         score[size == 1] = (self._first == self._second).all(axis=1)[size == 1]
         return score
 
@@ -159,7 +161,7 @@ def _found(first: Ints, second: Ints, variant: Variant) -> tuple[NDArray[np.int6
     If an item occurs several times in the second list, the index is that of the last occurrence for the variant
     `fairllm`, and that of the first occurrence for the other variants.
     """
-    # (pairs, k, k): whether the item at a place of the first list is the one at a place of the second.
+    # (pairs, k, k): whether an item of the first list equals an item of the second list.
     equal: Bools = (first[:, :, None] == second[:, None, :]) & (first >= 0)[:, :, None]
     times = np.count_nonzero(equal, axis=2)
     if variant == "fairllm":

@@ -34,7 +34,8 @@ def sign_flip(differences: Floats, count: int, random: np.random.Generator, *, t
 
     Args:
         differences: (units,) one difference for each independent unit.
-        count: number of random draws; if there are no more combinations of signs than this, each is used once.
+        count: number of random draws; if there are no more combinations of signs than this, each combination is used
+            once.
         random: random generator.
         two_sided: whether the test is two-sided, so that a mean difference below 0 counts too.
     """

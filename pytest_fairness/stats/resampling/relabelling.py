@@ -17,8 +17,8 @@ def relabellings(labels: Bools, strata: Ints, count: int, random: np.random.Gene
     Args:
         labels: (units,) the observed labels, true for one group and false for the other.
         strata: (units,) stratum number of each unit; labels are exchanged only between units of the same stratum.
-        count: number of random draws; if there are no more distinct relabellings than this, each is used once, the
-            observed one included.
+        count: number of random draws; if there are no more distinct relabellings than this, each relabelling is used
+            once, including the observed labels.
         random: random generator.
 
     Returns:
@@ -53,8 +53,8 @@ def run_swaps(current: Bools, cells: Ints, count: int, random: np.random.Generat
     """Return which units each run holds after random exchange between the runs (null hypothesis: no change).
 
     The units of both runs are in one array. Units are exchanged only within cells; a cell is a group within a stratum.
-    In each cell both runs get as many units as the smaller run has there, so that a cell that is empty in one run is
-    left out.
+    In each cell, both runs get as many units as the run with fewer units has in this cell. A cell that is empty in one
+    run is therefore left out.
 
     Args:
         current: (units,) whether the unit belongs to the current run.

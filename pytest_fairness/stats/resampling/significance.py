@@ -22,10 +22,9 @@ def p_value(null: Floats, observed: float, *, exact: bool) -> float:
     Args:
         null: (draws,) statistic of each draw under the null hypothesis.
         observed: observed statistic.
-        exact: whether `null` holds each possible relabelling once, the observed one included. If not, the observed
-            statistic is counted as one more draw, so that p is never 0 (Phipson and Smyth 2010). If `null` then has at
-            least `DRAWS_OF_A_TAIL` draws and the observed statistic exceeds all of them, p is extrapolated; see
-            `tail_p_value`.
+        exact: whether `null` holds each possible relabelling once, including the observed labels. If not, the observed
+            statistic is counted as one more draw, so that p is never 0 (Phipson and Smyth 2010). If not, and the
+            observed statistic exceeds all of at least `DRAWS_OF_A_TAIL` draws, p is extrapolated; see `tail_p_value`.
     """
     # Equal statistics of different relabellings may differ in the last bits.
     hits = int(np.count_nonzero(null >= observed - 1e-12 * max(1.0, abs(observed))))
@@ -40,7 +39,7 @@ def tail_p_value(null: Floats, observed: float) -> float:
 
     The gamma distribution has the first three moments of the draws. This is the Pearson type III approximation of
     permutation tests (Mielke and Berry 2007). A skewness below 0 counts as 0, which makes p too large rather than too
-    small. The result is at most 1 / (draws + 1), and at least a twentieth of that.
+    small. The result is at most 1 / (draws + 1), and at least a twentieth of this limit.
 
     Args:
         null: (draws,) statistic of each draw under the null hypothesis, at least `DRAWS_OF_A_TAIL` draws.
@@ -51,7 +50,7 @@ def tail_p_value(null: Floats, observed: float) -> float:
 
     resolved, spread = 1 / (1 + len(null)), float(null.std())
     if not spread:
-        return resolved  # all draws are the same, so that nothing tells how far they may go
+        return resolved  # all draws are equal, so that there is no tail to extrapolate
     z = (observed - float(null.mean())) / spread
     skewness = float((((null - null.mean()) / spread) ** 3).mean())
     if skewness < SYMMETRIC:
@@ -81,7 +80,7 @@ def threshold(largest: Floats, alpha: float) -> float:
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """Return the p-values adjusted for multiple tests (Holm 1979), in the same order; scipy has no such function."""
+    """Return the p-values adjusted for multiple tests (Holm 1979), in the given order; scipy lacks this adjustment."""
     order = sorted(range(len(p_values)), key=lambda index: p_values[index])
     adjusted, largest = [0.0] * len(p_values), 0.0
     for rank, index in enumerate(order):

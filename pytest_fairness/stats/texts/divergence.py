@@ -29,5 +29,5 @@ def contributions(first: Floats, second: Floats) -> Floats:
         q = second / second.sum(axis=-1, keepdims=True)
     middle = (p + q) / 2
     bits: Floats = (rel_entr(p, middle) + rel_entr(q, middle)) / (2 * np.log(2))
-    # Rounding can push a part that is 0 a little below it.
+    # Rounding errors can make a contribution of 0 negative.
     return np.maximum(bits, 0.0)

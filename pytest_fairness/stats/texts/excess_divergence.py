@@ -4,9 +4,9 @@ A labelling assigns documents to the two groups. The divergence of two finite sa
 the same distribution (Gerlach, Font-Clos and Altmann 2016). The excess is the divergence minus its mean over labels
 that are permuted within strata.
 
-A block is a set of documents whose divergence is computed by itself. The first block holds all documents; opposite
-differences in two strata cancel in it. Each stratum with enough documents is a further block, in which such differences
-do not cancel. The result is a weighted sum over blocks.
+A block is a set of documents with a divergence of its own. The first block holds all documents; in this block, opposite
+differences in two strata cancel. Each stratum with enough documents is a further block, so that opposite differences do
+not cancel. The result is a weighted sum over blocks.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ TINY = float(np.finfo(np.float64).tiny)
 LARGEST_SHARE = 0.5
 """Largest total weight of the blocks that are single strata."""
 KNOWN_OCCURRENCES = 64
-"""Number of occurrences of a word from which on its mean divergence by chance no longer depends on the number."""
+"""Largest number of occurrences for which `_mean_bits` has a result; a more frequent word gets the last result."""
 
 
 @dataclass(frozen=True)
 class Words:
     """Word counts of documents, arranged by block, from which divergences are computed.
 
-    A word that only one document of a block holds is always in one group alone. It adds 0 to `p log p + q log q − (p +
+    A word that only one document of a block contains occurs in one group only. It adds 0 to `p log p + q log q − (p +
     q) log (p + q)` under every labelling. Such words are therefore not stored, but they count in the lengths of
     documents.
 
@@ -52,7 +52,8 @@ class Words:
         lengths: (blocks, documents) number of words of each document of the block, 0 for other documents.
         members: (blocks, documents) 1 for documents of the block, 0 for other documents.
         weights: (blocks,) weight of each block's divergence, 0..1, adding up to 1.
-        occurrences: (blocks, number of occurrences) mean divergence of a word by chance; see `_mean_bits`.
+        occurrences: (blocks, number of occurrences + 1) mean divergence of a word by chance, by the word's number of
+            occurrences; see `_mean_bits`.
         strata: stratum number of each block from the second on; the first block is all documents.
     """
 
@@ -130,11 +131,12 @@ class Words:
     def divergences(self, first: Bools, second: Bools) -> Floats:
         """Return the divergence of each labelling in each block, in bits; shape (labellings, blocks).
 
-        It is 0 if a group has no words in the block.
+        The divergence is 0 if a group has no words in the block.
 
         Args:
             first: (labellings, documents) whether the document is in the first group.
-            second: (labellings, documents) whether the document is in the second group. A document may be in neither.
+            second: (labellings, documents) whether the document is in the second group. A document may be in neither
+                group.
         """
         return np.concatenate([part.divergences().T for part in self._parts(first, second)])
 
@@ -152,7 +154,8 @@ class Words:
     def _parts(self, first: Bools, second: Bools) -> Iterator[_Batch]:
         rows = max(LEAST_ROWS, CHUNK // max(1, len(self.blocks)))
         space = np.empty((2, len(self.blocks) * min(rows, len(first))))
-        # Documents that no labelling puts on a side are left out of its product: half of them where runs are swapped.
+        # A group's matrix product leaves out the documents that no labelling puts into the group. If runs are swapped,
+        # these are half of all documents.
         used = [np.flatnonzero(side.any(axis=0)) for side in (first, second)]
         counts = [self.counts if len(own) == self.counts.shape[1] else self.counts[:, own] for own in used]
         for start in range(0, len(first), rows):
@@ -191,7 +194,8 @@ class _Batch:
     Args:
         words: word counts.
         sides: for each group, a (documents, labellings) matrix: 1 for documents of the group, else 0.
-        totals: for each group, the (columns, labellings) summed counts; they are overwritten.
+        totals: for each group, the (columns, labellings) counts summed over the group's documents; `by_chance`
+            overwrites them.
         space: two arrays with room for columns × labellings numbers; they are overwritten.
     """
 
@@ -208,7 +212,8 @@ class _Batch:
         """Return the divergence of each block and labelling, in bits; shape (blocks, labellings)."""
         (first, second), (one, other) = self.totals, self.lengths
         measured = (one > 0) & (other > 0)
-        # With lengths m and n, p = a / m and q = b / n, m (p + q) is a + b m / n.
+        # A word occurs a times among the m words of one group, and b times among the n words of the other. Then m (p +
+        # q) with p = a / m and q = b / n is a + b m / n.
         ratio = np.divide(one, other, out=np.zeros_like(one), where=measured)
         np.multiply(second, self._of_columns(ratio), out=self.space)
         self.space += first
@@ -219,7 +224,7 @@ class _Batch:
         for (total, terms), length, sign in (*zip((*sides, mixed), (one, other, one), (1, 1, -1), strict=True),):
             size = np.maximum(length, 1.0)
             bits += sign / 2 * (terms - total * np.log2(size)) / size
-        # Rounding can push 0 a little below it.
+        # Rounding errors can make a divergence of 0 negative.
         return np.where(measured, np.maximum(bits, 0.0), 0.0)
 
     def by_chance(self) -> Floats:
@@ -240,7 +245,8 @@ class _Batch:
         known = self.more.view(np.int64)
         np.copyto(known, self.space, casting="unsafe")
         words.occurrences.take(known, out=self.space, mode="clip")
-        # Documents are dealt without replacement: a word that is in each of them as often varies little.
+        # Documents are assigned to groups without replacement: the count of a word that is equally frequent in all
+        # documents varies little.
         alone = lengths - self.shared[0] - self.shared[1]
         scratch *= self._of_columns(1 / np.maximum(documents, 1))
         squares -= scratch
@@ -248,7 +254,7 @@ class _Batch:
         np.maximum(totals, 1.0, out=totals)
         squares /= totals
         finite = documents / np.maximum(documents - 1, 1)
-        # A word that one document holds is on one side, whichever that is: it adds its whole share.
+        # A word that only one document contains occurs in one group only, and adds its whole share to the divergence.
         found: Floats = (alone + (words.sums @ squares) * finite) / np.maximum(lengths, 1)
         return found
 
@@ -261,7 +267,7 @@ class _Batch:
         return found
 
     def _of_columns(self, by_block: Floats) -> Floats:
-        """Return the value of each column's block, from (blocks, labellings) values."""
+        """Return (columns, labellings) values from (blocks, labellings) values: each column has its block's value."""
         return by_block if len(by_block) == 1 else by_block[self.words.blocks]
 
 

@@ -21,8 +21,8 @@ def standard_error(
 ) -> float:
     """Return the standard error of the excess, in bits; it is valid whether the groups differ or not.
 
-    It is a jackknife that leaves out sets of documents within cells (Kott 2001). If the groups do not differ, the
-    excess is a quadratic form of noise, and the jackknife gives twice the variance of this form. The variance over
+    The method is a jackknife that leaves out sets of documents within cells (Kott 2001). If the groups do not differ,
+    the excess is a quadratic form of noise, and the jackknife gives twice the variance of this form. The variance over
     permuted labels is therefore subtracted once. The standard error is at least `null_sd`.
 
     Args:
@@ -36,7 +36,7 @@ def standard_error(
     chosen = np.flatnonzero(first | second)
     cells = np.array(cells)
     numbers, sizes = np.unique(cells[chosen], return_counts=True)
-    # Single documents show no spread of their own: that between strata stands in.
+    # A cell with a single document has no variance; all such cells of a group are treated as one cell.
     single = np.isin(cells, numbers[sizes == 1])
     cells[single] = np.where(first[single], -1, -2)
     left_out: list[Bools] = []
@@ -50,8 +50,8 @@ def standard_error(
     without = np.array(left_out)
     sizes, side_sizes = without.sum(axis=1), np.where((without & first).any(axis=1), first.sum(), second.sum())
     values = words.excesses(first & ~without, second & ~without) - words.excesses(first[None], second[None])
-    # The other documents of the side weigh more than before: leaving out one of n moves a mean by n / (n - 1) of its
-    # part.
+    # Without one of n documents, the other documents of its group weigh more: the mean moves by n / (n − 1) times the
+    # document's contribution. The factor is removed here.
     moved, variance = values * (1 - sizes / side_sizes), 0.0
     for cell in np.unique(cell_of):
         own = np.array(cell_of) == cell
@@ -93,7 +93,7 @@ def at_size(
         return None
     chosen = random.permuted(np.tile(np.arange(available), (draws, 1)), axis=1)[:, :size]
     documents = np.concatenate([np.take_along_axis(side, chosen, axis=1) for side in both], axis=1)
-    # Both orders go by stratum, the second at random within it: labels move within strata only.
+    # Both orders are by stratum, and the second is random within each stratum, so that labels move within strata only.
     by_stratum = np.argsort(strata[documents], axis=1, kind="stable")
     at_random = np.argsort(strata[documents] + random.random(documents.shape), axis=1)
     labels = np.zeros(documents.shape, dtype=np.bool_)
@@ -108,7 +108,7 @@ def at_size(
 
 
 def _selections(documents: Ints, chosen: Bools, count: int) -> Bools:
-    """Return a (draws, count) mask: true for each document in `documents` (draws, size) that is marked in `chosen`."""
+    """Return a (draws, count) mask: true for each index in `documents` whose entry in `chosen` is true."""
     selected = np.zeros((len(documents), count), dtype=np.bool_)
     np.put_along_axis(selected, documents, chosen, axis=1)
     return selected
@@ -119,7 +119,7 @@ def mean_of_cuts(
 ) -> tuple[float, float]:
     """Return the mean excess of random cuts of a run to a smaller size, and its standard deviation, both in bits.
 
-    The standard deviation is that of the mean if labels are permuted within strata (null distribution).
+    The standard deviation is that of the mean excess under labels permuted within strata (null distribution).
 
     Args:
         words: word counts.

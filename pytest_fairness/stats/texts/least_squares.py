@@ -77,7 +77,7 @@ class Classifier:
         penalty = PENALTY * squared / len(numbers) if squared > ZERO else 1.0
         dual = features.shape[0] <= features.shape[1]
         if dual:
-            # Centring within strata takes the means of rows and columns off.
+            # Centring within strata subtracts the means of rows and of columns.
             kernel = (features @ features.T).toarray()
             matrix = _centred(_centred(kernel, numbers).T, numbers)
         else:
@@ -101,7 +101,8 @@ class Classifier:
         """
         residuals = self._residuals(labels)
         sizes = np.bincount(self.strata)[self.strata][:, None]
-        # Prediction without the unit (label − residual / (1 − leverage)) less the mean label of its stratum without it.
+        # Leave-one-out prediction (label − residual / (1 − leverage)) minus the mean label of the stratum's other
+        # units.
         scores: Floats = labels * (sizes / (sizes - 1)) - residuals / (1 - self.leverage[:, None])
         for units, inverse in self.repeats:
             own = self.strata[units]
@@ -138,7 +139,8 @@ class Classifier:
         if self.dual:
             within: Floats = 1 - self.penalty * np.diag(self.inverse)
             return within
-        # Rows are sparse and their means are not: the square (row − mean)ᵀ inverse (row − mean) is taken apart.
+        # Rows are sparse but means are not: the product (row − mean)ᵀ inverse (row − mean) is therefore expanded into
+        # terms.
         weighted = self.inverse @ means.T
         squared_means = np.einsum("sd,ds->s", means, weighted)
         found = np.empty(len(self.strata))
@@ -152,7 +154,7 @@ class Classifier:
     def _leaving_out(self, units: Ints, means: Floats, sizes: Ints) -> Floats:
         """Return the matrix that converts the residuals of these units into their leave-out residuals.
 
-        Leave-out residuals are those that result if these units are left out of training.
+        A leave-out residual is the unit's residual if all these units are left out of training.
 
         Args:
             units: indices of equal units.
@@ -195,7 +197,7 @@ def _marked_share(marked: Bools, strata: Ints, used: Bools) -> Floats:
 
 @dataclass(frozen=True)
 class Separation:
-    """How well the classifier separates the two groups, for each labelling.
+    """Measures of how well the classifier separates the two groups, one of each for each labelling.
 
     Attributes:
         accuracies: (labellings,) balanced accuracy: mean of both groups' shares of correctly classified units, 0..1,
@@ -241,7 +243,7 @@ def _separation(classifier: Classifier, marked: Bools, used: Bools) -> tuple[Flo
     units = max(1, np.count_nonzero(labels[:, 0]))
     variance = (np.einsum("ul,ul->l", scores, scores) - difference**2 * size) / units
     effects = difference / np.sqrt(np.maximum(variance, ZERO**2))
-    # Scores count from the stratum's mean, which is off the middle between two groups of unequal size.
+    # Scores are relative to the stratum's mean, which is not the middle between two groups of unequal size.
     share = _marked_share(marked[0], classifier.strata, used[0])
     scores -= difference * (0.5 - share)[:, None]
     right = (np.sign(scores) * np.sign(labels) + 1) / 2

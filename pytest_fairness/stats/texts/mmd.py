@@ -106,7 +106,8 @@ def standard_error(features: Features, strata: Ints, first: Bools, second: Bools
                 variance += float(np.var(projected, ddof=1)) / len(projected)
             else:
                 alone.append(float(projected[0]))
-        # Single units show no spread of their own: that between strata stands in, which is larger if anything.
+        # A single unit has no variance within its stratum. The variance between such strata is used instead; it is not
+        # smaller.
         variance += len(alone) * float(np.var(alone, ddof=1)) if len(alone) > 1 else 0.0
     return math.sqrt(max(variance - null_sd**2, null_sd**2))
 
@@ -186,11 +187,11 @@ class Design:
 
     @classmethod
     def of(cls, strata: Ints, first: Bools, second: Bools) -> Design:
-        """Return the strata and weights of a labelling; they hold for all labellings with the same sample sizes."""
+        """Return the strata and weights of all labellings that have the same sample sizes as this labelling."""
         members = [np.flatnonzero((strata == stratum) & (first | second)) for stratum in np.unique(strata)]
         sizes = [(int(first[units].sum()), int(second[units].sum())) for units in members]
         precision = [m * n / (m + n) if m and n else 0.0 for m, n in sizes]
-        # Units outside of both samples stay: another labelling may have them.
+        # Units outside of both samples are kept, because another labelling may use them.
         members = [np.flatnonzero(strata == stratum) for stratum in np.unique(strata)]
         found = tuple(
             Stratum(units, m, n, each / sum(precision))
@@ -248,7 +249,7 @@ def _difference(features: Features, stratum: Stratum, first: Bools, second: Bool
     Both have one row for each labelling.
     """
     own = features[stratum.units]
-    # Moving the origin changes no difference, and keeps large sums from cancelling.
+    # Subtracting the mean changes no difference, and avoids rounding errors from large sums.
     own = own - own.mean(axis=0)
     mean, bias = _mean_and_bias(own, first[:, stratum.units], stratum.first)
     other, other_bias = _mean_and_bias(own, second[:, stratum.units], stratum.second)

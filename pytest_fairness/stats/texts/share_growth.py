@@ -97,7 +97,7 @@ class ShareGrowth:
             sizes=sizes,
             weights=weights,
             scaled=_scaled(present, moved),
-            # If every document were of the baseline, each cell would lose all its words from the current run's share.
+            # If all documents belonged to the baseline, the current run's shares would be 0.
             offset=-np.einsum("s,g,sgw,sg->w", weights, SIGNS, held.sum(axis=2), inverse[:, :, 1]),
             error=_change_error(held.sum(axis=2), sizes, weights),
             credit=_credit(held.sum(axis=2), sizes.sum(axis=2), weights),
@@ -183,7 +183,7 @@ def smallest_share(needed: Needed, power: float = normal.POWER) -> float:
 
 
 def hardest(needed: Iterable[Needed]) -> Needed:
-    """Return the entry that demands the largest share of its group's documents."""
+    """Return the entry whose word must occur in the largest share of the group's documents."""
     return max(needed, key=smallest_share)
 
 
@@ -248,7 +248,7 @@ def _spread(held: Floats, first: Floats, second: Floats, weights: Floats) -> Flo
         weights: (strata,) weight of each stratum.
     """
     total = first + second
-    # Variance of the hypergeometric count, times the square of what one document adds to the difference of shares.
+    # Variance of the hypergeometric count, times the squared contribution of one document to the difference of shares.
     per_document = weights[:, None] * (1 / first + 1 / second)
     factor = per_document**2 * first * second / (total**2 * np.maximum(total - 1, 1))
     return np.asarray(np.sqrt(np.einsum("sc,scw->w", factor, held * (total[..., None] - held))))

@@ -1,9 +1,9 @@
 """The change of a statistic between two runs of the same units, with a sign-flip test of the units' moves.
 
 A unit's move is the change of its row between the runs. If the two runs do not differ, each move has either sign with
-equal probability; random signs therefore give the null distribution. The change of a gap between two groups is measured
-in the direction of the gap in both runs together. For several groups, the change along the joint pattern of both runs
-is computed as well; see `stats.groups.spreads`.
+equal probability; random signs therefore give the null distribution. For a gap between two groups, the change is that
+of the signed difference; for a distance among several groups, the change of the signed distance is computed as well
+(see `stats.groups.spreads`).
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ class SideChange:
     """Reversal of the gap between two groups: the group that is higher in the current run was lower in the baseline.
 
     Attributes:
-        high, low: index of the group that is higher, and of the one that is lower, in the current run.
-        current: higher minus lower group in the current run, above 0.
-        baseline: the same difference in the baseline, below 0.
+        high, low: indices of the group that is higher in the current run, and of the group that is lower.
+        current: group `high` minus group `low` in the current run, above 0.
+        baseline: group `high` minus group `low` in the baseline, below 0.
         p_value: two-sided p-value of the null hypothesis that no group changed.
     """
 
@@ -52,8 +52,8 @@ class UnitChange:
         value: estimated change of the loss.
         standard_error: standard error of `value`.
         p_value: one-sided p-value of the null hypothesis that the runs do not differ.
-        along: signed change along the groups' means in both runs together (see `Spread.signed`) if there are several
-            groups; otherwise equal to `value`.
+        along: change of the signed distance (see `Spread.signed`) if there are several groups; otherwise equal to
+            `value`.
         along_error: standard error of `along`.
         degrees_of_freedom: degrees of freedom of both standard errors.
         either_side: whether it is unknown which of two groups is higher, because the gap in both runs together is
@@ -159,6 +159,6 @@ def _side_change(
 def needed_units(alpha: float) -> int:
     """Return the smallest number of units with which a sign-flip test can be significant at `alpha`.
 
-    With n units, the smallest possible p-value is 2 ** −n; it results if all units changed in the same direction.
+    If all n units change in the same direction, p is 2 ** −n, the smallest possible value.
     """
     return math.ceil(-math.log2(alpha))

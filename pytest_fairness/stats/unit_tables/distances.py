@@ -37,7 +37,7 @@ class LargestGap(UnitStatistic):
         return value_range(means)
 
     def loss_gradient(self, means: Floats) -> Floats:
-        """Return the gradient of the difference between the two groups that differ most."""
+        """Return the gradient of the difference between the two columns whose means differ most."""
         return self.difference_gradient(means)
 
     def bounds(self, sample: Sample, alpha: float, beta: float) -> tuple[float, float]:
@@ -75,7 +75,7 @@ class SignedGap(LargestGap):
 
 
 class ShareGap(LargestGap):
-    """The largest gap between the groups' rates; if there are several rates, the largest gap of any of them.
+    """The largest gap between groups in a rate; if there are several rates, the rate with the largest gap counts.
 
     A rate is a number of hits divided by a size. The first half of the columns holds the hits of each rate and group,
     the second half the sizes.

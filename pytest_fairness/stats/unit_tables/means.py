@@ -28,20 +28,19 @@ class Mean(UnitStatistic):
         return means[..., 0]
 
     def loss_gradient(self, means: Floats) -> Floats:
-        """Return 1, or −1 if a larger mean is better."""
+        """Return the derivative of the loss: 1, or −1 if a larger mean is better."""
         return np.array([-1.0 if self.higher_is_better else 1.0])
 
 
 @dataclass(frozen=True)
 class DistanceFromMiddle(UnitStatistic):
-    """The mean of a single column, on a scale from 0 to `whole` whose middle means no preference.
+    """The mean of a single column of scores from 0 to `whole`; the middle of this scale means no preference.
 
     The two groups are the two directions of preference: the score and `whole` minus the score.
 
     Attributes:
         whole: largest value of the scale.
-        names: names of the two groups: first the group that is preferred if the mean is above the middle, then the
-            other group.
+        names: names of the two groups; the first group is preferred if the mean is above the middle.
     """
 
     whole: float
@@ -54,7 +53,7 @@ class DistanceFromMiddle(UnitStatistic):
         return means[..., 0]
 
     def loss_gradient(self, means: Floats) -> Floats:
-        """Return 1 for a mean above the middle and −1 for a mean below it."""
+        """Return the derivative of the distance from the middle: 1 above the middle and −1 below it."""
         return self.difference_gradient(means)
 
     def groups(self, means: Floats) -> Floats:
@@ -75,7 +74,7 @@ class DistanceFromMiddle(UnitStatistic):
 
 
 class ShareDifference(UnitStatistic):
-    """The share in the first column minus the share in the second; a value of 0 or less is no disadvantage."""
+    """The share in the first column minus the share in the second; only a value above 0 is a disadvantage."""
 
     def value(self, means: Floats) -> Floats:
         """Return the first mean minus the second mean, for each row of `means`."""

@@ -1,4 +1,4 @@
-"""Base class of statistics of a table's column means, with their gradients, confidence bounds and groups.
+"""Base class of statistics that are computed from the column means of a table.
 
 A table holds one row for each unit and one column for each quantity. A unit is an entity, a record or a sentence; units
 are independent of each other, and standard errors are taken over units.
@@ -40,9 +40,9 @@ class Sample:
 class UnitStatistic(ABC):
     """A statistic of the column means of a table.
 
-    The statistic may be a distance between groups. The statistic then has one number for each group (`groups`) and the
-    pairs of groups that are compared. Such a distance is above 0 by chance alone, so that its confidence bounds do not
-    follow from its standard error.
+    A statistic that is a distance between groups also defines a number for each group (`groups`), the pairs of groups
+    that are compared, and the distance measure. A distance is above 0 by chance alone, so that its confidence bounds do
+    not follow from its standard error.
 
     Attributes:
         pairs: index pairs of the groups that are compared; empty if the value does not compare groups.
@@ -66,7 +66,7 @@ class UnitStatistic(ABC):
 
     @property
     def among_several(self) -> bool:
-        """Return whether the value is a distance, but not the difference of a single pair of groups."""
+        """Return whether the value is a distance other than the difference between one pair of groups."""
         return self.distance is not None and len(self.pairs) != 1
 
     def difference_gradient(self, means: Floats) -> Floats:
@@ -77,7 +77,7 @@ class UnitStatistic(ABC):
         return found
 
     def groups(self, means: Floats) -> Floats:
-        """Return the number of each group, shape (..., groups), from column means of shape (..., columns)."""
+        """Return the numbers to compare, one for each group, shape (..., groups); `means` has shape (..., columns)."""
         return means
 
     def group_gradients(self, means: Floats) -> Floats:

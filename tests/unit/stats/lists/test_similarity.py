@@ -110,5 +110,5 @@ def test_serp_of_the_original_code_follows_from_the_published_formula(k: int, da
 
 
 def test_unequal_numbers_of_lists_raise_an_error() -> None:
-    with pytest.raises(ValueError, match="1 first lists and 2 second ones"):
+    with pytest.raises(ValueError, match="same length, not 1 and 2"):
         similarities([["a"]], [["a"], ["b"]], k=1)
