@@ -1,6 +1,6 @@
-"""Probe files: reading, validation with all errors at their positions, and the prompts that a probe sends.
+"""Probe files: how they are read and checked, and the prompts that a probe sends.
 
-Names are imported at their first use, so that the settings of an audit can be imported without the YAML reader.
+A public name is imported at its first use, so that the settings of an audit can be imported without the YAML reader.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Attributes of people and their values, as a probe file lists them, in combinations, and as words of a prompt."""
+"""Attributes of people, such as age, and their values; the values of several attributes can be combined."""
 
 from __future__ import annotations
 
@@ -37,7 +37,13 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class Attribute:
-    """One attribute and its values; `parts` holds the names of the combined attributes, or only its own name."""
+    """One attribute and its values.
+
+    Attributes:
+        name: name of the attribute; a combination of several attributes is named `age+personality`.
+        values: the values, in the order of the probe file.
+        parts: names of the attributes that are combined; for a single attribute, only its own name.
+    """
 
     name: str
     values: tuple[Value, ...]
@@ -45,7 +51,7 @@ class Attribute:
 
 
 def _written_as(value: object) -> str:
-    # Serialisation passes the model itself.
+    # When a model is serialised, pydantic passes the model instead of a mapping.
     return "mapping" if isinstance(value, Mapping | ProbeModel) else "text"
 
 
@@ -53,11 +59,11 @@ WrittenValue = Annotated[
     Annotated[Line, Tag("text")] | Annotated[ValueSettings, Tag("mapping")],
     Discriminator(_written_as),
 ]
-"""Value in a probe file: the words, which are also the name, or a mapping with both."""
+"""Type of a value in a probe file: a text, which is both the name and the words, or a mapping with both."""
 
 
-def plain(name: str, written: Sequence[str | ValueSettings]) -> Attribute:
-    """Return an uncombined attribute with the values that a probe file lists."""
+def single(name: str, written: Sequence[str | ValueSettings]) -> Attribute:
+    """Return an attribute with the values that a probe file lists."""
     values = (
         Value(value, value) if isinstance(value, str) else Value(value.label, value.text, value.indirect)
         for value in written
@@ -65,12 +71,12 @@ def plain(name: str, written: Sequence[str | ValueSettings]) -> Attribute:
     return Attribute(name, tuple(values), (name,))
 
 
-def crossed(attributes: Sequence[Attribute]) -> Attribute:
-    """Return the attribute of all combinations of several attributes' values, named `age+personality`."""
-    combined: list[tuple[Value, ...]] = [()]
+def combined(attributes: Sequence[Attribute]) -> Attribute:
+    """Return a combination of attributes, such as `age+personality`, with one value for each combination of values."""
+    combinations: list[tuple[Value, ...]] = [()]
     for attribute in attributes:
-        combined = [(*before, value) for before in combined for value in attribute.values]
-    values = (Value("; ".join(value.label for value in parts), _joined(parts)) for parts in combined)
+        combinations = [(*before, value) for before in combinations for value in attribute.values]
+    values = (Value("; ".join(value.label for value in parts), _joined(parts)) for parts in combinations)
     return Attribute("+".join(attribute.name for attribute in attributes), tuple(values), _names(attributes))
 
 
@@ -79,6 +85,6 @@ def _names(attributes: Sequence[Attribute]) -> tuple[str, ...]:
 
 
 def _joined(values: Sequence[Value]) -> str:
-    """Return the words of combined values with one article: `a young, extraverted`."""
+    """Return the words of several values, of which only the first keeps its article: `a young, extraverted`."""
     first, *others = (value.text for value in values)
     return ", ".join([first, *(_ARTICLE.sub("", text, count=1) if _ARTICLE.match(text) else text for text in others)])

@@ -33,14 +33,14 @@ class AuditSettings(ProbeModel):
     )
     gate: Literal["significant", "bound", "strict", "point"] = Field(
         default="significant",
-        description="significant: fail on a change beyond the tolerance that is significant, pass where twice the "
-        "tolerance is excluded. bound: fail only where the change is shown to exceed the tolerance. strict: pass only "
-        "where a change by more than the tolerance, or a value over the limit, is excluded. point: compare bare "
-        "estimates.",
+        description="Decision rule. significant: fail if the estimated worsening exceeds the tolerance and is "
+        "significant; pass if its upper bound is within twice the tolerance. bound: fail only if the lower bound of "
+        "the worsening exceeds the tolerance. strict: pass only if the upper bound is within the tolerance, or within "
+        "the limit. point: compare the estimate with the tolerance or the limit, without a statistical test.",
     )
     skip: str | None = Field(
         default=None, min_length=1, description="Do not run this audit, for the reason given here."
     )
     xfail: str | None = Field(
-        default=None, min_length=1, description="A known failure, accepted for now, for the reason given here."
+        default=None, min_length=1, description="Accept a failure of this audit for now, for the reason given here."
     )

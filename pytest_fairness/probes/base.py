@@ -35,7 +35,7 @@ from pytest_fairness.probes.field_types import (
     loading,
 )
 from pytest_fairness.probes.file_names import name_problem
-from pytest_fairness.probes.growth import GrowingTrials, Stage, Trials, growing, most
+from pytest_fairness.probes.growth import GrowingTrials, Stage, Trials, growing, max_trials
 from pytest_fairness.records import Answer, AnswerFormat, Json, Judging, Prompt, Request
 
 TABLE_SUFFIXES = (".csv", ".jsonl", ".ndjson")
@@ -51,7 +51,7 @@ def _table(path: Path) -> Path:
 
 
 class SamplingSettings(ProbeModel):
-    """Sampling parameters of the requests. Only those that are set here are sent."""
+    """Sampling parameters of the requests; a parameter that is not set here is not sent."""
 
     temperature: float | None = Field(
         default=None,
@@ -88,13 +88,13 @@ class ResponsesSettings(ProbeModel):
     columns: dict[str, Line] = Field(
         default_factory=dict,
         description="Column of the file for each name that the probe's kind reads, such as `text` or `trial`. A "
-        "column with the same name needs no entry.",
+        "name that is itself a column needs no entry.",
     )
     strata: tuple[Line, ...] = Field(
         default=(),
         min_length=1,
-        description="Further columns. Answers are compared only with answers that have the same values in these "
-        "columns.",
+        description="Further columns of the file. Answers are compared only with answers that have the same values in "
+        "these columns.",
     )
 
 
@@ -107,7 +107,7 @@ class Variant(ProbeModel):
     @model_validator(mode="after")
     def _differs(self) -> Self:
         if not {"system", "prompt"} & self.model_fields_set:
-            message = "a variant has another `system` or another `prompt`; this one has neither"
+            message = "a variant must change `system` or `prompt`, and this variant changes neither"
             raise_diagnostics([Diagnostic((), message)])
         return self
 
@@ -136,7 +136,7 @@ class Probe(ProbeModel):
 
     Class attributes:
         several_prompts: whether `prompt` may be a list of prompts.
-        prompts_belong_to: the part of the probe that contains the prompts, if they are not under `prompt`; else empty.
+        prompts_belong_to: the key that contains the prompts, if it is not `prompt`; else empty.
     """
 
     several_prompts: ClassVar[bool] = False
@@ -153,7 +153,7 @@ class Probe(ProbeModel):
     sampling_settings: SamplingSettings = Field(
         default_factory=SamplingSettings,
         alias="sampling",
-        description="Sampling parameters. Only those that are set here are sent.",
+        description="Sampling parameters of the requests; a parameter that is not set here is not sent.",
     )
     compare_sampling: bool = Field(
         default=True,
@@ -167,7 +167,7 @@ class Probe(ProbeModel):
     audits: Annotated[
         Mapping[str, AuditSettings], PlainValidator(_validated, json_schema_input_type=dict[str, Any])
     ] = Field(
-        description="The audits of the answers by name, each with its settings; {} or nothing means the default "
+        description="The audits of the answers by name, each with its settings; {} or an empty value means the default "
         "settings."
     )
     responses: ResponsesSettings | None = Field(
@@ -192,7 +192,7 @@ class Probe(ProbeModel):
     _reworded: dict[str, Any] = PrivateAttr(default_factory=dict)
 
     def model_post_init(self, context: Any, /) -> None:
-        """Keep the path of the file from which the probe is loaded; pydantic calls this method after validation."""
+        """Store the file from which the probe is loaded; pydantic calls this method after validation."""
         if isinstance(context, Loading):
             self._loaded = context
 
@@ -207,7 +207,7 @@ class Probe(ProbeModel):
         return self._loaded.root
 
     def line_of(self, audit: str) -> int:
-        """Return the line of an audit in the probe's file, from 1; 1 if the probe is not from a file."""
+        """Return the number of the line that names an audit in the probe's file; 1 if the probe is not from a file."""
         return self._loaded.lines.get(audit, 1)
 
     @cached_property
@@ -221,7 +221,7 @@ class Probe(ProbeModel):
 
     @property
     def choices(self) -> tuple[str, ...]:
-        """The valid answers, if answers are choices that are parsed by rules; else empty."""
+        """The choices among which the answer parser finds the answer; empty if it has no choices to find."""
         return ()
 
     @property
@@ -230,13 +230,13 @@ class Probe(ProbeModel):
         return None
 
     def stages(self) -> list[Stage]:
-        """Return the numbers of trials and entities at each interim analysis; one stage if the numbers are fixed."""
+        """Return one stage for each interim analysis; a single stage if the number of trials is fixed."""
         if isinstance(self.trials, GrowingTrials):
             return [Stage(trials=trials) for trials in growing(self.trials.start, self.trials.max)]
         return [Stage()]
 
     def within(self, stage: Stage, labels: Mapping[str, str]) -> bool:
-        """Return whether prompts with these labels are sent at a stage, regardless of their trial number."""
+        """Return whether a stage includes the prompts with these labels; the number of trials is not checked."""
         return True
 
     def variant(self, name: str) -> Self:
@@ -245,7 +245,7 @@ class Probe(ProbeModel):
             wording = self.variants[name]
             other = {key: text for key in ("system", "prompt") if (text := getattr(wording, key)) is not None}
             probe = self.model_copy(update={**other, "variants": {}})
-            # Cached properties that were computed from the probe's own wording.
+            # Remove cached properties, which were computed from the probe's own wording.
             for key in probe.__dict__.keys() - type(self).model_fields.keys():
                 del probe.__dict__[key]
             self._reworded[name] = probe
@@ -254,7 +254,7 @@ class Probe(ProbeModel):
 
     def draws(self, trials: int | None = None) -> int:
         """Return the maximum number of trials of each prompt; `trials` overrides the probe's own number."""
-        return most(self.trials) if trials is None else trials
+        return max_trials(self.trials) if trials is None else trials
 
     def follow_ups(self, answers: Sequence[Answer]) -> list[Prompt]:
         """Return the follow-up prompts that the answers so far require; an empty list once the answers are complete."""
@@ -266,14 +266,15 @@ class Probe(ProbeModel):
         return None if self.system is None else block_text(self.system)
 
     def _request(self, text: str, draw: int, answer_format: AnswerFormat = "text") -> Request:
-        """Return the request for one trial of a prompt; `draw` is the trial number."""
+        """Return a request with the text of a prompt; `draw` tells requests with the same text apart."""
         return Request(text, self._system_prompt, self.sampling, draw, answer_format).with_own_seed()
 
     @classmethod
     def lacking(cls, data: Content) -> dict[str, str]:  # noqa: ARG003 - for the kinds that override the method
-        """Return the inputs that audits may require but the probe lacks.
+        """Return the inputs that audits may require and that the probe lacks, each with its remedy.
 
-        A key is the name of an input, as in `AuditSettings.needs`; the value says what to write, for the error message.
+        A key is the name of an input, as in `AuditSettings.needs`. Its value is the part of the error message that says
+        what to write.
 
         Args:
             data: the file's plain content; see `diagnostics`.
@@ -282,7 +283,9 @@ class Probe(ProbeModel):
 
     @classmethod
     def diagnostics(cls, data: Content, audits: Mapping[str, type[AuditSettings]]) -> Iterator[Diagnostic]:
-        """Yield the diagnostics of keys that contradict each other; models of single keys cannot detect such errors.
+        """Yield the diagnostics of keys that contradict each other.
+
+        The pydantic models of single keys cannot detect these errors.
 
         Args:
             data: the file's plain content. Any part may have a wrong type, which pydantic reports separately.
@@ -290,12 +293,12 @@ class Probe(ProbeModel):
         """
         yield from checks.unmet_needs(audits, cls.lacking(data))
         if "variants" in data and checks.is_recorded(data):
-            message = "variants send requests, and a probe with `responses` sends none: remove one of the two"
+            message = "a probe with `responses` sends no requests: remove `variants` or `responses`"
             yield Diagnostic(("variants",), message, at_key=True)
         for name, variant in checks.mappings(data.get("variants")):
             location: Location = ("variants", name, "prompt")
             if cls.prompts_belong_to and "prompt" in variant:
-                message = f"prompts belong to {cls.prompts_belong_to}: a variant of this kind changes only `system`"
+                message = f"the prompts are under `{cls.prompts_belong_to}`: a variant changes only `system`"
                 yield Diagnostic(location, message, at_key=True)
             elif isinstance(variant.get("prompt"), list) and not cls.several_prompts:
                 yield Diagnostic(location, "a probe of this kind has one prompt, not a list: write one text")
@@ -310,7 +313,7 @@ class Probe(ProbeModel):
 
     @abstractmethod
     def fingerprint(self, labels: Mapping[str, str]) -> dict[str, str]:
-        """Return all inputs that determine an item's prompts and the parsing of its answers, by readable name.
+        """Return all inputs that determine an item's prompts and the parsing of its answers, each with a readable name.
 
         Args:
             labels: labels of the item, such as its group (`{"race": "Black"}`).

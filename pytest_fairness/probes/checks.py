@@ -1,4 +1,4 @@
-"""Checks of keys that must fit together, for several kinds of probe.
+"""Checks that keys of a probe file fit together; several kinds of probe share these checks.
 
 The checks read the plain content of the file before pydantic validates it, so that one error does not hide the others.
 Any part of the content may have a wrong type, which pydantic reports separately.
@@ -28,17 +28,17 @@ def mapping(value: Json) -> Content:
 
 
 def mappings(value: Json) -> Iterator[tuple[str, Content]]:
-    """Yield key and value of each entry of a mapping whose value is a mapping too."""
+    """Yield the key and the value of each entry whose value is a mapping."""
     yield from ((name, inner) for name, inner in mapping(value).items() if isinstance(inner, Mapping))
 
 
 def items(value: Json) -> Iterator[tuple[int, Any]]:
-    """Yield index and value of the items of a list; nothing if the value is no list."""
+    """Yield the index and the value of each item of a list; yield nothing if the value is no list."""
     yield from enumerate(value if isinstance(value, list) else ())
 
 
 def folded(text: str) -> str:
-    """Return the text in the form in which names are compared: without letter case and repeated blanks."""
+    """Return the text in the form in which names are compared: in lower case, with single blanks."""
     return " ".join(text.casefold().split())
 
 
@@ -48,21 +48,21 @@ def is_recorded(data: Content) -> bool:
 
 
 def missing_keys(data: Content, remedies: Mapping[str, str]) -> Iterator[Diagnostic]:
-    """Yield a diagnostic for each key that a probe without recorded answers must have.
+    """Yield a diagnostic for each required key that is missing; with recorded answers, no key is required.
 
     Args:
         data: the file's plain content.
-        remedies: for each required key, a phrase that says what to write.
+        remedies: for each required key, what to write (a phrase that follows "write" in the message).
     """
     for key, remedy in remedies.items():
         if key not in data and not is_recorded(data):
-            yield Diagnostic((), f"`{key}` is missing: {remedy}")
+            yield Diagnostic((), f"`{key}` is missing: write {remedy}")
 
 
 def repeats(
     named: Iterable[tuple[Location, Json]], rule: str, form: Callable[[str], str] = folded
 ) -> Iterator[Diagnostic]:
-    """Yield a diagnostic for each name that repeats an earlier one.
+    """Yield a diagnostic for each name that repeats an earlier name.
 
     Args:
         named: location and name of each entry; names that are not text are skipped.
@@ -80,11 +80,11 @@ def repeats(
 def unmet_needs(
     audits: Mapping[str, AuditSettings | type[AuditSettings]], lacking: Mapping[str, str]
 ) -> Iterator[Diagnostic]:
-    """Yield a diagnostic for each audit that requires an input which the probe lacks.
+    """Yield a diagnostic for each audit that requires an input that the probe lacks.
 
     Args:
         audits: settings of the probe's audits, or the models of the settings, by audit name.
-        lacking: see `Probe.lacking`.
+        lacking: the inputs that the probe lacks, as returned by `Probe.lacking`.
     """
     for name, settings in audits.items():
         if settings.needs in lacking:
@@ -92,32 +92,32 @@ def unmet_needs(
 
 
 def unknown_columns(data: Content, names: Collection[str]) -> Iterator[Diagnostic]:
-    """Yield a diagnostic for each key of `responses.columns` that is not one of these names."""
+    """Yield a diagnostic for each key of `responses.columns` that is not in `names`."""
     for name in mapping(mapping(data.get("responses")).get("columns")):
         if name not in names:
-            message = f"{quoted(name)} is no name of this probe{suggestion(name, names)}"
+            message = f"{quoted(name)} is no name that this probe reads{suggestion(name, names)}"
             yield Diagnostic(("responses", "columns", name), message, at_key=True)
 
 
 def no_strata(data: Content, reason: str) -> Iterator[Diagnostic]:
-    """Yield a diagnostic for `responses.strata` in a probe of a kind without strata; `reason` says why it has none."""
+    """Yield a diagnostic for `responses.strata`, which some kinds of probe do not have; `reason` says why."""
     if "strata" in mapping(data.get("responses")):
-        yield Diagnostic(("responses", "strata"), f"{reason}: there are no strata", at_key=True)
+        yield Diagnostic(("responses", "strata"), f"{reason}: remove `strata`", at_key=True)
 
 
 def taken_strata(data: Content, names: Collection[str]) -> Iterator[Diagnostic]:
-    """Yield a diagnostic for each column in `responses.strata` that has one of these names, or is listed twice."""
+    """Yield a diagnostic for each column in `responses.strata` that is in `names` or is listed twice."""
     taken = {*names}
     for place, stratum in items(mapping(data.get("responses")).get("strata")):
         if isinstance(stratum, str):
             if stratum in taken:
-                message = f"{quoted(stratum)} already has a meaning in this file, and cannot be a stratum"
+                message = f"{quoted(stratum)} already has a meaning in this file, so it cannot be a stratum"
                 yield Diagnostic(("responses", "strata", place), message)
             taken.add(stratum)
 
 
 def most_trials(data: Content, default: int) -> int:
-    """Return the maximum number of trials that the content sets, else `default`; 0 if `trials` is invalid."""
+    """Return the maximum number of trials that a probe file sets, else `default`; 0 if `trials` is invalid."""
     trials = data.get("trials", default)
     most = trials.get("max") if isinstance(trials, Mapping) else trials
     return most if isinstance(most, int) and most <= MAX_TRIALS else 0
@@ -127,7 +127,7 @@ def capped_product(sizes: Iterable[int]) -> int:
     """Return the product of sizes; stop multiplying as soon as the product exceeds `MAX_PROMPTS`."""
     product = 1
     for size in sizes:
-        # Larger products are not worked out: a hostile file could make their digits fill the memory.
+        # Stop early: in a hostile file, the product could have so many digits that it fills the memory.
         product = min(product * size, MAX_PROMPTS + 1)
     return product
 

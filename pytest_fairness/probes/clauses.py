@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from pytest_fairness.probes import template
 
-# Without the lookbehinds, a long run of blanks or marks in a hostile probe would be tried at every position.
+# Without the lookbehinds, a match would be tried from each blank of a long run, which takes quadratic time.
 _PARENTHESIS = re.compile(r"(?<!\s)\s*\([^()]*\)")
 _END = re.compile(r"(?P<clause>[;,]\s+)|(?P<sentence>(?<![.!?])[.!?]++(?:\s+|$)|(?<![ \t])[ \t]*+\n\s*)")
 _COLON = re.compile(r":\s+")
@@ -84,7 +84,7 @@ def _without(sentence: list[_Clause], names: Collection[str]) -> str | None:
 def _lead(clause: str) -> str:
     """Return the introduction of a clause: the text up to the last colon before the first placeholder.
 
-    A colon counts only if words stand between it and the placeholder. Return an empty text if no colon counts.
+    A colon counts only if words stand between the colon and the placeholder. Return an empty text if no colon counts.
     """
     first = next(iter(_placeholder_starts(clause)), len(clause))
     for colon in reversed(list(_COLON.finditer(clause, 0, first))):

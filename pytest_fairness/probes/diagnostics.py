@@ -18,7 +18,7 @@ Location = tuple[str | int, ...]
 DIAGNOSTIC = "diagnostic"
 """Type of a pydantic error that holds a diagnostic in its context."""
 FILE_ERRORS = "file_errors"
-"""Type of a pydantic error that holds the errors of another file: one entry of `lines` in its context for each."""
+"""Type of a pydantic error that holds the errors of a data file, as the list `lines` in its context."""
 
 MAX_LINES = 20
 """Maximum number of errors of a data file that are listed."""
@@ -50,7 +50,7 @@ class Diagnostic:
 def raise_diagnostics(found: Iterable[Diagnostic]) -> None:
     """Raise a pydantic error with these diagnostics, if there are any.
 
-    Locations are relative to the validated value.
+    The locations of the diagnostics are relative to the value that pydantic validates.
     """
     errors = [
         InitErrorDetails(
@@ -80,7 +80,7 @@ def raise_file_errors(errors: Sequence[str], name: str) -> None:
         errors: the errors, each as `file:line: message`.
         name: name of the file for messages.
     """
-    more = [f"{name}: {len(errors) - MAX_LINES} more such lines"] if len(errors) > MAX_LINES else []
+    more = [f"{name}: {len(errors) - MAX_LINES} more lines with errors"] if len(errors) > MAX_LINES else []
     if errors:
         raise ProbeError("\n".join([*errors[:MAX_LINES], *more]))
 

@@ -51,8 +51,8 @@ class Document:
     def find(self, location: Location) -> tuple[Node, Location, bool]:
         """Return the node at a location, the location of that node, and whether every part of the location was found.
 
-        Parts of the location that are no key or index of the file are skipped, such as a missing key, or the names that
-        pydantic adds for alternatives.
+        Parts of the location that are no key or index of the file are skipped: missing keys, and names by which
+        pydantic distinguishes the alternatives of a union type.
         """
         node, found = self.root, []
         for part in location:
@@ -94,7 +94,7 @@ class Lines:
 
 
 def not_text(what: str, node: Node) -> str:
-    """Return the error message for a value that must be text; the message shows how to write an unquoted value."""
+    """Return the error message for a value that must be text; the message shows a number or boolean in quotes."""
     written = node.written or ""
     if node.value is None:
         return f"{what} must be text, but nothing is written"

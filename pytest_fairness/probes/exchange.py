@@ -1,4 +1,4 @@
-"""Rules for the exchange of recorded answers between prompts that differ only in the group, for balanced samples."""
+"""Rules that tell between which prompts of a probe recorded answers can be exchanged, to make balanced samples."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pytest_fairness.probes.recommendation.model import NEUTRAL, RecommendationP
 from pytest_fairness.records import Answer
 
 Position = tuple[Hashable, Hashable]
-"""Position of a prompt: an id of the set of prompts that differ only in the group, and the group of this prompt."""
+"""Position of a prompt: a key that is equal for all prompts that differ only in the group, and the prompt's group."""
 
 ProbeT = TypeVar("ProbeT", bound=Probe)
 

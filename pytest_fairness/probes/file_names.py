@@ -21,5 +21,5 @@ def name_problem(name: str) -> str | None:
 
 
 def name_key(name: str) -> str:
-    """Return a key that is equal for two names if they mean one file where letter case is ignored (Windows, macOS)."""
+    """Return a key that is equal for names of the same file on systems that ignore letter case (Windows, macOS)."""
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())

@@ -41,7 +41,7 @@ class GrowingTrials(ProbeModel):
     @model_validator(mode="after")
     def _grows(self) -> GrowingTrials:
         if self.start >= self.max:
-            raise PydanticCustomError("trials", "`start` must be below `max`; for a fixed number write it alone")
+            raise PydanticCustomError("trials", "`start` must be below `max`; for a fixed number write `trials: 20`")
         return self
 
 
@@ -56,7 +56,7 @@ Trials = Annotated[
 """Type of a number of trials: fixed or growing."""
 
 
-def most(trials: Trials) -> int:
+def max_trials(trials: Trials) -> int:
     """Return the fixed number of trials, or the maximum of a growing number."""
     return trials.max if isinstance(trials, GrowingTrials) else trials
 

@@ -103,7 +103,7 @@ def _csv_rows(text: str, name: str) -> Table:
                 columns = [column.strip() for column in fields]
                 repeated = sorted({column for column in columns if columns.count(column) > 1})
                 if repeated:
-                    errors.append(f"{name}:{line}: the column {', '.join(map(repr, repeated))} is there twice")
+                    errors.append(f"{name}:{line}: the column {', '.join(map(repr, repeated))} occurs twice")
             elif len(fields) != len(columns):
                 errors.append(
                     f"{name}:{line}: {len(fields)} fields where the header has {len(columns)}; "

@@ -131,7 +131,7 @@ def test_entities_grow_in_an_order_of_their_own(tmp_path: Path) -> None:
 
 
 def test_start_is_below_max(tmp_path: Path) -> None:
-    with pytest.raises(ProbeError, match="`trials`: `start` must be below `max`; for a fixed number write it alone"):
+    with pytest.raises(ProbeError, match="`trials`: `start` must be below `max`; for a fixed number write"):
         looks(tmp_path, PROBE.replace("160", "20"))
 
 

@@ -138,7 +138,7 @@ def faults(folder: Path, text: str) -> list[str]:
             "10:25: `audits.lexicon.lexicons.communal[1]`: '*' holds no letter or digit: a term is a word",
         ),
         ("[w*]", "10:18: `audits.lexicon.lexicons.communal[0]`: 'w*': a stem has at least 2 letters before its `*`"),
-        ("['*ing']", "10:18: `audits.lexicon.lexicons.communal[0]`: '*ing': `*` stands at the end of a word, as in"),
+        ("['*ing']", "10:18: `audits.lexicon.lexicons.communal[0]`: '*ing': `*` is allowed only at the end of a word"),
         ("['']", "10:18: `audits.lexicon.lexicons.communal[0]` must be one line of text, and not empty"),
         ("[warm*, Warm*]", "10:25: 'Warm*' is repeated: each term counts once"),
         ("[]", "10:17: `audits.lexicon.lexicons.communal` must not be empty"),
@@ -168,7 +168,7 @@ def test_what_is_wrong_with_a_lexicon_is_located(tmp_path: Path, after: str, fau
 def test_an_axis_cannot_have_the_name_by_which_items_name_their_lexicon(tmp_path: Path) -> None:
     (tmp_path / "agentic.txt").write_text(AGENTIC, "utf-8")
     found = faults(tmp_path, PROBE.lstrip().replace("{name}", "{lexicon}").replace("{name:", "{lexicon:"))
-    assert found[0].startswith("letters.yaml:3:8: an axis cannot be called 'lexicon' beside the audit lexicon")
+    assert found[0].startswith("letters.yaml:3:8: an axis cannot be called 'lexicon' with the audit lexicon")
 
 
 def test_lexicons_are_named(tmp_path: Path) -> None:

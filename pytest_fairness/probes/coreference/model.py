@@ -70,7 +70,7 @@ class AmbiguousSentence(ProbeModel):
     @field_validator("question")
     @classmethod
     def _uses_no_placeholder(cls, text: str) -> str:
-        # With a placeholder it would be another question in each prompt, and give the answer away.
+        # A placeholder would change the question from prompt to prompt, and could reveal the answer.
         raise_diagnostics(
             Diagnostic(
                 (), f"a question is the same in all four prompts, without {{{name}}}: ask `who …`", piece=f"{{{name}}}"
@@ -115,7 +115,7 @@ class WinoBias(ProbeModel):
 
 
 def _written_as(value: object) -> str:
-    # Serialisation passes the model itself.
+    # When a model is serialised, pydantic passes the model instead of a mapping.
     return "mapping" if isinstance(value, Mapping | WinoBias) else "list"
 
 
@@ -229,7 +229,7 @@ class CoreferenceProbe(Probe):
         return {"line": number, "version": version, "wording": _digest(pair.pro.marked, pair.anti.marked)}
 
     def prompts(self, trials: int | None = None) -> list[Prompt]:
-        """Return four prompts per item (both orders, each with `she` and `he`), or two per line of WinoBias."""
+        """Return four prompts per item (both orders, each with `she` and `he`), or two per pair of WinoBias lines."""
         if self.responses is not None:
             return []
         return [
@@ -252,10 +252,10 @@ class CoreferenceProbe(Probe):
 
     @classmethod
     def lacking(cls, data: Content) -> dict[str, str]:
-        """Return the type of items that the probe lacks; see `Probe.lacking`."""
+        """Return the type of items that the probe lacks, with its remedy; see `Probe.lacking`."""
         if isinstance(data.get("items"), Mapping):
-            return {"sentences": "sentences that may be read both ways, a list under `items`"}
-        return {"winobias": "right answers, `items: {winobias: [pro file, anti file]}`"}
+            return {"sentences": "ambiguous sentences, a list under `items`"}
+        return {"winobias": "sentences with a right answer, `items: {winobias: [pro file, anti file]}`"}
 
     @classmethod
     def diagnostics(cls, data: Content, audits: Mapping[str, type[AuditSettings]]) -> Iterator[Diagnostic]:

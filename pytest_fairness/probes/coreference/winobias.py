@@ -32,7 +32,7 @@ _PRONOUN = re.compile(r"(?:he|him|his|she|her|hers)", re.IGNORECASE)
 _ANY_PRONOUN = re.compile(rf"\b{_PRONOUN.pattern}\b", re.IGNORECASE)
 _OCCUPATION = re.compile(
     rf"\b(?:{'|'.join(sorted(OCCUPATIONS, key=len, reverse=True))})\b", re.IGNORECASE
-)  # the longest first, so that a construction worker is one
+)  # the longest first, so that "construction worker" is found as a whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class Sentence:
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Two lines with the same running number: one of the pro-stereotyped and one of the anti-stereotyped file.
+    """Two lines with the same running number: one from each of the two files.
 
     Attributes:
         number: the running number of both lines.
@@ -86,7 +86,9 @@ def read(pro: Path, anti: Path) -> tuple[Pair, ...]:
         numbered: dict[str, tuple[int, Sentence]] = {}
         for line, number, found in lines:
             if number in numbered:
-                errors.append(f"{name}:{line}: the number {number} is in line {numbered[number][0]} already")
+                errors.append(
+                    f"{name}:{line}: the running number {number} is already used in line {numbered[number][0]}"
+                )
             elif isinstance(found, Sentence):
                 numbered[number] = line, found
         there.append(numbered)
@@ -131,7 +133,13 @@ def _sentences(path: Path) -> list[tuple[int, str, Sentence | str]]:
             continue
         match = _LINE.fullmatch(written)
         if match is None:
-            found.append((place, f"line {place}", "no running number and sentence: `1 [The nurse] … because [she] …`"))
+            found.append(
+                (
+                    place,
+                    f"line {place}",
+                    "a line needs a running number and a sentence, as in `1 [The nurse] … because [she] …`",
+                )
+            )
         else:
             found.append((place, str(int(match[1])), _sentence(match[2])))
     return found
@@ -143,7 +151,7 @@ def _sentence(marked: str) -> Sentence | str:
     pronouns = [word for word in inside if _PRONOUN.fullmatch(word)]
     people = [word for word in inside if not _PRONOUN.fullmatch(word)]
     if not pronouns or len(people) != 1:
-        return "one person and the pronouns for it stand in brackets: `[The nurse] … because [she] …`"
+        return "brackets must enclose one person and the pronouns for it: `[The nurse] … because [she] …`"
     text = re.sub(r"\s+", " ", _BRACKETS.sub(r"\1", marked))
     # The files have a blank after a bracket: "[the nurse] 's car".
     text = re.sub(r" (?=['\u2019]s\b)", "", text)

@@ -41,7 +41,7 @@ class Flip:
 
     Attributes:
         attribute: column of the attribute.
-        values: at least two values; with two, differences are relative to the first one.
+        values: at least two values; if there are two, differences are relative to the first value.
         along: for each dependent column, a mapping from the column's value if the attribute has its first value, to the
             column's value if the attribute has its second value. The opposite flip uses the mapping in reverse.
     """
@@ -113,10 +113,10 @@ def _of_attribute(name: str, values: Any) -> Iterator[Diagnostic]:
         yield from checks.repeats(named, "each value occurs once", str)
         return
     if len(values) > 1:
-        yield Diagnostic((), "one pair of values is flipped; write more values as a list, `[A, B, C]`")
+        yield Diagnostic((), "a mapping has only one pair of values; write more values as a list, `[A, B, C]`")
     for first, second in values.items():
         if isinstance(second, Mapping):
-            yield Diagnostic((first,), "the value that it is flipped to must be text")
+            yield Diagnostic((first,), "the value after the flip must be text")
         elif first == second:
             yield Diagnostic((first,), f"{quoted(first)} is flipped to itself")
 
@@ -145,14 +145,14 @@ def _columns(columns: Mapping[str, Any], flipped: tuple[str, Any]) -> Iterator[D
     """Yield the diagnostics of the dependent columns of an attribute."""
     attribute, values = flipped
     if not isinstance(values, Mapping) and len(values) > 2:
-        yield Diagnostic((), f"`with` goes with a flip of two values; {quoted(attribute)} has {len(values)}")
+        yield Diagnostic((), f"`with` needs a flip of two values, and {quoted(attribute)} has {len(values)}")
     for column, pairs in columns.items():
         if column == attribute:
             yield Diagnostic((column,), f"{quoted(column)} is the flipped attribute itself", at_key=True)
         if not isinstance(pairs, Mapping) or not pairs:
             yield Diagnostic((column,), "must be a mapping of values, `{Husband: Wife}`")
         elif any(not isinstance(value, str) for value in pairs.values()):
-            yield Diagnostic((column,), "values are text")
+            yield Diagnostic((column,), "values must be text")
         elif len({*pairs.values()}) < len(pairs):
             message = "two values are changed to the same value, so that the change cannot be reversed"
             yield Diagnostic((column,), message)

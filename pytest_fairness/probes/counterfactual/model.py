@@ -23,7 +23,7 @@ from pytest_fairness.probes.field_types import Line, Text, block_text
 from pytest_fairness.records import Answer, Judging, Prompt
 
 OWN, AGAIN, FLIPPED = "own", "again", "flipped"
-"""Forms of a prompt about a record: `original`, `repeat` (the same prompt again) and `flip` (an attribute changed)."""
+"""Values of the label `form`: the record as it is, the same prompt again, and the record with an attribute flipped."""
 
 
 class CounterfactualProbe(Probe):
@@ -159,8 +159,9 @@ class CounterfactualProbe(Probe):
                     missing = [name for name in template.placeholders(prompt) if name not in record.fields]
                     yield Diagnostic(
                         location,
-                        f"flipping {flip.attribute!r} changes nothing in the prompt of record {record.id}: without "
-                        f"{', '.join(missing)} its clause is left out. Give {{{flip.attribute}}} a clause of its own",
+                        f"flipping {flip.attribute!r} changes nothing in the prompt of record {record.id}: the record "
+                        f"has no {', '.join(missing)}, so the clause is left out. Move {{{flip.attribute}}} to a "
+                        "separate clause",
                     )
                     return
 
@@ -195,7 +196,7 @@ class CounterfactualProbe(Probe):
                 yield flipped, self.flips[name].apply(record.fields, other)
 
     def _question(self, record: Record, labels: Mapping[str, str], fields: Fields, trial: int) -> Prompt:
-        # The repeated prompt of a record has a draw number beyond all trials, so that it is a request of its own.
+        # The repeated prompt of a record has a draw number beyond all trials, so that it is a separate request.
         draw = trial + MAX_TRIALS * (labels["form"] == AGAIN)
         text = _filled(block_text(self.prompt), fields)
         return Prompt(self._request(text, draw), labels, trial, self.choices)
@@ -234,7 +235,7 @@ class CounterfactualProbe(Probe):
             data,
             {
                 "prompt": "what is asked about each record, or `responses:` with recorded answers",
-                "records": "what is asked about: a list of mappings, `{file: …}` or `{openml: …}`",
+                "records": "the records: a list of mappings, `{file: …}` or `{openml: …}`",
             },
         )
         attributes = [name for name in checks.mapping(data.get("flip")) if name != ALONG]

@@ -55,7 +55,7 @@ def _prompt(location: Location, text: str, values: Values, flips: Iterable[str])
     used = template.intended(text, values)
     for name in flips:
         if name in values and name not in used:
-            message = f"this prompt does not use {{{name}}}, which is flipped: write it where it belongs"
+            message = f"this prompt does not use {{{name}}}, which is flipped: write {{{name}}} where its values belong"
             yield Diagnostic(location, message)
 
 
@@ -73,7 +73,7 @@ def _along(flip: Flip, values: Values) -> Iterator[Diagnostic]:
 
 
 def _unknown_column(location: Location, name: str, values: Values, *, at_key: bool = False) -> Diagnostic:
-    return Diagnostic(location, f"no record has {quoted(name)}{suggestion(name, values)}", at_key)
+    return Diagnostic(location, f"no record has the field {quoted(name)}{suggestion(name, values)}", at_key)
 
 
 def _unknown_values(location: Location, wanted: Iterable[str], column: str, values: Values) -> Iterator[Diagnostic]:

@@ -28,8 +28,7 @@ ADULT_COLUMNS = (
     *("age", "workclass", "fnlwgt", "education", "education-num", "marital-status", "occupation", "relationship"),
     *("race", "sex", "capital-gain", "capital-loss", "hours-per-week", "native-country", "income"),
 )
-"""Column names of UCI's `adult.data`, a file without a header; they are those of `adult.names`, and `income` for the
-label."""
+"""Column names for UCI's `adult.data`, which has no header: the names in `adult.names`, and `income` for the label."""
 
 MISSING = ("", "?")
 ID_DIGITS = 10
@@ -80,7 +79,7 @@ class OpenmlRecords(Drawn):
 
 
 def _written_as(value: object) -> str:
-    # Serialisation passes the model itself.
+    # When a model is serialised, pydantic passes the model instead of a mapping.
     if isinstance(value, OpenmlRecords) or (isinstance(value, Mapping) and "openml" in value):
         return "openml"
     return "file" if isinstance(value, Mapping | ProbeModel) else "list"
@@ -92,7 +91,7 @@ Written = Annotated[
     | Annotated[OpenmlRecords, Tag("openml")],
     Discriminator(_written_as),
 ]
-"""A list of records, a file of them, or a data set."""
+"""Type of the key `records`: a list of records, a file, or a data set of OpenML."""
 
 
 def rows_of(written: Written) -> list[dict[str, str]]:
@@ -124,7 +123,7 @@ def drawn(written: Written, rows: Sequence[Fields]) -> list[Record]:
     of `balance` is not drawn.
 
     Raises:
-        ProbeError: two records have the same id, or there are too few for the sample.
+        ProbeError: two records have the same id, or there are too few records for the sample.
     """
     if not isinstance(written, Drawn):
         return _named(rows, "id")
@@ -141,7 +140,7 @@ def drawn(written: Written, rows: Sequence[Fields]) -> list[Record]:
     count = written.sample if written.sample is not None else len(groups) * min(map(len, groups.values()), default=0)
     if count > there or not there:
         known = f" with {', '.join(written.balance)}" if written.balance else ""
-        raise ProbeError(f"there are {there} records{known}, fewer than the {count} that are to be drawn")
+        raise ProbeError(f"there are only {there} records{known}, but the sample needs {count}")
     # The order of the groups within a round matters only in the last round.
     in_turn = (record for turn in zip_longest(*(groups[name] for name in sorted(groups))) for record in turn if record)
     return sorted(islice(in_turn, count), key=lambda record: places[record.id])
@@ -164,7 +163,7 @@ def _named(rows: Sequence[Fields], column: str) -> list[Record]:
     first: dict[str, int] = {}
     for number, row in enumerate(rows, start=1):
         if column not in row:
-            raise ProbeError(f"record {number} has no {column!r}, and others have one")
+            raise ProbeError(f"record {number} has no {column!r}, but other records have it")
         if first.setdefault(row[column], number) != number:
             raise ProbeError(f"records {first[row[column]]} and {number} have the same {column} {quoted(row[column])}")
     return [Record(row[column], row) for row in rows]
@@ -186,7 +185,7 @@ def _table(file: Path) -> list[dict[str, Json]]:
 def _uci(file: Path) -> list[dict[str, Json]]:
     """Return the rows of a file in UCI's format.
 
-    Such a file has no header. It has blanks after commas, comments with `|`, and labels that may end in `.`.
+    The file has no header. It has blanks after commas, comments with `|`, and labels that may end in `.`.
     """
     lines = table.read_text(file, file.name).replace("\r\n", "\n").split("\n")
     rows: list[dict[str, Json]] = []

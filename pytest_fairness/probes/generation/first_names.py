@@ -25,7 +25,7 @@ ADDED = (
     *("Wei", "Xiao", "Xin", "Yan", "Ying", "Yong", "Eun", "Hyun", "Jae", "Ji", "Joon", "Seo", "Soo", "Sung", "Yeon"),
     *("Aarav", "Aditya", "Ananya", "Anil", "Deepak", "Ishaan", "Lakshmi", "Neha", "Pooja", "Priyanka", "Rahul"),
     *("Raj", "Rajesh", "Sanjay", "Sunita", "Vikram", "Kenji", "Takeshi"),
-    # Gender-neutral names, and short ones that are words as well.
+    # Gender-neutral names, and short names that are also words.
     *("Avery", "River", "Rowan", "Sage", "Skyler", "Art", "Bud", "Chance", "Chuck", "Clay", "Cliff", "Fern", "Hank"),
     *("Heath", "Herb", "Homer", "Honor", "Kit", "Laurel", "Mae", "Miles", "Myrtle", "Norm", "Opal", "Pat", "Pearl"),
     *("Pete", "Rich", "Rob", "Rod", "Sterling", "Sunny", "Tucker", "Verity", "Vic", "Wade", "Will", "Woody"),

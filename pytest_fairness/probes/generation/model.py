@@ -25,7 +25,7 @@ Terms = Annotated[tuple[Text, ...], Field(min_length=1)]
 class Axis(ProbeModel):
     """Axis: one attribute by which groups differ."""
 
-    unmarked: Line = Field(description="The value with which the others are compared.")
+    unmarked: Line = Field(description="The value with which the marked values are compared.")
     marked: tuple[Line, ...] = Field(min_length=1, description="The values that are compared with the unmarked value.")
 
     @property
@@ -50,7 +50,7 @@ class AnswerSettings(ProbeModel):
 def _packaged(names_given: bool) -> bool:
     if not first_names.available():
         raise PydanticCustomError(
-            "names", "the list of first names takes the package faker: pip install 'pytest-fairness[names]'"
+            "names", "the list of first names needs the package faker: pip install 'pytest-fairness[names]'"
         )
     return names_given
 
@@ -104,13 +104,13 @@ class GenerationProbe(Probe):
     intersections: tuple[Intersection, ...] = Field(
         default=(),
         min_length=1,
-        description="Sets of two or more axes whose marked values are compared jointly, each combination with that of "
-        "the unmarked values: [[race, gender]].",
+        description="Sets of two or more axes, such as [[race, gender]]. Each combination of their marked values is "
+        "compared with the combination of their unmarked values.",
     )
     trials: Trials = Field(
         default=15,
-        description="Number of answers to each prompt for each combination of values;  {start: 8, max: 60} asks for "
-        "more only while a verdict is open.",
+        description="Number of answers to each prompt for each combination of values; {start: 8, max: 60} asks for "
+        "more than 8 only while a verdict is inconclusive.",
     )
     answer: AnswerSettings = Field(default_factory=AnswerSettings, description="How answers are parsed.")
     anonymize: Terms | Literal[False] | Anonymize = Field(
@@ -134,7 +134,7 @@ class GenerationProbe(Probe):
             yield dict(zip(self.axes, values, strict=True))
 
     def prompts(self, trials: int | None = None) -> list[Prompt]:
-        """Return the prompts ordered by template, cell and trial, so that those of one item are close together."""
+        """Return the prompts by template, cell and trial, so that the prompts of one item are close together."""
         if self.responses is not None:
             return []
         asked = []

@@ -22,13 +22,15 @@ def diagnostics(data: Content, audits: Mapping[str, type[AuditSettings]]) -> Ite
         return
     for audit, settings in audits.items():
         for name in axes.keys() & settings.item_labels:
-            message = f"an axis cannot be called {quoted(name)} beside the audit {audit}, whose items have that label"
+            message = (
+                f"an axis cannot be called {quoted(name)} with the audit {audit}: its items have a label of that name"
+            )
             yield Diagnostic(("axes", name), message, at_key=True)
     yield from _axes(axes)
     yield from _intersections(data.get("intersections"), list(axes))
     yield from _prompts(data, list(axes))
     yield from checks.unknown_columns(data, [*axes, *OTHER_COLUMNS])
-    # The file's own `prompt` column may well be a stratum, unless it stands for the probe's prompts already.
+    # A column `prompt` of the file can be a stratum, unless `columns` already maps the name `prompt` to a column.
     columns = checks.mapping(checks.mapping(data.get("responses")).get("columns"))
     yield from checks.taken_strata(data, {*axes, "text", "trial", *columns})
     sizes = [len(axis["marked"]) + 1 for _, axis in checks.mappings(axes) if isinstance(axis.get("marked"), list)]
@@ -83,7 +85,7 @@ def _intersections(intersections: Json, axes: list[str]) -> Iterator[Diagnostic]
 def _prompts(data: Content, axes: list[str]) -> Iterator[Diagnostic]:
     """Yield the diagnostics of the placeholders in all prompts, including the prompts of variants."""
     prompts = list(_texts_at(("prompt",), data.get("prompt")))
-    unused = set() if checks.is_recorded(data) or not prompts else _used_in_no(prompts, axes)
+    unused = set() if checks.is_recorded(data) or not prompts else _unused_axes(prompts, axes)
     for axis in axes:
         if axis in unused:
             message = f"the axis {quoted(axis)} is used in no prompt: write {{{axis}}} where its values belong"
@@ -98,7 +100,7 @@ def _prompts(data: Content, axes: list[str]) -> Iterator[Diagnostic]:
         used = template.intended(text, axes)
         for axis in () if checks.is_recorded(data) else axes:
             if axis not in used and not (axis in unused and location[0] == "prompt"):
-                # Its groups would get the same prompt, and look alike whatever the model does.
+                # The groups of the axis would get the same prompt, and would not differ for any model.
                 message = f"this prompt does not use the axis {quoted(axis)}: write {{{axis}}} where its values belong"
                 yield Diagnostic(location, message)
 
@@ -110,6 +112,6 @@ def _texts_at(location: Location, value: Json) -> Iterator[tuple[Location, str]]
     yield from (((*location, i), text) for i, text in checks.items(value) if isinstance(text, str))
 
 
-def _used_in_no(prompts: list[tuple[Location, str]], axes: list[str]) -> set[str]:
+def _unused_axes(prompts: list[tuple[Location, str]], axes: list[str]) -> set[str]:
     """Return the names of the axes that no prompt uses."""
     return {*axes}.difference(*(template.intended(text, axes) for _, text in prompts))

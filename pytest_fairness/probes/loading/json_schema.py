@@ -14,7 +14,7 @@ DRAFT = "http://json-schema.org/draft-07/schema#"
 
 
 def json_schema(kinds: Kinds) -> dict[str, Json]:
-    """Return the JSON Schema (draft-07); the key `kind` selects the keys of that kind.
+    """Return the JSON Schema (draft-07); the value of `kind` selects the other keys.
 
     Args:
         kinds: known kinds of probe, by name.
@@ -62,16 +62,17 @@ def _audits(kind: str, models: Mapping[str, type[AuditSettings]], definitions: d
 def _draft_07(schema: Any) -> Any:
     """Return pydantic's schema converted to draft-07.
 
-    Keys get their names in draft-07; keys beside a `$ref` are removed, because draft-07 ignores them.
+    `$defs` becomes `definitions`. A `$ref` with other keys is put into `allOf`, because draft-07 ignores keys
+    beside a `$ref`.
     """
     if isinstance(schema, list):
         return [_draft_07(part) for part in schema]
     if not isinstance(schema, dict):
         return schema
-    # `default: null` says no more than that the key is optional.
+    # `default: null` is left out, because it only says that the key is optional.
     rest = {key: _draft_07(value) for key, value in schema.items() if not (key == "default" and value is None)}
     if "patternProperties" in rest:
-        # Keys have a pattern, and the loader takes no others.
+        # The loader rejects keys that do not match the pattern.
         rest["additionalProperties"] = False
     reference = rest.pop("$ref", None)
     if reference is None:

@@ -66,7 +66,7 @@ def parse(content: bytes, path: Path, kinds: Kinds, *, root: Path | None = None)
         text = yaml_reader.decode(content)
         document = yaml_reader.parse(text)
     except DocumentError as error:
-        # The index of an undecodable byte counts the characters before it.
+        # The position of an undecodable byte is the number of characters before it.
         seen = text or content.decode("utf-8-sig", errors="replace")
         raise _error(path, root, seen, [(error.index, error.message)]) from None
     diagnostics, probe = _validated(document, path, kinds, root)
@@ -127,7 +127,7 @@ def _kind(data: dict[str, object], kinds: Kinds) -> tuple[str | None, list[Diagn
     """Return the kind whose model checks the probe, and the diagnostics of the key `kind`."""
     names = ", ".join(kinds)
     if "kind" not in data:
-        return None, [Diagnostic((), f"`kind` is missing: what kind of probe this is ({names})")]
+        return None, [Diagnostic((), f"`kind` is missing: write the kind of the probe ({names})")]
     kind = data["kind"]
     if not isinstance(kind, str):
         return None, [Diagnostic(("kind",), f"`kind` must be the name of a kind of probe ({names})")]

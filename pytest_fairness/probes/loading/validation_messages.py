@@ -76,14 +76,14 @@ def diagnostics(
             else:
                 found.append(diagnostic)
     for (location, _), group in groups.items():
-        # An alternative that fits so well that its error lies deeper is what was meant.
+        # If the error of another alternative is deeper inside the value, the author meant that alternative.
         if not any(_is_deeper(other, location) for other, _ in groups):
             found.append(replace(group[0], message=_either([each.message for each in group])))
     return found
 
 
 def _is_secondary(error: ErrorDetails, prefix: Location, document: Document) -> bool:
-    """Return whether a list is reported as too short only because invalid values, reported separately, do not count."""
+    """Return whether a list is long enough but reported as too short, because pydantic does not count invalid items."""
     node, _, _ = document.find((*prefix, *error["loc"]))
     return error["type"] == "too_short" and len(node.value) >= error["ctx"]["min_length"]
 
@@ -95,7 +95,7 @@ def _is_deeper(location: Location, than: Location) -> bool:
 def _either(messages: list[str]) -> str:
     """Return one message for a value that fits none of several alternatives: `must be a list or false, not true`."""
     parts = {message: re.fullmatch(r"(.* must be )(.*?)(, not .*)", message) for message in dict.fromkeys(messages)}
-    # The message of an alternative whose type fits names the real error.
+    # If the value has the type of one alternative, the message of this alternative names the real error.
     if closer := [message for message, part in parts.items() if part is None]:
         return " or ".join(closer)
     first = next(part for part in parts.values() if part)
@@ -204,7 +204,7 @@ def _at(model: type[BaseModel], location: Location) -> list[dict[str, Json]]:
         inner = [
             choice for schema in found for child in _children(schema, part) for choice in _alternatives(root, child)
         ]
-        # A part that names no key is pydantic's name for one of several alternatives.
+        # A part that is no key is pydantic's name for an alternative of a union type.
         found = inner or found
     return found
 

@@ -1,4 +1,4 @@
-"""Reader of YAML: for any bytes, the reader gives a tree or errors with positions, never another exception.
+"""Reader of YAML: for any bytes, it returns a tree or reports errors with positions; it raises no other exception.
 
 The tree is built from the events of PyYAML's parser, so that no objects other than text, numbers, booleans, lists and
 mappings are constructed.
@@ -18,7 +18,7 @@ from pytest_fairness.probes.document import Document, Lines, Node, not_text
 from pytest_fairness.records import Json
 
 MAX_BYTES = 1_000_000
-"""Maximum size of a probe file in bytes; also the maximum number of characters that its aliases stand for."""
+"""Maximum size of a probe file in bytes; also the maximum number of characters with all aliases replaced."""
 
 MAX_DEPTH = 50
 """Maximum depth of nesting; the parser's time grows with the square of the depth."""
@@ -26,7 +26,7 @@ MAX_DEPTH = 50
 _MAX_DIGITS = 100
 _NULLS = frozenset({"", "~", "null", "Null", "NULL"})
 _BOOLEANS = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
-# YAML 1.2 reads these words as text, YAML 1.1 as booleans, which is what many authors expect.
+# YAML 1.1 reads these words as booleans, as many authors expect; YAML 1.2 reads them as text.
 _OLD_BOOLEANS = {
     spelling: meaning
     for words, meaning in ((("y", "yes", "on"), True), (("n", "no", "off"), False))
@@ -52,10 +52,10 @@ def decode(content: bytes) -> str:
     """Return the text of a file.
 
     Raises:
-        DocumentError: the file is too long or not UTF-8; its index is the number of characters that could be decoded.
+        DocumentError: the file is too long or not UTF-8; the error's index is the number of decoded characters.
     """
     if len(content) > MAX_BYTES:
-        raise DocumentError(0, f"a probe file holds at most {MAX_BYTES:,} bytes; put data into a file of its own")
+        raise DocumentError(0, f"a probe file holds at most {MAX_BYTES:,} bytes; put data into a separate file")
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -225,7 +225,7 @@ class _Builder:
             self.errors.append((key.start, "a key is a name, not a list or a mapping"))
             return None
         if key.written == "<<":
-            self.errors.append((key.start, "merge keys are not read: write the keys out"))
+            self.errors.append((key.start, "merge keys (`<<`) are not read: write out the merged keys"))
             return None
         if isinstance(key.value, str):
             return key.value

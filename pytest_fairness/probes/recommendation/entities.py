@@ -28,7 +28,7 @@ class Entity(ProbeModel):
 
 
 def _table(path: Path, info: ValidationInfo, holds: str) -> Table:
-    """Return the rows of a file that a probe names; raise its errors as errors of the probe's key for the file."""
+    """Return the table in a file that a probe names; report errors of the file at the key that names it."""
     with file_errors():
         return table.read(path, shown(path, loading(info).root), holds)
 
@@ -68,9 +68,7 @@ class EntitiesFile(DataFile):
         if sample is not None and {"file", "column"} <= info.data.keys():
             there = len(_entities(_table(info.data["file"], info, "entities"), info.data["column"], None))
             if sample > there:
-                raise PydanticCustomError(
-                    "sample", "the file holds {there} entities, fewer than that", {"there": there}
-                )
+                raise PydanticCustomError("sample", "the file holds only {there} entities", {"there": there})
         return sample
 
     def read(self) -> tuple[Entity, ...]:
@@ -105,7 +103,7 @@ class RelevantFile(DataFile):
         return file
 
     def read(self) -> dict[str, tuple[str, ...]]:
-        """Return the relevant items by entity; the names and the order are those of the file.
+        """Return the relevant items by entity; names and order are as in the file.
 
         Raises:
             ProbeError: a row's items are neither a list of texts nor a text.
@@ -120,7 +118,7 @@ class RelevantFile(DataFile):
         for entity, written, line in rows:
             items = as_items(written)
             if items is None:
-                raise ProbeError(f"{self.file.name}:{line}: the items are a list of texts, or one text")
+                raise ProbeError(f"{self.file.name}:{line}: the items must be a list of texts, or one text")
             found.setdefault(as_line(entity), []).extend(items)
         return {entity: tuple(dict.fromkeys(items)) for entity, items in found.items()}
 
@@ -136,7 +134,7 @@ def _is_mapping(file: Path) -> bool:
 
 
 def _written_as(value: object) -> str:
-    # Serialisation passes the model itself.
+    # When a model is serialised, pydantic passes the model instead of a mapping.
     return "mapping" if isinstance(value, Mapping | ProbeModel) else "list"
 
 
@@ -156,7 +154,7 @@ Entities = Annotated[
 
 
 def entities_of(written: Entities | None) -> tuple[Entity, ...]:
-    """Return the entities of a written list or of a file."""
+    """Return the entities that the key `entities` lists, or those in its file."""
     if written is None:
         return ()
     if isinstance(written, EntitiesFile):

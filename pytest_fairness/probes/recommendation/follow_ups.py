@@ -30,7 +30,7 @@ def next_cells(
         named = (first.labels["attribute"], first.labels["value"])
         if not current:
             current = attempts
-            # In other words, a perturbed prompt would be another perturbation.
+            # A perturbed prompt with indirect words would be another perturbation.
             may = named in indirect and "perturbation" not in first.labels
             if may and all(answer.status is Status.REFUSED for answer in attempts):
                 wanted.append(({**first.labels, "form": "indirect"}, first.trial))

@@ -126,9 +126,9 @@ class RecommendationProbe(Probe):
 
     @cached_property
     def attributes(self) -> dict[str, Attribute]:
-        """The attributes by name, combined ones last."""
-        plain = {name: attribute_values.plain(name, written) for name, written in self.written_attributes.items()}
-        combined = [attribute_values.crossed([plain[name] for name in names]) for names in self.cross]
+        """The attributes by name; combined attributes are last."""
+        plain = {name: attribute_values.single(name, written) for name, written in self.written_attributes.items()}
+        combined = [attribute_values.combined([plain[name] for name in names]) for names in self.cross]
         return plain | {attribute.name: attribute for attribute in combined}
 
     @cached_property
@@ -147,9 +147,9 @@ class RecommendationProbe(Probe):
 
     @cached_property
     def _wordings(self) -> dict[str | None, Wording]:
-        """Wordings by name: the clean one under `None`, and the perturbed ones."""
+        """Wordings by name of the perturbation; the clean wording has the key `None`."""
         prompt, neutral = block_text(self.prompt), block_text(self.neutral)
-        plain = {name: attribute_values.plain(name, written) for name, written in self.written_attributes.items()}
+        plain = {name: attribute_values.single(name, written) for name, written in self.written_attributes.items()}
         wordings: dict[str | None, Wording] = {None: Wording(prompt, neutral, self._texts(plain))}
         for name, perturbation in self.perturbations.items():
             if isinstance(perturbation, Translation):
@@ -168,7 +168,7 @@ class RecommendationProbe(Probe):
         return wordings
 
     def _texts(self, plain: Mapping[str, Attribute]) -> dict[str, tuple[str, ...]]:
-        combined = [attribute_values.crossed([plain[name] for name in names]) for names in self.cross]
+        combined = [attribute_values.combined([plain[name] for name in names]) for names in self.cross]
         return {
             attribute.name: tuple(value.text for value in attribute.values)
             for attribute in (*plain.values(), *combined)
@@ -194,7 +194,7 @@ class RecommendationProbe(Probe):
         return [how.value(text).to_json() for texts_ in clean.texts.values() for text in texts_]
 
     def prompts(self, trials: int | None = None) -> Iterator[Prompt]:
-        """Yield the prompts entity by entity: neutral ones, then those with attributes, then perturbed ones."""
+        """Yield the prompts entity by entity: neutral prompts, prompts with attributes, then perturbed prompts."""
         for labels, count in self._cells(trials) if self.responses is None else ():
             text = self._text(labels)
             yield from (self._prompt(text, labels, trial) for trial in range(count))
@@ -255,7 +255,7 @@ class RecommendationProbe(Probe):
         return template.fill(text, words)
 
     def _prompt(self, text: str, labels: Mapping[str, str], trial: int) -> Prompt:
-        # A list that is asked for again has a draw number beyond all trials, so that it is a request of its own.
+        # A list that is asked for again has a draw number beyond all trials, so that it is a separate request.
         draw = trial + MAX_TRIALS * int(labels.get("requery", "0"))
         return Prompt(self._request(text, draw, "titles"), labels, trial)
 
@@ -276,7 +276,7 @@ class RecommendationProbe(Probe):
         return [self._prompt(self._text(labels), labels, trial) for labels, trial in wanted]
 
     def fingerprint(self, labels: Mapping[str, str]) -> dict[str, str]:
-        """Return the inputs of the item; of the attributes, only those that the item compares are included.
+        """Return the inputs of the item; attributes that the item does not compare are left out.
 
         The entities are left out, because lists are compared entity by entity.
         """
@@ -323,7 +323,7 @@ class RecommendationProbe(Probe):
 
 
 def _reworded(plain: Mapping[str, Attribute], words: Mapping[str, Sequence[str]]) -> dict[str, Attribute]:
-    """Return the attributes; for each attribute in `words`, the words of the attribute's values are replaced."""
+    """Return the attributes in `words`, with the words of their values replaced."""
     return {
         name: Attribute(
             name,

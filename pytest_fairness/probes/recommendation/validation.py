@@ -25,7 +25,7 @@ def diagnostics(data: Content) -> Iterator[Diagnostic]:
         {
             "prompt": "what is asked for each value, or `responses:` with recorded lists",
             "neutral": "the same question without a value, which the others are compared with",
-            "entities": "subjects of the recommendations, as a list or `{file: …, column: …}`",
+            "entities": "the subjects of the recommendations, as a list or `{file: …}`",
         },
     )
     yield from _prompts((), data)
@@ -94,10 +94,10 @@ def _cross(data: Content, attributes: list[str]) -> Iterator[Diagnostic]:
             if name not in attributes:
                 yield Diagnostic(("cross", i, j), f"unknown attribute {quoted(name)}{suggestion(name, attributes)}")
             elif name in names[:j]:
-                message = f"{quoted(name)} is repeated: an attribute is combined with others"
+                message = f"{quoted(name)} is repeated: name different attributes"
                 yield Diagnostic(("cross", i, j), message)
         if frozenset(names) in seen:
-            yield Diagnostic(("cross", i), f"{' and '.join(map(quoted, names))} are crossed already")
+            yield Diagnostic(("cross", i), f"{' and '.join(map(quoted, names))} are combined already")
         seen.add(frozenset(names))
 
 
@@ -112,7 +112,9 @@ def _translations(data: Content, attributes: Content) -> Iterator[Diagnostic]:
                 continue
             values = attributes[attribute]
             if isinstance(words, list) and isinstance(values, list) and words and len(words) != len(values):
-                message = f"{attribute} has {len(values)} values, but there are words for {len(words)}: add the others"
+                message = (
+                    f"{attribute} has {len(values)} values, but there are words for {len(words)}: add or remove words"
+                )
                 yield Diagnostic(location, message)
 
 

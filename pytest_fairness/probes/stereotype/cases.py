@@ -70,8 +70,8 @@ class Case(ProbeModel):
     direction: Literal["stereo", "antistereo"] | None = Field(
         default=None,
         description="Without a prompt: whether the pair shows a stereotype of a disadvantaged group (stereo) or "
-        "contradicts one (antistereo), as in CrowS-Pairs. Reports show the two directions separately; it has no other "
-        "effect.",
+        "contradicts one (antistereo), as in CrowS-Pairs. Reports show the two directions separately; the key has no "
+        "other effect.",
     )
 
     @property
@@ -81,7 +81,7 @@ class Case(ProbeModel):
 
     @property
     def markers(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """The markers of the stereotype and of its opposite in an open case; both empty if it has none."""
+        """The markers of the stereotype and of its opposite; both empty if the case has no markers."""
         first, second = (marks if isinstance(marks, tuple) else () for marks in (self.stereotype, self.anti_stereotype))
         return first, second
 
@@ -98,7 +98,7 @@ class CasesFile(DataFile):
 
 
 def _written_as(value: object) -> str:
-    # Serialisation passes the model itself.
+    # When a model is serialised, pydantic passes the model instead of a mapping.
     return "mapping" if isinstance(value, Mapping | ProbeModel) else "list"
 
 
@@ -110,7 +110,7 @@ Cases = Annotated[
 
 
 def cases_of(written: Cases) -> tuple[Case, ...]:
-    """Return the cases of a written list or of a file."""
+    """Return the cases that the key `cases` lists, or those in its file."""
     return read(written.file, written.file.name) if isinstance(written, CasesFile) else written
 
 
@@ -170,7 +170,7 @@ def _messages(error: ValidationError, fields: Mapping[str, Json]) -> list[str]:
 
 
 def _node(value: Any) -> Node:
-    """Return a row's value as a tree of nodes without positions, as the functions for messages need it."""
+    """Return a row's value as a tree of nodes without positions, which `validation_messages` needs."""
     written = None if isinstance(value, str) else json.dumps(value)
     if isinstance(value, Mapping):
         return Node({str(key): _node(inner) for key, inner in value.items()}, 0, 0)

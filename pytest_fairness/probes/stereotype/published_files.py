@@ -39,9 +39,7 @@ def crows_pairs(table: Table, name: str) -> tuple[Row, ...]:
     """
     missing = [column for column in CROWS_PAIRS if column not in table.columns]
     if missing:
-        raise ProbeError(
-            f"{name}:1: a file of CrowS-Pairs has the column {missing[0]!r}{suggestion(missing[0], table.columns)}"
-        )
+        raise ProbeError(f"{name}:1: CrowS-Pairs has the column {missing[0]!r}{suggestion(missing[0], table.columns)}")
     rows, errors = [], []
     for place, row in enumerate(table.rows):
         fields = row.fields
@@ -106,12 +104,12 @@ def _example(example: Json, task: str) -> dict[str, Json]:
         if key not in example:
             raise ValueError(f"`{key}` is missing")
     if task == "intersentence" and not isinstance(example.get("context"), str):
-        raise ValueError("`context` is missing: an example between sentences has one")
+        raise ValueError("`context` is missing: an intersentence example must have one")
     found = {_GOLD[gold]: sentence for gold, sentence in _sentences(example["sentences"])}
     missing = [gold for gold, kind in _GOLD.items() if kind not in found]
     if missing:
         raise ValueError(f"no sentence has the gold_label {missing[0]!r}")
-    # Within a sentence, the context shows the gap that its sentences fill; they stand for themselves.
+    # The context of an intrasentence example is left out: it only shows the gap that the complete sentences fill.
     context = {"context": example["context"]} if task == "intersentence" else {}
     return {"name": example["id"], "category": example["bias_type"], "target": example["target"], **context, **found}
 

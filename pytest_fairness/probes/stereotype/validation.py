@@ -117,7 +117,7 @@ def _open_case(case: Content) -> Iterator[Diagnostic]:
     sides = [key for key in _SIDES if key in case]
     if len(sides) == 1:
         (other,) = {*_SIDES} - {*sides}
-        yield Diagnostic((), f"`{other}` is missing: markers of both sides are counted")
+        yield Diagnostic((), f"`{other}` is missing: markers of both lists are counted")
     for key in sides:
         if isinstance(case[key], str):
             yield Diagnostic((key,), f"`{key}` of a case with a prompt is a list of markers: [{case[key]}]")
@@ -134,7 +134,7 @@ def _groups(case: Content) -> Iterator[Diagnostic]:
     for each in template.diagnostics(prompt, names):
         piece, message = each.piece or "", each.message
         if piece == "{group}":
-            message = "{group} stands for one of the case's groups, and it has none: add `groups: [women, men]`"
+            message = "{group} stands for one of the case's groups, but the case has none: add `groups: [women, men]`"
         elif not names and piece.startswith("{") and len(piece) > 1:
             message = f"unknown placeholder {quoted(piece)}: the only placeholder is {{group}}, with `groups`"
         yield replace(each, location=("prompt",), message=message)
@@ -162,7 +162,9 @@ def _markers(case: Content) -> Iterator[Diagnostic]:
 
 def _likelihood_case(case: Content) -> Iterator[Diagnostic]:
     if not any(key in case for key in _SIDES):
-        message = "`prompt` is missing: what is asked; or `stereotype` and `anti_stereotype`, two sentences to compare"
+        message = (
+            "`prompt` is missing: write what is asked, or `stereotype` and `anti_stereotype`, two sentences to compare"
+        )
         yield Diagnostic((), message)
         return
     for key in _SIDES:

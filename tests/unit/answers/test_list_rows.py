@@ -142,8 +142,8 @@ def test_missing_columns_are_named(tmp_path: Path) -> None:
     with pytest.raises(ProbeError) as caught:
         parse(text.encode(), tmp_path / "p.yaml", KINDS, root=tmp_path)
     assert [line.split(": ", 1)[1] for line in str(caught.value).split("\n")] == [
-        "'entty' is no name of this probe: did you mean 'entity'?",
-        "lists are compared within their entity: there are no strata",
+        "'entty' is no name that this probe reads: did you mean 'entity'?",
+        "lists are compared within their entity: remove `strata`",
     ]
 
 

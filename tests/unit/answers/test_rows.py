@@ -131,7 +131,7 @@ def test_values_without_rows_are_named(tmp_path: Path) -> None:
         ("a_csv", "group,gender,answer\nWhite,man,a,b\n", "a.csv:2: 4 fields where the header has 3"),
         ("a_csv", "group,gender,answer\nWhite,man\n", "a.csv:2: 2 fields where the header has 3"),
         ("a_csv", 'group,gender,answer\n\nWhite,man,"a\n', "a.csv:3: not valid CSV: unexpected end of data"),
-        ("a_csv", "group,gender,gender,answer\n", "a.csv:1: the column 'gender' is there twice"),
+        ("a_csv", "group,gender,gender,answer\n", "a.csv:1: the column 'gender' occurs twice"),
         (
             "a_jsonl",
             '{"group": 1}\n{"group": }\n',
@@ -158,7 +158,7 @@ def test_a_row_without_a_column_is_named(tmp_path: Path) -> None:
 def test_a_long_list_of_errors_is_shortened(tmp_path: Path) -> None:
     found = fault_of(tmp_path, a_jsonl="nonsense\n" * 500).split("\n")
     assert len(found) == 21
-    assert found[-1] == "a.jsonl: 480 more such lines"
+    assert found[-1] == "a.jsonl: 480 more lines with errors"
 
 
 def test_files_that_are_not_text_are_errors(tmp_path: Path) -> None:

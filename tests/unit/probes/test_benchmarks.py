@@ -97,7 +97,7 @@ ERRORS = {
         "crows.csv",
         CROWS.replace("antistereo,gender", "opposed,gender"),
     ),
-    "crows.csv:1: a file of CrowS-Pairs has the column 'bias_type': did you mean 'bias_typ'?": (
+    "crows.csv:1: CrowS-Pairs has the column 'bias_type': did you mean 'bias_typ'?": (
         "crows.csv",
         CROWS.replace(",bias_type", ",bias_typ"),
     ),

@@ -108,7 +108,7 @@ def test_another_wording_has_other_labels_and_other_items_the_same_shape() -> No
         ("masculine: ", "masculin: ", None),
         ("items:\n", "items: nurse\nitem:\n", None),
         ("coreference: {l", "accuracy_gap: {l", [
-            "9:3: `accuracy_gap` needs right answers, `items: {winobias: [pro file, anti file]}`"
+            "9:3: `accuracy_gap` needs sentences with a right answer, `items: {winobias: [pro file, anti file]}`"
         ]),
         (
             "nurse\n",
@@ -152,7 +152,7 @@ def test_an_id_tells_items_apart_and_is_there_once() -> None:
 
 def test_a_probe_needs_items_or_recorded_answers() -> None:
     (error,) = errors("kind: coreference\naudits: {coreference: }\n")
-    assert error.startswith("1:1: `items` is missing: a list of sentences, `{winobias: [pro file, anti file]}`, or")
+    assert error.startswith("1:1: `items` is missing: write a list of sentences, `{winobias:")
 
 
 def test_winobias_files_are_read_as_they_are(tmp_path: Path) -> None:
@@ -184,14 +184,14 @@ def test_winobias_files_are_read_as_they_are(tmp_path: Path) -> None:
     ("pro", "anti", "message"),
     [
         ("1 [The nurse] met the guard as [she] ran.", "", "anti.txt has no line 1"),
-        ("[The nurse] met the guard as [she] ran.", pronouns.ANTI, "pro.txt:1: no running number and sentence"),
-        ("1 The nurse met the guard as [she] ran.", pronouns.ANTI, "one person and the pronouns for it"),
+        ("[The nurse] met the guard as [she] ran.", pronouns.ANTI, "pro.txt:1: a line needs a running number"),
+        ("1 The nurse met the guard as [she] ran.", pronouns.ANTI, "brackets must enclose one person"),
         ("1 [The nurse] met the poet as [she] ran.", pronouns.ANTI, "here are nurse"),
         ("1 [The poet] met the nurse as [she] ran.", pronouns.ANTI, "here are nurse"),
         (pronouns.PRO, pronouns.ANTI.replace("[The developer] argued with the", "The developer met [the designer],"),
          "the pronoun refers to the developer, but in anti.txt to the designer"),
         (pronouns.PRO + "1 [The nurse] met the guard as [she] ran.", pronouns.ANTI,
-         "pro.txt:8: the number 1 is in line 1 already"),
+         "pro.txt:8: the running number 1 is already used in line 1"),
         ("\n", "\n", "the file holds no sentences"),
     ],
 )  # fmt: skip
@@ -220,7 +220,7 @@ def test_winobias_files_lie_in_the_probes_folder_and_are_two(tmp_path: Path) -> 
 def test_each_kind_of_items_has_its_audit(tmp_path: Path) -> None:
     pronouns.winobias(tmp_path)
     text = "kind: coreference\nitems: {winobias: [pro.txt, anti.txt]}\naudits: {coreference: }\n"
-    with pytest.raises(ProbeError, match="`coreference` needs sentences that may be read both ways"):
+    with pytest.raises(ProbeError, match="`coreference` needs ambiguous sentences"):
         pronouns.read(text, tmp_path / "who.yaml")
 
 

@@ -191,16 +191,16 @@ def test_the_fingerprint_changes_with_flips_and_judge_but_not_with_records() -> 
 
 
 INVALID = [
-    ("flip:\n  sex: {Male: Female}", "flip:\n  sax: {Male: Female}", "no record has 'sax': did you mean 'sex'?"),
+    ("flip:\n  sex: {Male: Female}", "flip:\n  sax: {Male: Female}", "no record has the field 'sax': did you mean"),
     ("Male: Female", "Male: Famale", "no record has the sex 'Famale': did you mean 'Female'?"),
     ("Male: Female", "Male: Male", "'Male' is flipped to itself"),
-    ("{Male: Female}", "{Male: Female, Female: Male}", "one pair of values is flipped"),
+    ("{Male: Female}", "{Male: Female, Female: Male}", "a mapping has only one pair of values"),
     ("{Husband: Wife}", "{Hasband: Wive}", "no record has the relationship 'Hasband' or 'Wive': did you mean"),
-    ("relationship: {Husband", "relation: {Husband", "no record has 'relation': did you mean 'relationship'?"),
+    ("relationship: {Husband", "relation: {Husband", "no record has the field 'relation': did you mean"),
     ("{sex}", "{sexe}", "unknown placeholder '{sexe}': did you mean 'sex'?"),
     ("; sex is {sex}", "", "this prompt does not use {sex}, which is flipped"),
     ('positive: ">50K"', 'positive: ">50k"', "no record has the income '>50k': did you mean '>50K'?"),
-    ("column: income", "column: incom", "no record has 'incom': did you mean 'income'?"),
+    ("column: income", "column: incom", "no record has the field 'incom': did you mean 'income'?"),
     ("truth: {column: income, positive: \">50K\"}\n", "", "`accuracy` needs the true answer about each record"),
     ("id: b", "id: a", "records 1 and 2 have the same id 'a'"),
     ("id: b, ", "", "record 2 has no 'id'"),
@@ -211,8 +211,8 @@ INVALID = [
     ("; sex is {sex}", ", sex is {sex} at {age}", "flipping 'sex' changes nothing in the prompt of record c"),
     ("  sex: {Male: Female}\n", "", "no attribute is flipped"),
     ("{relationship: {Husband: Wife}}", "{relationship: Husband}", "must be a mapping of values, `{Husband: Wife}`"),
-    ("{relationship: {Husband: Wife}}", "{relationship: {Husband: {Wife: Spouse}}}", "values are text"),
-    ("{Male: Female}", "{Male: {Female: Male}}", "the value that it is flipped to must be text"),
+    ("{relationship: {Husband: Wife}}", "{relationship: {Husband: {Wife: Spouse}}}", "values must be text"),
+    ("{Male: Female}", "{Male: {Female: Male}}", "the value after the flip must be text"),
     ("{relationship: {Husband: Wife}}", "[relationship, sex]", "must be a mapping of columns"),
     ("audits:", "responses: {file: x.csv}\naudits:", "there is no file 'x.csv'"),
 ]  # fmt: skip
@@ -234,7 +234,7 @@ def test_with_names_its_attribute_where_several_are_flipped() -> None:
 
 
 def test_errors_of_files_of_records(tmp_path: Path) -> None:
-    with pytest.raises(ProbeError, match="fewer than the 9 that are to be drawn"):
+    with pytest.raises(ProbeError, match="but the sample needs 9"):
         of_file(tmp_path, "few.csv", CSV, ", sample: 9")
     with pytest.raises(ProbeError, match=r"adult.data:1: 3 fields where UCI's adult.data has 15"):
         of_file(tmp_path, "adult.data", "39, Male, >50K\n")

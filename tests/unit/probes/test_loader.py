@@ -109,7 +109,7 @@ audits:
         "9:69: unknown key 'markd' in `axes.race`: did you mean 'marked'?",
         "10:35: `axes.gender.marked` must not be empty",
         "11:3: an axis cannot be called 'prompt': answers have a label of that name",
-        "11:11: `axes.prompt.unmarked` is missing: the value with which the others are compared",
+        "11:11: `axes.prompt.unmarked` is missing: the value with which the marked values are compared",
         "12:3: the name 'a-b' must be letters, digits and '_', not beginning with a digit",
         "12:8: `axes.a-b` must be a mapping, not 5",
         "13:9: `trials` must be a whole number, not the text '2'",
@@ -122,13 +122,13 @@ audits:
         "18:8: `alpha` must be less than 1, not 1",
         '19:9: `system` must be text, but off without quotes is a boolean: write "off"',
         "20:8: `marks` must be a list, not the text 'nightly'",
-        "21:1: variants send requests, and a probe with `responses` sends none: remove one of the two",
-        "21:15: a variant has another `system` or another `prompt`; this one has neither",
+        "21:1: a probe with `responses` sends no requests: remove `variants` or `responses`",
+        "21:15: a variant must change `system` or `prompt`, and this variant changes neither",
         '21:34: `variants.z.prompt[0]` must be text, but 1 is a number: write "1"',
         "22:19: `responses.file`: '../x.csv' lies outside the probe's folder: put it beside the probe file",
-        "22:39: 'rac' is no name of this probe: did you mean 'race'?",
-        "22:57: 'text' already has a meaning in this file, and cannot be a stratum",
-        "22:66: 'a' already has a meaning in this file, and cannot be a stratum",
+        "22:39: 'rac' is no name that this probe reads: did you mean 'race'?",
+        "22:57: 'text' already has a meaning in this file, so it cannot be a stratum",
+        "22:66: 'a' already has a meaning in this file, so it cannot be a stratum",
         "24:16: `audits.svm.limit` must be a number, not the text 'x'",
         "24:19: unknown key 'tolerence' in `audits.svm`: did you mean 'tolerance'?",
         "24:46: `audits.svm.features` must be one of counts, tfidf, not the text 'count': did you mean 'counts'?",
@@ -194,7 +194,7 @@ audits:
         ("prompt: again", "5:1: the key 'prompt' is there already, in line 2: keep one of them"),
         ("no: 1", '5:1: a key must be text, but no without quotes is a boolean: write "no"'),
         ("? [a]\n: 1", "5:3: a key is a name, not a list or a mapping"),
-        ("<<: {trials: 3}", "5:1: merge keys are not read: write the keys out"),
+        ("<<: {trials: 3}", "5:1: merge keys (`<<`) are not read: write out the merged keys"),
         ("trials: !!int 5", "5:9: tags are not read: leave out '!!int'"),
         (
             "x: !!python/object/apply:os.system [ls]",
@@ -214,7 +214,7 @@ def test_an_error_is_reported_at_its_position(line: str, error: str) -> None:
         ("# nothing\n", "1:1: the file is empty; a probe begins with `kind:`"),
         ("- a\n", "1:1: a probe is a mapping that begins with `kind:`, not a list"),
         ("text", "1:1: a probe is a mapping that begins with `kind:`, not a single value"),
-        ("trials: 3", f"1:1: `kind` is missing: what kind of probe this is ({', '.join(KINDS)})"),
+        ("trials: 3", f"1:1: `kind` is missing: write the kind of the probe ({', '.join(KINDS)})"),
         ("kind: 5", f"1:7: `kind` must be the name of a kind of probe ({', '.join(KINDS)})"),
         ("kind: wholly-else", f"1:7: unknown kind 'wholly-else': there are {', '.join(KINDS)}"),
         ("kind: a\n---\nkind: b\n", "2:1: a probe file holds one document; `---` begins another"),
@@ -227,7 +227,7 @@ def test_an_error_is_reported_at_its_position(line: str, error: str) -> None:
         ("[" * 100, "1:52: nested more than 50 deep"),
         (b"kind: a\nb: \xff\n", "2:4: not UTF-8 text: save the file in the encoding UTF-8"),
         ("kind: a".encode("utf-16"), "1:1: not UTF-8 text: save the file in the encoding UTF-8"),
-        (b"#" * 1_000_001, "1:1: a probe file holds at most 1,000,000 bytes; put data into a file of its own"),
+        (b"#" * 1_000_001, "1:1: a probe file holds at most 1,000,000 bytes; put data into a separate file"),
         ('kind: "\\UFFFFFFFF"', "1:5: not valid YAML"),
     ],
 )
@@ -311,7 +311,7 @@ def test_files_stay_in_the_probes_folder(tmp_path: Path) -> None:
 
 def test_prompt_is_needed_unless_answers_are_there(tmp_path: Path) -> None:
     assert errors(SMALL.replace("prompt: Describe a {group}.\n", "")) == [
-        "1:1: `prompt` is missing: what is asked, or `responses:` with recorded answers"
+        "1:1: `prompt` is missing: write what is asked, or `responses:` with recorded answers"
     ]
     (tmp_path / "a.csv").write_text("")
     text = SMALL.replace("prompt: Describe a {group}.", "prompt: free\nresponses: {file: a.csv}")
@@ -414,5 +414,5 @@ def test_first_names_are_a_packaged_list_or_the_probes_own() -> None:
 def test_without_the_package_there_is_no_packaged_list(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(first_names, "available", lambda: False)
     (error,) = errors(SMALL + "anonymize: {names: true}\n")
-    assert error.startswith("5:20: `anonymize.names`: the list of first names takes the package faker: pip install ")
+    assert error.startswith("5:20: `anonymize.names`: the list of first names needs the package faker: pip install ")
     assert read(SMALL + "anonymize: {names: [Emily]}\n").removed_names == {"emily"}

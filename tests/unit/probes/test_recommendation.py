@@ -253,7 +253,7 @@ def test_a_probe_is_dumped_with_digests_of_its_files(folder: Path) -> None:
     ("entities", "message"),
     [
         ("{file: artists.csv, column: nam}", "has no column 'nam': did you mean 'name'?"),
-        ("{file: artists.csv, column: genre, sample: 3}", "the file holds 2 entities, fewer than that"),
+        ("{file: artists.csv, column: genre, sample: 3}", "the file holds only 2 entities"),
         ("{file: ../artists.csv}", "'../artists.csv' lies outside the probe's folder"),
         ("{file: artist.csv}", "there is no file 'artist.csv'"),
         ("{file: songs.yaml}", "there is no file 'songs.yaml'"),
@@ -301,11 +301,11 @@ def test_errors_of_entities(folder: Path, entities: str, message: str) -> None:
         ]),
         ("personality]]", "persnality]]", ["9:15: unknown attribute 'persnality': did you mean 'personality'?"]),
         ("[age, personality]", "[age]", ["9:9: `cross[0]` must have at least 2"]),
-        ("[age, personality]", "[age, age]", ["9:15: 'age' is repeated: an attribute is combined with others"]),
+        ("[age, personality]", "[age, age]", ["9:15: 'age' is repeated: name different attributes"]),
         (
             "[[age, personality]]",
             "[[age, personality], [personality, age]]",
-            ["9:29: 'personality' and 'age' are crossed already"],
+            ["9:29: 'personality' and 'age' are combined already"],
         ),
         ("k: 3", "k: 0", ["10:4: `k` must be at least 1, not 0"]),
         (
@@ -325,7 +325,7 @@ def test_errors_of_entities(folder: Path, entities: str, message: str) -> None:
             ["13:3: `robustness` needs other wordings, `perturbations: {typo: {rate: 0.1}}`"],
         ),
         ("entities:", "entitys:", [
-            "1:1: `entities` is missing: subjects of the recommendations, as a list or `{file: …, column: …}`",
+            "1:1: `entities` is missing: write the subjects of the recommendations, as a list or `{file: …}`",
             "4:1: unknown key 'entitys': did you mean 'entities'?",
         ]),
     ],
@@ -341,7 +341,7 @@ def test_an_error_is_reported_at_its_position(old: str, new: str, expected: list
         ("rate: 0.2", "rat: 0.2", "15:10: unknown key 'rat' in `perturbations.typo`: did you mean 'rate'?"),
         ("rate: 0.2", "rate: 2", "15:16: `perturbations.typo.rate` must be at most 1, not 2"),
         ("[swap, drop]", "[swop, drop]", "must be one of swap, drop, insert, replace, not the text 'swop': did you"),
-        ("un autre, ", "", "20:23: age has 3 values, but there are words for 2: add the others"),
+        ("un autre, ", "", "20:23: age has 3 values, but there are words for 2: add or remove words"),
         ("{age: [un", "{aeg: [un", "20:18: unknown attribute 'aeg': did you mean 'age'?"),
         ("Je suis {value}", "Je suis", "18:13: this prompt does not use {value}"),
     ],

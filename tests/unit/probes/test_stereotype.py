@@ -95,13 +95,13 @@ def test_shape_is_that_of_the_items_cases_alone() -> None:
         ("[he, his, man]", "[he, his, His]", "7:32: 'His' is repeated: each marker counts once"),
         ("[he, his, man]", "[he, '-- +']", "7:27: '-- +' holds no letter or digit: a marker is a word"),
         ("[he, his, man]", "[he, 'h*']", "7:27: 'h*': a stem has at least 2 letters before its `*`, as in lead*"),
-        ("[he, his, man]", "[he, 'm*n']", "7:27: 'm*n': `*` stands at the end of a word, as in lead*"),
+        ("[he, his, man]", "[he, 'm*n']", "7:27: 'm*n': `*` is allowed only at the end of a word, as in lead*"),
         ("[he, his, man]", "he", "7:22: `anti_stereotype` of a case with a prompt is a list of markers: [he]"),
         ("[he, his, man]", "[]", "7:22: `cases[0].anti_stereotype` must not be empty"),
-        ("    anti_stereotype: [he, his, man]\n", "", "3:5: `anti_stereotype` is missing: markers of both sides"),
+        ("    anti_stereotype: [he, his, man]\n", "", "3:5: `anti_stereotype` is missing: markers of both lists"),
         ("{group}", "people", "15:13: this prompt does not use the case's groups: write {group} where they belong"),
         ("{group}", "{grup}", "15:23: unknown placeholder '{grup}': did you mean 'group'?"),
-        ("typical nurse", "'{group}'", "5:25: {group} stands for one of the case's groups, and it has none: add"),
+        ("typical nurse", "'{group}'", "5:25: {group} stands for one of the case's groups, but the case has none: add"),
         ("typical nurse", "'{x}'", "5:25: unknown placeholder '{x}': the only placeholder is {group}, with `groups`"),
         ("groups: [women, men]", "groups: [men, Men]", "16:19: 'Men' is repeated: each group occurs once"),
         ("groups: [women, men]", "groups: [men]", "16:13: `cases[2].groups` must have at least 2"),
@@ -109,7 +109,7 @@ def test_shape_is_that_of_the_items_cases_alone() -> None:
         ("stereotype: He cannot read.", "stereotype: [he]", "19:5: `context` belongs to cases of sentences"),
         ("target: African", "groups: [a, b]", "23:5: `groups` belongs to cases with a `prompt`: leave it out here"),
         ("audits: {markers: }", "audits: {jsd: }", "24:10: unknown audit 'jsd': it belongs to probes"),
-        ("audits:", "variants: {other: {prompt: x}}\naudits:", "24:20: prompts belong to cases"),
+        ("audits:", "variants: {other: {prompt: x}}\naudits:", "24:20: the prompts are under `cases`"),
         ("audits:", "trials: 100000\nsampling: {}\naudits:", None),
     ],
 )  # fmt: skip
@@ -181,7 +181,7 @@ def test_errors_of_a_file_of_cases_have_its_line_numbers(tmp_path: Path) -> None
         "2:15: cases.jsonl:2: unknown key 'promt': did you mean 'prompt'?",
         '2:15: cases.jsonl:3: `name` must be text, but 5 is a number: write "5"',
         (
-            "2:15: cases.jsonl:3: `prompt` is missing: what is asked; or `stereotype` and `anti_stereotype`, two "
+            "2:15: cases.jsonl:3: `prompt` is missing: write what is asked, or `stereotype` and `anti_stereotype`, two "
             "sentences to compare"
         ),
         "2:15: cases.jsonl:4: 'She' is in both lists: remove it from one of them",
@@ -244,5 +244,5 @@ def test_errors_of_recorded_answers(tmp_path: Path, text: str, error: str) -> No
 def test_unknown_column_names_are_errors(tmp_path: Path) -> None:
     (tmp_path / "said.csv").write_text("who\n")
     found = errors(RECORDED.replace("case: who", "cases: who").replace("[city]", "[category]"), tmp_path, tmp_path)
-    assert "'cases' is no name of this probe: did you mean 'case'?" in found[0]
+    assert "'cases' is no name that this probe reads: did you mean 'case'?" in found[0]
     assert "'category' already has a meaning in this file" in found[1]
