@@ -25,7 +25,10 @@ _MODULES = {
     "run": ("AuditResults", "Audited", "ItemMeasurement", "audit"),
     "targets": ("Target",),
 }
-"""Modules of the public names, which are imported on first use: pytest imports this package at every start."""
+"""Public names by the module that defines them.
+
+A module is imported on first use of its names, because pytest imports this package at every start.
+"""
 
 __all__ = [
     "AuditResults",

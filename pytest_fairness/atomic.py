@@ -8,12 +8,10 @@ from pathlib import Path
 
 
 def replace_file(path: Path, data: bytes) -> None:
-    """Write `data` as the whole content of a file; create its folder if needed.
+    """Replace the whole content of a file by `data`; create the file and its folder if needed.
 
-    A file that already has this content is not written.
-
-    The content is written to a temporary file in the same folder, synced to the disk, and renamed. If the path is a
-    symbolic link, the file to which it points is replaced.
+    A file that already has this content is not written. If the path is a symbolic link, the file to which it points is
+    replaced.
 
     Raises:
         OSError: the file cannot be written; its old content is kept.
@@ -22,13 +20,13 @@ def replace_file(path: Path, data: bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     if path.is_file() and path.read_bytes() == data:
         return
-    # Not `tempfile`, whose files only their owner can read.
-    beside = path.with_name(f".{path.name}.{secrets.token_hex(6)}.tmp")
+    # A file of `tempfile` could be read by its owner only.
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(6)}.tmp")
     try:
-        with beside.open("xb") as file:
+        with temporary.open("xb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        beside.replace(path)
+        temporary.replace(path)
     finally:
-        beside.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)

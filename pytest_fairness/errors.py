@@ -25,11 +25,11 @@ class ProbeError(FairnessError):
 
 
 class TargetError(FairnessError):
-    """Target that can answer no request because of its configuration (missing key, unknown model, missing package)."""
+    """Error in a target's configuration (missing key, unknown model, missing package); no request can be answered."""
 
 
 class ModelError(FairnessError):
-    """Scoring model that cannot be used (missing package, missing model, labels without names)."""
+    """Error of a scoring model that cannot be used (missing package, missing model, labels without names)."""
 
 
 class RetryReason(Enum):
@@ -44,7 +44,7 @@ class RetryReason(Enum):
     UNREACHABLE = auto()
     """No connection was made; the request was never sent."""
     REPHRASED = auto()
-    """The target rejected a field of the request; the next attempt is sent without the field or with another name."""
+    """The target rejected a field of the request; the next attempt omits or renames the field."""
 
 
 class RequestFailed(FairnessError):
@@ -73,23 +73,24 @@ class RequestFailed(FairnessError):
 
 
 class StoreError(FairnessError):
-    """Store of recorded responses that cannot be read or written."""
+    """Failure to read or write the store of recorded responses."""
 
 
 class AnswersMissing(FairnessError):
-    """Item without all of its answers.
+    """Error of an item that lacks answers.
 
-    Requests failed, were not recorded (`--fairness-replay`), exceeded the budget, or the run gave up on the target.
+    Requests failed, no response was recorded (`--fairness-replay`), the maximum number of requests was reached, or the
+    run gave up on the target.
     """
 
 
 class NotMeasurable(FairnessError):
-    """Item with too few usable answers to be measured.
+    """Error of an item that has too few usable answers to be measured.
 
     Args:
         message: complete message for the user.
         unusable: whether some answers arrived but were not usable; the report then shows these answers.
-        hopeless: `True` if even more answers could not make the item measurable.
+        hopeless: whether no number of further answers could make the item measurable.
     """
 
     def __init__(self, message: str, *, unusable: bool = False, hopeless: bool = False) -> None:
@@ -99,20 +100,20 @@ class NotMeasurable(FairnessError):
 
 
 class BaselineError(FairnessError):
-    """Baseline file that cannot be read or written.
+    """Failure to read, use or write a baseline file.
 
     Args:
         message: complete message for the user.
-        remade: whether a new baseline (`--fairness-rebaseline`) solves the problem.
+        fixed_by_rebaseline: whether a new baseline (`--fairness-rebaseline`) solves the problem.
     """
 
-    def __init__(self, message: str, *, remade: bool = False) -> None:
+    def __init__(self, message: str, *, fixed_by_rebaseline: bool = False) -> None:
         super().__init__(message)
-        self.remade = remade
+        self.fixed_by_rebaseline = fixed_by_rebaseline
 
 
 class BaselineStale(FairnessError):
-    """Baseline that was made from other inputs (prompts, settings) than those of this run.
+    """Error for a stale baseline: this run has other inputs (prompts, settings) than the run that made the baseline.
 
     Args:
         parts: names of the inputs that differ (`list of entities`).
@@ -124,6 +125,6 @@ class BaselineStale(FairnessError):
 
 
 def short_message(message: str) -> str:
-    """Return the first line of a failed request's error message, shortened and without the number of attempts."""
+    """Return the first line of a request's error message, shortened and without the number of attempts."""
     line = next(iter(_ATTEMPTS.sub("", message).strip().splitlines()), "").strip().removesuffix(".")
     return line if len(line) <= SHORT_MESSAGE else f"{line[: SHORT_MESSAGE - 1]}…"

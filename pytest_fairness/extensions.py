@@ -13,7 +13,9 @@ Group = Literal["audits", "targets", "scorers", "reports"]
 
 
 def declared(group: Group, built_in: Collection[str] = ()) -> dict[str, EntryPoint]:
-    """Return the entry points in the group `pytest_fairness.GROUP` of all installed packages, by name; import none.
+    """Return the entry points that installed packages declare in the group `pytest_fairness.GROUP`, by name.
+
+    No entry point is imported.
 
     Args:
         group: the kind of extension (audits, targets, scorers, reports).
@@ -26,8 +28,8 @@ def declared(group: Group, built_in: Collection[str] = ()) -> dict[str, EntryPoi
     for name in found.keys() & built_in:
         entry = found[name]
         raise FairnessError(
-            f"{_package(entry)} declares {name!r} in the entry points {entry.group}, which is built in. "
-            "Rename it in that package, or uninstall it."
+            f"{_package(entry)} declares {name!r} in the entry points {entry.group}, but {name!r} is the name of a "
+            "built-in extension. Rename the extension in that package, or uninstall the package."
         )
     return found
 
@@ -46,7 +48,7 @@ def _entries(group: Group) -> dict[str, EntryPoint]:
 
 
 def load(entry: EntryPoint) -> Any:
-    """Import and return the object that an entry point names.
+    """Import the object that an entry point names, and return it.
 
     Raises:
         FairnessError: the import fails.
@@ -55,7 +57,7 @@ def load(entry: EntryPoint) -> Any:
         return entry.load()
     except Exception as error:
         raise FairnessError(
-            f"{entry.group}: {entry.name} = {entry.value} of {_package(entry)} cannot be imported "
+            f"The entry point `{entry.name} = {entry.value}` ({entry.group}) of {_package(entry)} cannot be imported "
             f"({type(error).__name__}: {error}). Update or uninstall the package."
         ) from error
 

@@ -19,7 +19,7 @@ def pytest_fairness_measured(item: pytest.Item, measurement: Measurement) -> Non
 
     Args:
         item: the test item: an item of a probe, or the Python test that called `fairness_check`.
-        measurement: estimate, standard error, 95 % interval, p-value, numbers of answers, and details.
+        measurement: the item's estimate, standard error, 95 % confidence interval, p-value and numbers of answers.
     """
 
 
@@ -30,6 +30,6 @@ def pytest_fairness_report(report: Mapping[str, Any], config: pytest.Config) -> 
     Under pytest-xdist the hook is called in the controller.
 
     Args:
-        report: the report document, as `--fairness-report report.json` writes it; see the JSON report's schema.
+        report: the content of the JSON report that `--fairness-report report.json` writes.
         config: pytest's configuration.
     """

@@ -1,4 +1,4 @@
-"""The table of probe kinds: a new kind is one entry here."""
+"""Table of the probe kinds; a new kind needs one entry in it."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ class Kind(Generic[ProbeT]):
     Attributes:
         model: pydantic model that validates probe files of the kind.
         reader: reader of the answer file under `responses:`; `None` if probes of the kind take no such file.
-        exchange: rules by which the command `sample` exchanges recorded answers between groups; `None` if the kind has
-            no such rules.
-        quality: function that compares answers with the right answers in the probe; `None` if such probes have no right
-            answers.
+        exchange: rules by which the command `sample` exchanges recorded answers between groups; `None` if the command
+            does not support the kind.
+        quality: function that scores answers by the right answers in the probe; `None` if probes of the kind have no
+            right answers.
     """
 
     model: type[ProbeT]
@@ -67,13 +67,19 @@ def kind_of(probe: ProbeT) -> Kind[ProbeT]:
 
 
 def schemas() -> dict[str, KindSchema]:
-    """Return, for each kind, the model of its probes and the models of its audits' settings, for the loader."""
+    """Return for each kind the pydantic models that validate its probe files: of the probe and of audit settings."""
     settings = registry.settings_models()
     return {name: KindSchema(kind.model, settings.get(name, {})) for name, kind in KINDS.items()}
 
 
 def rows(probe: Probe) -> list[Answer]:
-    """Return the recorded answers of a probe, read from the file under `responses:`; raise the errors of `reader`."""
+    """Return the recorded answers of a probe, read from the file under `responses:`.
+
+    Raises:
+        ProbeError: the file cannot be read, lacks a column, has an invalid row, or lacks answers of the probe; or
+            the probe's kind supports no recorded answers.
+        ValueError: the probe has no `responses:`.
+    """
     return reader(probe).answers()
 
 
@@ -81,7 +87,7 @@ def reader(probe: Probe) -> Reader[Any]:
     """Return the reader of the file under `responses:`.
 
     Raises:
-        ProbeError: the file cannot be read, or lacks a column; or probes of its kind take no such file.
+        ProbeError: the file cannot be read, or lacks a column; or the probe's kind supports no recorded answers.
         ValueError: the probe has no `responses:`.
     """
     if probe.responses is None:
@@ -89,7 +95,7 @@ def reader(probe: Probe) -> Reader[Any]:
     of_kind = kind_of(probe).reader
     if of_kind is None:
         raise ProbeError(
-            f"{probe.name}: probes of the kind {probe.kind!r} take no recorded answers. Remove `responses`."
+            f"{probe.name}: probes of the kind {probe.kind!r} cannot read recorded answers. Remove the key `responses`."
         )
     return of_kind(probe, probe.responses)
 

@@ -1,7 +1,7 @@
 """Types of option values; each type checks and converts the written value.
 
-For an invalid value, a parser raises `ValueError`. Its message continues a sentence that begins with the option's name:
-`must be warn or fail, not 'maybe'.`
+For an invalid value, `OptionType.parse` raises `ValueError`. The message continues a sentence that begins with the
+option's name: `must be warn or fail, not 'maybe'.`
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ class OptionType:
     """Type of an option's value.
 
     Attributes:
-        takes: description of valid values, as in `must be a number above 0`.
+        takes: description of valid values for error messages, such as `a number above 0`.
         parse: function that converts a written value: text from the command line, or the object that pytest made of the
-            ini value. It returns `None` for an empty value and raises `ValueError` for an invalid one.
+            ini value. The function returns `None` for an empty value, and raises `ValueError` for an invalid value.
         ini: pytest's type of the ini value.
     """
 
@@ -47,8 +47,8 @@ class Price:
 
 
 def whole_number(least: int = 1, most: int | None = None) -> OptionType:
-    """Return the type of whole numbers in a range."""
-    takes = f"a whole number from {least} on" if most is None else f"a whole number from {least} to {most:,}"
+    """Return the type of whole numbers from `least` to `most`; there is no maximum if `most` is `None`."""
+    takes = f"a whole number of at least {least}" if most is None else f"a whole number from {least} to {most:,}"
 
     def parse(written: str | int) -> int:
         try:
@@ -63,8 +63,8 @@ def whole_number(least: int = 1, most: int | None = None) -> OptionType:
 
 
 def number(*, zero: bool = False) -> OptionType:
-    """Return the type of finite numbers above 0 or, if `zero` is set, of at least 0."""
-    takes = f"a number {'from 0 on' if zero else 'above 0'}"
+    """Return the type of finite numbers above 0; if `zero` is set, 0 is also valid."""
+    takes = f"a number {'of at least 0' if zero else 'above 0'}"
 
     def parse(written: str | float) -> float:
         try:
@@ -79,7 +79,7 @@ def number(*, zero: bool = False) -> OptionType:
 
 
 def choice(*words: str) -> OptionType:
-    """Return the type of options whose value is one of these words."""
+    """Return the type of values that must be one of `words`."""
     takes = " or ".join(words)
 
     def parse(written: str) -> str | None:

@@ -88,13 +88,17 @@ def _setting(
     default: str | None = None,
     secret: bool = False,
     name: str | None = None,
-    **places: Any,
+    **others: Any,
 ) -> Any:
-    """Return a field of `RunSettings`; its metadata is the row of the table of options.
+    """Return a field of `RunSettings` whose metadata is a row of the table of options.
 
-    `**places` are further attributes of `Option`.
+    Args:
+        value: default value of the field.
+        help_, type_, default, name: attributes of `Option`.
+        secret: whether the representation of the settings omits the value.
+        **others: further attributes of `Option`.
     """
-    row = {"name": name, "help": help_, "default": default or str(value), "type": type_, **places}
+    row = {"name": name, "help": help_, "default": default or str(value), "type": type_, **others}
     # Addresses and headers may hold a password, which a traceback must not show.
     return field(default=value, repr=not secret, metadata=row)
 
@@ -116,8 +120,8 @@ class RunSettings:
 
     Attributes:
         root: pytest's rootdir, or the current folder outside pytest; paths of the ini file are relative to it.
-        target_is_default: whether no option, environment variable or ini setting names a target.
-        targets: targets by the names that the user gave them; empty for a single target without a name.
+        target_is_default: `True` if no option, environment variable or ini setting names a target.
+        targets: targets by name, if the user named them (`NAME=TARGET`); empty for a single target without a name.
     """
 
     root: Path
@@ -126,8 +130,8 @@ class RunSettings:
     target: str = _option(
         DEFAULT_TARGET,
         "System under test: local, local:PATH.gguf, openai:MODEL, anthropic:MODEL, transformers:ID_OR_PATH, "
-        "python:package.module:callable, http://HOST/PATH or https://HOST/PATH. For several targets repeat the option "
-        "as NAME=TARGET; in the ini file, one such line for each",
+        "python:package.module:callable, http://HOST/PATH or https://HOST/PATH. For several targets, repeat the option "
+        "as NAME=TARGET; in the ini file, write a line NAME=TARGET for each target",
         metavar="T",
         repeatable=True,
         environment="PYTEST_FAIRNESS_TARGET",
@@ -136,17 +140,17 @@ class RunSettings:
         None,
         "Endpoint of an openai: target",
         metavar="URL",
-        default="that of OpenAI",
+        default="OpenAI's endpoint",
         environment="OPENAI_BASE_URL",
         secret=True,
     )
     concurrency: int = _option(
-        16, "Maximum number of requests in flight, of all workers together", whole_number(), metavar="N"
+        16, "Maximum number of requests in flight at a time, over all workers", whole_number(), metavar="N"
     )
     max_requests: int | None = _option(
         None,
-        "Stop sending after N requests, counted over all workers and including retries; an item that lacks answers "
-        "then is an error",
+        "Send no more than N requests, counted over all workers and including retries; an item that lacks answers "
+        "gets the verdict error",
         whole_number(),
         metavar="N",
         default="no limit",
@@ -156,24 +160,30 @@ class RunSettings:
         "Override the `trials` of every probe",
         whole_number(most=MAX_TRIALS),
         metavar="N",
-        default="as each probe says",
+        default="the value in each probe",
         in_ini=False,
     )
-    fresh: bool = _flag("Send every request again, even where a response is recorded")
-    replay: bool = _flag("Use recorded responses only, however old, and send nothing")
+    fresh: bool = _flag("Send every request again, even if its response is recorded")
+    replay: bool = _flag("Use recorded responses only, whatever their age, and send no requests")
     probes: tuple[Path, ...] = _setting(
         (Path("probes"),), "Files and folders of probes to collect", PATHS, default="probes"
     )
     marks: tuple[str, ...] = _setting(
-        (), "Marks that probes may have, in addition to those that the ini `markers` registers", WORDS, default="none"
+        (),
+        "Markers that probes may have, in addition to the markers that the ini option `markers` registers",
+        WORDS,
+        default="none",
     )
     baselines: Path = _setting(Path("baselines"), "Folder of the baseline files", PATH)  # noqa: RUF009 - returns a field
     baseline_responses: bool = _setting(
-        True, "Store the responses together with the baselines that were measured from them", BOOLEAN, default="true"
+        True,
+        "Store the responses from which baselines were measured together with the baselines",
+        BOOLEAN,
+        default="true",
     )
     reason: str | None = _option(
         None,
-        "Why --fairness-rebaseline accepts the new values; kept in the baselines for reviewers",
+        "Reason why the new values are accepted; --fairness-rebaseline stores it in the baselines for reviewers",
         LINE,
         metavar="TEXT",
         default="none",
@@ -181,7 +191,7 @@ class RunSettings:
     )
     accepted_by: str | None = _option(
         None,
-        "Name of the person who accepts new baselines, stored in them (none: store no name)",
+        "Name of the person who accepts new baselines; it is stored in the baselines (none: store no name)",
         LINE,
         metavar="NAME",
         default="the user of the CI job, or `git config user.name`",
@@ -196,8 +206,8 @@ class RunSettings:
     )
     target_version: str | None = _setting(
         None,
-        "Version of the target. Responses of another version are not reused; those of a python: or http target are "
-        "reused only if a version is set",
+        "Version of the target. Responses of another version are not reused; responses of a python: or http target "
+        "are reused only if a version is set",
         default="none",
     )
     http_body: str = _setting(
@@ -217,10 +227,10 @@ class RunSettings:
         None, "Target of the judge model that reads the answers of probes with `answer: {judge: true}`", default="none"
     )
     judge_base_url: str | None = _setting(
-        None, "Endpoint of an openai: judge", default="that of the target", secret=True
+        None, "Endpoint of an openai: judge model", default="the target's endpoint", secret=True
     )
     embeddings_base_url: str | None = _setting(
-        None, "Endpoint of openai: embeddings", default="that of the target", secret=True
+        None, "Endpoint of openai: embeddings", default="the target's endpoint", secret=True
     )
     inconclusive: Literal["warn", "fail"] = _setting(
         "warn", "Outcome of an inconclusive audit: warn or fail", choice("warn", "fail")
@@ -232,7 +242,7 @@ class RunSettings:
         choice("warn", "fail"),
     )
     inconclusive_history: int = _setting(
-        5, "Number of runs that `fairness_inconclusive_runs` looks at, this run included", whole_number()
+        5, "Number of runs, this run included, that `fairness_inconclusive_runs` considers", whole_number()
     )
     junit_inconclusive: Literal["passed", "skipped"] = _setting(
         "passed",
@@ -243,7 +253,7 @@ class RunSettings:
         0,
         "Minimum number of audits that must run; with fewer, the run fails",
         whole_number(least=0),
-        default="1 where there are probe folders or in CI, else 0",
+        default="1 in CI or if there are probe folders, else 0",
     )
     timeout: float = _setting(120.0, "Time limit of one request in seconds", number(), default="120")
     give_up: float = _setting(
@@ -255,11 +265,11 @@ class RunSettings:
         whole_number(),
     )
     device: str | None = _setting(
-        None, "Device of a transformers: target: cpu, cuda, cuda:1 or mps", default="the best"
+        None, "Device of a transformers: target (cpu, cuda, cuda:1 or mps)", default="the best available"
     )
     prices: tuple[Price, ...] = _setting(
         (),
-        "Prices for the cost in reports, one line MODEL INPUT OUTPUT for each model, per million tokens",
+        "Prices per million tokens, for the cost in reports: a line MODEL INPUT OUTPUT for each model",
         PRICES,
         default="none",
     )
@@ -275,11 +285,13 @@ def _switch(name: str, help_: str) -> Option:
 
 
 ACTIONS = (
-    _switch("fairness", "Run audits: collect the probe files too, and run tests marked `fairness`"),
+    _switch("fairness", "Run audits: collect the probe files, and run the tests marked `fairness`"),
     _switch(
         "fairness_rebaseline", "Run audits, and write the measurements of the selected items as their new baseline"
     ),
-    _switch("fairness_dry_run", "Print the requests that each selected probe would send; send nothing and run no test"),
+    _switch(
+        "fairness_dry_run", "Print the requests that each selected probe would send; send no request and run no test"
+    ),
     _switch(
         "fairness_measure",
         "Run audits without verdicts: report estimates, intervals, p-values and effect sizes; no baseline is read",
@@ -302,7 +314,7 @@ ACTIONS = (
         in_ini=False,
     ),
 )
-"""Options that are not settings but actions; those without a value imply `--fairness`."""
+"""Options that start an action and set no attribute of `RunSettings`; options without a value imply `--fairness`."""
 
 
 def _rows() -> Iterable[Option]:

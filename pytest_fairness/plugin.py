@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from pytest_fairness.pytest_integration.items.fixtures import CorpusGenerator, FairnessCheck, LlmClient
 
 SESSION = "fairness-session"
-"""Name under which the session is registered with pytest's plugin manager; only with `--fairness`."""
+"""Name under which pytest's plugin manager knows the session; without `--fairness`, there is no session."""
 
-# pytest before 8.4 knows no numbers in an ini file: these are read as text there, and converted like an option's.
+# pytest before 8.4 has no number types for ini values: the values are read as text and converted like options.
 _TYPED_INI = pytest.version_tuple >= (8, 4)
 
 
@@ -43,8 +43,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Register the marker `fairness`; if `--fairness` or an option that implies it is given, start the session."""
-    config.addinivalue_line("markers", "fairness: an audit for fairness; runs only with --fairness")
+    """Register the marker `fairness`; start the session if `--fairness` or an option that implies it is given."""
+    config.addinivalue_line("markers", "fairness: a test that audits a model; it runs only with --fairness")
     if any(map(config.getoption, ("fairness", "fairness_rebaseline", "fairness_dry_run", "fairness_measure"))):
         from pytest_fairness.pytest_integration.session import start
 
@@ -61,7 +61,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.fixture(scope="session")
 def fairness_target(request: pytest.FixtureRequest) -> Any:
-    """Return the target; a conftest may override the fixture with a callable that takes a prompt and returns a text."""
+    """Return the target; a conftest may override the fixture to return a function from a prompt to a text."""
     return _service(request.config, "fairness_target").planner.target_of_settings(getattr(request, "param", None))
 
 
@@ -76,7 +76,7 @@ def llm_client(request: pytest.FixtureRequest) -> LlmClient:
 
 @pytest.fixture
 def corpus_generator(request: pytest.FixtureRequest) -> CorpusGenerator:
-    """Return a function that generates parallel texts; every audit of texts can measure them.
+    """Return a function that generates a corpus: texts about several groups, which audits can compare.
 
     `corpus = corpus_generator("Write to {name}.", axes={"name": {"unmarked": "Joseph", "marked": ["Kelly"]}})`, then
     `corpus.jsd("name", "Kelly")`.
@@ -99,6 +99,6 @@ def fairness_check(request: pytest.FixtureRequest) -> FairnessCheck:
 def _service(config: pytest.Config, fixture: str) -> AuditService:
     session = config.pluginmanager.get_plugin(SESSION)
     if session is None:
-        pytest.skip(f"{fixture} sends requests to a model: run with --fairness")
+        pytest.skip(f"the fixture {fixture} sends requests to a model: run pytest with --fairness")
     service: AuditService = session.service
     return service

@@ -1,4 +1,4 @@
-"""The answers of a baseline, stored as JSON Lines in a gzip file; equal answers give byte-identical files.
+"""Reader and writer of the answers of a baseline, which are stored as JSON Lines in a gzip file.
 
 An answer set holds the answers that were measured together. Its id is a hash of its content, so that the reader detects
 a file that was damaged, merged or edited. In the file, the id is stored under the key `generation`.
@@ -57,10 +57,10 @@ class Row:
     """One answer of a baseline.
 
     Attributes:
-        labels: names and values that identify the prompt, such as the group.
+        labels: names and values that identify the prompt, such as its group.
         trial: number of the trial, from 0.
         text: the text that the target returned; `None` if it returned none.
-        judged: the judge model's classification of the text, in the form of `Judged.to_json`; `None` without a judge
+        judged: the judge model's classification of the text, as `Judged.to_json` returns it; `None` without a judge
             model.
         refused: whether the target reported a refusal that cannot be recognised from the text.
     """
@@ -77,23 +77,23 @@ def read_answers(path: Path, most_bytes: int = MAX_BYTES) -> dict[str, list[Row]
 
     Args:
         path: the file.
-        most_bytes: largest size of all answers, decompressed.
+        most_bytes: maximum size in bytes of all answers, after decompression.
 
     Raises:
         BaselineError: the file cannot be read, or its content was changed after it was written.
     """
     try:
         with gzip.open(path, "rb") as file:
-            # A truncated file shows at its end only: all of it is checked before any answer is read.
+            # Truncation is detected only at the end of a file: the whole file is checked before any answer is read.
             _require_bounds(path, file, most_bytes)
         with gzip.open(path, "rt", encoding="utf-8", newline="\n") as lines:
             answer_sets = _read(path, lines)
     except FileNotFoundError:
         return None
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise damaged(path, "is not a whole gzip file") from error
+        raise damaged(path, "is not a complete gzip file") from error
     except UnicodeDecodeError as error:
-        raise damaged(path, "is not UTF-8 inside") from error
+        raise damaged(path, "the decompressed text is not UTF-8") from error
     except OSError as error:
         raise BaselineError(f"{path}: cannot be read ({error.strerror}). Make it readable, or move it away.") from error
     for answer_set, rows in answer_sets.items():
@@ -102,12 +102,14 @@ def read_answers(path: Path, most_bytes: int = MAX_BYTES) -> dict[str, list[Row]
         except ValueError as error:
             raise damaged(path, f"holds {error} in answer set {answer_set}") from error
         if _digest(rows) != answer_set:
-            raise damaged(path, f"the answers of answer set {answer_set} are not those it was made of")
+            raise damaged(path, f"the answers of answer set {answer_set} were changed after they were written")
     return answer_sets
 
 
 def write_answers(path: Path, answer_sets: Mapping[str, Sequence[Row]]) -> None:
     """Write the answers of all answer sets, or remove the file if there are no answers.
+
+    Equal answers give byte-identical files.
 
     Raises:
         OSError: the file cannot be written; the old one is unchanged.
@@ -116,7 +118,7 @@ def write_answers(path: Path, answer_sets: Mapping[str, Sequence[Row]]) -> None:
     if not any(ordered.values()):
         path.unlink(missing_ok=True)
     elif not _holds(path, _lines(ordered)):
-        # Compressors differ between machines: a file with the same answers in other bytes is not written again.
+        # Machines compress differently: a file that holds the same answers in other bytes is not written again.
         compressed = io.BytesIO()
         with gzip.GzipFile(filename="", mode="wb", fileobj=compressed, mtime=0) as file:
             file.writelines(_lines(ordered))
@@ -124,14 +126,14 @@ def write_answers(path: Path, answer_sets: Mapping[str, Sequence[Row]]) -> None:
 
 
 def answer_set_for(rows: Iterable[Row], answer_sets: Mapping[str, Sequence[Row]]) -> str | None:
-    """Return the id of a present answer set that fits these answers; if none fits, the id of a new one.
+    """Return the id of the present answer set that holds the answers of an item, or the id of a new answer set.
 
-    All answers with the same labels form a cell. An answer set fits if it holds all of these answers, and no other
-    answers in their cells: the item would otherwise be compared with answers from which it was not measured.
+    A present answer set is used only if it holds all answers of the item and, with the same labels, no other answers.
+    Otherwise the item would later be compared with answers from which it was not measured.
 
     Args:
-        rows: the answers from which an item was measured.
-        answer_sets: the present answer sets.
+        rows: the answers from which the item was measured.
+        answer_sets: the present answer sets, by id.
 
     Returns:
         the id of the answer set, or `None` if there are no answers.
@@ -159,17 +161,17 @@ def sorted_rows(rows: Iterable[Row]) -> list[Row]:
     unique: dict[tuple[Cell, int], Row] = {}
     for row in ordered:
         if unique.setdefault(_place(row), row) != row:
-            raise ValueError(f"two answers of trial {row.trial} of {dict(row.labels)}")
+            raise ValueError(f"two different answers of trial {row.trial} with the labels {dict(row.labels)}")
     return [unique[place] for place in sorted(unique)]
 
 
 def damaged(path: Path, problem: str, line: int | None = None) -> BaselineError:
-    """Return the error for a file whose content was changed after it was written; the message says what to do."""
+    """Return the error for a baseline file with invalid content; its message also says how to get a valid file."""
     place = path if line is None else f"{path}:{line}"
     return BaselineError(
         f"{place}: {problem}. Restore it with `git checkout -- {shlex.quote(str(path))}`, or delete it and make a new "
         f"one with --fairness-rebaseline.",
-        remade=True,
+        fixed_by_rebaseline=True,
     )
 
 
@@ -180,11 +182,11 @@ def _require_bounds(path: Path, file: gzip.GzipFile, most_bytes: int) -> None:
         total += len(block)
         first = block.find(b"\n")
         if length + (len(block) if first < 0 else first) > MAX_LINE:
-            raise damaged(path, f"is a line of over {MAX_LINE:,} bytes, which is no answer", line)
+            raise damaged(path, f"the line is longer than the maximum of {MAX_LINE:,} bytes", line)
         if total > most_bytes:
-            raise damaged(path, f"holds over {most_bytes:,} bytes, more than answers are read of")
+            raise damaged(path, f"is larger than the maximum of {most_bytes:,} bytes after decompression")
         if b"\n\n" in block:
-            raise damaged(path, "holds empty lines", line + block.count(b"\n", 0, block.index(b"\n\n")) + 1)
+            raise damaged(path, "the line is empty", line + block.count(b"\n", 0, block.index(b"\n\n")) + 1)
         line += block.count(b"\n")
         length = length + len(block) if first < 0 else len(block) - block.rindex(b"\n") - 1
 
@@ -207,7 +209,7 @@ def _read(path: Path, lines: Iterable[str]) -> dict[str, list[Row]]:
             except ValidationError as error:
                 raise damaged(path, f"is not an answer ({fault(error)})", number) from error
         if row["labels"] != labels:
-            # Many answers have the same labels: one copy of the labels serves all of them.
+            # Many answers have the same labels: one copy of the labels in memory is enough.
             labels = {sys.intern(name): sys.intern(text) for name, text in row["labels"].items()}
         read = Row(labels, row["trial"], row["text"], row.get("judged"), row.get("refused", False))
         answer_sets.setdefault(row["generation"], []).append(read)
@@ -215,7 +217,7 @@ def _read(path: Path, lines: Iterable[str]) -> dict[str, list[Row]]:
 
 
 def _is_plain(row: Json) -> bool:
-    """Return whether the row is valid and has only the required keys: a fast check that nearly all rows pass."""
+    """Return whether the row is valid and has only the required keys; most rows then need no slower validation."""
     return (
         isinstance(row, dict)
         and row.keys() == _PLAIN
@@ -257,7 +259,7 @@ def _json(row: Row) -> dict[str, object]:
 
 
 def _line(row: Row) -> str:
-    # ASCII: any text survives, lone surrogates too, and hashing needs no choice of an encoding.
+    # JSON in ASCII keeps every text, even lone surrogates, and the hash depends on no encoding.
     return _encode(_json(row))
 
 

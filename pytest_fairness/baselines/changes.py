@@ -17,8 +17,12 @@ from pytest_fairness.baselines.revisions import Snapshot
 from pytest_fairness.stats.intervals import normal
 
 State = Literal["worse", "other value", "new", "removed", "renamed", "rules", "better", "same value", "reason"]
-"""State of an item: `worse` and `better` by the audit's direction, `other value` for an audit that is not installed,
-`rules` for another limit or tolerance only, `same value` for other answers, `reason` for another reason only."""
+"""State of an item in the new baselines.
+
+`worse` or `better` by the audit's direction; `other value` if the value changed but the audit is not installed;
+`same value` if the answers changed but not the value; `rules` if only the limit or tolerance changed; `reason` if only
+the reason changed.
+"""
 
 ORDER: Sequence[State] = (
     "worse", "other value", "new", "removed", "renamed", "rules", "better", "same value", "reason",
@@ -31,11 +35,11 @@ Key = tuple[str, str]
 
 @dataclass(frozen=True)
 class Example:
-    """Two answers to the same request.
+    """Answers to one request, in the old and in the new baseline.
 
     Attributes:
-        labels: the labels and the trial, as a phrase.
-        old, new: the answers; `None` if the target returned no text, or there is no answer to the same request.
+        labels: labels and trial of the request, as a phrase.
+        old, new: text of the answer in each baseline; `None` if there is no answer or the answer has no text.
     """
 
     labels: str
@@ -45,12 +49,12 @@ class Example:
 
 @dataclass(frozen=True)
 class ItemChange:
-    """Change of one entry.
+    """Change of an item's entry between the old and the new baselines.
 
     Attributes:
-        baseline, id: names of the baseline and of the item; for a removed item, its last names.
-        old, new: the entry before and after the change; `old` is `None` for a new item, `new` for a removed item.
-        old_key: the former names, if the item was renamed; else `None`.
+        baseline, id: name of the baseline and id of the item.
+        old, new: the old and the new entry; `old` is `None` for an added item, `new` for a removed item.
+        old_key: old name of the baseline and old id of the item, if the item was renamed; else `None`.
         info: description of the audit; `None` if the audit is not installed.
         examples: answers that differ.
     """
@@ -79,7 +83,7 @@ class ItemChange:
 
     @cached_property
     def difference(self) -> float | None:
-        """Return the change, positive for worse; `None` if a value or the audit's direction is missing."""
+        """Return the change of the value, positive for worse; `None` if a value or the audit's direction is unknown."""
         if self.old is None or self.new is None or self.info is None:
             return None
         return float(self.info.loss(self.new.value) - self.info.loss(self.old.value))
@@ -96,7 +100,7 @@ class ItemChange:
 
     @property
     def tolerance(self) -> float | None:
-        """Return the item's tolerance; for an entry of an earlier version, which has none, the audit's default."""
+        """Return the stored tolerance; if none is stored (in files of earlier versions), the audit's default."""
         entry = self.new or self.old
         if entry is not None and entry.tolerance is not None:
             return entry.tolerance
@@ -109,10 +113,10 @@ class ItemChange:
         return self.difference is not None and width is not None and abs(self.difference) > width
 
     @property
-    def moved(self) -> list[tuple[str, float | None, float | None]]:
-        """Return name, old and new number of each contribution that changed; the largest change is first.
+    def changed_contributions(self) -> list[tuple[str, float | None, float | None]]:
+        """Return the name, old number and new number of each changed contribution, the largest change first.
 
-        The list is empty if chance explains the change, because such a change has no cause that could be named.
+        The list is empty if the value's change may be due to chance.
         """
         if self.new is None or (self.old is not None and not self.beyond_chance and self.half_width != 0):
             return []
@@ -122,7 +126,10 @@ class ItemChange:
 
 
 def changes(old: Snapshot, new: Snapshot) -> list[ItemChange]:
-    """Return the items whose entries differ, the most important first; baselines that cannot be read are left out."""
+    """Return the changes of all items whose entries differ, the most important change first.
+
+    Baselines that cannot be read in one of the snapshots are left out.
+    """
     unreadable = {*old.unreadable, *new.unreadable}
     before, after = (
         {key: entry for key, entry in each.items.items() if key[0] not in unreadable} for each in (old, new)
@@ -141,8 +148,8 @@ def changes(old: Snapshot, new: Snapshot) -> list[ItemChange]:
 def _renamed(removed: Mapping[Key, Entry], added: Mapping[Key, Entry]) -> dict[Key, Key]:
     """Return the old name of each item that was renamed, by its new name.
 
-    An item counts as renamed if a removed item has the same id and the same file, or the same measurement. If several
-    removed items have the same measurement, only one with the same id counts.
+    An added item counts as renamed if a removed item has the same id and the same file, or the same measurement. If
+    several removed items have the same measurement, only a removed item with the same id counts.
     """
     by_file = {(entry.file or "", key[1]): key for key, entry in removed.items() if entry.file is not None}
     by_numbers: dict[object, list[Key]] = defaultdict(list)
@@ -173,7 +180,7 @@ def _change(key: Key, old: Entry | None, new: Entry | None, old_key: Key | None)
 
 
 def _with_examples(found: Iterable[ItemChange], old: Snapshot, new: Snapshot) -> list[ItemChange]:
-    """Return the changes with examples; the answers of one baseline are in memory at a time."""
+    """Return the changes with examples added; only one baseline's answers are in memory at a time."""
     result = []
     answers: tuple[Key, Mapping[str, Sequence[Row]], Mapping[str, Sequence[Row]]] | None = None
     for change in sorted(found, key=lambda change: change.baseline):
@@ -191,16 +198,19 @@ def _with_examples(found: Iterable[ItemChange], old: Snapshot, new: Snapshot) ->
 
 
 def _examples(change: ItemChange, old: Sequence[Row], new: Sequence[Row]) -> list[Example]:
-    """Return differing answers of the item's group; answers with most of the words that drive the change are first."""
+    """Return examples of changed answers of the item's group.
+
+    Answers that contain the most words with an increased contribution are preferred.
+    """
     before = {_place(row): row for row in old}
     labels = (change.new and change.new.labels) or {}
     own = [row for row in new if all(row.labels.get(name, value) == value for name, value in labels.items())]
     differing = [row for row in own if _place(row) not in before or before[_place(row)].text != row.text]
-    # With the same number of trials, an answer that has none before it says less.
-    words = [name.casefold() for name, was, now in change.moved if abs(now or 0.0) > abs(was or 0.0)]
+    words = [name.casefold() for name, was, now in change.changed_contributions if abs(now or 0.0) > abs(was or 0.0)]
 
     def order(row: Row) -> tuple[bool, int]:
         text = (row.text or "").casefold()
+        # Requests without an old answer are last: they show no change of an answer.
         return _place(row) not in before, -sum(word in text for word in words)
 
     return [

@@ -1,4 +1,4 @@
-"""Entries of baselines: the stored measurement of each item."""
+"""Entries of baselines; an entry is the stored measurement of one item."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from pytest_fairness.version import __version__
 
 SCHEMA_VERSION = 1
 LARGEST = 1e12
-"""Maximum absolute value of a number in a baseline. No audit has a larger value, and its square is still finite."""
+"""Maximum absolute value of a number in a baseline: above the values of all audits, and with a finite square."""
 MOST_CONTRIBUTIONS = 10
 LONGEST_NAME = 100
 
 Text = InstanceOf[str]
-"""Type of texts that may contain lone surrogates; pydantic's own type of texts rejects them."""
+"""Type of texts that may contain lone surrogates, which pydantic's `str` rejects."""
 Count = Annotated[int, Field(strict=True, ge=0)]
 Number = Annotated[float, Field(strict=True, ge=-LARGEST, le=LARGEST, allow_inf_nan=False)]
 Deviation = Annotated[Number, Field(ge=0)]
@@ -44,7 +44,9 @@ class RunToRun:
 
 @dataclass(frozen=True)
 class MeasuredBy:
-    """Version and alpha of the audit that measured a value; the value depends on both, and on answers and fingerprint.
+    """Version and alpha of the audit that measured a value.
+
+    With the same version, alpha, answers and fingerprint, an audit measures the same value.
 
     Attributes:
         version: version of the audit.
@@ -66,7 +68,7 @@ class Entry:
         target: the audited target, as the user named it.
         sampling: the sampling parameters that the probe sets.
         fingerprint: a short hash of each part of the probe that affects the prompts or the parsing of answers, by the
-            name of the part (`prompt`); the key in files is `shape`.
+            name of the part (such as `prompt`). The key in files is `shape`.
         tool_version: version of pytest-fairness.
         date: date of the measurement, ISO 8601 in UTC.
         answer_set: id of the answer set from which the item was measured, or `None` if the answers were not kept; set
@@ -76,11 +78,11 @@ class Entry:
         served: names of the models that the server reported, sorted; `None` if it reported none.
         file: the probe file, or the file of the Python test, relative to the root. This attribute and the following
             ones are `None` in files of earlier versions.
-        labels: the subject of the item, as in `AuditItem`.
+        labels: see `AuditItem.labels`.
         limit, tolerance: limit and tolerance of the item at the measurement; `limit` is `None` if the item had none.
-        contributions: contribution of each word, group or record to the value, see `Audit.contributions`; at most
-            `MOST_CONTRIBUTIONS`.
-        accepted_by: name of the person who accepted the value; `None` if unknown, or if names are not to be kept.
+        contributions: the largest contributions of words, groups or records to the value, at most
+            `MOST_CONTRIBUTIONS`; see `Audit.contributions`.
+        accepted_by: name of the person who accepted the value; `None` if no name is stored.
         reason: why the value was accepted; `None` if no reason was given.
     """
 
@@ -165,16 +167,16 @@ class Entry:
         try:
             return _ENTRY.validate_python(data)
         except ValidationError as error:
-            raise BaselineError(f"An entry cannot be kept: {fault(error)}.") from error
+            raise BaselineError(f"An entry cannot be stored in a baseline: {fault(error)}.") from error
 
     def same_measurement(self, other: Entry) -> bool:
         """Return whether both entries have the same JSON, apart from `date`, `accepted_by` and `reason`."""
-        told: dict[str, Json] = {"date": "", "accepted_by": None, "reason": None}
-        return bool(replace(self, **told).to_json() == replace(other, **told).to_json())
+        ignored: dict[str, Json] = {"date": "", "accepted_by": None, "reason": None}
+        return bool(replace(self, **ignored).to_json() == replace(other, **ignored).to_json())
 
 
 def _largest(contributions: Mapping[str, float]) -> dict[str, float]:
-    """Return the largest finite contributions by name; names are cut, because models and probes can make them long."""
+    """Return the largest finite contributions by name; long names are shortened."""
     finite = {name: float(number) for name, number in contributions.items() if math.isfinite(number)}
     order = sorted(finite, key=lambda name: (-abs(finite[name]), name))[:MOST_CONTRIBUTIONS]
     return {name[:LONGEST_NAME]: finite[name] for name in order}
@@ -184,7 +186,7 @@ def _largest(contributions: Mapping[str, float]) -> dict[str, float]:
 class Summary:
     """Content of a summary file: the entries of a probe's items, by item id."""
 
-    # An update writes the whole file: a key that is not understood would be lost.
+    # Unknown keys are forbidden, because the next update of the file would delete them.
     __pydantic_config__ = ConfigDict(extra="forbid")
 
     schema: Literal[1]
@@ -211,7 +213,7 @@ def fault(error: ValidationError) -> str:
 
 
 def rounded(value: Json) -> Json:
-    """Return a JSON value with numbers rounded to the 6 significant digits of summary files.
+    """Return a JSON value with all numbers rounded to 6 significant digits, as in summary files.
 
     A number that is not finite becomes `None`.
     """

@@ -1,4 +1,4 @@
-"""Fingerprints of the inputs of an item, and the inputs that differ from the baseline's."""
+"""Fingerprints of an item's inputs, and comparison of the inputs with those of its baseline."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ def stale_parts(entry: Entry, parts: Mapping[str, Json]) -> list[str]:
         parts: inputs of this run, by name; see `Entry.fingerprint`.
 
     Returns:
-        names of changed inputs, of added inputs followed by ` (new)`, and of removed inputs followed by ` (gone)`.
+        names of changed inputs, of added inputs followed by ` (added)`, and of removed inputs followed by ` (removed)`.
     """
     current, baseline = fingerprints(parts), entry.fingerprint
     return sorted(
-        part if part in current and part in baseline else f"{part} (new)" if part in current else f"{part} (gone)"
+        part if part in current and part in baseline else f"{part} (added)" if part in current else f"{part} (removed)"
         for part in {*current, *baseline}
         if current.get(part) != baseline.get(part)
     )

@@ -11,7 +11,7 @@ TIMEOUT = 60
 
 
 class GitError(FairnessError):
-    """Failure of a `git` command, or missing program `git`."""
+    """Failure of a `git` command, or absence of the program `git`."""
 
 
 def git(folder: Path, *arguments: str) -> bytes:

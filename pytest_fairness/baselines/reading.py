@@ -26,7 +26,7 @@ from pytest_fairness.version import __version__
 
 @dataclass(frozen=True)
 class Baseline:
-    """Baseline of one probe. Objects that compare equal hold the same answers.
+    """Baseline of one probe. Equal objects hold the same answers.
 
     Attributes:
         items: entries of the summary, by item id.
@@ -49,10 +49,10 @@ class Baseline:
             return []
         if answer_set not in self.answer_sets:
             raise BaselineError(
-                f"{self.answers_path}: holds no answer set {answer_set}, which {self.summary_path.name} "
-                f"names. Take both files from one commit, or delete both and make new ones with "
-                f"--fairness-rebaseline.",
-                remade=True,
+                f"{self.answers_path}: the answer set {answer_set}, to which {self.summary_path.name} refers, is "
+                "missing. Restore both files from the same commit, or delete both and make new ones with "
+                "--fairness-rebaseline.",
+                fixed_by_rebaseline=True,
             )
         return list(self.answer_sets[answer_set])
 
@@ -65,7 +65,7 @@ class Baseline:
     def answer_sets(self) -> Mapping[str, Sequence[Row]] | None:
         """Return all kept answers by the id of their answer set; `None` if there is no file of answers.
 
-        The file is read at the first call.
+        The file is read at the first access.
         """
         return read_answers(self.answers_path)
 
@@ -94,15 +94,15 @@ def read_baseline(folder: Path, name: str) -> Baseline | None:
 
 
 def require_own(baseline: Baseline | None, item: str, file: Path, root: Path) -> None:
-    """Raise `BaselineError` if the baseline belongs to another probe file or Python test that still exists.
+    """Raise `BaselineError` if the item's baseline belongs to another existing probe file or Python test file.
 
-    Tests in different Python files may share a baseline; then only the entry with this item id is checked.
+    Tests in different Python files may share a baseline; then only the entry of this item is checked.
 
     Args:
-        baseline: the present baseline, if there is one.
+        baseline: the present baseline, or `None`.
         item: id of the item.
-        file: the probe file, or the file of the Python test.
-        root: the folder that the files in entries are relative to.
+        file: file of the probe or of the Python test.
+        root: folder to which the paths of files in entries are relative.
     """
     if baseline is None:
         return
@@ -114,8 +114,8 @@ def require_own(baseline: Baseline | None, item: str, file: Path, root: Path) ->
             continue
         if path.is_file() and not (file.is_file() and file.samefile(path)):
             raise BaselineError(
-                f"{own}: {baseline.summary_path} is the baseline of {other!r}. Give one of the two another name; if "
-                f"{other!r} does not have this name any more, delete the baseline first."
+                f"{own}: {baseline.summary_path} is already the baseline of {other!r}. Rename the probe or test in one "
+                f"of the two files. If {other!r} no longer uses this name, delete the baseline first."
             )
 
 
@@ -128,9 +128,9 @@ def require_distinct(folder: Path, name: str) -> None:
 
 def _case_only(path: Path, stored: str, name: str) -> BaselineError:
     return BaselineError(
-        f"{path}: holds the baseline of {stored!r}, whose name differs from {name!r} by case only, and Windows and "
-        f"macOS take both for one file. Give one of the two another name; if {stored!r} was renamed, rename the "
-        "baseline's files too."
+        f"{path}: holds the baseline of {stored!r}. This name differs from {name!r} only by case, and Windows and "
+        f"macOS treat both names as one file. Rename one of the two probes. If {stored!r} was renamed, rename the "
+        "baseline's files, too."
     )
 
 
@@ -141,7 +141,7 @@ def paths(folder: Path, name: str) -> tuple[Path, Path]:
         BaselineError: the probe's name cannot be the name of a file.
     """
     if (problem := name_problem(name)) is not None:
-        raise BaselineError(f"A baseline cannot be named {name!r}: {problem}. Give it another name.")
+        raise BaselineError(f"A baseline cannot be named {name!r}: {problem}. Choose another name.")
     return folder / f"{name}.json", folder / f"{name}.responses.jsonl.gz"
 
 
@@ -167,8 +167,8 @@ def _content(path: Path, text: str) -> tuple[str, Mapping[str, Entry]]:
     version = data.get("schema") if isinstance(data, dict) else None
     if isinstance(version, int) and version > SCHEMA_VERSION:
         raise BaselineError(
-            f"{path}: written by a newer pytest-fairness (schema {version}; this one, {__version__}, knows "
-            f"{SCHEMA_VERSION}). Upgrade pytest-fairness."
+            f"{path}: the file has the schema {version} of a newer pytest-fairness; version {__version__} reads schema "
+            f"{SCHEMA_VERSION}. Upgrade pytest-fairness."
         )
     if version != SCHEMA_VERSION:
         raise damaged(path, f'is not a baseline ("schema" is not {SCHEMA_VERSION})')
@@ -183,10 +183,10 @@ def _without_duplicates(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
     result: dict[str, Json] = {}
     for name, value in pairs:
         if name in result:
-            raise ValueError(f"{name!r} stands twice")
+            raise ValueError(f"the key {name!r} occurs twice")
         result[name] = value
     return result
 
 
 def _no_constant(name: str) -> None:
-    raise ValueError(f"{name} is no number")
+    raise ValueError(f"{name} is not a finite number")

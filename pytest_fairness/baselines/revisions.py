@@ -18,9 +18,9 @@ from pytest_fairness.errors import BaselineError, FairnessError
 SUMMARY_SUFFIX, ANSWERS_SUFFIX = ".json", ".responses.jsonl.gz"
 WORKING_TREE = "working tree"
 MOST_FILE_BYTES = 64 * 1024**2
-"""Largest file of a repository that is read."""
+"""Maximum size in bytes of the files that are read from a commit."""
 MOST_ANSWER_BYTES = 256 * 1024**2
-"""Most bytes of the answers of one baseline, decompressed; larger ones are not shown."""
+"""Maximum size in bytes of a baseline's answers, after decompression; larger files of answers are not read."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Snapshot:
     unreadable: set[str] = field(default_factory=set)
 
     def answers(self, baseline: str) -> Mapping[str, Sequence[Row]]:
-        """Return the answer sets of a baseline; none if their file is absent or cannot be read.
+        """Return a baseline's answers by answer set; an empty mapping if the file is absent or cannot be read.
 
         A file that cannot be read is added to `problems`.
         """
@@ -56,14 +56,14 @@ class Snapshot:
 
 @contextmanager
 def snapshots(folder: Path, revisions: str) -> Iterator[tuple[Snapshot, Snapshot]]:
-    """Yield the baselines at two points in time, the earlier one first.
+    """Yield the baselines before and after a change.
 
     Args:
         folder: folder of the baselines; it may be missing in the working tree.
         revisions: `REV` (compared with the working tree), `A..B`, or `A...B` (the common ancestor compared with B).
 
     Raises:
-        FairnessError: there is no git, no repository or no such revision.
+        FairnessError: git is not installed, the folder is in no repository, or the revision does not exist.
     """
     place = next(parent for parent in (folder, *folder.parents) if parent.is_dir())
     try:
@@ -100,13 +100,21 @@ def _commit(place: Path, revision: str) -> str:
         except GitError:
             pass
     raise FairnessError(
-        f"git knows no revision {revision!r} here. `git log` lists commits; a CI job may have to fetch it first "
-        "(actions/checkout with `fetch-depth: 0`)."
+        f"The git repository has no revision {revision!r}. `git log` lists its commits. In a CI job, fetch the whole "
+        "history first (actions/checkout with `fetch-depth: 0`)."
     )
 
 
 def _in_commit(place: Path, commit: str, inside: str, copy: Path, name: str) -> Snapshot:
-    """Copy the baseline files of a commit to the folder `copy`, and return the baselines."""
+    """Copy the baseline files of a commit to the folder `copy`, and return its baselines.
+
+    Args:
+        place: folder inside the repository.
+        commit: id of the commit.
+        inside: folder of the baselines, relative to the repository's root.
+        copy: folder for the copies; it must not exist.
+        name: name of the snapshot.
+    """
     copy.mkdir()
     too_large = []
     try:
@@ -118,13 +126,15 @@ def _in_commit(place: Path, commit: str, inside: str, copy: Path, name: str) -> 
         mode, _, blob, size = facts.split()
         file = path.decode("utf-8", "surrogateescape")
         if not mode.startswith(b"100") or not file.endswith((SUMMARY_SUFFIX, ANSWERS_SUFFIX)):
-            continue  # neither a link nor a folder, nor another file
+            continue  # a link, a folder, or a file that belongs to no baseline
         if int(size) > MOST_FILE_BYTES:
             too_large.append(file)
         else:
             (copy / file).write_bytes(git(place, "cat-file", "blob", blob.decode("ascii")))
     found = _snapshot(name, copy)
-    found.problems.extend(f"{name}, {file}: not read, as it has over {MOST_FILE_BYTES:,} bytes" for file in too_large)
+    found.problems.extend(
+        f"{name}, {file}: not read, because it is larger than {MOST_FILE_BYTES:,} bytes" for file in too_large
+    )
     found.unreadable.update(file.removesuffix(SUMMARY_SUFFIX) for file in too_large)
     return found
 

@@ -1,7 +1,6 @@
-"""Verdicts on measurements, with their reasons.
+"""Rules that turn a measurement and its comparison with the baseline into a verdict with a reason.
 
-A verdict depends only on the measurement, the comparison and the settings, not on the order of items, the process or
-the run.
+A verdict depends only on the measurement, the comparison and the settings; the order of items has no influence.
 """
 
 from __future__ import annotations
@@ -19,29 +18,29 @@ from pytest_fairness.audits.decision_rules import rule_of
 from pytest_fairness.records import Comparison, Concern, Measurement, Reversal, Verdict, VerdictName
 
 MISSING_SHARE = 0.10
-"""Largest share of missing answers of an item that may pass."""
+"""Maximum share of missing answers with which an item can pass."""
 MISSING_GAP = 0.05
-"""Largest difference between two groups' shares of missing answers that needs no test."""
+"""Maximum difference between two groups' shares of missing answers that is not tested for significance."""
 MISSING_P = 0.05
-"""Two-sided p-value below which the groups' shares of missing answers differ."""
+"""Two-sided p-value below which the groups' shares of missing answers count as different."""
 NAMED_CONTRIBUTORS = 5
-"""Top contributors that a verdict's reason names."""
+"""Maximum number of top contributors in a verdict's reason."""
 SHOWN_P = 0.001
-"""Minimum p-value that a reason shows; smaller ones are shown as below it, because they are extrapolated from a fitted
-distribution."""
+"""Minimum p-value in a reason. Smaller p-values are shown as `p < 0.001`, because they are extrapolated."""
 MOST_TIMES = 1000
-"""Maximum factor by which the advice suggests to enlarge a run."""
+"""Maximum factor by which the advice suggests increasing the number of answers."""
 
 
 @dataclass(frozen=True)
 class BaselineEntry:
-    """Baseline of one item, as the verdict needs it.
+    """Baseline of one item, reduced to what its verdict depends on.
 
     Attributes:
         value: the stored value.
-        stale_parts: parts of the probe that changed since (`prompt`, `axis race`); empty for a valid baseline.
+        stale_parts: parts of the probe that changed since the baseline was made (`prompt`, `axis race`); empty for a
+            valid baseline.
         answers: number of usable answers from which the value was measured; `None` if unknown.
-        note: sentence about the baseline, which the verdict's reason includes.
+        note: sentence about the baseline for the verdict's reason; `None` if there is nothing to note.
         new: whether this run becomes the baseline; then only a limit can make the item fail.
     """
 
@@ -86,7 +85,7 @@ def decide(
 
     def verdict(name: VerdictName, reason: str, undecided: str | None = None) -> Verdict:
         found = change or Decision("unclear")
-        # Chance has no cause to name.
+        # A change that may be due to chance has no contributors to name.
         significant = (
             found.significant
             or found.changed_sides
@@ -106,7 +105,7 @@ def decide(
 
     if baseline is not None and baseline.stale_parts:
         parts = ", ".join(baseline.stale_parts)
-        # A command to paste ends the reason.
+        # The command is last, so that it can be copied to the end of the line.
         return Verdict(
             VerdictName.STALE_BASELINE,
             f"{what}, but the baseline was made from another {parts}.{notes} Look at the answers, then accept: "
@@ -154,13 +153,13 @@ def _notes(measurement: Measurement, baseline: BaselineEntry | None) -> str:
 
 
 def _references(audit: AnyAudit, item: AnyItem, baseline: BaselineEntry | None, comparison: Comparison | None) -> str:
-    """Return the part of the reason that names the baseline, the change and the limit of the value."""
+    """Return the part of the reason that states the baseline's value, the change, the tolerance and the limit."""
     found = ", the new baseline" if baseline is not None and baseline.new else ""
     if baseline is not None and comparison is not None:
         tolerance = tolerance_of(audit, item)
         found += f", was {baseline.value:.3g}: {audit.describe_change(comparison)}, tolerance {tolerance:.3g}"
         if not comparison.paired:
-            found += " (by stored value and error alone: the baseline's answers are absent or too few)"
+            found += " (only the stored value is compared: the baseline's answers are absent or too few)"
     return found if item.settings.limit is None else f"{found}, limit {item.settings.limit:.3g}"
 
 
@@ -182,7 +181,7 @@ def gravest_concern(measurement: Measurement) -> Concern | None:
 
 
 def _significance(item: AnyItem, comparison: Comparison, change: Decision) -> str:
-    """Return the part of the reason that names the significance test of a regression."""
+    """Return the part of the reason that states the p-value and alpha of a regression."""
     reversal = comparison.reversal
     if change.changed_sides and reversal is not None:
         return f"; {_sides(reversal)} ({_p(reversal.p_value)}, alpha {item.alpha:.2g})"
@@ -253,7 +252,7 @@ def _confidence(
         if change.upper_bound is not None:
             found += f" 95 % confident that it is not worse by more than {max(0.0, change.upper_bound):.3g}."
         if change.significant and comparison.value > 0:
-            found += f" Significantly worse, within tolerance ({_p(comparison.p_value)})."
+            found += f" Significantly worse than the baseline, but within the tolerance ({_p(comparison.p_value)})."
     elif value is not None and value.upper_bound is not None and item.settings.limit is not None:
         within = "" if value.upper_bound <= 0 else f" by more than {value.upper_bound:.3g}"
         found += f" 95 % confident that the limit is not exceeded{within}."
@@ -269,12 +268,12 @@ def _advice(
         audit: the audit that measured the item.
         measurement: measurement of this run.
         size: number of trials or other units in this run; `None` for recorded files.
-        factor: factor by which this run and its baseline must grow so that the standard error is small enough.
+        factor: factor by which the number of answers in this run and its baseline must grow for a decision.
         baseline: the baseline if the change is undecided, else `None`.
     """
     if not math.isfinite(factor) or factor > MOST_TIMES:
         return _Text(
-            "No number of answers that can reasonably be asked for would decide it.",
+            "No feasible number of answers would give a decision.",
             "no feasible number of answers would decide",
         )
     if size is None:
@@ -286,12 +285,12 @@ def _advice(
     there = ""
     if ratio is not None:
         if audit.counted == "trials":
-            # Squared errors of both runs add up, each proportional to the inverse of the run's size.
+            # The squared standard errors of both runs add up; each is proportional to 1 / (number of trials).
             wanted = (1.0 + 1 / ratio) / factor
             enough_there = 1 / ratio <= wanted / 2
             factor = 1.0 / (wanted - 1 / ratio) if enough_there else 2 / wanted
         else:
-            enough_there = factor <= ratio  # units are compared with themselves
+            enough_there = factor <= ratio  # each unit is compared with itself in the other run
         if factor <= 1 and not enough_there:
             needed = f"a baseline of about {math.ceil(size * factor)} {audit.counted}"
             return _Text(f"Needs {needed} to decide; this run had {size}.", f"{needed} would decide")
@@ -321,7 +320,7 @@ def missing_reason(measurement: Measurement) -> str | None:
     tables = [(count, measurement.n.get(name, 0)) for name, count in measurement.missing.items()]
     shares = [count / (count + n) if count + n else 0.0 for count, n in tables]
     if len(tables) >= 2 and max(shares) - min(shares) > MISSING_GAP:
-        # Deferred, as scipy.stats takes half a second to import and few runs come this far.
+        # Deferred, because the import of scipy.stats takes half a second and few runs need it.
         from scipy.stats import fisher_exact
 
         most, least = tables[shares.index(max(shares))], tables[shares.index(min(shares))]

@@ -28,8 +28,8 @@ def update_baseline(
 ) -> None:
     """Write new entries into a probe's baseline; the other entries and their answers stay as they are.
 
-    If the measurement is the same as before, the old entry is kept with its `date`, `accepted_by` and `reason`, so that
-    the same answers change no byte of the files. If a new reason is given, the new entry replaces the old one.
+    If an item has the same measurement as before, its old entry is kept with its `date`, `accepted_by` and `reason`, so
+    that the same answers change no byte of the files. If a new reason is given, the new entry replaces the old entry.
 
     Args:
         folder: folder of the baselines; it is created if it does not exist.
@@ -49,7 +49,7 @@ def update_baseline(
     kept = {item: entry for item, entry in old_items.items() if item not in entries and item not in remove}
     answer_sets: dict[str, Sequence[Row]] = {}
     if old is not None and old.answer_sets is None:
-        # Somebody removed the file of answers: kept entries have their stored numbers only from now on.
+        # Somebody removed the file of answers: kept entries can refer to no answer set any more.
         kept = {item: replace(entry, answer_set=None) for item, entry in kept.items()}
     elif old is not None:
         named = {entry.answer_set for entry in kept.values() if entry.answer_set is not None}
@@ -67,9 +67,11 @@ def update_baseline(
     try:
         SUMMARY.validate_python(summary)
     except ValidationError as error:
-        raise BaselineError(f"{summary_path}: not written, so the old file is unchanged ({fault(error)}).") from error
+        raise BaselineError(
+            f"{summary_path}: the new content is invalid ({fault(error)}); the old file is unchanged."
+        ) from error
     try:
-        # Until the new summary is in place, the file serves the old one too: a run killed in between loses nothing.
+        # The first write keeps the old answer sets, too: the old summary stays valid if the run is killed in between.
         write_answers(answers_path, {**((old and old.answer_sets) or {}), **answer_sets})
         if summary["items"]:
             replace_file(summary_path, _summary_bytes(summary))
@@ -81,7 +83,7 @@ def update_baseline(
 
 
 def _dated(entry: Entry, old: Entry | None) -> Entry:
-    """Return the entry, or the old one if the measurement is the same and no other reason is given."""
+    """Return the new entry, or the old entry if the measurement is the same and no other reason is given."""
     if old is not None and entry.reason in (None, old.reason) and entry.same_measurement(old):
         return old
     return entry
@@ -89,5 +91,5 @@ def _dated(entry: Entry, old: Entry | None) -> Entry:
 
 def _summary_bytes(summary: Mapping[str, Json]) -> bytes:
     text = json.dumps(summary, sort_keys=True, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
-    # The escape of a lone surrogate is also its escape in JSON.
+    # Python escapes a lone surrogate in the same way as JSON.
     return text.encode("utf-8", "backslashreplace")

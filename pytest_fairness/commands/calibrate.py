@@ -10,7 +10,9 @@ from pathlib import Path
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
     parser.add_argument(
-        "labelled", type=Path, help="CSV or JSON Lines file with the columns of the probe's kind, and a column `label`"
+        "labelled",
+        type=Path,
+        help="CSV or JSON Lines file of outputs: the columns that the probe's kind needs, and a column `label`",
     )
     parser.add_argument("--probe", type=Path, required=True, help="probe file")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")

@@ -14,13 +14,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("old", type=Path, help="JSON report of the earlier run")
     parser.add_argument("new", type=Path, help="JSON report of the later run")
     parser.add_argument(
-        "--format", choices=("terminal", "markdown", "html"), help="default: by the suffix of -o, otherwise terminal"
+        "--format",
+        choices=("terminal", "markdown", "html"),
+        help="format of the output (default: by the suffix of --output, otherwise terminal)",
     )
     parser.add_argument("-o", "--output", type=Path, help="file to write (default: standard output)")
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Compare two runs: items, verdicts, values with 95 % confidence intervals, requests."""
+    """Compare the JSON reports of two runs: verdicts, values with 95 % confidence intervals, and requests."""
     from pytest_fairness.reports import comparison_formats, files
     from pytest_fairness.reports.formatting import without_commands
     from pytest_fairness.reports.run_comparison import compare

@@ -18,18 +18,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="?",
         default="HEAD",
         metavar="REV",
-        help="git revision to compare the working tree with, or A..B for two revisions, or A...B for the "
-        "changes in B since it branched off A (default: HEAD)",
+        help="git revision with which the working tree is compared; or A..B to compare two revisions, or A...B to show "
+        "the changes in B since it branched off A (default: HEAD)",
     )
     parser.add_argument("--baselines", type=Path, metavar="DIR", help="folder of the baselines (default: baselines)")
     parser.add_argument(
-        "--format", choices=("terminal", "markdown"), help="default: markdown for -o FILE.md, otherwise terminal"
+        "--format",
+        choices=("terminal", "markdown"),
+        help="format of the output (default: markdown for --output FILE.md, otherwise terminal)",
     )
     parser.add_argument("-o", "--output", type=Path, help="file to write (default: standard output)")
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Show changes of the baselines since a git revision: values, top contributors, who accepted them and why."""
+    """Show how the baselines changed since a git revision: values, top contributors, acceptors and reasons."""
     from pytest_fairness.baselines.changes import changes
     from pytest_fairness.baselines.revisions import snapshots
     from pytest_fairness.reports import baseline_changes
@@ -41,8 +43,8 @@ def run(arguments: argparse.Namespace) -> None:
         problems = [*old.problems, *new.problems]
         if not (old.items or new.items or problems):
             raise FairnessError(
-                f"{folder}: no baselines, neither in {old.name} nor in {new.name}. `pytest --fairness-rebaseline` "
-                "makes them; --baselines DIR names another folder."
+                f"{folder}: the folder has no baselines, neither in {old.name} nor in {new.name}. Make baselines with "
+                "`pytest --fairness-rebaseline`, or name another folder with --baselines DIR."
             )
         unchanged = len(new.items) - sum(change.new is not None for change in found)
         title = baseline_changes.headline(found, old.name, new.name, unchanged)

@@ -1,4 +1,4 @@
-"""Command `export`: recorded answers as JSON Lines, and tables of measurements and words."""
+"""Command `export`: writes recorded answers as JSON Lines, or tables of measurements and words."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ from pytest_fairness.records import Json
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
-    recorded_answers.add_arguments(parser, source="probe file; for tables also a JSON report (default: the last run)")
+    recorded_answers.add_arguments(
+        parser, source="probe file; for --measurements and --words also a JSON report (default: the last run)"
+    )
     parser.add_argument(
         "--measurements",
         type=Path,
@@ -28,7 +30,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--words",
         type=Path,
         metavar="FILE",
-        help="write a table with one row for each word of each item that compares texts; FILE as for --measurements",
+        help="write a table to FILE with one row for each word of each item that compares texts; FILE ends in .csv, "
+        ".parquet or .tex",
     )
 
 
@@ -38,8 +41,8 @@ def run(arguments: argparse.Namespace) -> None:
         _write_tables(arguments)
     elif arguments.probe is None or arguments.probe.suffix == ".json":
         raise FairnessError(
-            "export: name a probe file for its recorded answers, or --measurements FILE or --words FILE for tables of "
-            "the last run."
+            "export: nothing to export was named. Name a probe file to export its recorded answers, or give "
+            "--measurements FILE or --words FILE to export tables of the last run."
         )
     else:
         write([json.dumps(line) + "\n" for line in _answers(arguments)], arguments.output)
@@ -56,20 +59,22 @@ def _write_tables(arguments: argparse.Namespace) -> None:
     described = f"the run of {document['started']} against {document['target']}"
     if arguments.measurements is not None:
         measurements(document).write(arguments.measurements)
-        _say(f"{arguments.measurements}: {len(document['items'])} items of {described}")
+        _print_to_stderr(f"{arguments.measurements}: {len(document['items'])} items of {described}")
     if arguments.words is not None:
         found = words_of_run(document, replay_settings(arguments))
         found.write(arguments.words)
-        _say(f"{arguments.words}: {len(found)} rows for the words of {described}")
+        _print_to_stderr(f"{arguments.words}: {len(found)} rows for the words of {described}")
         if any(not is_of_probe_file(item) for item in document["items"]):
-            _say("left out: checks of Python tests, which have no probe file; corpus.jsd(...).words() has their words")
+            _print_to_stderr(
+                "left out: the words of Python tests, which have no probe file; use corpus.jsd(...).words() in the test"
+            )
 
 
 def _document(arguments: argparse.Namespace) -> Mapping[str, Json]:
-    """Return the report document from which the tables are made: that of a JSON report, or of the last run.
+    """Return the report document from which the tables are made: the given JSON report, or the last run's document.
 
     Raises:
-        FairnessError: no run is stored, or the report cannot be read.
+        FairnessError: no run is stored, no item matches, or the report cannot be read.
     """
     from pytest_fairness.asking.store.store import Store
     from pytest_fairness.reports import files
@@ -85,7 +90,9 @@ def _document(arguments: argparse.Namespace) -> Mapping[str, Json]:
         with Store(path) as store:
             document = last_run(store)
     if document is None:
-        raise FairnessError(f"{path}: no run is recorded there. Run `pytest --fairness` first, or give its --store.")
+        raise FairnessError(
+            f"{path}: this store holds no run. Run `pytest --fairness` first, or name another store with --store."
+        )
     if source is None:
         return document
     with replay_run(arguments) as run:
@@ -93,13 +100,13 @@ def _document(arguments: argparse.Namespace) -> Mapping[str, Json]:
     items = [item for item in document["items"] if item["probe"] == name]
     if not items:
         raise FairnessError(
-            f"{source}: the last run, of {document['started']}, had no item of this probe. Run "
+            f"{source}: the last run ({document['started']}) had no item of this probe. Run "
             f"`pytest --fairness {source}` first."
         )
     return {**document, "items": items}
 
 
-def _say(text: str) -> None:
+def _print_to_stderr(text: str) -> None:
     print(text, file=sys.stderr)
 
 

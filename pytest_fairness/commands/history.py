@@ -15,12 +15,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
     parser.add_argument("--probe", help="show only this probe")
     parser.add_argument("--item", metavar="ID", help="show only this item, e.g. `jsd[race=Black]`")
-    parser.add_argument("--last", type=_positive, default=10, metavar="N", help="maximum runs of an item (default: 10)")
+    parser.add_argument(
+        "--last", type=_positive, default=10, metavar="N", help="show only the last N runs of each item (default: 10)"
+    )
     parser.add_argument("--store", type=Path, help="file of recorded responses (default: .fairness/responses.sqlite)")
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Show the values of earlier runs: a row for each item; for a single item, a row for each run."""
+    """Show the values of earlier runs: one row for each item or, if only one item is shown, one row for each run."""
     from pytest_fairness.asking.store.store import Store
     from pytest_fairness.reports.formatting import without_commands
     from pytest_fairness.reports.terminal.history import history
@@ -28,7 +30,10 @@ def run(arguments: argparse.Namespace) -> None:
 
     path = Path.cwd() / (arguments.store or RunSettings(Path.cwd()).store)
     if not path.exists():
-        raise FairnessError(f"{path}: no such file. Give the file with --store, as in the ini option `fairness_store`.")
+        raise FairnessError(
+            f"{path}: the store does not exist. Name its file with --store (the value of the ini option "
+            "`fairness_store`)."
+        )
     with Store(path) as store:
         points = [
             point
@@ -45,5 +50,5 @@ def run(arguments: argparse.Namespace) -> None:
 def _positive(text: str) -> int:
     number = int(text) if text.isdecimal() else 0
     if number < 1:
-        raise argparse.ArgumentTypeError(f"must be a whole number from 1 on, not {text!r}")
+        raise argparse.ArgumentTypeError(f"must be a whole number of at least 1, not {text!r}")
     return number

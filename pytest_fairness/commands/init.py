@@ -24,13 +24,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--ci",
         choices=(*SERVICES, "none"),
-        help="CI service of the workflow (default: the service that the folder or its git remotes show, or both)",
+        help="CI service that gets a workflow (default: found from the files and git remotes of the folder; if none is "
+        "found, both)",
     )
     parser.add_argument("--force", action="store_true", help="overwrite existing files")
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Write a first probe, its schema for editors and a CI workflow into this folder, the root of a project.
+    """Write a first probe, a JSON Schema for editors and a CI workflow into the current folder, a project's root.
 
     Existing files stay unchanged, unless --force is given.
     """
@@ -54,7 +55,8 @@ def run(arguments: argparse.Namespace) -> None:
     if services and (metadata.distribution("pytest-fairness").read_text("direct_url.json") or "") != "":
         # pip writes this file if it installed from a folder, an archive or a repository.
         print(
-            "\npytest-fairness was not installed from a package index here. Change its install command in the workflow."
+            "\nThis copy of pytest-fairness was not installed from a package index. Change the command in the workflow "
+            "that installs it."
         )
     _print_next_steps([*written, *([GITLAB] if includes else [])])
 
@@ -71,7 +73,8 @@ def _services(root: Path, option: str | None) -> list[str]:
     if repository not in (None, root):
         here, there = shlex.quote(str(root.relative_to(repository))), shlex.quote(str(repository))
         raise FairnessError(
-            f"{here} is not the root of its repository, where workflows belong. Run it there, or without a workflow:\n"
+            f"{here} is not the root of its repository, and workflows belong in the root. Run `init` in the root, or "
+            "without a workflow:\n"
             f"cd {there} && python -m pytest_fairness init\npython -m pytest_fairness init --ci none"
         )
     if option is not None:
@@ -93,7 +96,7 @@ def _hosts(config: Path) -> list[str]:
 
 
 def _install(root: Path) -> str:
-    """Return the shell command that installs this plugin and the project or its requirements file."""
+    """Return the shell command that installs this plugin, and the project or its requirements."""
     own: list[str] = []
     for name in REQUIREMENTS:
         if (root / name).exists():
@@ -124,7 +127,7 @@ def _schema() -> str:
 
 
 def _write(root: Path, files: Mapping[Path, str], *, force: bool) -> list[Path]:
-    """Write the files and print their names; return those that have the new content.
+    """Write the files and print their names; return the names of the files that now have the new content.
 
     Raises:
         FairnessError: a file cannot be written.
@@ -146,7 +149,7 @@ def _write(root: Path, files: Mapping[Path, str], *, force: bool) -> list[Path]:
 
 
 def _print_next_steps(written: list[Path]) -> None:
-    print("\nName the audited target in pyproject.toml unless it is already there; `local` is the embedded model:")
+    print("\nSet the target to audit in pyproject.toml, unless it is set already (`local` is the embedded model):")
     print('[tool.pytest.ini_options]\nfairness_target = "local"')
     if util.find_spec("xllamacpp") is None:
         print("The embedded model needs another package:\npip install 'pytest-fairness[local]'")

@@ -25,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
     from pytest_fairness.audits.registry import AUDITS
 
-    parser.add_argument("answers", type=Path, help="CSV or JSON Lines file, one answer a row")
+    parser.add_argument("answers", type=Path, help="CSV or JSON Lines file with one answer per row")
     parser.add_argument("--group", required=True, metavar="COLUMN", help="column of the groups")
     parser.add_argument(
         "--unmarked", required=True, metavar="GROUP", help="group that the other groups are compared with"
@@ -43,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="COLUMN",
-        help="column, such as the prompt: only answers with the same value in it are compared; may be repeated",
+        help="column, such as the prompt; only answers with the same value are compared; may be repeated",
     )
     parser.add_argument(
         "--audit",
@@ -52,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=[name for name in AUDITS["generation"] if name != "lexicon"],
         help="audit to run; may be repeated (default: all of these)",
     )
-    parser.add_argument("--write-probe", type=Path, metavar="FILE", help="save the probe that gives the same numbers")
+    parser.add_argument("--write-probe", type=Path, metavar="FILE", help="write a probe with the same results to FILE")
     parser.add_argument(
         "--report",
         type=Path,
@@ -66,8 +66,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> None:
     """Measure how the answers in a file differ between groups, without a probe, a baseline or a verdict.
 
-    Print for each audit the size of the effect in words, the estimate with its 95 % interval, the p-value and the
-    effect size.
+    For each audit, print the estimate with its 95 % confidence interval, the p-value, and the effect size as a number
+    and in words.
     """
     from pytest_fairness.reports import files
     from pytest_fairness.reports.document import report_document
@@ -113,7 +113,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def _results(probe: Probe, file: str) -> Iterator[ItemResult]:
-    """Yield the result of each item of a probe whose answers are in a file; leave no files on the disk."""
+    """Yield the result of each item of a probe whose answers are in a file."""
     from pytest_fairness.run import Run, error_result, items_of, measured_only
 
     with TemporaryDirectory() as folder:
@@ -129,12 +129,14 @@ def _results(probe: Probe, file: str) -> Iterator[ItemResult]:
 
 def _write_probe(path: Path, text: str) -> None:
     if path.suffix not in (".yaml", ".yml"):
-        raise FairnessError(f"--write-probe {path}: the name of a probe file ends in .yaml. Give such a name.")
+        raise FairnessError(f"--write-probe {path}: the name of a probe file must end in .yaml. Change the name.")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("x", encoding="utf-8") as file:
             file.write(text)
     except FileExistsError:
-        raise FairnessError(f"{path}: the file exists and stays unchanged. Give another name, or delete it.") from None
+        raise FairnessError(
+            f"{path}: the file exists and stays unchanged. Choose another name, or delete the file."
+        ) from None
     except OSError as error:
         raise FairnessError(f"{path}: cannot be written ({error.strerror}).") from error

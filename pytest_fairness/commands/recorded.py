@@ -24,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser, source: str | None = None) ->
     parser.add_argument("probe", type=Path, nargs="?" if source else None, help=source or "probe file")
     parser.add_argument("--target", help="target of the answers (default: all)")
     parser.add_argument("--base-url", default=os.environ.get("OPENAI_BASE_URL"), help="endpoint of an openai: target")
-    parser.add_argument("--target-version", help="version of the target; see the ini option")
+    parser.add_argument("--target-version", help="version of the target; see the ini option fairness_target_version")
     parser.add_argument("--store", type=Path, help="file of recorded responses (default: .fairness/responses.sqlite)")
     parser.add_argument("-o", "--output", type=Path, help="file to write (default: standard output)")
 

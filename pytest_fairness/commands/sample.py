@@ -14,7 +14,10 @@ __all__ = ["add_arguments", "run"]
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Write recorded answers as chats in JSON Lines; each group's prompts get answers of all groups equally often."""
+    """Write a sample of recorded answers as chats in JSON Lines.
+
+    The sample is balanced: each group's prompts are paired with the answers of all groups equally often.
+    """
     from pytest_fairness.run.recorded import recorded
     from pytest_fairness.run.sample import balanced
 
@@ -33,7 +36,8 @@ def run(arguments: argparse.Namespace) -> None:
         sample = balanced(probe, [(prompt, response) for _, prompt, response in found])
     write([json.dumps(line) + "\n" for line in sample.lines], arguments.output)
     print(
-        f"{len(sample.lines)} of {sample.answers} answers; left out: {sample.unusable} refused or unreadable, "
-        f"{sample.named} that name a group, {sample.wrong} wrong ones, and the surplus of groups with more answers",
+        f"wrote {len(sample.lines)} of {sample.answers} answers; left out: {sample.unusable} refused or unreadable "
+        f"answers, {sample.named} answers that name a group, {sample.wrong} wrong answers, and the surplus of groups "
+        "with more answers than the smallest group",
         file=sys.stderr,
     )

@@ -9,7 +9,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add no arguments, because the command has none."""
 
 
-def run(_chosen: argparse.Namespace) -> None:
+def run(_arguments: argparse.Namespace) -> None:
     """Print the JSON Schema of probe files."""
     from pytest_fairness import kinds
     from pytest_fairness.probes import schema_text

@@ -107,9 +107,10 @@ def _details(change: ItemChange) -> Iterator[str]:
     yield _finding(change, entry)
     if change.difference is not None and change.half_width and not change.beyond_chance and change.state == "worse":
         yield "within chance: the 95 % confidence interval of the change includes 0"
-    if change.moved:
+    if change.changed_contributions:
         below = " (below 0: more for the unmarked group)" if _has_sides(change) else ""
-        yield f"contributions{below}: {', '.join(_moved(change, *part) for part in change.moved[:SHOWN_CONTRIBUTIONS])}"
+        shown = change.changed_contributions[:SHOWN_CONTRIBUTIONS]
+        yield f"contributions{below}: {', '.join(_moved(change, *part) for part in shown)}"
     if change.new is not None:
         by = f"accepted by {entry.accepted_by}" if entry.accepted_by else "accepted"
         reason = "no reason given" if entry.reason is None else entry.reason
@@ -163,7 +164,7 @@ def _other_changes(old: Entry, new: Entry) -> Iterator[str]:
 
 def _has_sides(change: ItemChange) -> bool:
     """Return whether the contributions are words whose sign shows which group uses them more."""
-    numbers = [number for _, was, now in change.moved for number in (was, now) if number is not None]
+    numbers = [number for _, was, now in change.changed_contributions for number in (was, now) if number is not None]
     return min(numbers, default=0.0) < 0 and bool(change.info and change.info.name in registry.AUDITS["generation"])
 
 

@@ -102,7 +102,7 @@ def test_a_scorer_without_the_label(installed: Project) -> None:
         (
             extras.MODULE,
             "[pytest_fairness.audits]\njsd = fairness_extras:LongerAnswers\n",
-            "declares 'jsd' in the entry points pytest_fairness.audits, which is built in",
+            "declares 'jsd' in the entry points pytest_fairness.audits, but 'jsd' is the name of a built-in extension",
         ),
         (
             extras.MODULE.replace("    rule = SignificantChange()\n", ""),
@@ -110,7 +110,11 @@ def test_a_scorer_without_the_label(installed: Project) -> None:
             "Audit that has info, rule",
         ),
         (extras.MODULE, "[pytest_fairness.audits]\nparrot = fairness_extras:parrot\n", "is not a subclass of"),
-        (extras.MODULE, "[pytest_fairness.targets]\nopenai = fairness_extras:parrot\n", "which is built in"),
+        (
+            extras.MODULE,
+            "[pytest_fairness.targets]\nopenai = fairness_extras:parrot\n",
+            "is the name of a built-in extension",
+        ),
     ],
     ids=["import", "name", "taken", "rule", "class", "target"],
 )

@@ -53,5 +53,5 @@ def test_a_kind_without_a_reader_takes_no_recorded_answers(tmp_path: Path, monke
     (tmp_path / "texts.csv").write_text("g,text\nman,x\nwoman,y\n", "utf-8")
     text = TEXTS + "responses: {file: texts.csv}\n"
     probe = probes.parse(text.encode(), tmp_path / "probe.yaml", kinds.schemas())
-    with pytest.raises(ProbeError, match="probes of the kind 'generation' take no recorded answers"):
+    with pytest.raises(ProbeError, match="probes of the kind 'generation' cannot read recorded answers"):
         kinds.rows(probe)

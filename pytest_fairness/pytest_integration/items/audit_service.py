@@ -62,7 +62,7 @@ class AuditService:
             command = export_command(self._config, self.run.settings, item.path)
             raise NotMeasurable(f"{error} To read them: {command}") from error
         except BaselineError as error:
-            if not error.remade:
+            if not error.fixed_by_rebaseline:
                 raise
             raise BaselineError(f"{error} That is: {self._accept(item, item.nodeid.partition('::')[0])}") from error
 

@@ -147,7 +147,7 @@ class BaselineComparer:
             raise BaselineError(
                 f"{baseline.answers_path}: the answers of {item.id} cannot be measured: {error} Make a new baseline "
                 "with --fairness-rebaseline.",
-                remade=True,
+                fixed_by_rebaseline=True,
             ) from error
         return stored_values.checked(item, baseline, entry, own)
 

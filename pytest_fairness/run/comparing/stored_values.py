@@ -35,7 +35,7 @@ def require_possible(item: ProbeItem, baseline: Baseline, entry: Entry) -> None:
             f"{baseline.summary_path}: the value of {item.id} is {entry.value:g}, but values of "
             f"{item.audit.info.name} are {bounds}. Take the file from version control, or make a new one with "
             "--fairness-rebaseline.",
-            remade=True,
+            fixed_by_rebaseline=True,
         )
 
 
@@ -63,7 +63,7 @@ def checked(item: ProbeItem, baseline: Baseline, entry: Entry, own: float) -> tu
             f"{baseline.summary_path}: the value of {item.id} is {entry.value:g}, but the baseline's own answers give "
             f"{own:.6g}. One of the two files was edited, or the files are from different commits: take both from "
             "version control, or make new ones with --fairness-rebaseline.",
-            remade=True,
+            fixed_by_rebaseline=True,
         )
     return current, (
         f"The baseline's value was {entry.value:g} when it was made, by another version or with another alpha; "

@@ -212,7 +212,7 @@ def test_damaged_and_oversized_files_are_named_and_the_others_shown(project: Pro
     path.write_bytes(gzip.compress((json.dumps({"generation": "x" * 1000}) + "\n").encode() * 300_000))
     text = " ".join(diff().split())
     assert "working tree, damaged.json: is not a baseline" in text
-    assert "working tree, products.responses.jsonl.gz: holds over 268,435,456 bytes" in text
+    assert "working tree, products.responses.jsonl.gz: is larger than the maximum of 268,435,456 bytes" in text
     assert "products jsd[race=Black]: worse" in text
     assert "linked" not in text
 
@@ -222,7 +222,7 @@ def test_an_unknown_revision_is_one_sentence(project: Project, diff: Callable[..
     write(project, {JSD: entry()})
     project.commit()
     text = diff("--", revision)
-    assert text.startswith("error: git knows no revision '")
+    assert text.startswith("error: The git repository has no revision '")
     assert "\x1b" not in text
     assert not (project.path / "stolen").exists()
 
@@ -233,8 +233,8 @@ def test_without_baselines_repository_or_git_it_is_one_sentence(
     text = diff()
     assert text.startswith(f"error: {project.path}/baselines: baselines cannot be compared with a git revision: not")
     project.git("init", "-q")
-    assert diff().startswith("error: git knows no revision 'HEAD' here.")
+    assert diff().startswith("error: The git repository has no revision 'HEAD'.")
     commit = project.commit()
-    assert f"no baselines, neither in HEAD ({commit[:7]}) nor in working tree. `pytest --fairness-rebaseline`" in diff()
+    assert f"the folder has no baselines, neither in HEAD ({commit[:7]}) nor in working tree. Make baselines" in diff()
     monkeypatch.setenv("PATH", str(project.path / "empty"))
     assert ": git is not installed, or is not on the PATH." in diff()

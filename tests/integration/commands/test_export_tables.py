@@ -65,7 +65,7 @@ def test_the_last_run_is_exported_as_the_report_has_it(audited: Project, capsys:
 
 def test_the_words_are_counted_in_the_recorded_answers(audited: Project, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["export", "--words", "words.csv"]) == 0
-    assert "left out: checks of Python tests" in capsys.readouterr().err
+    assert "left out: the words of Python tests" in capsys.readouterr().err
     found = rows(audited.path / "words.csv")
     assert {(row["probe"], row["item"]) for row in found} == {("gifts", "jsd[name=Kim]"), ("gifts", "jsd[name==Lou]")}
     sturdy = next(row for row in found if row["word"] == "sturdy")
@@ -115,9 +115,9 @@ def test_a_run_with_named_targets_has_the_words_of_each(project: Project, monkey
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "export: name a probe file for its recorded answers, or --measurements FILE or --words FILE"),
+        ([], "export: nothing to export was named. Name a probe file to export its recorded answers"),
         (["--measurements", "results.xlsx"], "results.xlsx: a table is written as .csv, .parquet or .tex"),
-        (["--measurements", "results.csv"], "no run is recorded there. Run `pytest --fairness` first"),
+        (["--measurements", "results.csv"], "this store holds no run. Run `pytest --fairness` first"),
         (["none.json", "--words", "words.csv"], "none.json: cannot be read"),
     ],
 )

@@ -117,7 +117,7 @@ def test_each_run_of_a_single_item_has_a_row(store: Path, capsys: pytest.Capture
     [
         (["--probe", "letters"], "no recorded run has an item that matches --probe/--item."),
         (["--item", "jsd"], "no recorded run has an item that matches --probe/--item."),
-        (["--store", "none.sqlite"], "none.sqlite: no such file."),
+        (["--store", "none.sqlite"], "none.sqlite: the store does not exist."),
     ],
 )
 def test_an_empty_selection_is_an_error_on_one_line(
@@ -133,7 +133,7 @@ def test_an_empty_selection_is_an_error_on_one_line(
 def test_last_must_be_a_positive_number(last: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["history", f"--last={last}"])
-    assert "must be a whole number from 1 on" in capsys.readouterr().err
+    assert "must be a whole number of at least 1" in capsys.readouterr().err
 
 
 def points_of(project: Project) -> list[dict[str, Json]]:

@@ -229,7 +229,7 @@ def test_json_lines_and_columns_with_blanks_are_read() -> None:
         ({"file": "other.csv"}, "other.csv: cannot be read: No such file or directory"),
         ({"file": "answers.xlsx"}, "answers.xlsx: the file must be CSV or JSON Lines"),
         ({"write-probe": "probes/p.yaml"}, "Write it to p.yaml."),
-        ({"write-probe": "p.txt"}, "--write-probe p.txt: the name of a probe file ends in .yaml"),
+        ({"write-probe": "p.txt"}, "--write-probe p.txt: the name of a probe file must end in .yaml"),
         ({"write-probe": "there.yaml"}, "there.yaml: the file exists and stays unchanged"),
     ],
 )

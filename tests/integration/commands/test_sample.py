@@ -89,7 +89,9 @@ def test_groups_get_equally_many_answers_of_all_groups(project: Project, capsys:
     assert sample(project, capsys) == chats
     assert main(["sample", "probes/gifts.yaml", "-o", "sample.jsonl"]) == 0
     told = capsys.readouterr().err
-    assert told.startswith("21 of 36 answers; left out: 1 refused or unreadable, 5 that name a group")
+    assert told.startswith(
+        "wrote 21 of 36 answers; left out: 1 refused or unreadable answers, 5 answers that name a group"
+    )
     assert len((project.path / "sample.jsonl").read_text().splitlines()) == 21
 
 

@@ -24,7 +24,7 @@ def test_no_more_requests_are_in_flight(project: Project) -> None:
 def test_it_must_be_a_whole_number(project: Project, written: str) -> None:
     result = project.run("--fairness", f"--fairness-concurrency={written}")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    assert "--fairness-concurrency must be a whole number from 1 on" in result.stderr.str()
+    assert "--fairness-concurrency must be a whole number of at least 1" in result.stderr.str()
     project.write("pytest.ini", ini(fairness_concurrency=written))
     result = project.run("--fairness")
     assert result.ret == pytest.ExitCode.USAGE_ERROR

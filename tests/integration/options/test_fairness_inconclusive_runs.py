@@ -82,7 +82,7 @@ def test_a_replay_is_judged_by_the_runs_before_it_and_adds_none(project: Project
     ("name", "written", "message"),
     [
         ("fairness_inconclusive_runs", "maybe", "must be warn or fail, not 'maybe'."),
-        ("fairness_inconclusive_history", "0", "must be a whole number from 1 on, not 0."),
+        ("fairness_inconclusive_history", "0", "must be a whole number of at least 1, not 0."),
     ],
 )
 def test_wrong_values_are_refused(project: Project, name: str, written: str, message: str) -> None:

@@ -73,7 +73,7 @@ def test_questions_of_python_tests_count(project: Project) -> None:
 def test_it_must_be_a_whole_number(project: Project, written: str) -> None:
     result = project.run("--fairness", f"--fairness-max-requests={written}")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    assert "--fairness-max-requests must be a whole number from 1 on" in result.stderr.str()
+    assert "--fairness-max-requests must be a whole number of at least 1" in result.stderr.str()
 
 
 def test_without_a_budget_nothing_is_held_back(project: Project) -> None:

@@ -157,4 +157,4 @@ def test_a_probe_cannot_silence_itself_without_a_reason(project: Project, mark: 
 def test_a_number_below_0_is_refused(project: Project) -> None:
     result = project.run("--fairness", "-o", "fairness_min_audits=-1")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["ERROR: -o fairness_min_audits must be a whole number from 0 on, not -1."])
+    result.stderr.fnmatch_lines(["ERROR: -o fairness_min_audits must be a whole number of at least 0, not -1."])

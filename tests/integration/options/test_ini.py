@@ -105,14 +105,14 @@ def test_a_request_has_a_time_limit(project: Project) -> None:
     ("name", "written", "message"),
     [
         ("fairness_inconclusive", "maybe", "pytest.ini:2: fairness_inconclusive must be warn or fail, not 'maybe'"),
-        ("fairness_max_age", "old", "pytest.ini:2: fairness_max_age must be a number from 0 on."),
-        ("fairness_concurrency", "many", "pytest.ini:2: fairness_concurrency must be a whole number from 1 on."),
+        ("fairness_max_age", "old", "pytest.ini:2: fairness_max_age must be a number of at least 0."),
+        ("fairness_concurrency", "many", "pytest.ini:2: fairness_concurrency must be a whole number of at least 1."),
         (
             "fairness_prices",
             "gpt cheap",
             "2: fairness_prices has a line that is not of the form `MODEL INPUT OUTPUT`: 'gpt cheap'",
         ),
-        ("fairness_max_age", "-1", "fairness_max_age must be a number from 0 on"),
+        ("fairness_max_age", "-1", "fairness_max_age must be a number of at least 0"),
         ("fairness_timeout", "0", "fairness_timeout must be a number above 0"),
         ("fairness_give_up", "nan", "fairness_give_up must be a number above 0"),
         ("fairness_baseline_responses", "perhaps", "fairness_baseline_responses must be true or false"),

@@ -29,9 +29,9 @@ def test_stale_parts_are_named() -> None:
     assert stale_parts(ENTRY, PARTS) == []
     assert stale_parts(ENTRY, {**PARTS, "prompt": ["Another."]}) == ["prompt"]
     assert stale_parts(ENTRY, {"prompt": PARTS["prompt"], "axis age": 1, "system": None}) == [
-        "axis age (new)",
-        "axis race (gone)",
-        "system (new)",
+        "axis age (added)",
+        "axis race (removed)",
+        "system (added)",
     ]
 
 
