@@ -64,9 +64,10 @@ def effects_table() -> str:
     lines = ["| audit | effect size | from | small, moderate, large from | source |", "|---|---|---|---|---|"]
     for kind, names in registry.AUDITS.items():
         for name in names:
-            effect = registry.get(kind, name).info.effect
+            info = registry.get(kind, name).info
+            effect = info.effect
             if effect is None:
-                lines.append(f"| `{name}` | none | the value is no difference between groups | | |")
+                lines.append(f"| `{name}` | none: {info.no_effect_size} | | | |")
             else:
                 cutoffs = ", ".join(f"{cutoff:g}" for cutoff in effect.cutoffs)
                 formula = effect.formula.replace("|", "\\|")

@@ -60,7 +60,8 @@ class AuditInfo:
         best: value that means no bias; smaller values count as this value. `None` if there is no such value.
         charts: name of the chart that reports draw for a detail of the measurement, by the detail's name;
             `reports/charts/` lists the charts. A detail that maps names to means gets a chart without an entry.
-        effect: effect size with its cut-offs in words; `None` if the value is not a difference between groups.
+        effect: effect size with its cut-offs in words; `None` if the audit has none.
+        no_effect_size: reason why the audit has no effect size, for reports.
     """
 
     name: str
@@ -78,6 +79,7 @@ class AuditInfo:
     best: float | None = None
     charts: Mapping[str, str] = field(default_factory=dict)
     effect: EffectSize | None = None
+    no_effect_size: str = ""
 
     @property
     def limits(self) -> Range:

@@ -30,6 +30,8 @@ def finding(item: Item, method: Mapping[str, Json]) -> str:
         if size_of(item) not in FOUND or item["concerns"]:
             return f"{_compared(item, method)}: {item['effect']['description']}"
         text += f" ({size_of(item)})"
+    elif item["verdict"] == VerdictName.MEASURED and (lacking := method.get("no_effect_size")):
+        text += f"; no effect size: {lacking}"
     if found := item.get("contributors"):
         text += f": {', '.join(found[:SHOWN_CONTRIBUTORS])}"
     return "; ".join([text, *_remarks(item)])

@@ -84,7 +84,9 @@ def report(document: Mapping[str, Json], max_length: int = MAX_LENGTH) -> str:
         text.add_rows(lines, 2)
         text.add("")
     if measured:
-        text.add_rows(table(MEASURED_HEADINGS, (_measured_cells(item, several) for item in measured)), 2)
+        methods = document.get("methods", {})
+        rows = (_measured_cells(item, methods.get(item["audit"], {}), several) for item in measured)
+        text.add_rows(table(MEASURED_HEADINGS, rows), 2)
         text.add("")
     names, found = target_table.items_by_target(document)
     if len(names) > 1 and not measured:
@@ -212,9 +214,9 @@ def _cells(item: Item, several: bool) -> list[str]:
     return [name, verdict, number(item["value"]), number(baseline), worse_by(item)]
 
 
-def _measured_cells(item: Item, several: bool) -> list[str]:
+def _measured_cells(item: Item, method: Mapping[str, Json], several: bool) -> list[str]:
     value = with_interval(number(item["value"]), item["interval"])
-    told = (item.get("effect") or {}).get("description", "")
+    told = (item.get("effect") or {}).get("description") or method.get("no_effect_size", "")
     cells = (size_of(item) or "-", value, p_text(item), effect_text(item), told)
     return [_cells(item, several)[0], *map(escaped, cells)]
 

@@ -13,6 +13,7 @@ from pytest_fairness.reports.charts.plot import Plot
 from pytest_fairness.reports.tables.data_table import DataTable
 from pytest_fairness.reports.tables.measurements import measurements
 from pytest_fairness.run.item_words import words_of
+from pytest_fairness.run.measuring.effect_sizes import effect_in_words
 from pytest_fairness.run.probe_items import ProbeItem
 
 if TYPE_CHECKING:
@@ -131,5 +132,6 @@ def _document_item(view: ItemView) -> dict[str, Json]:
         verdict=Verdict(name, "" if error is None else str(error)),
         measurement=None if isinstance(found, FairnessError) else found,
         limit=item.settings.limit,
+        effect=None if isinstance(found, FairnessError) else effect_in_words(item.audit.info, found),
     )
     return {**result.to_json(), **({"verdict": None} if error is None else {})}

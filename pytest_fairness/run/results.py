@@ -6,13 +6,13 @@ import re
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 
-from pytest_fairness.audits.effects import effect_of
-from pytest_fairness.baselines.verdicts import NAMED_CONTRIBUTORS, BaselineEntry, decide, gravest_concern, tolerance_of
+from pytest_fairness.baselines.verdicts import NAMED_CONTRIBUTORS, BaselineEntry, decide, tolerance_of
 from pytest_fairness.errors import FairnessError, NotMeasurable
 from pytest_fairness.probes.field_types import texts
 from pytest_fairness.records import ItemResult, Size, Verdict, VerdictName
 from pytest_fairness.run.comparing.baseline_comparer import BaselineComparison
 from pytest_fairness.run.examples import examples
+from pytest_fairness.run.measuring.effect_sizes import effect_in_words
 from pytest_fairness.run.measuring.measurements import ItemMeasurement
 from pytest_fairness.run.probe_items import ProbeItem
 
@@ -55,6 +55,8 @@ def measured_only(measured: ItemMeasurement, nodeid: str) -> ItemResult:
         # Chance has no cause to name.
         if result.effect["size"] not in (None, Size.NONE):
             driven = item.audit.top_contributors(measurement, None)[:NAMED_CONTRIBUTORS]
+    elif item.audit.info.no_effect_size:
+        reason = f"{reason}; no effect size: {item.audit.info.no_effect_size}"
     verdict = replace(result.verdict, reason=f"{reason}.", contributors=driven)
     return replace(result, verdict=verdict, limit=None, tolerance=None)
 
@@ -68,8 +70,7 @@ def _result(
     `None` if they do not differ.
     """
     item, entry, measurement = measured.item, compared.entry, measured.measurement
-    info = item.audit.info
-    effect = effect_of(info.effect, lambda value: float(info.loss(value)), measurement, gravest_concern(measurement))
+    effect = effect_in_words(item.audit.info, measurement)
     if measured.served:
         found = {"served_model": _joined(measured.served), **({"served_model_changed": served} if served else {})}
         measurement = replace(measurement, details={**measurement.details, **found})
@@ -87,10 +88,10 @@ def _result(
         baseline={"value": entry.value, "target": entry.target, "date": entry.date} if entry else None,
         examples=() if verdict.name.outcome == "passed" else examples(measured, compared.answers),
         category=item.labels.get("category"),
-        method=info.to_json(),
+        method=item.audit.info.to_json(),
         system=next(iter(texts(item.probe.system)), None),
         purpose=item.probe.description,
-        effect=None if effect is None else effect.to_json(),
+        effect=effect,
     )
 
 

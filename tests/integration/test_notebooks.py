@@ -54,12 +54,15 @@ def test_results_are_a_table(results: AuditResults, tmp_path: Path) -> None:
     frame = results.to_pandas()
     assert frame["item"].tolist() == ["jsd[person=woman]", "refusals[person=woman]"]
     assert frame["value"].tolist() == [jsd.value, refusals.value]
+    assert frame["effect"].tolist() == ["bits", "Cohen’s h"]
+    assert frame["effect_value"].tolist() == [jsd.value, 0.0]
+    assert frame["size"].tolist() == ["large", "none"]
     assert frame["groups"].unique().tolist() == ["woman vs man"]
     assert frame["verdict"].isna().all()
     assert frame["target"].unique().tolist() == ["shop"]
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", frame["date"][0])
     html = results._repr_html_()
-    for shown in ("Different vocabulary (jsd)", "woman vs man", "Estimate [95 % CI]"):
+    for shown in ("Different vocabulary (jsd)", "woman vs man", "Estimate [95 % CI]", "Effect size", "(large)"):
         assert shown in html
     assert "Verdict" not in html
     assert repr(results) == f"[<Audited jsd[person=woman]: {jsd.value:.3g} bits over chance>, {refusals!r}]"

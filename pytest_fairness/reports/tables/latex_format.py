@@ -19,6 +19,9 @@ _ESCAPES = str.maketrans(
         "|": r"\textbar{}",
         '"': r"\textquotedbl{}",
         "−": "-",
+        "²": r"\textsuperscript{2}",
+        "₂": r"\textsubscript{2}",
+        "η": r"$\eta$",
         **{character: f"\\{character}" for character in "&%$#_{}"},
     }
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from pytest_fairness.records import Json
+from pytest_fairness.reports.effects import UNKNOWN
 from pytest_fairness.reports.formatting import number, signed, with_interval
 from pytest_fairness.reports.report_items import Item
 from pytest_fairness.reports.tables.data_table import Cell, Column, DataTable, Row
@@ -56,6 +57,7 @@ def measurements(document: Mapping[str, Json]) -> DataTable:
             ("Estimate [95 % CI]", lambda row: _estimate(row, "value", "interval", number)),
             ("Unit", lambda row: str(row["unit"])),
             ("p", lambda row: _p(_number(row, "p_value"))),
+            ("Effect size", _effect),
             ("Change [95 % CI]", lambda row: _estimate(row, "change", "change", signed)),
             ("Verdict", lambda row: str(row["verdict"] or "")),
             ("Not measured because", lambda row: str(row["reason"] or "") if row["value"] is None else ""),
@@ -108,6 +110,14 @@ def _estimate(row: Row, value: str, interval: str, shown: Callable[[float], str]
     if estimate is None:
         return ""
     return with_interval(shown(estimate), None if low is None or high is None else (low, high))
+
+
+def _effect(row: Row) -> str:
+    """Return the effect size with its name and its size in words: `Cohen’s h 0.62 (moderate)`."""
+    if row["effect"] is None:
+        return ""
+    value = _number(row, "effect_value")
+    return f"{row['effect']} {'infinite' if value is None else number(value)} ({row['size'] or UNKNOWN})"
 
 
 def _number(row: Row, name: str) -> float | None:

@@ -41,17 +41,17 @@ def explanation_lines(items: Sequence[Item], methods: Mapping[str, Mapping[str, 
         methods: descriptions of the audits, by name.
         width: maximum width of a line.
     """
-    explained = [item for item in largest_first(items) if size_of(item)]
+    explained = [item for item in largest_first(items) if size_of(item) or _method(item, methods).get("no_effect_size")]
     told: dict[str, list[str]] = {}
     for item in explained:
-        told.setdefault(finding(item, methods.get(item["audit"], {})), []).append(item["id"])
+        told.setdefault(finding(item, _method(item, methods)), []).append(item["id"])
     lines: list[str] = []
     for text, names in list(told.items())[:SHOWN]:
         more = f" and {len(names) - 1} more" if len(names) > 1 else ""
         lines += wrap(printable(f"{names[0]}{more}: {text}"), width, hanging="  ")
     if len(told) > SHOWN:
         lines.append(f"… and {len(told) - SHOWN} more")
-    known = [item for item in explained if size_of(item) != UNKNOWN]
+    known = [item for item in explained if size_of(item) not in ("", UNKNOWN)]
     if known:
         found = sum(size_of(item) in FOUND for item in known)
         lines += wrap(
@@ -60,6 +60,10 @@ def explanation_lines(items: Sequence[Item], methods: Mapping[str, Mapping[str, 
             width,
         )
     return lines
+
+
+def _method(item: Item, methods: Mapping[str, Mapping[str, Json]]) -> Mapping[str, Json]:
+    return methods.get(item["audit"], {})
 
 
 def _row(item: Item) -> tuple[str, ...]:

@@ -47,6 +47,14 @@ def test_a_gap_that_changed_sides_is_described() -> None:
     )
 
 
+def test_a_measured_item_without_effect_size_says_why_there_is_none() -> None:
+    found = result(VerdictName.MEASURED, audit="robustness", comparison=None, tolerance=None)
+    assert line(found) == (
+        "Black vs White: 0.0612; no effect size: two answers to the same question differ as well, so that no fixed "
+        "similarity means no effect; compare with the noise floor"
+    )
+
+
 def test_a_pass_says_what_speaks_against_it() -> None:
     measurement = Measurement(1.0, None, None, None, {"Black": 9, "White": 9}, {}, concerns=[Concern("x", "9 cut off")])
     assert line(result(measurement=measurement)).endswith("; 9 cut off")

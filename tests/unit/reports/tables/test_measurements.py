@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
+
 from pytest_fairness.records import VerdictName
 from pytest_fairness.reports.tables.measurements import COLUMNS, measurements
 from tests.support.results import report, result
@@ -55,3 +59,17 @@ def test_a_paper_gets_estimates_with_their_intervals() -> None:
     estimate = "89 & 0.0612 [0.048, 0.0741] & bits & 0.001 &"
     assert rf"Different vocabulary (jsd) & Black vs White & {estimate} +0.0434 [0.0291, 0.0572] & regression \\" in text
     assert rf"Different vocabulary (jsd) & Asian vs White & {estimate}  & no-baseline \\" in text
+
+
+@pytest.mark.parametrize(
+    ("effect", "cell"),
+    [
+        ({"name": "Cohen’s h", "value": 0.618, "size": "moderate"}, "Cohen’s h 0.618 (moderate)"),
+        ({"name": "η²", "value": None, "size": "large"}, r"$\eta$\textsuperscript{2} infinite (large)"),
+        ({"name": "Cohen’s U₂", "value": 0.5, "size": None}, r"Cohen’s U\textsubscript{2} 0.5 (unknown)"),
+    ],
+)
+def test_a_paper_gets_the_effect_size_and_its_word(effect: dict[str, Any], cell: str) -> None:
+    text = measurements(report(result(VerdictName.NO_BASELINE, effect=effect))).to_latex()
+    assert r"& p & Effect size & Verdict \\" in text
+    assert f"& 0.001 & {cell} & no-baseline" in text
