@@ -12,8 +12,8 @@ from pytest_fairness.reports import charts
 from pytest_fairness.reports.charts.plot import Plot
 from pytest_fairness.reports.tables.data_table import DataTable
 from pytest_fairness.reports.tables.measurements import measurements
+from pytest_fairness.run.effect_sizes import effect_in_words
 from pytest_fairness.run.item_words import words_of
-from pytest_fairness.run.measuring.effect_sizes import effect_in_words
 from pytest_fairness.run.probe_items import ProbeItem
 
 if TYPE_CHECKING:

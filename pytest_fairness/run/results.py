@@ -11,8 +11,8 @@ from pytest_fairness.errors import FairnessError, NotMeasurable
 from pytest_fairness.probes.field_types import texts
 from pytest_fairness.records import ItemResult, Size, Verdict, VerdictName
 from pytest_fairness.run.comparing.baseline_comparer import BaselineComparison
+from pytest_fairness.run.effect_sizes import effect_in_words
 from pytest_fairness.run.examples import examples
-from pytest_fairness.run.measuring.effect_sizes import effect_in_words
 from pytest_fairness.run.measuring.measurements import ItemMeasurement
 from pytest_fairness.run.probe_items import ProbeItem
 

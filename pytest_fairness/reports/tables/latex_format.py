@@ -18,6 +18,7 @@ _ESCAPES = str.maketrans(
         ">": r"\textgreater{}",
         "|": r"\textbar{}",
         '"': r"\textquotedbl{}",
+        "`": r"\textasciigrave{}",
         "−": "-",
         "²": r"\textsuperscript{2}",
         "₂": r"\textsubscript{2}",
@@ -34,7 +35,7 @@ def text(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     needed = r"\usepackage{booktabs,longtable}" if long else r"\usepackage{booktabs}"
     return "\n".join(
         [
-            rf"% Needs {needed} and \usepackage[T1]{{fontenc}}.",
+            rf"% Needs {needed} and \usepackage[T1]{{fontenc}}; LuaLaTeX for letters that are not Latin.",
             rf"\begin{{{environment}}}{{{'l' * len(columns)}}}",
             r"\toprule",
             _line(columns),
