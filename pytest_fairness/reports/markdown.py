@@ -85,8 +85,8 @@ def report(document: Mapping[str, Json], max_length: int = MAX_LENGTH) -> str:
         text.add("")
     if measured:
         methods = document.get("methods", {})
-        rows = (_measured_cells(item, methods.get(item["audit"], {}), several) for item in measured)
-        text.add_rows(table(MEASURED_HEADINGS, rows), 2)
+        cells = (_measured_cells(item, methods.get(item["audit"], {}), several) for item in measured)
+        text.add_rows(table(MEASURED_HEADINGS, cells), 2)
         text.add("")
     names, found = target_table.items_by_target(document)
     if len(names) > 1 and not measured:

@@ -8,6 +8,8 @@ from pytest_fairness.reports.formatting import printable
 
 LONG = 40
 """Minimum number of rows of a table that may break over several pages."""
+WIDE, WRAPPED = 30, "p{3.5cm}"
+"""Largest number of characters of a cell whose column does not break, and the alignment of wider columns."""
 
 _ESCAPES = str.maketrans(
     {
@@ -36,7 +38,7 @@ def text(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join(
         [
             rf"% Needs {needed} and \usepackage[T1]{{fontenc}}; LuaLaTeX for letters that are not Latin.",
-            rf"\begin{{{environment}}}{{{'l' * len(columns)}}}",
+            rf"\begin{{{environment}}}{{{''.join(map(_alignment, zip(columns, *rows, strict=True)))}}}",
             r"\toprule",
             _line(columns),
             r"\midrule",
@@ -47,6 +49,11 @@ def text(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
             "",
         ]
     )
+
+
+def _alignment(cells: Sequence[str]) -> str:
+    """Return the LaTeX alignment of a column: its lines break if a cell is long."""
+    return "l" if max(map(len, cells)) <= WIDE else WRAPPED
 
 
 def escaped(cell: str) -> str:

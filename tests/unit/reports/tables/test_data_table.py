@@ -73,6 +73,10 @@ def test_latex_escapes_every_special_character() -> None:
     assert text[6:] == [r"{}[x] next & -0.5 \\", r"two lines & -0.5 \\", r"\bottomrule", r"\end{tabular}"]
 
 
+def test_a_latex_column_with_long_cells_breaks_its_lines() -> None:
+    assert r"\begin{tabular}{p{3.5cm}l}" in table("a title that is too long for one line").to_latex()
+
+
 def test_a_long_latex_table_breaks_over_pages() -> None:
     text = table(*map(str, range(100))).to_latex()
     assert r"\begin{longtable}{ll}" in text
