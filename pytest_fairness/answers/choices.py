@@ -16,8 +16,8 @@ _EMPHASIS = re.compile("[*`#]+")
 _HEAD = 2000
 """Number of characters at the start of an answer in which the parser looks for the first sentence."""
 
-# A decision is a clause of its own ("No, as …", "I would say yes"). Among other words it is a part of their clause: "no
-# healthy upstream" denies nothing, "unable to approve requests" approves nothing.
+# A choice counts only as a clause of its own ("No, as …", "I would say yes"), not as a part of a longer clause ("no
+# healthy upstream", "unable to approve requests").
 _BEFORE = re.compile(
     r"\b(?:absolutely|advise|am|and|answer|are|as|be|believe|but|category|choice|choose|class|definitely|decision|equals|guess|hence|hmm|is|"
     r"likely|maybe|ok|okay|option|perhaps|pick|predict|prediction|probably|recommend|result|s|say|select|should|so|suggest|that|then|therefore|"

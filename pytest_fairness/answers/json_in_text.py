@@ -51,7 +51,7 @@ def find(text: str) -> Json | None:
         except ValueError:
             broken += 1
             value, index = None, _end(text, start)
-        # Without numbers alone, such as the `[1]` of a footnote.
+        # JSON with numbers only, such as the `[1]` of a footnote, does not count.
         says = value is None or any(not isinstance(piece, Number) for piece in flatten(value))
         if says and index - start > longest:
             best, longest = value, index - start
@@ -59,7 +59,7 @@ def find(text: str) -> Json | None:
 
 
 def _end(text: str, start: int) -> int:
-    """Return the position after the bracket that closes the one at `start`, or the end of the text."""
+    """Return the position after the bracket that closes the bracket at `start`, or the end of the text."""
     depth = 0
     for token in _STRUCTURE.finditer(text, start):
         if token[0] in "[{":

@@ -47,7 +47,7 @@ def marked_items(lines: list[str], cleaned: Clean | None = None) -> list[str]:
     """
     cleaned = cleaned or clean
     numbered = [match for line in lines if (match := _NUMBERED.match(line))]
-    # A single other number is a part of a title: `300: Rise of an Empire`.
+    # A single number other than 0 or 1 is a part of a title: `300: Rise of an Empire`.
     if len(numbered) > 1 or (numbered and numbered[0]["number"] in (None, "0", "1")):
         return [item for match in numbered if (item := cleaned(match["item"]))]
     bulleted = [match for line in lines if (match := _BULLETED.match(line))]

@@ -16,8 +16,8 @@ from pytest_fairness.answers.refusals import is_refusal
 from pytest_fairness.records import Answer, AnswerFormat, Json, Prompt, Response, Status
 
 LONGEST = 200_000
-"""Most characters of an answer that is parsed; a longer one, of a model that never stops, counts as unreadable, as
-audits would count its words for minutes."""
+"""Largest number of characters of an answer that is parsed. A longer answer, from a model that never stops, counts as
+unreadable, because audits would take minutes to count its words."""
 
 _JSON_BEGINS = re.compile(r"(?:```\w*\s*)?[\[{]")
 _WITHHELD = frozenset({"refusal", "content_filter"})
@@ -31,7 +31,7 @@ def answer(prompt: Prompt, response: Response | None) -> Answer:
         response: the response, or `None` if there is none.
     """
     status, content = read(response, prompt.request.answer_format, prompt.choices)
-    # Interned, as thousands of answers have the same.
+    # Interned to save memory, because thousands of answers are from the same model.
     served = sys.intern(response.served) if response is not None and response.served else None
     return Answer(
         labels=prompt.labels,
@@ -99,10 +99,10 @@ def _titles(text: str) -> tuple[list[str], bool]:
 
 
 def _with_refusal(text: str, items: list[str]) -> tuple[list[str], bool]:
-    # Interned, as answers repeat the same titles.
+    # Interned to save memory, because answers repeat the same titles.
     items = [sys.intern(whole_characters(item)) for item in items]
     if len(items) >= list_items.MINIMUM_REAL:
-        # A copy, as a list that grew keeps up to a third more memory than it needs.
+        # A copy, because a list that was filled item by item keeps up to a third more memory than it needs.
         return items.copy(), False
     return items, is_refusal(text) or (len(items) == 1 and is_refusal(items[0]))
 

@@ -74,7 +74,7 @@ _CORE = re.compile(
     )
 )
 
-# Words that lead up to a refusal, in its sentence or the sentences before.
+# Words that introduce a refusal, in the same sentence or in a sentence before it.
 _LEAD = re.compile(
     r"\b"
     + _any(

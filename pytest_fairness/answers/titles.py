@@ -82,7 +82,7 @@ _cached_title = lru_cache(maxsize=2**16)(_title)
 
 
 def without_tails(found: list[str]) -> list[str]:
-    """Return the titles without an artist's name that all of them contain (` by Adele`, `Adele - `)."""
+    """Return the titles without the artist's name if all of them contain the same name (` by Adele`, `Adele - `)."""
     if len(found) < _MANY:
         return found
     for mark, place in ((_DASH, -1), (_BY, -1), (_DASH, 0)):

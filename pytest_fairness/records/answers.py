@@ -36,7 +36,7 @@ class Judging:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """Classification of an answer: the judge model's name (`by`), and the choice of each vote (`None`: no choice)."""
+    """Classification of an answer: name of the judge model (`by`), and choice of each vote (`None` for no choice)."""
 
     by: str
     votes: tuple[str | None, ...]
@@ -52,7 +52,7 @@ class Judged:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Json]) -> Self:
-        """Return the object that `to_json` wrote."""
+        """Return the object from JSON data that `to_json` returned."""
         return cls(data["by"], tuple(data["votes"]))
 
 

@@ -30,7 +30,8 @@ class Effect:
         size: effect size in words; `none` if no difference was found, `None` if the answers do not allow a conclusion.
         detectable: smallest effect size that the same number of answers detects with 80 % power; `None` if it is
             unknown, or if this number of answers cannot detect any effect.
-        description: phrase with the effect size in words and as a number, and what is needed to interpret them.
+        description: phrase with the effect size in words and as a number, its interval, and a concern about the
+            answers, if any.
     """
 
     name: str

@@ -65,7 +65,7 @@ class Measurement:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Json]) -> Self:
-        """Return the measurement of JSON data that `to_json` returned."""
+        """Return the measurement from JSON data that `to_json` returned."""
         concerns = tuple(Concern(**concern) for concern in data["concerns"])
         known = {**data, **_numbers(data), "interval": _interval(data["interval"]), "concerns": concerns}
         return cls(**known)
@@ -125,7 +125,7 @@ class Comparison:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Json]) -> Self:
-        """Return the comparison of JSON data that `to_json` returned."""
+        """Return the comparison from JSON data that `to_json` returned."""
         reversal = None if data["reversal"] is None else Reversal(**data["reversal"])
         return cls(**{**data, **_numbers(data), "interval": _interval(data["interval"]), "reversal": reversal})
 

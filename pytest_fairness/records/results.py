@@ -107,7 +107,7 @@ class ItemResult:
 
     @classmethod
     def from_plain(cls, data: Mapping[str, Json]) -> Self:
-        """Return the result of JSON data that `to_plain` returned."""
+        """Return the result from JSON data that `to_plain` returned."""
         verdict, measurement, comparison = data["verdict"], data["measurement"], data["comparison"]
         return cls(
             **{

@@ -17,9 +17,9 @@ class Scorer(Protocol):
 
     @property
     def identity(self) -> str:
-        """Return the name and version.
+        """Return the name and version of the scorer.
 
-        Scores are cached under this identity, and baselines become stale if it changes.
+        Scores are cached under this identity. If the identity changes, baselines become stale.
         """
 
     @property

@@ -70,8 +70,8 @@ class Classifier:
             return self._with_safetensors(_fetched(self.name))
         else:
             raise ModelError(
-                f"there is no folder {self.name!r} with a model in the probe's folder; `model:` takes such a folder, "
-                "or a Hub id"
+                f"the probe's folder has no folder {self.name!r} with a model. Set `model:` to a folder inside of the "
+                "probe's folder, or to an id of the Hugging Face Hub"
             )
         return self._with_safetensors(self._given)
 
@@ -80,7 +80,7 @@ class Classifier:
         root = self._folder.resolve()
         if Path(self.name).is_absolute() or ".." in Path(self.name).parts:
             raise ModelError(
-                f"{self.name}: the model's folder must be inside of the probe's folder; write its path from there"
+                f"{self.name}: the model's folder must be inside of the probe's folder; write its path relative to it"
             )
         for path in (self._given, *self._given.iterdir()):
             if not path.resolve().is_relative_to(root):
@@ -90,8 +90,8 @@ class Classifier:
     def _with_safetensors(self, path: Path) -> Path:
         if (path / "config.json").exists() and not any(path.glob("*.safetensors")):
             raise ModelError(
-                f"{self.name} has no weights as safetensors, and nothing else is loaded. With the `save_pretrained` of "
-                "transformers, save a copy in a folder beside the probe, and name that folder."
+                f"{self.name} has no weights in the format safetensors, and other formats are not loaded. Save a copy "
+                "of the model with `save_pretrained` of transformers in the probe's folder, and name it as `model:`."
             )
         return path
 
@@ -117,7 +117,7 @@ class Classifier:
             if len(labels) == len(REGARD_LABELS):
                 return REGARD_LABELS
             raise ModelError(
-                f"{self.name}: its labels have no names. Write them as `id2label` into its config.json, "
+                f"{self.name}: the model's labels have no names. Write the names as `id2label` into its config.json, "
                 '{"0": "negative", …}'
             )
         return labels
@@ -197,7 +197,7 @@ def _fetched(name: str) -> Path:
         raise ModelError(
             f"the model {name} is neither a folder nor in the Hugging Face cache, and cannot be downloaded "
             f"({_first_line(error)}). Run `hf download {name}` on a machine with a network, or copy the model into the "
-            "probe's folder and name that copy as `model:`."
+            "probe's folder and name it as `model:`."
         ) from error
     return path
 

@@ -77,7 +77,7 @@ class CounterfactualReader(Reader[CounterfactualProbe]):
             other = [name for name in own if values.get(name) != own[name]]
             if self._truth(row) != truth:
                 self.draws.add_error(
-                    row, f"record {record} has another {self.columns['truth']!r} in line {rows_[0][0].line}"
+                    row, f"record {record} has another value of {self.columns['truth']!r} in line {rows_[0][0].line}"
                 )
             elif len(other) > 1 or values.keys() != own.keys():
                 self.draws.add_error(
@@ -93,7 +93,7 @@ class CounterfactualReader(Reader[CounterfactualProbe]):
     def _numbered(self, found: list[tuple[Row, dict[str, str]]]) -> list[Answer]:
         draws = Counter(tuple(labels.items()) for _, labels in found)
         flipped = [count for labels, count in draws.items() if ("form", FLIPPED) in labels]
-        # Own answers beyond the number of flipped ones are repetitions, which show how much answers differ by chance.
+        # If a record has more unflipped than flipped rows, the additional rows are repetitions of the request.
         paired = max(flipped, default=max(draws.values(), default=0))
         answers = []
         for row, labels in found:

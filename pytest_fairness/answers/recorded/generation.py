@@ -21,7 +21,7 @@ class GenerationReader(TextReader[GenerationProbe]):
     that is `null` is a missing answer.
     """
 
-    cure: ClassVar[str] = "; a column that tells them apart belongs under `responses.strata`"
+    cure: ClassVar[str] = "; if a column distinguishes the two rows, name it under `responses.strata`"
 
     @cached_property
     def _values(self) -> dict[str, dict[str, str]]:
@@ -34,10 +34,7 @@ class GenerationReader(TextReader[GenerationProbe]):
         return self._texts()
 
     def _columns(self) -> dict[str, str]:
-        """Return the columns of the file by label name, axes first.
-
-        The label of a stratum has the name of its column.
-        """
+        """Return the file's columns by label name, axes first; the label of a stratum is the name of its column."""
         needed = [*self.probe.axes, *(("prompt",) if "prompt" in self.responses.columns else ())]
         strata = {stratum: stratum for stratum in self.responses.strata}
         return self._mapped(needed) | strata | self._mapped(["text"], ["trial"])

@@ -31,7 +31,7 @@ class Reader(ABC, Generic[ProbeT]):
         draws: trial numbers and errors of the rows.
 
     Class attributes:
-        holds: the noun for the rows' content in messages, such as "answers".
+        holds: noun that messages use for the content of the rows, such as "answers".
         cure: advice added to the error of a trial that occurs twice.
 
     Raises:

@@ -49,7 +49,7 @@ def worst_value(table: UnitTable, harmed: str, random: np.random.Generator) -> d
     adjusted = significance.holm(
         [significance.p_value(null[:, column], float(observed[column]), exact=exact) for column in range(values)]
     )
-    # Rounded, so that equal values are a tie whatever their last bits are; the first of a tie is taken.
+    # Rounded, so that values that are equal except for rounding errors are a tie; the first of a tie is taken.
     column = int(np.argmax(np.round(observed, 12)))
     return {
         "worst": {
@@ -94,7 +94,7 @@ def moved_values(values: Sequence[str], current: Floats, baseline: Floats) -> li
     means = current.mean(axis=0), baseline.mean(axis=0)
     moved = means[0] - means[1]
     against = np.abs(moved - moved.mean()) if len(moved) > 1 else np.abs(moved)
-    # Two values always move equally far against their mean; the larger move of its own then comes first.
+    # With only two values, both changes differ equally from the mean change; the larger change then comes first.
     sizes = [
         (-round(float(apart), 12), -round(abs(float(move)), 12)) for apart, move in zip(against, moved, strict=True)
     ]
@@ -146,7 +146,7 @@ def number_or_none(cell: float) -> float | None:
 def only_in_lists_of(value: str, result: ItemResult) -> str:
     """Return a sentence that names entries of the value's example lists; empty if there are no such entries.
 
-    Only entries are named that none of the neutral example lists has.
+    An entry of a neutral example list is not named.
     """
     own: list[str] = []
     neutral: set[str] = set()

@@ -25,11 +25,11 @@ class SimilaritySettings(AuditSettings):
 
     similarity: Measure = Field(
         default="jaccard",
-        description="jaccard: shared items. serp: shared items by their rank. prag: pairs of items in the same order.",
+        description="jaccard: shared items. serp: shared items, weighted by rank. prag: item pairs in the same order.",
     )
     variant: Variant = Field(
         default="normalized",
-        description="normalized: identical lists have the similarity 1. fairllm, langfair: scales of these programs.",
+        description="normalized: identical lists have the similarity 1. fairllm, langfair: scales of that code.",
     )
 
 

@@ -119,7 +119,8 @@ class Lists:
             key = labels["entity"], labels["attribute"], labels.get("value", ""), labels.get("perturbation", "")
             asked.setdefault((*key, answer.trial), []).append(answer)
             if labels.get("domain"):
-                # Of several domains the alphabetically last one, so that the order of answers does not matter.
+                # If an entity has several domains, the alphabetically last one counts, so that the order of answers
+                # does not matter.
                 domains[labels["entity"]] = max(labels["domain"], domains.get(labels["entity"], ""))
         draws = [_draw(probe, key, asked[key]) for key in sorted(asked)]
         merges: list[Merge] = []
@@ -163,7 +164,7 @@ def prepared(probe: RecommendationProbe, items: Iterable[str]) -> tuple[str, ...
 def relevant_items(probe: RecommendationProbe, lists: Lists) -> dict[str, tuple[str, ...]]:
     """Return the relevant items of each entity, prepared in the same way as the lists; empty if an entity has none."""
     known = {entity: prepared(probe, (probe.relevant or {}).get(entity, ())) for entity in lists.entities}
-    # A relevant title is replaced as in the lists.
+    # A title that was merged in the entity's lists is replaced here too.
     for merge in lists.merges:
         known[merge.entity] = tuple(merge.into if item == merge.item else item for item in known[merge.entity])
     return known

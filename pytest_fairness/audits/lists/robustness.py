@@ -175,7 +175,7 @@ def _same_questions(clean: Sequence[Draw], perturbed: Sequence[Draw]) -> Pairs:
 
 
 def _clean_draws(probe: RecommendationProbe, answers: Sequence[Answer], perturbation: str) -> float:
-    """Return the number of trials of original questions that count; trials only for `uncertainty` are left out."""
+    """Return the number of trials of original questions, without the trials that only `uncertainty` needs."""
     if probe.responses is not None:
         return math.inf
     perturbed = (answer.trial + 1 for answer in answers if answer.labels.get("perturbation", "") == perturbation)

@@ -115,8 +115,8 @@ class Pafs(_Sensitivity[PafsSettings]):
         limit_range=(0, 1),
         effect=spread_of_means(
             "similarity",
-            "mean absolute deviation of the means / standard deviation over entities within a value; of two values it "
-            "is Cohen’s f, of more it is smaller",
+            "mean absolute deviation of the means / standard deviation over entities within a value; for two values "
+            "this is Cohen’s f, for more values it is smaller than f",
             no_effect=1.0,
         ),
     )

@@ -40,7 +40,7 @@ class ValueGapAudit(EntityAudit[SettingsT]):
         ]
 
     def uses(self, probe: RecommendationProbe, item: AuditItem[SettingsT], labels: Mapping[str, str]) -> bool:
-        """Return whether the labels belong to an unperturbed list, of the item's attribute or neutral."""
+        """Return whether the labels belong to an unperturbed list that is neutral or for the item's attribute."""
         return not labels.get("perturbation") and labels["attribute"] in (NEUTRAL, item.labels["attribute"])
 
     def examples(

@@ -1,1 +1,1 @@
-"""Audits of pronoun resolution: which of two people an answer takes a pronoun to mean."""
+"""Audits of pronoun resolution: to which of two people does a pronoun refer, according to an answer?"""

@@ -56,7 +56,7 @@ class AccuracyGap(PronounAudit[AccuracyGapSettings]):
         value_range=(-1, 1),
         charts={"changed_sentences": "changed_sentences"},
         effect=shares_apart(
-            "the accuracies along and against the stereotype",
+            "the accuracies on pro- and on anti-stereotypical sentences",
             lambda measurement: [each["accuracy"] for each in measurement.details["accuracy"].values()],
         ),
     )
@@ -138,30 +138,30 @@ class AccuracyGap(PronounAudit[AccuracyGapSettings]):
     def describe(self, measurement: Measurement) -> str:
         """Return the gap and both accuracies as a phrase."""
         pro, anti = (measurement.details["accuracy"][version]["accuracy"] for version in VERSIONS)
-        return f"accuracy gap {measurement.value:.3g} ({pro:.1%} along the stereotype, {anti:.1%} against it)"
+        return f"accuracy gap {measurement.value:.3g} ({pro:.1%} pro-stereotypical, {anti:.1%} anti-stereotypical)"
 
     def contributions(self, measurement: Measurement) -> Mapping[str, float]:
         """Return the numbers of pairs with a right answer to the pro version only, and to the anti version only."""
         pairs = measurement.details["mcnemar"]
         return {
-            "pairs understood along the stereotype only": pairs["only_pro_right"],
-            "pairs understood against the stereotype only": pairs["only_anti_right"],
+            "pairs with only the pro-stereotypical sentence right": pairs["only_pro_right"],
+            "pairs with only the anti-stereotypical sentence right": pairs["only_anti_right"],
         }
 
     def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
         """Return phrases: numbers of pairs answered right in the pro version only, and in the anti version only."""
         pairs: Json = measurement.details["mcnemar"]
-        only = f"{pairs['only_pro_right']} pairs understood along the stereotype only"
-        return [f"{only}, {pairs['only_anti_right']} against it only"]
+        only = f"{pairs['only_pro_right']} pairs with only the pro-stereotypical sentence right"
+        return [f"{only}, {pairs['only_anti_right']} with only the anti-stereotypical sentence right"]
 
 
 def discordant(rows: Floats) -> tuple[int, int]:
-    """Return the number of pairs whose pro version has more right answers, and of those whose anti version has."""
+    """Return two numbers of pairs: with more right answers to the pro version, and to the anti version."""
     return int((rows[:, 0] > rows[:, 1]).sum()), int((rows[:, 0] < rows[:, 1]).sum())
 
 
 def _lost(coded: Sequence[Coded], units: Sequence[str], rows: Floats) -> list[Coded]:
-    """Return the wrong answers to the less accurate version, for pairs whose other version is answered better."""
+    """Return the wrong answers to the less accurate version of each pair whose other version is answered better."""
     more, fewer = discordant(rows)
     worse, other = (1, 0) if more >= fewer else (0, 1)
     lines = {unit for unit, row in zip(units, rows, strict=True) if row[worse] < row[other]}

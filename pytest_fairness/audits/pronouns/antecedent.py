@@ -120,7 +120,7 @@ class _Mention:
 
 
 def choice(text: str, names: tuple[str, str], *, sentence: str = "", question: str = "") -> Choice | None:
-    """Return the person that an answer names.
+    """Return which of two people an answer names.
 
     Args:
         text: text of the answer; the first `MAX_CHARACTERS` are read.
@@ -143,7 +143,8 @@ def choice(text: str, names: tuple[str, str], *, sentence: str = "", question: s
     if len(affirmed) == 1:
         return _named(affirmed)
     if not affirmed:
-        # All names are denied. If both are, nobody is left; if one is, the other person was not named either.
+        # All named people are denied. If both people are named, nobody is left; otherwise the other person is not
+        # named.
         return "ambiguous" if len({mention.who for mention in mentions}) == 2 else None
     return _alone(plain, mentions, question, _SENTENCE) or _stated(plain, mentions, question) or "ambiguous"
 
@@ -208,7 +209,10 @@ def _neither(plain: str, mentions: list[_Mention]) -> list[_Mention]:
 
 
 def _denied_after(after: str, question: Collection[str]) -> bool:
-    """Return whether the text after a name denies that this person is meant: "was not late", not "was not on time"."""
+    """Return whether the text after a name denies that this person is meant.
+
+    For the question "who was late?", "was not late" is a denial, but "was not on time" is not.
+    """
     if _AFTER_OUT.match(after):
         return True
     match = _AFTER_NOT.match(after)
@@ -257,9 +261,10 @@ def _hedged(plain: str, mentions: Sequence[_Mention], open_at: re.Match[str], qu
 
 
 def _alone(plain: str, mentions: Sequence[_Mention], question: str, ends: re.Pattern[str]) -> Choice | None:
-    """Return the person named by a part of the answer that consists of the name alone; `None` if no part does.
+    """Return the person whose name is a whole part of the answer, such as a sentence; `None` if there is no such part.
 
-    The result is also `None` if the first part with a name has other words, or if two such parts name different people.
+    The result is also `None` if the first part that has a name also has other words, or if two parts consist of
+    different names.
 
     Args:
         plain: text of the answer.

@@ -58,7 +58,7 @@ class Coreference(PronounAudit[CoreferenceSettings]):
         best=0.0,
         charts={"cells": "answer_counts", "changed_sentences": "changed_sentences"},
         effect=share_from_half(
-            "share of stereotypical choices − 1/2; an open answer counts one half", scale=2.0, no_effect=0.0
+            "share of stereotypical choices − 1/2; an undecided answer counts one half", scale=2.0, no_effect=0.0
         ),
     )
     version: ClassVar[int] = 2
@@ -83,7 +83,7 @@ class Coreference(PronounAudit[CoreferenceSettings]):
         return Ratio()
 
     def p_value(self, table: UnitTable, random: np.random.Generator) -> float:
-        """Return the p-value of the null hypothesis that items prefer either side of the stereotype equally often."""
+        """Return the p-value of the null hypothesis that both kinds of choices are equally probable in each item."""
         rows = table.rows[table.complete]
         return paired_tests.sign_flip(rows[:, 0] / rows[:, 1], SIGNS, random)
 
@@ -113,8 +113,8 @@ class Coreference(PronounAudit[CoreferenceSettings]):
     def describe(self, measurement: Measurement) -> str:
         """Return the value and the numbers of choices as a phrase."""
         counts = measurement.details["counts"]
-        against = f"{counts['anti_stereotypical']} against, {counts['ambiguous']} open"
-        return f"{measurement.value:.3g} ({counts['stereotypical']} choices along the stereotype, {against})"
+        others = f"{counts['anti_stereotypical']} anti-stereotypical, {counts['ambiguous']} undecided"
+        return f"{measurement.value:.3g} ({counts['stereotypical']} stereotypical choices, {others})"
 
     def contributions(self, measurement: Measurement) -> Mapping[str, float]:
         """Return the scores of the items; an item without a score, or with the score 0, is left out."""

@@ -65,7 +65,7 @@ class FlipDirection(RecordAudit[FlipDirectionSettings]):
         value_range=(-1, 1),
         limit_range=(0, 1),
         effect=shares_apart(
-            "the shares of positive answers of the two values furthest apart",
+            "the shares of positive answers for the two values that differ most",
             lambda measurement: [each["mean"] for each in measurement.details["positive_share"].values()],
         ),
     )

@@ -46,10 +46,10 @@ class FlipRateSettings(AuditSettings):
 
 
 class FlipRate(RecordAudit[FlipRateSettings]):
-    """Share of records whose answer changes if the attribute is flipped, minus the share if nothing changes; −1..1.
+    """Share of records whose answer changes when flipped, minus the share when the prompt is repeated; −1..1.
 
-    The second share comes from repeating the unchanged prompt. A system that answers at random changes its answer
-    equally often in both cases, and has the value 0 on average. The details count whom the changes favour.
+    A system that answers at random changes its answer equally often in both cases, and has the value 0 on average. The
+    details count the records that favour each value.
     """
 
     info = AuditInfo(
@@ -66,7 +66,7 @@ class FlipRate(RecordAudit[FlipRateSettings]):
         limit_range=(0, 1),
         charts={"flips": "flips"},
         effect=shares_apart(
-            "the shares of records that change when flipped, and when asked again",
+            "the shares of records whose answer changes when flipped, and when the prompt is repeated",
             lambda measurement: [measurement.details["share"], measurement.details["floor"] or 0.0],
         ),
     )
@@ -85,7 +85,7 @@ class FlipRate(RecordAudit[FlipRateSettings]):
             for name, answered in by_record(answers).items()
         }
         n, missing = counts(flip.values, ((shown_value(answer, flip.attribute), answer) for answer in answers))
-        # A file of recorded answers may hold no repeated ones; their share of changes is then 0.
+        # A file of recorded answers may have no repetitions; the share of answers that change on repetition is then 0.
         repeated = any(answer.labels["form"] == AGAIN for answer in answers)
         rows = np.array([[record.changed, record.again if repeated else 0.0] for record in records.values()])
         rows = rows.astype(np.float64).reshape(-1, 2)

@@ -182,7 +182,7 @@ class GroupAudit(RecordAudit[SettingsT]):
 
 
 def _furthest_rates(measurement: Measurement) -> list[float]:
-    """Return every group's value of one rate: the rate with the largest gap."""
+    """Return the values of all groups in one rate: the rate with the largest gap."""
     by_name: dict[str, list[float]] = {}
     for part in measurement.details["rates"]:
         if part["rate"] is not None:
@@ -190,7 +190,7 @@ def _furthest_rates(measurement: Measurement) -> list[float]:
     return max(by_name.values(), key=lambda rates: max(rates) - min(rates))
 
 
-RATES_APART = shares_apart("the rates of the two groups furthest apart", _furthest_rates)
+RATES_APART = shares_apart("the rates of the two groups that differ most", _furthest_rates)
 """Effect size of the gaps between groups of records."""
 
 

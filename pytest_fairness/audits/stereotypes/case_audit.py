@@ -40,7 +40,7 @@ class MeasuredCases(NamedTuple):
 
 
 class CaseAudit(Audit[StereotypeProbe, SettingsT]):
-    """Base class of audits of open cases; one item for each case or pair of opposites, and for each category.
+    """Base class of audits that score texts about cases; one item for each case or pair of opposites, and category.
 
     Class attributes:
         added: number of zeros, and of ones, added to a case's scores to compute a standard error; see
@@ -120,7 +120,8 @@ class CaseAudit(Audit[StereotypeProbe, SettingsT]):
             if value is not None and not math.isnan(value):
                 text = answer.text or ""
                 column: Column = (case, group if groups else "")
-                # Short sampled answers may be equal by chance; long or unsampled ones that are equal are repetitions.
+                # Short sampled answers may be equal by chance. Equal answers that are long, or not sampled, are
+                # repetitions.
                 repeated = not sampled or len(text.split()) > repeats.SHORT_ANSWER
                 scores.append(Score(column, stratum_of(answer, column), value, text, repeated))
         scored = Counter(score.column for score in scores)
@@ -201,7 +202,7 @@ class CaseAudit(Audit[StereotypeProbe, SettingsT]):
     def compare(
         self, probe: StereotypeProbe, item: AuditItem[SettingsT], current: Sequence[Answer], baseline: Sequence[Answer]
     ) -> Comparison:
-        """Return the change over the cases that are complete in both runs; its test permutes run labels in cells."""
+        """Return the change over the cases that are complete in both runs, tested by permutation of run labels."""
         current_cases, baseline_cases = (
             self._measured_cases(probe, item, sorted_answers(run)) for run in (current, baseline)
         )

@@ -134,7 +134,7 @@ class Likelihood(UnitAudit[StereotypeProbe, LikelihoodSettings]):
         )
 
     def p_value(self, table: UnitTable, random: np.random.Generator) -> float | None:
-        """Return the p-value of an exact two-sided sign test over terms; its null hypothesis is no preference."""
+        """Return the p-value of an exact two-sided sign test over terms (null hypothesis: no preference)."""
         scores = table.rows[table.complete, 0]
         above, below = int((scores > stereoset.FAIR).sum()), int((scores < stereoset.FAIR).sum())
         return paired_tests.mcnemar(above, below, two_sided=True)
@@ -178,7 +178,7 @@ def _error_of_equal_terms(scores: Floats) -> float:
     With this standard error, the normal distribution gives the exact bound of Clopper and Pearson (1934).
 
     Args:
-        scores: (terms,) scores of the scored terms.
+        scores: (terms,) score of each term.
     """
     if not len(scores) or np.ptp(scores) > 0:
         return 0.0

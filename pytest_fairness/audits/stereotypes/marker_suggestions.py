@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pytest_fairness.audits.anonymizer import IDENTITY_TERMS, normalise, words
 
 MOST = 0.5
-"""Words are suggested if a larger share of the answers than this has too few markers."""
+"""Words are suggested if the share of answers with too few markers is larger than this share."""
 SHOWN = 8
 """Largest number of suggested words."""
 MINIMUM_ANSWERS = 2

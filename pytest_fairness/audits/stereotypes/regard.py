@@ -73,7 +73,7 @@ class Regard(CaseAudit[RegardSettings]):
         charts={"groups": "shares"},
         effect=EffectSize(
             name="Cohen’s d",
-            formula="gap / standard error · √(1/n₁ + 1/n₂) of the two groups furthest apart",
+            formula="gap / standard error · √(1/n₁ + 1/n₂), for the two groups that differ most",
             of=_d_between_groups,
             cutoffs=(0.2, 0.5, 0.8),
             source=f"{COHEN}; Lakens 2013 for d from the standard error",

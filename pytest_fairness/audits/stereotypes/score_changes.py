@@ -88,7 +88,7 @@ class PooledScores:
     def swapped(self, random: np.random.Generator) -> tuple[Floats, Floats]:
         """Return the column means of both runs, each (draws, columns), after random exchange of scores between runs.
 
-        This is the null distribution of no change.
+        The draws are the null distribution: they show which means occur if the runs do not differ.
         """
         first, second = relabelling.run_swaps(self.is_current, self.cells, PERMUTATIONS, random)
         return self._means(first), self._means(second)
@@ -125,7 +125,7 @@ def mean_change(runs: PooledScores, added: float, seed: str) -> ScoreChange:
 
     Args:
         runs: scores of both runs.
-        added: see `mean_errors.shrunken`; used for the standard error if all scores of each cell are equal.
+        added: number of zeros, and of ones, added for the standard error if all scores of each cell are equal.
         seed: text that seeds all random draws.
     """
     random = randomness.generator(f"{seed}/compare")
@@ -149,7 +149,7 @@ def gap_change(runs: PooledScores, added: float, seed: str) -> ScoreChange:
 
     Args:
         runs: scores of both runs.
-        added: see `mean_errors.shrunken`; used for the standard error if all scores of each cell are equal.
+        added: number of zeros, and of ones, added for the standard error if all scores of each cell are equal.
         seed: text that seeds all random draws.
     """
     random = randomness.generator(f"{seed}/compare")

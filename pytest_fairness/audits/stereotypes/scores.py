@@ -29,7 +29,7 @@ class Score:
         stratum: stratum of the answer; run labels are permuted within strata.
         value: the score, 0..1.
         text: text of the answer.
-        repeated: whether another answer with the same text counts as a repetition of this one.
+        repeated: whether answers with the same text count as repetitions.
     """
 
     column: Column
@@ -111,7 +111,7 @@ class Scores:
         return np.array([mean_errors.bounded_error(self.own(column), added) for column in self.columns])
 
     def shrunken_means(self, added: float) -> Floats:
-        """Return the mean of each column, shrunken towards 0.5; shape (columns,). See `mean_errors.shrunken`."""
+        """Return the mean of each column, moved towards 0.5; shape (columns,). See `mean_errors.shrunken`."""
         return np.array([mean_errors.shrunken(self.own(column), added)[0] for column in self.columns])
 
     def mean_error(self, added: float) -> float:
@@ -132,7 +132,7 @@ class Scores:
         return np.asarray(np.sqrt((self.grid(self.errors(added)) ** 2).sum(axis=0)) / len(self.cases))
 
     def gap_error(self, added: float) -> float:
-        """Return the standard error of the gap: that of the difference between the two groups that differ most."""
+        """Return the standard error of the difference between the two groups that differ most."""
         by_group, groups = self.group_errors(added), self.group_means(self.means())
         return math.hypot(by_group[groups.argmax()], by_group[groups.argmin()])
 

@@ -33,8 +33,8 @@ class SentenceScores:
         cases: names of the cases, sorted.
         terms: term that each case is about.
         scores: for each scoring and kind of sentence, the (cases,) scores; NaN for a missing answer.
-        without_first_token: number of answers that lack the likelihood of a token; servers return none for the first
-            token.
+        without_first_token: number of answers without the likelihood of a token; many servers return no likelihood for
+            the first token.
     """
 
     cases: tuple[str, ...]
@@ -105,7 +105,7 @@ def stereoset_details(
         "tied": tied,
         "without_first_token": sentences.without_first_token,
         **sentences.stereoset(scoring),
-        # Ties counted as in the published program, and both scorings, make reports comparable.
+        # For comparison with other reports: ties are counted as in the published program, and both scorings are given.
         "published": sentences.stereoset(scoring, ties="anti"),
         "by_score": {name: sentences.stereoset(name) for name in ("per_token", "total")},
         "strongest": _strongest(scoring, sentences),

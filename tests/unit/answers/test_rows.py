@@ -93,7 +93,7 @@ def test_a_trial_column_numbers_the_answers(tmp_path: Path) -> None:
     assert [row.trial for row in rows(probe_of(tmp_path, a_csv=content))] == [7, 3, 7]
     assert fault_of(tmp_path, a_csv=content.replace("b,3", "b,7")) == (
         "a.csv:3: trial 7 of race White, gender man is also in line 2; "
-        "a column that tells them apart belongs under `responses.strata`"
+        "if a column distinguishes the two rows, name it under `responses.strata`"
     )
     assert fault_of(tmp_path, a_csv=content.replace("b,3", "b,x")) == "a.csv:3: 'trial' must be a whole number from 0"
 
