@@ -13,7 +13,7 @@ def cost_of(price: Price, prompt_tokens: float, completion_tokens: float) -> flo
 
 
 def with_cost(counts: Mapping[str, int], price: Price | None) -> dict[str, float]:
-    """Return the counts with the added count `cost`; without a price, return them without `cost` and `uncounted`.
+    """Return the counts with the cost added as `cost`; without a price, add nothing and set `uncounted` to 0.
 
     Args:
         counts: request counts of one engine; `prompt_tokens`, `completion_tokens` and `uncounted` are used.

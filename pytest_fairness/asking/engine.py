@@ -95,7 +95,7 @@ class Engine:
             self._plan(batch)
 
     def answers(self, requests: Sequence[Request]) -> list[Response | FairnessError]:
-        """Return the responses to these requests, and the errors of those that failed; wait until all are settled.
+        """Wait until all these requests are settled, and return the response or the error of each request.
 
         Requests that are not planned yet are planned first. Python's signal handlers run during the wait; if a handler
         raises an exception, this method raises it, and the engine continues.
@@ -107,7 +107,7 @@ class Engine:
             StoreError: the store cannot be read.
         """
         keys = [response_key(self._target.identity, request) for request in requests]
-        # Read before waiting: usually all answers are recorded already.
+        # Read the store before waiting, because usually all answers are recorded already.
         recorded = self._store.get(keys, self._fresh)
         self._plan(dict(zip(keys, requests, strict=True)), recorded)
         failed = self._tracker.wait(keys)

@@ -29,14 +29,14 @@ class Preflight:
     def rejects(self, request: Request, outcome: Response | FairnessError) -> bool:
         """Return whether the target rejected a request for a reason that may concern all other requests too.
 
-        The result is `False` if the run reuses an answer of the target, because the target has accepted such requests
-        before. It is also `False` for embeddings, because a single text may be too long.
+        The result is `False` if the run reuses an answer of the target, which shows that the target accepted an earlier
+        request. It is also `False` for embeddings, because a single text may be too long.
         """
         rejected = isinstance(outcome, RequestFailed) and outcome.check is not None
         return rejected and request.answer_format != "embedding" and not self._tracker.counts()["reused"]
 
-    def goes_on_after(self, request: Request, outcome: Response | FairnessError) -> bool:
-        """Return whether all other requests must still wait after this attempt of the first request."""
+    def keeps_others_waiting(self, request: Request, outcome: Response | FairnessError) -> bool:
+        """Return whether the other requests must still wait after this attempt of the first request."""
         rephrased = isinstance(outcome, RequestFailed) and outcome.retry is RetryReason.REPHRASED
         return rephrased or isinstance(outcome, TargetError) or self.rejects(request, outcome)
 

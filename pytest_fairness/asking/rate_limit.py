@@ -32,7 +32,7 @@ class RateLimit:
     def after_answer(self, capacity: int) -> Self:
         """Return the limit after an answer.
 
-        The number of requests allowed in flight grows by one after as many answers as are now allowed in flight.
+        If `n` requests are allowed in flight, `n` answers raise the limit to `n + 1`.
         """
         if self.allowed >= capacity:
             return replace(self, allowed=math.inf, overloads=0)

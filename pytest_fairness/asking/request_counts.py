@@ -17,11 +17,11 @@ FAILURES = "failures"
 def total_counts(counts_by_owner: Mapping[str, RequestCounts]) -> dict[str, float]:
     """Return the counts of a run.
 
-    All processes plan the same requests and find the same recorded answers, so these counts are not added up over
-    processes. Each process sends only a part of the requests. A process has one engine for each target.
+    All processes plan the same requests and find the same recorded answers, so `planned` and `reused` are not added up
+    over processes. The other counts are added up, because each process sends only a part of the requests.
 
     Args:
-        counts_by_owner: counts of each engine, by owner; the name of an owner is `process/engine`.
+        counts_by_owner: counts of each engine, by owner. An owner is named `process/engine`; an engine asks one target.
     """
     total: Counter[str] = Counter(sent=0, answered=0, failed=0)
     by_process: dict[str, Counter[str]] = defaultdict(Counter)

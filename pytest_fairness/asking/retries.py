@@ -14,8 +14,8 @@ MAX_FAILURES = {
     RetryReason.OVERLOADED: 20,
     RetryReason.REPHRASED: 3,
 }
-"""By reason, the number of failures of one request after which it is not sent again. Attempts that never reached the
-target have no such limit: `GiveUpTimer` ends them."""
+"""Number of failures, by reason, after which a request is not sent again. Attempts that never reached the target are
+limited by `GiveUpTimer` only."""
 
 
 class Attempts:

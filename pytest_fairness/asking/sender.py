@@ -102,7 +102,7 @@ class Sender:
         except FairnessError as error:
             self._tracker.close(self._caller.without_secrets(error))
         except BaseException as error:
-            # A bug; a thread that waits for answers must not wait forever.
+            # This is a bug. The threads that wait for answers must not wait forever.
             message = f"{self._target.name}: the request engine failed with {type(error).__name__}: {error}"
             self._tracker.close(FairnessError(message))
             raise
@@ -171,13 +171,13 @@ class Sender:
             give_up_at = self._timer.deadline([request.sent_at for request in self._in_flight.values()], resume_at)
             look_at = now + (self._timing.poll if self._tracker.next_unsent(1) else self._timing.claim_renewal)
             until = min(until, give_up_at, look_at)
-            # Not before the target's rate limit allows it, and with a pause while other processes use all slots.
+            # A retry must wait for the target's rate limit, and for a pause, because other processes may use all slots.
             until = min(until, max(self._sync.next_retry, resume_at, now + self._timing.poll))
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(None if until == math.inf else until - now):
                 await self._wakeup.wait()
         if not unsettled:
-            self._timer.restart()  # there was nothing to answer
+            self._timer.restart()  # the target had nothing to answer
 
     async def _send(self, key: str, request: Request) -> None:
         """Send one request and keep its result for the next exchange with the store."""
@@ -193,7 +193,7 @@ class Sender:
                 outcome = RequestFailed(message, retry=outcome.retry, retry_after=outcome.retry_after)
         if retry_at is None:
             self._attempts.pop(key, None)
-        # Here rather than when the task is done, so that the next exchange already counts the free slot.
+        # Removed before the task is done, so that the next exchange counts the slot as free.
         del self._in_flight[key]
         self._results.append(AttemptResult(key, request, outcome, sent_at, retry_at))
         self._wakeup.set()

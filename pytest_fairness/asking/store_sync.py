@@ -148,7 +148,7 @@ class StoreSync:
         renewing = now - self._last_renewal > self._timing.claim_renewal
         late = now - self._last_claim > self._timing.claim_retry or (self._last_claim < self.resume_at <= now)
         claiming = free > 0 and (woken or changed or late or due)
-        # More than can be sent: other processes may have claimed the first of them.
+        # More keys than can be sent, because other processes may have claimed the first keys.
         candidates = tracker.next_unsent(free + 2 * self.capacity) if claiming else []
         for result in results:
             if result.key == self._preflight.key and self._preflight.rejects(result.request, result.outcome):
@@ -174,7 +174,7 @@ class StoreSync:
             self._settle(result)
         tracker.settle_elsewhere(claim.answered, {})
         if results and not tracker.has_unsettled:
-            self.put_counts()  # nothing more may follow, and other processes show these counts
+            self.put_counts()  # this may be the last exchange, and other processes show these counts
         for key in claim.answered:
             self._backing_off.pop(key, None)
         if claim.stop_reason is StopReason.OVER_BUDGET:
@@ -202,7 +202,7 @@ class StoreSync:
 
     def _record(self, result: AttemptResult) -> None:
         key, outcome, identity = result.key, result.outcome, self._target.identity
-        if key == self._preflight.key and not self._preflight.goes_on_after(result.request, outcome):
+        if key == self._preflight.key and not self._preflight.keeps_others_waiting(result.request, outcome):
             self._store.runs.put_preflight(self._run, identity, None)
             self._preflight.key = None
         if isinstance(outcome, Response):

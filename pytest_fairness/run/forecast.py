@@ -218,7 +218,7 @@ def count_requests(run: Run, target: Target | None, looks: Iterable[ProbeItem]) 
     rest = (
         response_key(identity, request)
         for request in _requests(looks)
-        if target is None or likelihood_support.can_be_asked(target, request)
+        if target is None or likelihood_support.can_answer(target, request)
     )
     none = np.empty(0, np.uint64)
     needed, recorded, oldest = [none], [none], []

@@ -15,8 +15,8 @@ def versioned(identity: str, version: str | None) -> str:
 class Target(Protocol):
     """System under test, which answers many requests at the same time.
 
-    The constructor of a target sends nothing, loads nothing and needs no key, because recorded answers are found
-    without these. The engine calls `open` once, before the first request; then `ask` for every request, always on the
+    The constructor of a target sends nothing, loads nothing and needs no key, because a run may need recorded answers
+    only. The engine calls `open` once, before the first request; then `ask` for every request, always on the
     same event loop; and `close` at the end.
 
     Attributes:
@@ -28,10 +28,10 @@ class Target(Protocol):
 
     Optional attributes:
         address: address of the server without user, password and query; only if the name does not contain the address.
-        likelihoods: `True` if the target answers requests with the answer format `likelihood`; other targets get no
-            such requests.
-        preflight: `False` if no server can reject a key or a model name; the first request of a run is then not sent
-            alone.
+        likelihoods: `True` if the target answers requests with the answer format `likelihood`; if `False`, it gets no
+            requests with this format.
+        preflight: `False` if there is no key or model name that a server can reject; the first request of a run is then
+            not sent alone.
         lasting: `True` if answers depend only on the request, as embeddings do. Recorded answers are then reused
             regardless of their age, except with `--fairness-fresh`.
 

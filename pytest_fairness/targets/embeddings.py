@@ -59,7 +59,7 @@ def vector(text: str) -> bytes:
 
 
 def read(content: bytes, count: int, source: str) -> list[Response | FairnessError]:
-    """Return the embeddings in a server's response in the order of the texts; a text without one has an error.
+    """Return the embeddings in a server's response, by text; a text without an embedding gets an error.
 
     Args:
         content: body of the response: `{"data": [{"index": 0, "embedding": [0.1, …]}, …]}`.

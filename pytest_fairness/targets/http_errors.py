@@ -64,7 +64,7 @@ class HttpErrors:
         )
 
     def for_status(self, status: int, headers: Mapping[str, str], said: str, check: str = "") -> RequestFailed:
-        """Return the error for a status that may concern one request.
+        """Return the error for an HTTP status that may concern only this request.
 
         Args:
             status: the status.

@@ -29,7 +29,7 @@ class ApplicationTarget(ABC):
 
     Args:
         name: name in reports and baselines.
-        version: version of its code; only with a version are recorded answers reused.
+        version: version of the callable's code; without a version, recorded answers are not reused.
     """
 
     concurrency: int | None = None
@@ -85,7 +85,7 @@ class CallableTarget(ApplicationTarget):
     Args:
         function: the application, a synchronous or asynchronous callable.
         name: name in reports and baselines.
-        version: version of its code; only with a version are recorded answers reused.
+        version: version of the callable's code; without a version, recorded answers are not reused.
 
     Raises:
         TargetError: `function` is not callable.

@@ -32,7 +32,7 @@ class Connection(TypedDict):
 
 
 class SdkClient(ABC):
-    """Client of one server for all requests of a target; it never repeats a request, because `Sender` does.
+    """Client of one server for all requests of a target; it never repeats a request, because `Sender` repeats requests.
 
     Args:
         sdk: the module `openai` or `anthropic`.
@@ -75,7 +75,7 @@ class SdkClient(ABC):
 
     def _error_of(self, error: Any) -> RequestFailed | TargetError:
         if error.status_code in (401, 403):
-            # Without the server's message, which may quote the key.
+            # The server's message is left out, because it may quote the key.
             return TargetError(
                 f"{self._name}: {self._endpoint} rejects the key (HTTP {error.status_code}). Check {self._where}."
             )

@@ -82,7 +82,7 @@ class TargetServer(Closing):
                     asked[number].cancel()
                 asked = {number: task for number, task in asked.items() if not task.done()}
         except (OSError, ValueError, LookupError, asyncio.CancelledError):
-            pass  # the client is gone or sends something else, or the server is closed
+            pass  # the client has ended or sends no valid message, or the server is closed
         finally:
             for answering in asked.values():
                 answering.cancel()

@@ -116,12 +116,12 @@ class Claims:
             if not passed:
                 free = min(free, 1)
                 if first is not None and self._claimed([first], fresh):
-                    # Sent by an owner, who may have to send it once more.
+                    # The first request was sent, and its owner may have to send it again.
                     keys, retries = (), [key for key in retries if key == first]
             free = max(free, 0)
             own = self._backing_off(retries, owner) if retries else set()
             claim.claimed.extend(islice((key for key in retries if key in own), free))
-            # The owner has lost the claims that expired meanwhile: others may have claimed them.
+            # Other owners may have claimed retries whose claims expired, so these are claimed like new requests.
             rest = chain((key for key in retries if key not in own), keys)
             while len(claim.claimed) < free and (chunk := list(islice(rest, CHUNK))):
                 answered = recorded_keys(self._database, chunk, fresh)
@@ -183,6 +183,6 @@ class Claims:
 
 
 def recorded_keys(database: Database, keys: Iterable[str], fresh: Freshness) -> set[str]:
-    """Return those of the keys for which the run can reuse a recorded answer."""
+    """Return the keys for which the run can reuse a recorded answer."""
     query = f"SELECT key FROM responses WHERE {CONDITION} AND key IN (SELECT value FROM json_each(?))"  # noqa: S608 - `CONDITION` is a constant
     return {key for (key,) in database.read(query, (*fresh.parameters, json.dumps(list(keys))))}

@@ -86,7 +86,7 @@ class Database:
 
     @contextmanager
     def readable(self) -> Iterator[None]:
-        """Raise `StoreError` if a row cannot be decoded, because another program must have written the row."""
+        """Raise `StoreError` if a row cannot be decoded: the file is damaged, or another program wrote the row."""
         try:
             yield
         except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
@@ -137,8 +137,8 @@ class Database:
                 return
             if holds and found <= 0:
                 raise StoreError(
-                    f"{self._path} has the store version {found}, which no pytest-fairness writes: the file is "
-                    "damaged. Move it away, or name another file with the ini fairness_store; its answers are "
+                    f"{self._path} has the store version {found}, which no version of pytest-fairness writes: the file "
+                    "is damaged. Move it away, or name another file with the ini fairness_store; its answers are "
                     "requested again."
                 )
             missing = [migrations[version] for version in range(found + 1, self._version + 1)] if holds else [tables]

@@ -35,7 +35,7 @@ class RunId(NamedTuple):
 
 
 class Runs:
-    """Tables through which a run's processes share its budget, stop, unusable targets and request counts."""
+    """Tables through which a run's processes share its budget, its counts, its unusable targets and its stop."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -87,7 +87,7 @@ class Runs:
     def preflight(self, run: RunId, target: str) -> tuple[bool, str | None]:
         """Return whether a run may send all its requests to a target, and the key of the first request.
 
-        The key is `None` if all may be sent, or if no request is the first one yet.
+        The key is `None` if all requests may be sent, or if no request was sent yet.
         """
         rows = self._database.read("SELECT key FROM preflights WHERE run = ? AND target = ?", (run.name, target))
         key = rows[0][0] if rows else None

@@ -113,19 +113,19 @@ class Store(Closing):
             yield
 
     def get(self, keys: Iterable[str], fresh: Freshness) -> dict[str, Response]:
-        """Return the recorded answers that the run reuses, by key: its own answer, or else the newest one."""
+        """Return the recorded answers that the run reuses, by key. The run's own answer precedes the newest one."""
         rows = self.database.read(_ANSWERS, (*fresh.parameters, _encode(list(keys)), fresh.run))
         with self.database.readable():
             return {key: _response(response, created) for key, response, created in rows}
 
     def recorded(self, keys: Iterable[str], fresh: Freshness) -> set[str]:
-        """Return those of the keys for which the run may reuse a recorded answer."""
+        """Return the keys for which the run may reuse a recorded answer."""
         return recorded_keys(self.database, keys, fresh)
 
     def oldest_of(self, keys: Iterable[str]) -> float | None:
         """Return the date of the oldest answer to these requests (seconds since the epoch); `None` without answers.
 
-        If a key has several answers, only the newest counts, because a run reuses that one.
+        If a key has several answers, only the newest counts, because a run reuses the newest answer.
         """
         query = (
             "SELECT min(newest) FROM (SELECT max(created) AS newest FROM responses "

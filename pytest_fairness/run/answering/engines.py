@@ -82,7 +82,7 @@ class Engines(Closing):
 
     def plan(self, target: Target, requests: Iterable[Request]) -> None:
         """Send these requests in the background, in this order; see `Engine.plan`."""
-        answerable = (request for request in requests if likelihood_support.can_be_asked(target, request))
+        answerable = (request for request in requests if likelihood_support.can_answer(target, request))
         self.engine(target).plan(answerable)
 
     def ask(self, target: Target, requests: Sequence[Request]) -> list[Response | FairnessError]:

@@ -45,7 +45,7 @@ class Messages(SdkClient):
         self._client = anthropic.AsyncAnthropic(api_key=endpoint.key, **self._connection)
 
     async def ask(self, request: Request) -> Response:
-        """Send a request with its sampling parameters.
+        """Send a request with its sampling parameters, and return the response.
 
         The API accepts no seed, and requires `max_tokens`.
 
@@ -86,7 +86,7 @@ class Messages(SdkClient):
             return RequestFailed(message, retry=RetryReason.REPHRASED)
         rejected = " and ".join(f"{name} {value:g}" for name, value in sampling.items())
         return RequestFailed(
-            f"{self._name} does not take {rejected} (HTTP 400: {said}). Set 1, or nothing, in the probe's `sampling`."
+            f"{self._name} does not accept {rejected} (HTTP 400: {said}). Set 1 or nothing in the probe's `sampling`."
         )
 
     def _status_error(self, status: int, said: str, error: Any) -> RequestFailed | TargetError:

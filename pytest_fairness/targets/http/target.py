@@ -80,7 +80,7 @@ class HttpTarget:
 
     async def open(self) -> None:
         """Prepare the target to answer requests; see `Target.open`."""
-        # Imported only here: it takes time, and all answers may be recorded.
+        # Imported here, because the import takes time and is not needed if all answers are recorded.
         import httpx2
 
         from pytest_fairness.targets.http_client import BoundedClient
@@ -156,7 +156,7 @@ class HttpTarget:
     def _header(self, line: str) -> tuple[str, str]:
         match = _HEADER.fullmatch(line.strip())
         if match is None:
-            # Without the line, which may be a key.
+            # The line is left out, because it may contain a key.
             raise TargetError(f"{self.name}: a line of fairness_http_headers is not of the form `Name: value`.")
         return match[1], match[2].strip()
 
@@ -187,10 +187,10 @@ class HttpTarget:
     def _status_error(self, answer: httpx2.Response, errors: HttpErrors) -> RequestFailed | TargetError:
         status, said = answer.status_code, errors.quoted(answer.text)
         match status:
-            case 401 | 403:  # without the server's message, which may quote the key
+            case 401 | 403:  # no server's message, because it may quote the key
                 return TargetError(f"{self.name} rejects the request (HTTP {status}). Check fairness_http_headers.")
             case 404 | 405:
-                return TargetError(f"{self.name} takes no POST (HTTP {status}: {said}). Check the address.")
+                return TargetError(f"{self.name} accepts no POST (HTTP {status}: {said}). Check the address.")
             case _ if answer.is_redirect:
                 where = public_url(str(answer.next_request.url if answer.next_request else ""))
                 return TargetError(
@@ -240,7 +240,7 @@ class HttpTarget:
         kind = "null" if value is None else _KINDS[type(value)]
         shown = "" if value is None else f": {errors.quoted(json.dumps(value, ensure_ascii=False), 120)}"
         return self._unreadable(
-            f"{self.name}: {self._where} (ini fairness_http_answer) finds {kind} where {wanted} is audited{shown}"
+            f"{self.name}: {self._where} (ini fairness_http_answer) matches {kind}, but must match {wanted}{shown}"
         )
 
     def _unreadable(self, message: str) -> RequestFailed | TargetError:
@@ -265,7 +265,9 @@ class HttpTarget:
             raise TargetError(f"{self.name}: fairness_http_answer is not a JSONPath: {path!r}, {reason}.") from error
         self._path_error = jsonpath.JSONPathError
         if not isinstance(found, jsonpath.JSONPath):
-            raise TargetError(f"{self.name}: fairness_http_answer is several JSONPaths: {path!r}; write one.")
+            raise TargetError(
+                f"{self.name}: fairness_http_answer contains several JSONPaths: {path!r}; write only one."
+            )
         return found
 
     # Secrets

@@ -1,4 +1,4 @@
-"""JSON answers of a small model: a grammar makes it write valid JSON, which is then converted.
+"""JSON answers of a small model: a grammar makes the model write a JSON list, which is then converted.
 
 A grammar cannot require a number of entries in a map with unknown keys. So the model writes a list of names and
 descriptions, which is converted to the map that the prompt requested.
@@ -19,7 +19,7 @@ FEWEST_ENTRIES = 3
 """Minimum number of entries, if `max_tokens` allows so many."""
 NAME_LENGTH = 40
 DESCRIPTION_LENGTH = 160
-"""Maximum number of characters; without a limit, a small model may never end an entry."""
+"""Maximum number of characters of an entry's description; without a limit, a small model may never end it."""
 
 _ENTRY = re.compile(r'\{"name": "(?P<name>[^"]*)", "description": "(?P<description>[^"]*)("\})?')
 

@@ -39,8 +39,8 @@ class LocalServer:
 
     def __init__(self, name: str, model: Path) -> None:
         check_runner(name)
-        # OpenMP threads wait by spinning, which takes the cores from everything else, measuring included, and slows
-        # the model down to a tenth. Read once, when the model is loaded.
+        # By default, waiting OpenMP threads keep the cores busy, which can slow the model down to a tenth of its speed.
+        # The variable is read once, when the model is loaded.
         if "OMP_WAIT_POLICY" not in os.environ:
             os.environ.setdefault("GOMP_SPINCOUNT", "0")
         import xllamacpp

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 class LocalTarget:
     """GGUF model that this process runs.
 
-    Every request is sent with a seed, so that answers are reproducible. The seed is the one of the request or, without
-    one, is derived from the request's content.
+    Every request is sent with a seed, so that answers are reproducible. The seed is the request's own or, if the
+    request has none, is derived from the request's content.
 
     Args:
         model: a GGUF file, or `None` for the embedded model, which is downloaded when first needed.

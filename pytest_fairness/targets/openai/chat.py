@@ -48,7 +48,7 @@ class Chat(SdkClient):
     async def ask(
         self, request: Request, more: Mapping[str, Json] | None = None, *, json_format: bool = True
     ) -> Response:
-        """Send a request with its sampling parameters.
+        """Send a request with its sampling parameters, and return the response.
 
         Args:
             request: the request.
@@ -79,7 +79,7 @@ class Chat(SdkClient):
                     raise RequestFailed(str(self._error_of(error)), retry=RetryReason.REPHRASED) from error
                 raise
         if request in self._asked_without_json:
-            # Answered without `response_format`, so that was the field which the server rejected.
+            # The server answered without `response_format`, so it had rejected this field.
             self._asked_without_json.discard(request)
             self._takes_json_format = False
         return response
@@ -117,7 +117,7 @@ class Chat(SdkClient):
         except ValueError as error:
             message = f"{self._name}: {self._endpoint} did not echo the text: {error}"
             if isinstance(error, echoed_likelihoods.NoEcho):
-                self._no_echo = f"{message}, so it gives no likelihoods; vLLM's and transformers: targets do."
+                self._no_echo = f"{message}, so it gives no likelihoods. Use a vLLM server or a transformers: target."
             raise RequestFailed(self._no_echo or message) from error
 
     async def embeddings(self, texts: Sequence[str]) -> list[Response | FairnessError]:
@@ -128,14 +128,14 @@ class Chat(SdkClient):
             TargetError: as in `ask`.
         """
         with self._translated_errors():
-            # Not base64, the SDK's default, which not every compatible server knows.
+            # The SDK's default is base64, which some compatible servers do not know.
             raw = await self._client.embeddings.with_raw_response.create(
                 model=self._model, input=list(texts), encoding_format="float"
             )
         response = raw.http_response
         if is_too_long(response):
             raise RequestFailed(
-                f"{self._name}: the answer of {self._endpoint} is longer than the ini's fairness_max_answer_bytes."
+                f"{self._name}: the response of {self._endpoint} is over the limit (ini fairness_max_answer_bytes)."
             )
         source = f"{self._name}: {self._endpoint}"
         return await parsed(lambda response: embeddings.read(response.content, len(texts), source), response)

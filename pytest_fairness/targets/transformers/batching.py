@@ -68,7 +68,7 @@ class Batches:
 
     Args:
         answer: function that answers a batch; called in a thread.
-        threads: the threads.
+        threads: threads in which batches are answered.
         name: the target's name, for messages.
     """
 

@@ -162,7 +162,7 @@ class LanguageModel(LoadedModel):
         return found
 
     def _text(self, request: Request) -> tuple[list[int], int, list[str]]:
-        """Return a text's tokens, the number of them before the continuation, and the continuation's tokens as text."""
+        """Return a text's tokens, the number of tokens before the continuation, and the text of the other tokens."""
         text = request.prompt + (request.continuation or "")
         encoded = self._tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)
         spans = encoded["offset_mapping"]

@@ -108,7 +108,7 @@ class LoadedModel:
 
     @contextmanager
     def _memory(self) -> Iterator[None]:
-        """Convert torch's errors of full memory into `OutOfMemory`, and free the memory."""
+        """Convert torch's out-of-memory errors into `OutOfMemory`, and free the memory."""
         try:
             yield
         except (RuntimeError, MemoryError) as error:
@@ -116,7 +116,7 @@ class LoadedModel:
                 raise
         else:
             return
-        # Outside of the handler, where the error no longer keeps the tensors alive.
+        # Outside of the `except` block, because the exception keeps the tensors alive inside of it.
         gc.collect()
         if self.device.type == "cuda":
             self._torch.cuda.empty_cache()

@@ -24,7 +24,7 @@ class TransformersTarget:
     """Hugging Face model or GGUF file that answers in batches and gives likelihoods.
 
     Requests that wait at the same time are answered in one batch. Every answer has its own seed: the seed of the
-    request or, without one, a seed derived from the request's content.
+    request or, if the request has none, a seed derived from the request's content.
 
     Args:
         written: the part of the target's name after `transformers:`.

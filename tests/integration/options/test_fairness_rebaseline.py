@@ -207,7 +207,11 @@ def test_a_store_that_cannot_be_read_is_one_message(project: Project, change: st
         connection.commit()
     result = project.run("--fairness")
     assert result.ret == 1
-    said = "a row cannot be read" if "UPDATE" in change else "has the store version 0, which no pytest-fairness writes"
+    said = (
+        "a row cannot be read"
+        if "UPDATE" in change
+        else "has the store version 0, which no version of pytest-fairness writes"
+    )
     assert says(result, said)
     assert "Traceback" not in result.stdout.str() + result.stderr.str()
     assert "INTERNALERROR" not in result.stdout.str() + result.stderr.str()

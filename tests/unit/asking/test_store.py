@@ -481,7 +481,9 @@ def test_an_impossible_version_is_rejected(path: Path, version: int) -> None:
     Store(path).close()
     with closing(sqlite3.connect(path)) as connection:
         connection.execute(f"PRAGMA user_version = {version}")
-    with pytest.raises(StoreError, match=f"has the store version {version}, which no pytest-fairness writes"):
+    with pytest.raises(
+        StoreError, match=f"has the store version {version}, which no version of pytest-fairness writes"
+    ):
         Store(path)
 
 

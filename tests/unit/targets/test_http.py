@@ -142,19 +142,19 @@ def test_an_empty_path_names_the_keys_of_the_response(content: Any, there: str) 
 @pytest.mark.parametrize(
     ("found", "shown"),
     [
-        ({"text": "a lamp"}, 'an object where text is audited: {"text": "a lamp"}'),
-        (True, "a boolean where text is audited: true"),
-        (4, "a number where text is audited: 4"),
-        (None, "null where text is audited"),
-        (["a", 1], 'a list where text is audited: ["a", 1]'),
-        ({"key": KEY * 20}, 'an object where text is audited: {"key": "[key]'),
+        ({"text": "a lamp"}, 'an object, but must match text: {"text": "a lamp"}'),
+        (True, "a boolean, but must match text: true"),
+        (4, "a number, but must match text: 4"),
+        (None, "null, but must match text"),
+        (["a", 1], 'a list, but must match text: ["a", 1]'),
+        ({"key": KEY * 20}, 'an object, but must match text: {"key": "[key]'),
     ],
 )
 def test_a_value_of_the_wrong_type_is_shown(found: Any, shown: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SERVICE_LOGIN", KEY)
     with answering({"answer": found}) as server, pytest.raises(RequestFailed) as raised:
         ask(server, http_answer="$.answer", http_headers=("X-Login: ${SERVICE_LOGIN}",))
-    assert f"$.answer (ini fairness_http_answer) finds {shown}" in str(raised.value)
+    assert f"$.answer (ini fairness_http_answer) matches {shown}" in str(raised.value)
     assert raised.value.retry is None
     assert KEY not in str(raised.value)
     assert len(str(raised.value)) < 300
@@ -165,7 +165,7 @@ def test_answers_with_lists_may_be_json_lists(found: Any, *, fails: bool) -> Non
     question = Request("hello", answer_format="list")
     with answering({"answer": found}) as server:
         if fails:
-            with pytest.raises(RequestFailed, match="where text or a list is audited"):
+            with pytest.raises(RequestFailed, match="but must match text or a list"):
                 ask(server, question, http_answer="$.answer")
         else:
             assert ask(server, question, http_answer="$.answer") == [Response(json.dumps(found))]
@@ -177,7 +177,7 @@ def test_a_path_that_never_matches_text_ends_the_target(tmp_path: Path) -> None:
         with engine_for(settings, f"{server.url}/chat/completions") as engine:
             answers = engine.answers(questions(40))
         assert 8 <= server.count <= 12
-    assert all("finds an object where text is audited" in str(answer) for answer in answers)
+    assert all("matches an object, but must match text" in str(answer) for answer in answers)
 
 
 def test_a_path_that_never_matches_ends_the_target(tmp_path: Path) -> None:
@@ -232,8 +232,8 @@ def test_errors_of_one_request_say_whether_to_retry(reply: Reply, retry: RetryRe
     [
         (Reply(status=401), "rejects the request .HTTP 401.. Check fairness_http_headers"),
         (Reply(status=403), "rejects the request"),
-        (Reply("no such page", status=404), "takes no POST .HTTP 404: .*no such page.*. Check the address"),
-        (Reply(status=405), "takes no POST"),
+        (Reply("no such page", status=404), "accepts no POST .HTTP 404: .*no such page.*. Check the address"),
+        (Reply(status=405), "accepts no POST"),
         (Reply(status=307, headers={"Location": "/v2?key=1"}), r"has moved to http://127.0.0.1:\d+/v2 .HTTP 307."),
     ],
 )
