@@ -71,8 +71,13 @@ class ApiTarget(ABC, Generic[ClientT]):
         The SDK is imported here and not earlier, because its import takes a second.
         """
 
-    def _endpoint(self, where: str) -> Endpoint:
-        """Return the endpoint with its key; `where` names the settings for the address and the key, for messages."""
+    def _endpoint(self, where: str, key_name: str) -> Endpoint:
+        """Return the endpoint with its key.
+
+        Args:
+            where: names of the settings for the address and the key, for messages.
+            key_name: name of the environment variable of the key.
+        """
         return Endpoint(
             name=self.name,
             model=self._model,
@@ -81,6 +86,7 @@ class ApiTarget(ABC, Generic[ClientT]):
             timeout=self._timeout,
             max_bytes=self._max_bytes,
             where=where,
+            key_name=key_name,
         )
 
     def check(self) -> None:

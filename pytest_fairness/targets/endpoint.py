@@ -17,6 +17,7 @@ class Endpoint:
         timeout: time limit of one attempt in seconds.
         max_bytes: maximum number of bytes of a response's body.
         where: names of the settings for the address and the key, for messages.
+        key_name: name of the environment variable of the key; `None` if the server takes no key.
         trust_environment: whether to use the proxies that environment variables set.
     """
 
@@ -27,4 +28,5 @@ class Endpoint:
     timeout: float
     max_bytes: int
     where: str
+    key_name: str | None = None
     trust_environment: bool = True

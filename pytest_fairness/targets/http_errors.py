@@ -29,12 +29,14 @@ class HttpErrors:
         endpoint: the server's address, without secrets.
         where: names of the settings for the address and the key.
         hidden: function that removes secrets from a text.
+        no_key: whether the variable of the key, which `where` names last, is not set.
     """
 
     name: str
     endpoint: str
     where: str
     hidden: Callable[[str], str]
+    no_key: bool = False
 
     def timed_out(self, cause: BaseException | None) -> RequestFailed:
         """Return the error for a request that timed out; `cause` is the exception of the HTTP client."""
@@ -73,6 +75,7 @@ class HttpErrors:
             check: what to check if every request gets the status; by default the model's name, endpoint and key.
         """
         retry = None
+        key = " (no key is set)" if self.no_key else ""
         if headers.get("x-should-retry") != "false":
             retry = RetryReason.OVERLOADED if status in OVERLOADED else None
             retry = RetryReason.TRANSIENT if status in TRANSIENT else retry
@@ -80,7 +83,7 @@ class HttpErrors:
             f"{self.name}: HTTP {status} from {self.endpoint}: {self.quoted(said)}",
             retry=retry,
             retry_after=retry_after(headers),
-            check=(check or f"the model's name, {self.where}") if retry is None else None,
+            check=(check or f"the model's name, {self.where}{key}") if retry is None else None,
         )
 
     def quoted(self, text: str, length: int = 200) -> str:

@@ -43,7 +43,11 @@ class SdkClient(ABC):
         self._sdk, self._name, self._model, self._where = sdk, endpoint.name, endpoint.model, endpoint.where
         self._endpoint = public_url(endpoint.base_url)
         secrets = [endpoint.key, *secrets_of(endpoint.base_url)]
-        self._errors = HttpErrors(self._name, self._endpoint, self._where, hiding(secrets))
+        # A login in the address takes the place of the key.
+        self._unset_key = None if any(secrets) else endpoint.key_name
+        self._errors = HttpErrors(
+            self._name, self._endpoint, self._where, hiding(secrets), no_key=self._unset_key is not None
+        )
         self._hidden_in_answers = hiding(filter(is_distinct, secrets))
         self._http_client = BoundedClient(
             max_bytes=endpoint.max_bytes,
@@ -74,6 +78,11 @@ class SdkClient(ABC):
         """
 
     def _error_of(self, error: Any) -> RequestFailed | TargetError:
+        if error.status_code in (401, 403) and self._unset_key is not None:
+            return TargetError(
+                f"{self._name}: {self._endpoint} asks for an API key (HTTP {error.status_code}), and none is set. Set "
+                f"the environment variable {self._unset_key}."
+            )
         if error.status_code in (401, 403):
             # The server's message is left out, because it may quote the key.
             return TargetError(

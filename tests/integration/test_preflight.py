@@ -11,10 +11,9 @@ from tests.support.projects import PROBE, Project, says
 from tests.support.servers import ChatServer, Reply, fair_answer
 
 TWO = PROBE.replace("would you recommend", "might you give")
-REJECTED = (
-    "no such model. The first requests were rejected, so no more were sent. Check the model's name, "
-    "--fairness-base-url and OPENAI_API_KEY; run again."
-)
+REJECTED = "no such model. The first requests were rejected, so no more were sent. Check the model's name, "
+WITH_KEY = f"{REJECTED}--fairness-base-url and OPENAI_API_KEY; run again."
+WITHOUT_KEY = f"{REJECTED}--fairness-base-url and OPENAI_API_KEY (no key is set); run again."
 WORKERS = pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["alone", "two workers"])
 
 
@@ -29,21 +28,19 @@ def no_model(status: int, text: str = "no such model") -> ChatServer:
         (401, "rejects the key (HTTP 401). Check --fairness-base-url and OPENAI_API_KEY", 1),
         (403, "rejects the key (HTTP 403). Check --fairness-base-url and OPENAI_API_KEY", 1),
         (404, "knows no model 'tiny', or is no chat endpoint (HTTP 404: no such model)", 1),
-        (
-            400,
-            REJECTED,
-            2,
-        ),
-        (
-            422,
-            REJECTED,
-            2,
-        ),
+        (400, WITH_KEY, 2),
+        (422, WITH_KEY, 2),
     ],
 )
 def test_a_rejecting_server_is_asked_once_or_twice(
-    project: Project, status: int, message: str, sent: int, workers: tuple[str, ...]
+    project: Project,
+    status: int,
+    message: str,
+    sent: int,
+    workers: tuple[str, ...],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-0123456789")
     project.probe("probes/a.yaml")
     project.probe("probes/b.yaml", TWO)
     with no_model(status) as server:
@@ -52,6 +49,22 @@ def test_a_rejecting_server_is_asked_once_or_twice(
     assert says(result, message)
     assert server.count == sent
     assert server.most_in_flight == 1
+
+
+@pytest.mark.parametrize(
+    ("status", "message"),
+    [
+        (401, "asks for an API key (HTTP 401), and none is set. Set the environment variable OPENAI_API_KEY."),
+        (403, "asks for an API key (HTTP 403), and none is set. Set the environment variable OPENAI_API_KEY."),
+        (400, WITHOUT_KEY),
+    ],
+)
+def test_a_missing_key_is_not_called_a_wrong_key(project: Project, status: int, message: str) -> None:
+    project.probe()
+    with no_model(status) as server:
+        result = project.run("--fairness", "--fairness-base-url", server.url, target="openai:tiny")
+    assert says(result, message)
+    assert "rejects the key" not in result.stdout.str()
 
 
 def test_the_second_request_has_another_prompt_than_the_first(project: Project) -> None:

@@ -43,7 +43,7 @@ class AnthropicTarget(ApiTarget["Messages"]):
     def _connect(self) -> Messages:
         from pytest_fairness.targets.anthropic.messages import Messages
 
-        return Messages(self._endpoint(f"{KEY_NAME} and {URL_NAME}"))
+        return Messages(self._endpoint(f"{KEY_NAME} and {URL_NAME}", KEY_NAME))
 
     def _key(self) -> str:
         key = key_of(self.name, KEY_NAME)

@@ -188,7 +188,12 @@ class HttpTarget:
         status, said = answer.status_code, errors.quoted(answer.text)
         match status:
             case 401 | 403:  # no server's message, because it may quote the key
-                return TargetError(f"{self.name} rejects the request (HTTP {status}). Check fairness_http_headers.")
+                cure = (
+                    "Check fairness_http_headers"
+                    if self._headers
+                    else "No header with a key is set: fairness_http_headers = Authorization: Bearer ${MY_KEY}"
+                )
+                return TargetError(f"{self.name} rejects the request (HTTP {status}). {cure}.")
             case 404 | 405:
                 return TargetError(f"{self.name} accepts no POST (HTTP {status}: {said}). Check the address.")
             case _ if answer.is_redirect:

@@ -43,7 +43,7 @@ class OpenAITarget(ApiTarget["Chat"]):
         from pytest_fairness.targets.openai.chat import Chat
 
         where = f"--fairness-base-url and {KEY_NAME}" if self._own_url else KEY_NAME
-        return Chat(self._endpoint(where), setting=self.setting, serves=self.serves)
+        return Chat(self._endpoint(where, KEY_NAME), setting=self.setting, serves=self.serves)
 
     async def ask(self, request: Request) -> Response:
         """Send one request once and return its response; see `Target.ask`."""

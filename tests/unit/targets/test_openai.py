@@ -177,8 +177,8 @@ def test_retry_after_may_be_a_date(seconds: int) -> None:
 @pytest.mark.parametrize(
     ("status", "said"),
     [
-        (401, r"rejects the key .HTTP 401.. Check --fairness-base-url and OPENAI_API_KEY"),
-        (403, r"rejects the key .HTTP 403."),
+        (401, r"asks for an API key .HTTP 401., and none is set. Set the environment variable OPENAI_API_KEY"),
+        (403, r"asks for an API key .HTTP 403., and none is set."),
         (404, r"knows no model 'model', or is no chat endpoint .HTTP 404: no such model.. Check --fairness-target"),
     ],
 )
