@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import os
 import sys
+import sysconfig
+import traceback
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from pytest_fairness.errors import RequestFailed, TargetError
@@ -18,6 +22,11 @@ from pytest_fairness.targets.one_line import one_line
 from pytest_fairness.targets.threads import DaemonThreads, Escaped
 
 Application = Callable[[str], str] | Callable[[str], Awaitable[str]]
+
+_PACKAGE = f"{Path(__file__).parents[1]}{os.sep}"
+"""Folder of this package."""
+_INSTALLED = tuple(f"{sysconfig.get_path(name)}{os.sep}" for name in ("stdlib", "purelib", "platlib"))
+"""Folders of Python's own modules and of installed packages."""
 
 
 class ApplicationTarget(ABC):
@@ -50,12 +59,26 @@ class ApplicationTarget(ABC):
         """
 
     def check(self) -> None:
-        """Check the configuration without sending anything; see `Target.check`."""
-        self.function()
+        """Check that the application exists and can be called with one text; see `Target.check`."""
+        function = self.function()
+        # A signature of a function written in C is often absent or vague: the first call, sent alone, shows if it fits.
+        self.preflight = inspect.isbuiltin(function)
+        try:
+            signature = inspect.signature(function)
+        except (TypeError, ValueError):
+            self.preflight = True
+            return
+        try:
+            signature.bind("prompt")
+        except TypeError as error:
+            raise TargetError(
+                f"{self.name} must take the prompt as its only required argument and return a str, like `def "
+                f"answer(prompt): ...`; {_defined(function)}{one_line(signature, 100)}: {error}."
+            ) from error
 
     async def open(self) -> None:
         """Prepare the target to answer requests; see `Target.open`."""
-        await self._threads.run(self.function)
+        await self._threads.run(self.check)
 
     async def ask(self, request: Request) -> Response:
         """Send one request once and return its response; see `Target.ask`."""
@@ -69,7 +92,10 @@ class ApplicationTarget(ABC):
             raise
         except BaseException as error:
             cause = error.exception if isinstance(error, Escaped) else error
-            raise RequestFailed(f"{self.name} raised {type(cause).__name__}: {one_line(cause)}") from error
+            at = _at(cause)
+            if not at and isinstance(cause, TypeError):
+                raise TargetError(f"{self.name} cannot be called with one text: {one_line(cause)}.") from error
+            raise RequestFailed(f"{self.name} raised {type(cause).__name__}{at}: {one_line(cause)}") from error
         if not isinstance(answer, str):
             raise TargetError(f"{self.name} must return a str, not {type(answer).__name__}: {one_line(answer)}")
         return Response(answer)
@@ -137,7 +163,7 @@ class ImportedTarget(ApplicationTarget):
             ) from error
         except Exception as error:
             raise TargetError(
-                f"{self.name}: importing {self._module} raised {type(error).__name__}: {one_line(error)}"
+                f"{self.name}: importing {self._module} raised {type(error).__name__}{_at(error)}: {one_line(error)}"
             ) from error
         for name in self._attribute.split("."):
             if not hasattr(found, name):
@@ -164,3 +190,31 @@ def open_python(rest: str | None, settings: RunSettings) -> ImportedTarget:
 
 def _is_async(function: Application) -> bool:
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None))  # noqa: B004 - whether its call is async
+
+
+def _at(error: BaseException) -> str:
+    """Return the last line of the user's code in an exception's traceback: ` at checks.py:12, in answer`.
+
+    Without such a line, it is the last line of an installed package; the text is empty if there is none either.
+    """
+    called = [(frame.f_code, line) for frame, line in traceback.walk_tb(error.__traceback__)]
+    called = [(code, line) for code, line in called if not code.co_filename.startswith((_PACKAGE, "<frozen"))]
+    if not called:
+        return ""
+    own = [(code, line) for code, line in called if not code.co_filename.startswith(_INSTALLED)]
+    code, line = (own or called)[-1]
+    return f" at {_shown(code.co_filename)}:{line}, in {code.co_name}"
+
+
+def _defined(function: Application) -> str:
+    """Return where a callable is defined, and its name: `checks.py:12 defines answer`."""
+    name = getattr(function, "__qualname__", type(function).__qualname__)
+    found = inspect.unwrap(function)
+    code = getattr(getattr(found, "__func__", found), "__code__", None)
+    return f"it is {name}" if code is None else f"{_shown(code.co_filename)}:{code.co_firstlineno} defines {name}"
+
+
+def _shown(file: str) -> str:
+    """Return a file's path, relative to the working directory if the file is below it."""
+    path, here = Path(file), Path.cwd()
+    return str(path.relative_to(here)) if path.is_relative_to(here) else file

@@ -157,18 +157,25 @@ def test_the_reason_says_why_requests_failed(varied: Project, workers: tuple[str
     report = varied.read("report.json")
     item = only(report)
     assert item["verdict"] == "inconclusive"
-    assert "of 60 requests failed: python:app:failing raised RuntimeError: database down" in item["reason"]
+    assert (
+        "of 60 requests failed: python:app:failing raised RuntimeError at app.py:25, in failing: database down"
+        in item["reason"]
+    )
     failed = report["requests"]["failed"]
     assert 18 <= failed <= 22
-    message = "python:app:failing raised RuntimeError: database down"
+    message = "python:app:failing raised RuntimeError at app.py:25, in failing: database down"
     assert report["requests"]["failures"] == [{"message": message, "count": failed}]
 
 
 def test_few_failures_are_told_beside_a_pass_and_in_the_summary(varied: Project) -> None:
     result = varied.run("--fairness", target="python:app:failing_rarely")
     result.assert_outcomes(passed=1)
-    assert says(result, "2 of 60 requests failed: python:app:failing_rarely raised RuntimeError: database down")
-    assert shows(result, "2 requests failed: python:app:failing_rarely raised RuntimeError:")
+    assert says(
+        result,
+        "2 of 60 requests failed: python:app:failing_rarely raised RuntimeError at app.py:30, in "
+        "failing_rarely: database down",
+    )
+    assert shows(result, "2 requests failed: python:app:failing_rarely raised RuntimeError at")
     # From the store, where the measurement is kept.
     again = varied.report("--fairness-replay", target="python:app:failing_rarely")
     assert len(again["items"]) == 1
@@ -177,7 +184,10 @@ def test_few_failures_are_told_beside_a_pass_and_in_the_summary(varied: Project)
 def test_failures_are_told_where_nothing_can_be_measured(varied: Project) -> None:
     item = only(varied.report(target="python:app:failing_for_kim"))
     assert item["verdict"] == "not-measurable"
-    assert "30 of 60 requests failed: python:app:failing_for_kim raised RuntimeError: database down" in item["reason"]
+    assert (
+        "30 of 60 requests failed: python:app:failing_for_kim raised RuntimeError at app.py:35, in "
+        "failing_for_kim: database down" in item["reason"]
+    )
 
 
 # Baselines

@@ -123,5 +123,5 @@ def test_an_application_that_blurts_out_a_secret(project: Project, monkeypatch: 
         "app.py", "import os\ndef answer(prompt):\n    raise OSError('denied: ' + os.environ['SHOP_API_KEY'])\n"
     )
     result = project.run("--fairness", "--fairness-report", "report.json", target="python:app:answer")
-    assert says(result, "raised OSError: denied: [key]")
+    assert says(result, "raised OSError at app.py:3, in answer: denied: [key]")
     assert [path for path, content in files(project) if b"shop-0123456789" in content] == []

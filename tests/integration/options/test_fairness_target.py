@@ -7,7 +7,7 @@ import re
 import pytest
 
 from pytest_fairness.__main__ import main
-from tests.support.projects import KIM, LOU, PROBE, THINGS_TABLE, Project, ini, says, shows
+from tests.support.projects import APP, KIM, LOU, PROBE, THINGS_TABLE, Project, ini, says, shows
 
 OVERRIDE = """
 import pytest
@@ -45,14 +45,17 @@ def test_an_unknown_target_is_a_usage_error(project: Project, written: str) -> N
     [
         ("python:nowhere:answer", "python:nowhere:answer: there is no module 'nowhere'"),
         ("python:app:nothing", "python:app:nothing: app has no 'nothing'"),
+        ("python:app:two", "python:app:two must take the prompt as its only required argument and"),
     ],
 )
 def test_a_target_that_cannot_be_used_is_each_items_error(project: Project, written: str, message: str) -> None:
     project.probe()
     project.write("test_own.py", "def test_a(): pass")
+    project.write("app.py", f"{APP}\ndef two(prompt, context):\n    return polite(prompt)\n")
     result = project.run("--fairness", target=written)
     result.assert_outcomes(errors=2, passed=1)
     assert shows(result, message)
+    assert not project.calls()
     assert "Traceback" not in result.stdout.str()
 
 
@@ -122,7 +125,16 @@ def test_an_application_that_raises_is_no_answer_and_its_reason_is_shown(project
     result = project.run("--fairness", target="python:app:answer")
     result.assert_outcomes(errors=2)
     assert says(result, "none of 20 requests got an answer")
-    assert says(result, "ValueError: no such shelf")
+    assert says(result, "raised ValueError at app.py:2, in answer: no such shelf")
+
+
+def test_a_builtin_that_takes_no_text_is_called_once(project: Project) -> None:
+    project.probe()
+    project.write("app.py", "answer = int.from_bytes\n")
+    result = project.run("--fairness", target="python:app:answer")
+    result.assert_outcomes(errors=2)
+    assert says(result, "python:app:answer cannot be called with one text: cannot convert 'str' object to bytes.")
+    assert says(result, "requests: 1 sent")
 
 
 def test_answers_that_failed_are_missing_and_hurt_only_their_items(project: Project) -> None:

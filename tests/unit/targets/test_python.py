@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import json
+import operator
 import sys
 import threading
 import time
@@ -75,7 +77,9 @@ def test_an_import_that_raises_names_the_error(tmp_path: Path, app: Path) -> Non
     with pytest.raises(TargetError, match=r"importing shop.app needs 'not_installed_anywhere', which is not installed"):
         check_spec("python:shop.app:reply", settings_in(tmp_path))
     app.write_text("raise ValueError('no\\nconfiguration')", "utf-8")
-    with pytest.raises(TargetError, match=r"importing shop.app raised ValueError: no configuration"):
+    with pytest.raises(
+        TargetError, match=r"importing shop.app raised ValueError at .*app\.py:1, in <module>: no configuration"
+    ):
         check_spec("python:shop.app:reply", settings_in(tmp_path))
     app.write_text("def broken(", "utf-8")
     with pytest.raises(TargetError, match=r"importing shop.app raised SyntaxError"):
@@ -151,8 +155,66 @@ def test_an_exception_of_the_application_fails_its_request(kind: type[BaseExcept
     async def asynchronous(prompt: str) -> str:
         raise kind("out\nof stock")
 
-    with pytest.raises(RequestFailed, match=f"app raised {kind.__name__}: out of stock$"):
-        ask(CallableTarget(asynchronous if is_async else sync, "app"))
+    function = asynchronous if is_async else sync
+    line = function.__code__.co_firstlineno + 1
+    where = rf"test_python\.py:{line}, in {function.__name__}"
+    with pytest.raises(RequestFailed, match=f"app raised {kind.__name__} at .*{where}: out of stock$"):
+        ask(CallableTarget(function, "app"))
+
+
+def test_an_error_inside_a_package_is_located_in_the_code_that_called_it() -> None:
+    def parse(prompt: str) -> str:
+        return str(json.loads(prompt))
+
+    line = parse.__code__.co_firstlineno + 1
+    with pytest.raises(
+        RequestFailed, match=rf"raised JSONDecodeError at .*test_python\.py:{line}, in parse: Expecting"
+    ):
+        ask(CallableTarget(parse, "app"))
+    with pytest.raises(
+        RequestFailed, match=r"raised JSONDecodeError at .*json.decoder\.py:\d+, in raw_decode: Expecting"
+    ):
+        ask(CallableTarget(json.loads, "app"))
+
+
+def two(prompt: str, context: str) -> str:
+    return prompt + context
+
+
+class Bot:
+    def reply(self) -> str:
+        return ""
+
+    def __call__(self, prompt: str, *, key: str) -> str:
+        return prompt + key
+
+
+@pytest.mark.parametrize(
+    ("function", "said"),
+    [
+        (two, r"test_python\.py:\d+ defines two\(prompt: .*\).*: missing a required argument: 'context'\."),
+        (lambda: "", r"test_python\.py:\d+ defines .*<lambda>\(\): too many positional arguments\."),
+        (Bot().reply, r"test_python\.py:\d+ defines Bot\.reply\(\).*: too many positional arguments\."),
+        (Bot(), r"it is Bot\(prompt: .*: missing a required .*'key'\."),
+        (functools.partial(two, prompt="a"), "it is partial.*: too many positional arguments"),
+        (operator.add, r"it is add\(a, b, /\): missing a required argument: 'b'\."),
+    ],
+)
+def test_a_callable_that_does_not_take_one_text_is_never_called(function: Any, said: str) -> None:
+    with pytest.raises(TargetError, match=f"app must take the prompt as its only required argument.*{said}"):
+        CallableTarget(function, "app").check()
+
+
+@pytest.mark.parametrize("function", [str.upper, str.strip, functools.partial(two, context="a"), lambda *a: a[0]])
+def test_a_callable_that_takes_one_text_is_called(function: Any) -> None:
+    assert ask(CallableTarget(function, "app")).text.lower().startswith("hello")
+
+
+def test_a_builtin_that_does_not_take_a_text_cannot_be_called() -> None:
+    target = CallableTarget(int.from_bytes, "app")  # type: ignore[arg-type]  # the very mistake
+    with pytest.raises(TargetError, match="app cannot be called with one text: cannot convert 'str' object to bytes"):
+        ask(target)
+    assert target.preflight
 
 
 def test_an_application_must_return_text() -> None:
