@@ -65,7 +65,7 @@ def test_parquet_holds_the_same_and_describes_its_columns(tmp_path: Path) -> Non
 
 def test_latex_escapes_every_special_character() -> None:
     text = table(r"\input{x} 5% & $a_b^c$ #1 ~ <b>|", "[x] next", "two\nlines").to_latex().splitlines()
-    assert text[1:5] == [r"\begin{tabular}{ll}", r"\toprule", r"Name & 50\% of \{n\}\_1 \\", r"\midrule"]
+    assert text[1:5] == [r"\begin{tabular}{p{3.5cm}l}", r"\toprule", r"Name & 50\% of \{n\}\_1 \\", r"\midrule"]
     assert text[5] == (
         r"\textbackslash{}input\{x\} 5\% \& \$a\_b\textasciicircum{}c\$ \#1 \textasciitilde{} "
         r"\textless{}b\textgreater{}\textbar{} & -0.5 \\"
