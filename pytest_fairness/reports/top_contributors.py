@@ -45,11 +45,10 @@ def evidence_lines(item: Item, width: int) -> list[str]:
 def top_contributors(item: Item) -> list[str]:
     """Return a phrase for each kind of contributor to the item's value, the strongest words first."""
     details: Mapping[str, Json] = item["details"]
-    top = details.get("top_words")
     return [
         *_marked_words(details, *group_names(item)),
         *_contributions(mappings_in(details.get("contributions")), *group_names(item)),
-        *(_top_words(top, *group_names(item)) if isinstance(top, Mapping) else []),
+        *_top_words(details, *group_names(item)),
         *_terms(details, *group_names(item)),
         *_markers_of_cases(details),
         *_answers(item),
@@ -78,12 +77,17 @@ def _contributions(words: Sequence[Mapping[str, Json]], marked: str, unmarked: s
     return [f"more in {group}, bits: {_listed(side)}" for group, side in sides.items() if side]
 
 
-def _top_words(top: Mapping[str, Json], marked: str, unmarked: str) -> list[str]:
-    sides = {
-        group: [str(word.get("word")) for word in mappings_in(top.get(side))]
+def _top_words(details: Mapping[str, Json], marked: str, unmarked: str) -> list[str]:
+    """Return the content words and the function words with the largest weights, by group."""
+    share = details.get("function_word_share")
+    weight = f", {share:.0%} of the weight" if isinstance(share, float) else ""
+    return [
+        f"{title} of {group}{weight if name == 'function_words' else ''}: {_listed(words)}"
+        for name, title in (("top_words", "typical"), ("function_words", "typical function words"))
+        if isinstance(top := details.get(name), Mapping)
         for side, group in (("marked", marked), ("unmarked", unmarked))
-    }
-    return [f"typical of {group}: {_listed(side)}" for group, side in sides.items() if side]
+        if (words := [str(word.get("word")) for word in mappings_in(top.get(side))])
+    ]
 
 
 def _terms(details: Mapping[str, Json], marked: str, unmarked: str) -> list[str]:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from pytest_fairness.audits.anonymizer import Anonymizer
 from pytest_fairness.audits.base import AuditItem
+from pytest_fairness.audits.text.function_words import is_function_word
 from pytest_fairness.audits.text.groups import Groups, comparable, numbered
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.probes.generation.model import GenerationProbe
@@ -20,7 +21,9 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 SHOWN_WORDS = 10
-"""Number of words of each group that the detail `top_words` shows."""
+"""Number of words of each group that the details `top_words` and `function_words` show."""
+ROUNDING = 1e-12
+"""A weight of at most this much is 0, up to floating-point error."""
 MINIMUM_DOCUMENTS_OF_A_WORD = 3
 """Smallest number of documents that contain a tested word."""
 
@@ -151,18 +154,32 @@ def require_words(number: int) -> None:
         raise NotMeasurable("the answers share fewer than two words that occur in three documents")
 
 
-def strongest_words(words: Sequence[str], weights: NDArray[np.float64]) -> dict[str, list[dict[str, Json]]]:
-    """Return the words with the largest weights for each group, the strongest first; reports show them as `top_words`.
+def strongest_words(words: Sequence[str], weights: NDArray[np.float64]) -> dict[str, Json]:
+    """Return the details `top_words`, `function_words` and `function_word_share`.
+
+    The first two are the words with the largest weights for each group, the strongest first: content words, and
+    function words such as "the". The third is the share of the function words in the sum of all absolute weights.
 
     Args:
         words: the vocabulary.
         weights: (words,) weights, above 0 for words of the marked group, below 0 for words of the unmarked group.
     """
+    function = np.array([is_function_word(word) for word in words], dtype=np.bool_)
+    strength = np.abs(weights)
+    return {
+        "top_words": _strongest(words, np.where(function, 0.0, weights)),
+        "function_words": _strongest(words, np.where(function, weights, 0.0)),
+        "function_word_share": float(strength[function].sum() / strength.sum()) if strength.any() else 0.0,
+    }
+
+
+def _strongest(words: Sequence[str], weights: NDArray[np.float64]) -> dict[str, list[dict[str, Json]]]:
+    """Return the words with the largest weights for each group; see `strongest_words`."""
     return {
         side: [
             {"word": words[index], "weight": float(strength[index])}
             for index in tie_order(words, strength)[:SHOWN_WORDS]
-            if strength[index] > 0
+            if strength[index] > ROUNDING
         ]
         for side, strength in (("marked", weights), ("unmarked", -weights))
     }

@@ -100,7 +100,7 @@ class Mmd(TwoSampleAudit[MmdSettings, VectorDocuments]):
             source=f"{COHEN}; Anderson 2001 for the variance of texts (PERMANOVA)",
         ),
     )
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
     settings_model: ClassVar[type[AuditSettings]] = MmdSettings
     swap_batches: ClassVar[Sequence[int]] = (500, 500, 500, 499)
 
@@ -154,7 +154,7 @@ class Mmd(TwoSampleAudit[MmdSettings, VectorDocuments]):
             "null_sd": float(run.null.std()),
             "variance": mmd.variance(features.vectors, features.cells),
             "by_stratum": {features.documents.stratum_names[each]: value for each, value in by_stratum.items()},
-            "top_words": strongest_words(*_term_weights(features.documents)),
+            **strongest_words(*_term_weights(features.documents)),
         }
 
     def distance(self, features: VectorDocuments, selected: Bools) -> Floats:

@@ -75,7 +75,7 @@ class Svm(TwoSampleAudit[SvmSettings, Corpus]):
             no_effect=0.5,
         ),
     )
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
     settings_model: ClassVar[type[AuditSettings]] = SvmSettings
     grows_with_size: ClassVar[bool] = True
 
@@ -114,7 +114,7 @@ class Svm(TwoSampleAudit[SvmSettings, Corpus]):
             "null_sd": float(run.null[:, 0].std()),
             "unique_share": unique_share(run.documents.words),
             "different_answers": run.features.different,
-            "top_words": strongest_words(run.features.vocabulary, run.features.word_weights()),
+            **strongest_words(run.features.vocabulary, run.features.word_weights()),
         }
 
     def distance(self, features: Corpus, selected: Bools) -> Floats:
@@ -197,8 +197,3 @@ class Svm(TwoSampleAudit[SvmSettings, Corpus]):
         """Return the classifier's weight of each word; see `TextAudit.word_values`."""
         corpus = self.features(item, documents)
         return "weight", dict(zip(corpus.vocabulary, corpus.word_weights().tolist(), strict=True))
-
-    def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
-        """Return the words with the largest weights, alternately for the marked and for the unmarked group."""
-        sides = measurement.details["top_words"]
-        return [str(word["word"]) for pair in zip(sides["marked"], sides["unmarked"], strict=False) for word in pair]

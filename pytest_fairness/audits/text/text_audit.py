@@ -18,6 +18,10 @@ from pytest_fairness.records import Answer, Comparison, Concern, ItemResult, Jso
 SIGNIFICANT = 0.05
 """A baseline stores the words of an item only if the p-value of the groups' difference is at most this."""
 
+MOST_OF_THE_WEIGHT = 0.5
+"""Share of the weight above which function words are named as the first contributor."""
+NAMED_FUNCTION_WORDS = 3
+
 
 class TextAudit(Audit[GenerationProbe, SettingsT]):
     """Base class of audits that compare texts about a marked value of an axis with texts about its unmarked value."""
@@ -56,12 +60,7 @@ class TextAudit(Audit[GenerationProbe, SettingsT]):
 
         By default, these are the weights of the detail `top_words`; see `strongest_words`.
         """
-        words = measurement.details.get("top_words", {})
-        return {
-            word["word"]: sign * abs(word["weight"])
-            for side, sign in (("marked", 1.0), ("unmarked", -1.0))
-            for word in words.get(side, ())
-        }
+        return _weights(measurement.details.get("top_words", {}))
 
     def word_values(self, item: AuditItem[SettingsT], documents: Documents) -> tuple[str, Mapping[str, float]] | None:
         """Return the name of a statistic of words, and each word's value; `None` if the audit has no such statistic."""
@@ -80,9 +79,17 @@ class TextAudit(Audit[GenerationProbe, SettingsT]):
         return word_rows(*found, documents.words, documents.marked.tolist(), names)
 
     def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
-        """Return the words most typical of either group, the strongest first."""
+        """Return the words most typical of either group, the strongest first.
+
+        Function words come first if they have most of the weight, as one entry.
+        """
         weights = self.word_weights(measurement)
-        return sorted(weights, key=lambda word: (-abs(weights[word]), word))
+        words = sorted(weights, key=lambda word: (-abs(weights[word]), word))
+        if measurement.details.get("function_word_share", 0.0) <= MOST_OF_THE_WEIGHT:
+            return words
+        function = strongest(_weights(measurement.details["function_words"]))
+        named = sorted(function, key=lambda word: (-abs(function[word]), word))[:NAMED_FUNCTION_WORDS]
+        return [f"function words ({', '.join(named)})", *words]
 
     def contributions(self, measurement: Measurement) -> Mapping[str, float]:
         """Return the weight of each word; empty if the difference between the groups may be due to chance."""
@@ -95,7 +102,8 @@ class TextAudit(Audit[GenerationProbe, SettingsT]):
     ) -> Callable[[str], float]:
         """Return a function that rates how typical a text is of the marked group; below 0: of the unmarked group."""
         weights, anonymize = self.word_weights(measurement), anonymizer(probe)
-        return lambda text: sum(weights.get(word, 0.0) for word in {*anonymize.words(text)})
+        # Sorted, as a sum of floating-point numbers depends on their order.
+        return lambda text: sum(weights.get(word, 0.0) for word in sorted({*anonymize.words(text)}))
 
     def top_words(self, result: ItemResult) -> tuple[list[str], list[str]]:
         """Return the words most typical of the marked, and of the unmarked group, for sentences about a failed item."""
@@ -142,6 +150,15 @@ class TextAudit(Audit[GenerationProbe, SettingsT]):
                 found.append((not differ, typical[1] - typical[0], cell, sides))
         pairs = [sides for *_, sides in sorted(found, key=lambda part: part[:3])]
         return [[(groups.marked_name, pair[True]), (groups.unmarked_name, pair[False])] for pair in pairs]
+
+
+def _weights(words: Mapping[str, Json]) -> dict[str, float]:
+    """Return the weight of each word in a detail such as `top_words`; below 0 for words of the unmarked group."""
+    return {
+        word["word"]: sign * abs(word["weight"])
+        for side, sign in (("marked", 1.0), ("unmarked", -1.0))
+        for word in words.get(side, ())
+    }
 
 
 def group_names(result: ItemResult) -> tuple[str, str]:

@@ -1,0 +1,34 @@
+"""English function words, such as "the" and "of", which say nothing about a topic.
+
+The list is scikit-learn's, without its few words that name a topic. Words of other languages are never function words.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+TOPICS = frozenset(
+    (
+        *("amount", "bill", "bottom", "call", "computer", "cry", "describe", "detail", "empty", "fill", "find", "fire"),
+        *("found", "front", "full", "give", "interest", "keep", "made", "mill", "mine", "move", "name", "part"),
+        *("please", "put", "serious", "show", "side", "sincere", "system", "take", "thick", "thin", "top"),
+    )
+)
+"""Words of scikit-learn's list that count as content words: to hide them could hide a difference between groups."""
+ADDED = frozenset(("did", "does", "doing", "having", "just"))
+"""Function words that scikit-learn's list lacks."""
+_CONTRACTION = re.compile(r"(?:n't|'\w+)$")
+
+
+def is_function_word(word: str) -> bool:
+    """Return whether a normalised word is an English function word; "it's" and "doesn't" are, too."""
+    return not _listed().isdisjoint((word, word.replace("'", ""), _CONTRACTION.sub("", word)))
+
+
+@cache
+def _listed() -> frozenset[str]:
+    # Deferred, as scikit-learn takes a second to import and only measuring needs it.
+    from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
+
+    return (frozenset(ENGLISH_STOP_WORDS) | ADDED) - TOPICS

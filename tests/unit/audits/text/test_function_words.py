@@ -1,0 +1,66 @@
+"""Function words: `svm` and `mmd` name the topics that drive a difference, and list function words apart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+
+from pytest_fairness.audits import registry
+from pytest_fairness.audits.text.function_words import is_function_word
+from pytest_fairness.records import Answer, Measurement
+from pytest_fairness.reports.top_contributors import top_contributors
+from tests.support.corpora import PROBE, answers, item
+from tests.support.results import result
+
+
+@pytest.mark.parametrize("word", ["the", "of", "it's", "doesn't", "can't", "does"])
+def test_function_words_are_recognised_also_in_contractions(word: str) -> None:
+    assert is_function_word(word)
+
+
+@pytest.mark.parametrize("word", ["hair", "serious", "computer", "fire", "nurse's", "der", "non-stick", "a-line"])
+def test_words_with_a_topic_are_no_function_words(word: str) -> None:
+    assert not is_function_word(word)
+
+
+def worded(black: str, white: str) -> list[Answer]:
+    """Return answers whose texts end with the words of their group."""
+    return [replace(a, content=f"{a.content} {black if a.labels['race'] == 'Black' else white}") for a in answers(1)]
+
+
+def measured(audit: str, run: Sequence[Answer]) -> Measurement:
+    return registry.get("generation", audit).measure(PROBE, item(audit), run)
+
+
+def named(measurement: Measurement, detail: str) -> set[str]:
+    return {word["word"] for side in measurement.details[detail].values() for word in side}
+
+
+@pytest.mark.parametrize("audit", ["svm", "mmd"])
+def test_content_words_are_named_although_function_words_differ_as_much(audit: str) -> None:
+    measurement = measured(audit, worded("for the braids", "with a tie"))
+    assert {"braids", "tie"} <= named(measurement, "top_words")
+    assert not {"for", "the", "with", "a"} & named(measurement, "top_words")
+    assert {"for", "the", "with", "a"} <= named(measurement, "function_words")
+    found = registry.get("generation", audit).top_contributors(measurement, None)
+    assert {"braids", "tie"} <= {*found[:3]}
+    lines = top_contributors(result(audit=audit, measurement=measurement).to_json())
+    share = measurement.details["function_word_share"]
+    assert any(line.startswith(f"typical function words of Black, {share:.0%} of the weight: ") for line in lines)
+
+
+@pytest.mark.parametrize("audit", ["svm", "mmd"])
+def test_function_words_are_the_first_contributor_if_they_have_most_of_the_weight(audit: str) -> None:
+    same = [replace(a, content=f"a lamp number{a.trial}") for a in worded("", "")]
+    run = [
+        replace(a, content=f"{a.content} {'of the and' if a.labels['race'] == 'Black' else 'with or for'}")
+        for a in same
+    ]
+    measurement = measured(audit, run)
+    assert measurement.details["function_word_share"] > 0.9
+    assert "of" in named(measurement, "function_words")
+    first = registry.get("generation", audit).top_contributors(measurement, None)[0]
+    assert first.startswith("function words (")
+    assert len(first.split(", ")) == 3
